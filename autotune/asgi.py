@@ -1,0 +1,9 @@
+"""ASGI entry point, for hosts that speak nothing else; the views are synchronous."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
+
+application = get_asgi_application()

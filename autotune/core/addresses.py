@@ -1,0 +1,286 @@
+"""Where outbound calls may go: the allowance an operator grants, and the check of the address a socket is opened to.
+
+Public https is open to all: global unicast addresses, port 443 and ports from 1024 without those of known databases.
+Everything else, plain http included, needs an `Allowance` (AUTOTUNE_OUTBOUND_ALLOW). The check of a URL as it is
+registered is a courtesy to whoever registers it. The check of the resolved address is the guard.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, Literal
+from unicodedata import normalize
+from urllib.parse import quote
+
+import idna
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+DATABASE_PORTS: Final = frozenset(
+    # SQL Server, Oracle, etcd, MySQL, Cassandra's cluster port, PostgreSQL and its poolers, CouchDB, Redis
+    {1433, 1434, 1521, 1522, 1526, 1830, 2379, 2380, 3306, 33060, 33061, 4369, 5432, 5433, 5984, 6379, 6380, 6432}
+    # Neo4j, InfluxDB, ClickHouse, Cassandra, Elasticsearch, memcached, Sentinel, CockroachDB, MongoDB, RethinkDB, Db2
+    | {7474, 7687, 8086, 8123, 9042, 9200, 9300, 11211, 16379, 26257, 26379, 27017, 27018, 27019, 28015, 50000}
+    # not databases, yet never graders: NFS, Docker, RabbitMQ, kubelet, X11
+    | {2049, 2375, 2376, 5671, 5672, 15672, 10250, 6000}
+)
+
+_REFUSED_V4: Final = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # shared address space; 100.100.100.200 is a cloud's metadata service
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # a cloud's host agent, on a public address
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",  # protocol assignments; 192.0.0.192 is a cloud's metadata service
+        "192.0.2.0/24",
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/3",
+    )
+)
+_GLOBAL_V6: Final = IPv6Network("2000::/3")  # mapped, compatible, NAT64, ULA, link-local, multicast… all lie outside
+_REFUSED_V6: Final = tuple(
+    IPv6Network(text)
+    for text in (
+        "2001::/23",  # protocol assignments, Teredo among them
+        "2001:db8::/32",
+        "2002::/16",  # 6to4
+        "3ffe::/16",
+        "3fff::/20",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """A network, and the ports in it, that outbound calls may reach beside public https, with plain http too."""
+
+    network: Network
+    first_port: int
+    last_port: int
+
+    def covers(self, address: Address, port: int) -> bool:
+        return self.first_port <= port <= self.last_port and (
+            address.version == self.network.version and address in self.network
+        )
+
+
+_ENTRY = re.compile(r"(?:\[([^\[\]/]*)\]|([^:\[\]/]*))(/[0-9]{1,3})?(?::([0-9]{1,5})(?:-([0-9]{1,5}))?)?", re.ASCII)
+_BARE_V6 = re.compile(r"([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)(/[0-9]{1,3})?", re.ASCII)
+
+
+def parse_allow(text: str) -> tuple[Allowance, ...]:
+    """The allowances of a comma-separated list: `127.0.0.1/32:9100-9199`, `[::1]/128:9100`, `10.1.0.0/16` (any port).
+
+    raises  ValueError with a sentence that names the entry
+    """
+    return tuple(_allowance(entry) for part in text.split(",") if (entry := part.strip()))
+
+
+def _allowance(entry: str) -> Allowance:
+    if bare := _BARE_V6.fullmatch(entry):
+        host, prefix, first, last = bare[1], bare[2], None, None
+    elif found := _ENTRY.fullmatch(entry):
+        host, prefix, first, last = found[1] or found[2], found[3], found[4], found[5]
+    else:
+        raise ValueError(f"'{entry}' is not a network with optional ports, such as 127.0.0.1/32:9100-9199.")
+    try:
+        network = ip_network(host + (prefix or ""))
+    except ValueError as exc:
+        raise ValueError(f"'{entry}' does not name a network: {exc}.") from exc
+    if first is None:
+        return Allowance(network, 1, 65535)
+    low, high = int(first), int(last or first)
+    if not 1 <= low <= high <= 65535:
+        raise ValueError(f"'{entry}' does not name ports from 1 to 65535, the lower first.")
+    return Allowance(network, low, high)
+
+
+def port_is_public(port: int) -> bool:
+    """Whether public https may use this port."""
+    return port == 443 or (1024 <= port <= 65535 and port not in DATABASE_PORTS)
+
+
+@lru_cache(maxsize=4096)
+def is_public(address: Address) -> bool:
+    """Whether an address is global unicast and none of the special ones that lead back inside."""
+    if isinstance(address, IPv6Address):
+        return address in _GLOBAL_V6 and address.is_global and not any(address in net for net in _REFUSED_V6)
+    return address.is_global and not any(address in net for net in _REFUSED_V4)
+
+
+def address_allowed(ip: str | Address, port: int, *, scheme: str, allow: Sequence[Allowance]) -> bool:
+    """Whether a socket may be opened to this resolved address. Text that is not an address is refused."""
+    try:
+        address = ip_address(ip) if isinstance(ip, str) else ip
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address) and address.scope_id:
+        return False
+    if any(entry.covers(address, port) for entry in allow):
+        return True
+    return scheme == "https" and port_is_public(port) and is_public(address)
+
+
+# --- URLs as they are registered -------------------------------------------------------------------------------------
+
+Kind = Literal["grader", "webhook", "provider"]
+
+MAX_URL: Final = 2048
+_LOOPBACK: Final = (ip_address("127.0.0.1"), ip_address("::1"))
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?")
+_AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([^:]*))?")
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
+_NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%(?:[01][0-9A-Fa-f]|7[Ff])", re.ASCII)
+_INNER_SUFFIXES: Final = (".local", ".localdomain", ".internal", ".intranet", ".lan", ".home.arpa", ".corp", ".private")
+_NEVER: Final = ("metadata.google.internal", "instance-data.ec2.internal")
+_CALL_PATHS: Final = ("/score/batch", "/score", "/health")
+
+
+class AddressRefused(ValueError):
+    """A URL that Autotune does not call. `code` is stable, `message` a sentence for whoever gave the URL."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def check_url(url: str, *, allow: Sequence[Allowance], kind: Kind) -> str:
+    """Check a URL that was given to Autotune to call, and return it in its normal form.
+
+    kind    a grader's base URL takes no query and loses its final slashes; the others keep both
+    raises  AddressRefused
+    """
+    if not isinstance(url, str) or not url:
+        raise AddressRefused("invalid_url", "Give a URL.")
+    if len(url) > MAX_URL:
+        raise AddressRefused("url_too_long", f"A URL may have at most {MAX_URL:,} characters.")
+    if any(char <= " " or "\x7f" <= char <= "\xa0" or char == "\\" or "\ud800" <= char <= "\udfff" for char in url):
+        raise AddressRefused("invalid_url", "A URL holds no spaces, control characters or backslashes.")
+    found = _URL.fullmatch(url)
+    if found is None:
+        raise AddressRefused("invalid_url", "Give a whole URL, such as https://grader.example.com/v1.")
+    scheme, authority, path, query = found[1].lower(), found[2], found[3], found[4]
+    if scheme not in ("https", "http"):
+        raise AddressRefused("scheme_refused", "Only https URLs are called.")
+    if found[5] is not None:
+        raise AddressRefused("fragment_refused", "A URL to call has no fragment (the part after #).")
+    if "@" in authority:
+        raise AddressRefused("userinfo_refused", "A URL to call has no user name or password.")
+    if query is not None and kind == "grader":
+        raise AddressRefused("query_refused", "A grader's endpoint has no query (the part after ?).")
+    place = _AUTHORITY.fullmatch(authority)
+    if place is None or not place[1]:
+        raise AddressRefused("invalid_host", "The URL names no host, or not in a form that is understood.")
+    port = _port(place[2], scheme)
+    host = _host(place[1], port, scheme, allow)
+    suffix = "" if port == (443 if scheme == "https" else 80) else f":{port}"
+    return f"{scheme}://{host}{suffix}{_path(path, kind)}{_query(query)}"
+
+
+def _port(text: str | None, scheme: str) -> int:
+    if not text:
+        return 443 if scheme == "https" else 80
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535):
+        raise AddressRefused("port_refused", "The port is not a number from 1 to 65535.")
+    return int(text)
+
+
+def _host(text: str, port: int, scheme: str, allow: Sequence[Allowance]) -> str:
+    if text.startswith("["):
+        return _literal_host(text[1:-1], port, scheme, allow, IPv6Address)
+    name = _name(text)
+    last = name.rpartition(".")[2]
+    if _NUMERIC_LABEL.fullmatch(last):
+        return _literal_host(name, port, scheme, allow, IPv4Address)
+    if name == "localhost":
+        if any(entry.covers(address, port) for entry in allow for address in _LOOPBACK):
+            return name
+        raise AddressRefused("address_refused", "localhost is this server itself, which is not called.")
+    if scheme == "http":
+        raise AddressRefused("scheme_refused", "Only https URLs are called; plain http would show every answer.")
+    inner = "." not in name or name.endswith(_INNER_SUFFIXES)
+    if name.endswith((".localhost", ".onion")) or name in _NEVER or (inner and not allow):
+        raise AddressRefused("address_refused", f"{name} is not a public name.")
+    if not port_is_public(port) and not any(e.first_port <= port <= e.last_port for e in allow):
+        raise AddressRefused(
+            "port_refused", f"Port {port} is not called. Use 443, or one from 1024 that is no database's."
+        )
+    return name
+
+
+def _literal_host(
+    text: str, port: int, scheme: str, allow: Sequence[Allowance], family: type[IPv4Address] | type[IPv6Address]
+) -> str:
+    try:
+        if "%" in text:
+            raise ValueError("zone")
+        address = family(text)
+    except ValueError as exc:
+        raise AddressRefused("invalid_host", "The host is a number or address in a form that is not accepted.") from exc
+    if address_allowed(address, port, scheme=scheme, allow=allow):
+        return str(address) if address.version == 4 else f"[{address}]"
+    if scheme == "http":
+        raise AddressRefused("scheme_refused", "Only https URLs are called; plain http would show every answer.")
+    if is_public(address):
+        raise AddressRefused(
+            "port_refused", f"Port {port} is not called. Use 443, or one from 1024 that is no database's."
+        )
+    raise AddressRefused("address_refused", f"{address} is not a public address.")
+
+
+def _name(text: str) -> str:
+    """A host name in its ASCII form, lower case, without a final full stop."""
+    name = text.lower().removesuffix(".")
+    if not name.isascii():
+        if any(mark in name for mark in "\u3002\uff0e\uff61"):
+            raise AddressRefused("invalid_host", "The host holds a full stop that is not the ASCII one.")
+        try:
+            name = idna.encode(normalize("NFC", name), std3_rules=True).decode("ascii")
+        except (idna.IDNAError, UnicodeError) as exc:
+            raise AddressRefused("invalid_host", "The host is not a valid international name.") from exc
+    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        raise AddressRefused(
+            "invalid_host", "The host is not a valid name: labels of 1 to 63 letters, digits and hyphens."
+        )
+    return name
+
+
+def _path(path: str, kind: Kind) -> str:
+    if _BAD_ESCAPE.search(path):
+        raise AddressRefused("invalid_url", "The path holds a broken or a refused % escape.")
+    plain = re.sub("%2[eE]", ".", path)
+    if any(part in (".", "..") for part in re.split(r"/|%2[fF]|%5[cC]", plain)):
+        raise AddressRefused("path_refused", "The path holds the segments . or .., which lead elsewhere.")
+    made = quote(plain, safe="/%:@!$&'()*+,;=~-._")
+    if kind != "grader":
+        return made or "/"
+    made = made.rstrip("/")
+    for ending in _CALL_PATHS:
+        if made.endswith(ending):
+            base = made.removesuffix(ending)
+            raise AddressRefused(
+                "endpoint_path_refused",
+                f"Give the base URL; {ending} is appended to it. The base here ends in '{base or '/'}'.",
+            )
+    return made
+
+
+def _query(query: str | None) -> str:
+    if not query:
+        return ""
+    if _BAD_ESCAPE.search(query):
+        raise AddressRefused("invalid_url", "The query holds a broken or a refused % escape.")
+    return quote(query, safe="?/%:@!$&'()*+,;=~-._[]")

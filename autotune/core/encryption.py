@@ -1,0 +1,187 @@
+"""AES-256-GCM at rest: data keys per organization and month, wrapped by the master keys of the settings.
+
+Envelope: version (1 octet), data key id (16), nonce (12), ciphertext with tag. Associated data: table, column, row id,
+so a ciphertext moved to another row, column or table does not decrypt.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import IntegrityError, transaction
+
+from autotune.core import ids
+from autotune.core.models import DataKey
+
+VERSION = b"\x01"
+NONCE_BYTES = 12
+HEADER_BYTES = 1 + 16 + NONCE_BYTES
+DIGEST_PERIOD = "digest"
+
+
+class Undecryptable(Exception):
+    """The ciphertext is not what this row's key and place say: moved, altered, or its key is gone."""
+
+
+@lru_cache(maxsize=8)
+def _parse_masters(text: str) -> dict[str, AESGCM]:
+    masters: dict[str, AESGCM] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, _, digits = entry.partition(":")
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name) or not re.fullmatch(r"[0-9A-Fa-f]{64}", digits):
+            raise ImproperlyConfigured("AUTOTUNE_ENCRYPTION_KEYS: each entry is `id:64 hex digits`, comma-separated.")
+        if name in masters:
+            raise ImproperlyConfigured(f"AUTOTUNE_ENCRYPTION_KEYS: the id {name} stands twice.")
+        masters[name] = AESGCM(bytes.fromhex(digits))
+    if not masters:
+        raise ImproperlyConfigured("AUTOTUNE_ENCRYPTION_KEYS is empty.")
+    return masters
+
+
+def masters() -> dict[str, AESGCM]:
+    """The master keys by id; the first wraps new data keys."""
+    return _parse_masters(settings.AUTOTUNE_ENCRYPTION_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Cipher:
+    """Encrypts with one data key. Made once for a batch: building the AES object for each value costs 65 % more."""
+
+    key_id: UUID
+    aead: AESGCM
+
+    def encrypt(self, place: bytes, row_id: UUID, plaintext: bytes) -> bytes:
+        """The envelope of `plaintext` at `place` (see `place()`) in the row `row_id`."""
+        nonce = os.urandom(NONCE_BYTES)
+        head = VERSION + self.key_id.bytes + nonce
+        return head + self.aead.encrypt(nonce, plaintext, place + row_id.bytes)
+
+
+def place(table: str, column: str) -> bytes:
+    """The associated data of a column, to which the row id is added."""
+    return f"{table}.{column}.".encode()
+
+
+def decrypt(at: bytes, row_id: UUID, envelope: bytes) -> bytes:
+    """The plaintext of an envelope at a place and row.
+
+    raises Undecryptable if any of them is another, or the data key was dropped
+    """
+    if len(envelope) < HEADER_BYTES + 16 or envelope[:1] != VERSION:
+        raise Undecryptable("not an envelope of version 1")
+    aead = _opened(UUID(bytes=bytes(envelope[1:17])))
+    try:
+        return aead.decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], at + row_id.bytes)
+    except InvalidTag:
+        raise Undecryptable("the ciphertext does not belong to this row and column") from None
+
+
+class _Keyring:
+    """Opened data keys of this process. Only committed keys are kept: one made in a transaction may yet roll back."""
+
+    def __init__(self) -> None:
+        self.opened: dict[UUID, AESGCM] = {}
+        self.current: dict[tuple[UUID, str], Cipher] = {}
+        self.digests: dict[UUID, bytes] = {}
+
+    def clear(self) -> None:
+        self.opened.clear()
+        self.current.clear()
+        self.digests.clear()
+
+
+keyring = _Keyring()
+
+
+def cipher_for(scope: UUID, *, now: datetime | None = None) -> Cipher:
+    """The cipher of an organization's current month; its data key is made if it is the first use."""
+    period = (now or datetime.now(UTC)).strftime("%Y-%m")
+    if found := keyring.current.get((scope, period)):
+        return found
+    row = _data_key(scope, period)
+    cipher = Cipher(row.id, AESGCM(_unwrap(row)))
+
+    def keep() -> None:
+        keyring.opened[row.id] = cipher.aead
+        keyring.current[scope, period] = cipher
+
+    _once_committed(keep)
+    return cipher
+
+
+def content_digest(scope: UUID, *parts: bytes) -> bytes:
+    """HMAC-SHA256 (32 octets) of the parts, each framed by its length, under the organization's digest key."""
+    mac = hmac.new(digest_key(scope), digestmod=hashlib.sha256)
+    for part in parts:
+        mac.update(len(part).to_bytes(8, "big"))
+        mac.update(part)
+    return mac.digest()
+
+
+def digest_key(scope: UUID) -> bytes:
+    """The organization's key for content digests. It never rotates, so that equal content stays equal."""
+    if found := keyring.digests.get(scope):
+        return found
+    key = _unwrap(_data_key(scope, DIGEST_PERIOD))
+    _once_committed(lambda: keyring.digests.__setitem__(scope, key))
+    return key
+
+
+def _opened(key_id: UUID) -> AESGCM:
+    if found := keyring.opened.get(key_id):
+        return found
+    row = DataKey.objects.filter(pk=key_id).first()
+    if row is None:
+        raise Undecryptable("its data key was dropped")
+    aead = AESGCM(_unwrap(row))
+    _once_committed(lambda: keyring.opened.__setitem__(key_id, aead))
+    return aead
+
+
+def _once_committed(keep: Callable[[], Any]) -> None:
+    if transaction.get_connection().in_atomic_block:
+        transaction.on_commit(keep)
+    else:
+        keep()
+
+
+def _data_key(scope: UUID, period: str) -> DataKey:
+    if row := DataKey.objects.filter(scope=scope, period=period).first():
+        return row
+    row = DataKey(id=ids.new(), scope=scope, period=period)
+    row.wrapping_key, row.wrapped = _wrap(row.id, secrets.token_bytes(32))
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:  # another process was first
+        return DataKey.objects.get(scope=scope, period=period)
+    return row
+
+
+def _wrap(key_id: UUID, key: bytes) -> tuple[str, bytes]:
+    name, master = next(iter(masters().items()))
+    nonce = os.urandom(NONCE_BYTES)
+    return name, nonce + master.encrypt(nonce, key, b"data-key." + key_id.bytes)
+
+
+def _unwrap(row: DataKey) -> bytes:
+    master = masters().get(row.wrapping_key)
+    if master is None:
+        raise Undecryptable(f"AUTOTUNE_ENCRYPTION_KEYS lacks the key {row.wrapping_key!r} that wraps a data key")
+    wrapped = bytes(row.wrapped)
+    try:
+        return master.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], b"data-key." + row.id.bytes)
+    except InvalidTag:
+        raise Undecryptable(f"the master key {row.wrapping_key!r} is not the one that wrapped this data key") from None

@@ -1,0 +1,105 @@
+"""Typed errors of the API. Capabilities raise them; `problems.py` alone turns them into answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What is wrong with one member of the input.
+
+    pointer  JSON pointer into the body ('' is the whole body), or `?name` for a query parameter
+    code     stable and documented (docs/api.md)
+    """
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class AutotuneError(Exception):
+    """An error with a stable code and a status. `detail` is one sentence that names what to change."""
+
+    status = 500
+    code = "internal_error"
+    title = "Internal error"
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        code: str | None = None,
+        errors: Sequence[FieldError] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail or self.title)
+        self.detail = detail or self.title
+        self.code = code or self.code
+        self.errors = tuple(errors)
+        self.headers = dict(headers or {})
+
+
+class Invalid(AutotuneError):
+    """The request breaks a rule of the contract; `errors` name the members."""
+
+    status, code, title = 400, "invalid_request", "Invalid request"
+
+    @classmethod
+    def field(cls, pointer: str, code: str, detail: str) -> "Invalid":
+        """The error of a single member, which is also the detail of the whole."""
+        return cls(f"{pointer or 'body'}: {detail}", errors=[FieldError(pointer, code, detail)])
+
+
+class Unauthenticated(AutotuneError):
+    status, code, title = 401, "unauthenticated", "Authentication required"
+
+
+class Forbidden(AutotuneError):
+    status, code, title = 403, "forbidden", "Not allowed"
+
+
+class NotFound(AutotuneError):
+    status, code, title = 404, "not_found", "Not found"
+
+    @classmethod
+    def at(cls, pointer: str, what: str) -> "NotFound":
+        """An id in the body or query that names nothing the caller may see."""
+        detail = f"There is no such {what}."
+        return cls(f"{pointer}: {detail}", errors=[FieldError(pointer, "not_found", detail)])
+
+
+class MethodNotAllowed(AutotuneError):
+    status, code, title = 405, "method_not_allowed", "Method not allowed"
+
+
+class NotAcceptable(AutotuneError):
+    status, code, title = 406, "not_acceptable", "Not acceptable"
+
+
+class Conflict(AutotuneError):
+    status, code, title = 409, "conflict", "Conflict"
+
+
+class LengthRequired(AutotuneError):
+    status, code, title = 411, "length_required", "Content-Length required"
+
+
+class TooLarge(AutotuneError):
+    status, code, title = 413, "body_too_large", "Body too large"
+
+
+class UnsupportedMedia(AutotuneError):
+    status, code, title = 415, "unsupported_media_type", "Unsupported media type"
+
+
+class TooManyRequests(AutotuneError):
+    status, code, title = 429, "too_many_requests", "Too many requests"
+
+
+class Unavailable(AutotuneError):
+    """The database is away. Worth another try."""
+
+    status, code, title = 503, "unavailable", "Service unavailable"
+
+    def __init__(self, detail: str = "The database is not reachable. Try again.", **more: object) -> None:
+        super().__init__(detail, headers={"Retry-After": "5"})

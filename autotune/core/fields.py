@@ -1,0 +1,98 @@
+"""Model fields whose column holds AES-256-GCM ciphertext and whose attribute reads and takes plain values."""
+
+import json
+from typing import Any
+
+from django.db import models
+from django.db.models.query_utils import DeferredAttribute
+
+from autotune.core import encryption
+
+
+class Ciphertext(bytes):
+    """An envelope as stored. Only this goes into an encrypted column."""
+
+
+class EncryptedAttribute(DeferredAttribute):
+    """Decrypts when read, with the row's own id: the attribute knows its row, a bare value does not."""
+
+    def __get__(self, instance: Any, cls: Any = None) -> Any:
+        value = super().__get__(instance, cls)
+        if isinstance(value, Ciphertext):
+            value = self.field.decrypt(instance.pk, value)  # type: ignore[attr-defined]
+            instance.__dict__[self.field.attname] = value
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        """Makes this a data descriptor: else the instance's own dictionary would be read before `__get__`."""
+        instance.__dict__[self.field.attname] = value
+
+
+class EncryptedField(models.BinaryField):
+    """Base of the encrypted fields. The model has `organization_id`, whose data key encrypts.
+
+    `update()`, `bulk_update()` and lookups with a plain value raise TypeError: they do not know the row. Use `save()`,
+    `bulk_create()`, or `envelope()` with `autotune.core.bulk`.
+    """
+
+    descriptor_class = EncryptedAttribute
+
+    def to_octets(self, value: Any) -> bytes:
+        raise TypeError("use EncryptedTextField or EncryptedJSONField")
+
+    def from_octets(self, octets: bytes) -> Any:
+        raise TypeError("use EncryptedTextField or EncryptedJSONField")
+
+    @property
+    def place(self) -> bytes:
+        return encryption.place(self.model._meta.db_table, self.column)
+
+    def envelope(self, cipher: encryption.Cipher, row_id: Any, value: Any) -> Ciphertext | None:
+        """The column's value for `value` in the row `row_id`; None stays None."""
+        return None if value is None else Ciphertext(cipher.encrypt(self.place, row_id, self.to_octets(value)))
+
+    def decrypt(self, row_id: Any, stored: bytes | memoryview | None) -> Any:
+        """The plain value of what is stored in the row `row_id`."""
+        return None if stored is None else self.from_octets(encryption.decrypt(self.place, row_id, bytes(stored)))
+
+    def pre_save(self, model_instance: Any, add: bool) -> Ciphertext | None:
+        value = model_instance.__dict__.get(self.attname)
+        if value is None or isinstance(value, Ciphertext):
+            return value
+        return self.envelope(encryption.cipher_for(model_instance.organization_id), model_instance.pk, value)
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Ciphertext | None:
+        return None if value is None else Ciphertext(value)
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        if value is not None and not isinstance(value, Ciphertext):
+            raise TypeError(f"{self.model.__name__}.{self.name} is encrypted by row; set the attribute and save() it.")
+        return super().get_db_prep_value(value, connection, prepared)
+
+    def get_lookup(self, lookup_name: str) -> Any:
+        if lookup_name != "isnull":
+            raise TypeError(f"{self.model.__name__}.{self.name} is encrypted and cannot be searched.")
+        return super().get_lookup(lookup_name)
+
+    def value_to_string(self, obj: Any) -> str:
+        raise TypeError("encrypted fields are not serialized")
+
+
+class EncryptedTextField(EncryptedField):
+    """Text, encrypted as UTF-8."""
+
+    def to_octets(self, value: Any) -> bytes:
+        return str(value).encode()
+
+    def from_octets(self, octets: bytes) -> str:
+        return octets.decode()
+
+
+class EncryptedJSONField(EncryptedField):
+    """A JSON value, encrypted as its text. Member order is kept."""
+
+    def to_octets(self, value: Any) -> bytes:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+    def from_octets(self, octets: bytes) -> Any:
+        return json.loads(octets)

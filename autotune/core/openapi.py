@@ -1,0 +1,138 @@
+"""OpenAPI from the operations: drf-spectacular walks the routes, msgspec gives the shapes."""
+
+import enum
+import re
+from typing import Any
+
+import msgspec
+from drf_spectacular.openapi import AutoSchema
+
+from autotune.core import ids
+from autotune.core.api import Operation
+from autotune.core.parsing import PublicId
+from autotune.core.problems import Problem
+
+REF = "#/components/schemas/{name}"
+COMMON_ERRORS = (400, 401, 403, 404, 405, 406, 503)
+BODY_ERRORS = (411, 413, 415)
+ERRORS = {
+    400: "The request breaks a rule; `errors` name the members.",
+    401: "No key, or one that is not valid.",
+    403: "The role has no such action.",
+    404: "There is no such object, or it is out of scope.",
+    405: "The path has no such method.",
+    406: "Nothing that `Accept` names can be answered.",
+    409: "The state of the object does not allow it.",
+    411: "The body has no Content-Length.",
+    413: "The body is too large.",
+    415: "The body is not plain JSON in UTF-8.",
+    503: "The database is away; try again after `Retry-After`.",
+}
+KIND_OF_PATH = re.compile(r"<(\w+):(\w+)>")
+
+
+def schema_hook(kind: type) -> dict[str, Any]:
+    """The schema of a public id, or of one of Django's choices (whose metaclass msgspec does not know)."""
+    if issubclass(kind, enum.Enum):
+        return {"enum": [member.value for member in kind]}
+    if issubclass(kind, PublicId):
+        return {"type": "string", "pattern": f"^{kind.kind}_{ids.SUFFIX}$"}
+    raise NotImplementedError(str(kind))
+
+
+class OperationSchema(AutoSchema):
+    """Describes the methods that `autotune.core.api.operation` declared; others are left out."""
+
+    def get_operation(  # type: ignore[override]
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
+    ) -> dict[str, Any] | None:
+        handler = getattr(self.view, method.lower(), None)
+        what: Operation | None = getattr(handler, "operation", None)
+        if what is None:
+            return None
+        used_types.update(filter(None, (what.body, *what.answers.values(), Problem)))
+        kinds = {name: kind for kind, name in KIND_OF_PATH.findall(path_regex)}
+        described = {
+            "operationId": _operation_id(path, method),
+            "summary": what.summary,
+            "description": (getattr(handler, "__doc__", None) or "").strip(),
+            "tags": [path.removeprefix("/api/v1/").split("/")[0]],
+            "parameters": _path_parameters(path, kinds) + _query_parameters(what),
+            "responses": _responses(what, open_to_all=not self.view.permission_classes),
+        }
+        if what.body:
+            described["requestBody"] = {
+                "required": what.needs_body,
+                "content": {"application/json": {"schema": {"$ref": REF.format(name=what.body.__name__)}}},
+            }
+        described["security"] = [] if not self.view.permission_classes else [{"apiKey": []}, {"session": []}]
+        return {key: value for key, value in described.items() if value or key == "security"}
+
+
+used_types: set[Any] = set()
+
+
+def add_components(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+    """Hook of drf-spectacular: the schemas of every shape that an operation uses, and how one authenticates."""
+    _, schemas = msgspec.json.schema_components(
+        sorted(used_types, key=lambda kind: kind.__name__), schema_hook=schema_hook, ref_template=REF
+    )
+    components = result.setdefault("components", {})
+    components["schemas"] = {**components.get("schemas", {}), **dict(sorted(schemas.items()))}
+    components["securitySchemes"] = {
+        "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key, `at_live_…` or `at_test_…`."},
+        "session": {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "With the CSRF token."},
+    }
+    return result
+
+
+def _operation_id(path: str, method: str) -> str:
+    words = [word.strip("{}") for word in path.removeprefix("/api/v1/").split("/")]
+    return "_".join([method.lower(), *words]).replace("-", "_")
+
+
+def _path_parameters(path: str, kinds: dict[str, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "pattern": f"^{kinds.get(name, '')}_{ids.SUFFIX}$"},
+        }
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+
+
+def _query_parameters(what: Operation) -> list[dict[str, Any]]:
+    if what.query is None:
+        return []
+    _, schemas = msgspec.json.schema_components([what.query], schema_hook=schema_hook, ref_template=REF)
+    shape = schemas[what.query.__name__]
+    required = set(shape.get("required", ()))
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": _without_null(schema)}
+        for name, schema in shape["properties"].items()
+    ]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A query parameter is absent, never null."""
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    if not options:
+        return schema
+    rest = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
+    return {**rest, **(options[0] if len(options) == 1 else {"anyOf": options})}
+
+
+def _responses(what: Operation, *, open_to_all: bool) -> dict[str, Any]:
+    answers: dict[str, Any] = {}
+    for status, shape in what.answers.items():
+        content = {"schema": {"$ref": REF.format(name=shape.__name__)}} if shape else {"schema": {"type": "string"}}
+        answers[str(status)] = {"description": what.summary}
+        if shape or what.produces != ("application/json",):
+            answers[str(status)]["content"] = {kind: content for kind in what.produces}
+    common = [status for status in COMMON_ERRORS if not (open_to_all and status in (401, 403))]
+    problem = {"application/problem+json": {"schema": {"$ref": REF.format(name="Problem")}}}
+    for status in sorted({*common, *what.errors, *(BODY_ERRORS if what.body else ())}):
+        answers.setdefault(str(status), {"description": ERRORS[status], "content": problem})
+    return answers

@@ -1,0 +1,113 @@
+"""Lists: offset pages with a total, or keyset pages by a signed cursor; one documented set of sort fields each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from django.core import signing
+from django.db.models import Q, QuerySet
+from msgspec import Meta
+
+from autotune.core.api import ApiStruct, QueryStruct
+from autotune.core.errors import Invalid
+
+MAX_OFFSET = 100_000
+
+
+class Pagination(ApiStruct):
+    """`total` is null with a cursor; `nextCursor` is null on the last page."""
+
+    limit: int
+    offset: int
+    total: int | None
+    next_cursor: str | None
+
+
+class PageQuery(QueryStruct):
+    """Parameters of every list."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+    offset: Annotated[int, Meta(ge=0)] = 0
+    cursor: str | None = None
+    sort: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How a list can be sorted.
+
+    name     of the list; part of a cursor's signature
+    fields   wire name -> model field, none of them nullable
+    default  such as `-createdAt`
+    """
+
+    name: str
+    fields: Mapping[str, str]
+    default: str = "-createdAt"
+
+
+def page(queryset: QuerySet, query: PageQuery, order: Order, *, owner: object) -> tuple[list[Any], Pagination]:
+    """One page of `queryset`.
+
+    owner   whose cursor it is (the organization's id): a cursor of another one is refused
+    raises  Invalid for a bad sort, offset or cursor
+    """
+    if query.cursor is not None and query.offset:
+        raise Invalid.field("?offset", "invalid_choice", "give either an offset or a cursor.")
+    if query.offset > MAX_OFFSET:
+        raise Invalid.field("?offset", "out_of_range", f"at most {MAX_OFFSET}; page with the cursor instead.")
+    sort, keys = _sort_keys(query.sort or order.default, order)
+    salt = f"cursor.{order.name}.{owner}"
+    ordered = queryset.order_by(*keys)
+    if query.cursor is None:
+        total = queryset.order_by().count()
+        rows = list(ordered[query.offset : query.offset + query.limit + 1])
+    else:
+        total = None
+        rows = list(ordered.filter(_after(query.cursor, sort, keys, salt))[: query.limit + 1])
+    more = len(rows) > query.limit
+    rows = rows[: query.limit]
+    following = _cursor(rows[-1], sort, keys, salt) if more else None
+    return rows, Pagination(query.limit, query.offset, total, following)
+
+
+def _sort_keys(text: str, order: Order) -> tuple[str, list[str]]:
+    keys = []
+    for part in text.split(","):
+        name = part.lstrip("-")
+        if name not in order.fields or part.startswith("--"):
+            raise Invalid.field("?sort", "invalid_choice", f"sort by {', '.join(order.fields)}; `-` for descending.")
+        keys.append(("-" if part.startswith("-") else "") + order.fields[name])
+    if keys[-1].lstrip("-") != "id":
+        keys.append("-id" if keys[-1].startswith("-") else "id")
+    return text, keys
+
+
+def _cursor(row: Any, sort: str, keys: Sequence[str], salt: str) -> str:
+    values = [_plain(getattr(row, key.lstrip("-"))) for key in keys]
+    return signing.dumps([sort, values], salt=salt)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _after(cursor: str, sort: str, keys: Sequence[str], salt: str) -> Q:
+    """The rows behind the cursor's: (a, b, c) after (x, y, z), spelt out column by column."""
+    try:
+        made_for, values = signing.loads(cursor, salt=salt)
+    except signing.BadSignature:
+        raise Invalid.field("?cursor", "invalid_cursor", "it was altered, or belongs to another list.") from None
+    if made_for != sort:
+        raise Invalid.field("?cursor", "invalid_cursor", f"it was made with sort={made_for}.")
+    condition, equal = Q(), Q()
+    for key, value in zip(keys, values, strict=True):
+        name = key.lstrip("-")
+        side = "lt" if key.startswith("-") else "gt"
+        condition |= equal & Q(**{f"{name}__{side}": value})
+        equal &= Q(**{name: value})
+    return condition

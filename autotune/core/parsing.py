@@ -1,0 +1,182 @@
+"""From octets to typed Structs, with every refusal as an error that carries a JSON pointer."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+from django.conf import settings
+
+from autotune.core import ids, strictjson
+from autotune.core.errors import FieldError, Invalid
+from autotune.core.strictjson import JSONRefused
+
+T = TypeVar("T")
+MAX_ERRORS = 100
+_WHERE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>\$.*)`)?$", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
+_MEMBER = re.compile(r"`([^`]*)`$")
+
+
+class PublicId:
+    """A public id in a Struct: subclasses name their `kind`; converted from text to themselves, holding the UUID."""
+
+    kind = ""
+    __slots__ = ("uuid",)
+
+    def __init__(self, uuid: Any) -> None:
+        self.uuid = uuid
+
+    def __str__(self) -> str:
+        return ids.encode(self.kind, self.uuid)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.uuid == self.uuid
+
+    def __hash__(self) -> int:
+        return hash(self.uuid)
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if issubclass(kind, PublicId):
+        if not isinstance(value, str):
+            raise ValueError(f"malformed_id:Expected an id that begins with `{kind.kind}_`")
+        try:
+            return kind(ids.decode(kind.kind, value))
+        except ValueError:
+            raise ValueError(f"malformed_id:Expected an id that begins with `{kind.kind}_`") from None
+    raise NotImplementedError(f"{kind} is not a type of the wire")
+
+
+def loads(raw: bytes) -> Any:
+    """The body as plain values, read strictly.
+
+    raises Invalid with the pointer of the fault
+    """
+    try:
+        return strictjson.loads(raw, max_depth=None, safe_integers=True)
+    except JSONRefused as exc:
+        raise refusal(exc) from exc
+
+
+def refusal(exc: JSONRefused, prefix: str = "") -> Invalid:
+    """The API's error for refused JSON."""
+    return Invalid.field(prefix + exc.pointer, exc.code, exc.message)
+
+
+def convert(value: Any, shape: type[T]) -> T:
+    """`value` as the Struct `shape`, without any coercion.
+
+    raises Invalid with a pointer
+    """
+    try:
+        return msgspec.convert(value, shape, dec_hook=_decode)
+    except msgspec.ValidationError as exc:
+        raise _invalid([field_error(exc)]) from exc
+
+
+def convert_each(values: Sequence[Any], shape: type[T], prefix: str) -> tuple[dict[int, T], list[FieldError]]:
+    """Each item by itself: the converted ones by index, and an error for each of the others."""
+    good: dict[int, T] = {}
+    bad: list[FieldError] = []
+    for index, value in enumerate(values):
+        try:
+            good[index] = msgspec.convert(value, shape, dec_hook=_decode)
+        except msgspec.ValidationError as exc:
+            bad.append(field_error(exc, f"{prefix}/{index}"))
+    return good, bad
+
+
+def convert_query(given: dict[str, str], shape: type[T]) -> T:
+    """Query parameters as a Struct; numbers and booleans are read from their text."""
+    try:
+        query = msgspec.convert(given, shape, strict=False, dec_hook=_decode)
+    except msgspec.ValidationError as exc:
+        error = field_error(exc)
+        name = error.pointer.lstrip("/")
+        raise _invalid([FieldError(f"?{name}", error.code, error.detail)]) from exc
+    for name, wire in zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True):  # type: ignore[attr-defined]
+        value = getattr(query, name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Invalid.field(f"?{wire}", "number_not_finite", "give a finite number.")
+        if value is None and wire in given:  # msgspec reads the text `null` as None: a filter would silently be dropped
+            raise Invalid.field(f"?{wire}", "wrong_type", "give a value, or leave the parameter out.")
+    return query
+
+
+def field_error(exc: msgspec.ValidationError, prefix: str = "") -> FieldError:
+    """msgspec's sentence as code, pointer and detail."""
+    match = _WHERE.match(str(exc))
+    what, path = (match["what"], match["path"] or "$") if match else (str(exc), "$")
+    pointer = prefix + "".join(f"/{escape(step[0] or step[1])}" for step in _STEP.findall(path[1:]))
+    code, detail = _classify(what)
+    if code in {"unknown_field", "missing_field"} and (named := _MEMBER.search(what)):
+        pointer += f"/{escape(named[1])}"
+    return FieldError(pointer, code, detail)
+
+
+def _classify(what: str) -> tuple[str, str]:
+    code, colon, detail = what.partition(":")
+    if colon and code == "malformed_id":
+        return code, f"{detail}."
+    for start, found in (
+        ("Object contains unknown field", "unknown_field"),
+        ("Object missing required field", "missing_field"),
+        ("Invalid enum value", "invalid_choice"),
+    ):
+        if what.startswith(start):
+            return found, f"{what}."
+    if re.match(r"Expected `(int|float|.*\| ?(int|float).*)` (>|<)", what):
+        return "out_of_range", f"{what}."
+    if " of length " in what:
+        return "invalid_length", f"{what}."
+    if "matching regex" in what:
+        return "invalid_format", f"{what}."
+    return "wrong_type", f"{what}."
+
+
+def escape(step: str) -> str:
+    """One step of a JSON pointer (RFC 6901)."""
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+def _invalid(found: Sequence[FieldError]) -> Invalid:
+    first = found[0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return Invalid(f"{first.pointer or 'body'}: {first.detail}{more}", errors=found[:MAX_ERRORS])
+
+
+def invalid(found: Sequence[FieldError]) -> Invalid:
+    """One error for several members, the first of them as its sentence."""
+    return _invalid(found)
+
+
+def check_text(value: str, pointer: str, *, max_bytes: int) -> FieldError | None:
+    """An error if the UTF-8 text is longer than `max_bytes`."""
+    if len(value) * 4 <= max_bytes or len(value.encode()) <= max_bytes:
+        return None
+    return FieldError(pointer, "too_long", f"Longer than {max_bytes} octets of UTF-8.")
+
+
+def check_metadata(value: Any, pointer: str) -> FieldError | None:
+    """An error if free-form metadata is too deep, too large or holds an integer beyond 2^53 - 1."""
+    if not value:
+        return None
+    try:
+        strictjson.check_free(value, pointer, max_depth=settings.MAX_METADATA_DEPTH)
+    except JSONRefused as exc:
+        return FieldError(exc.pointer, exc.code, exc.message)
+    if len(msgspec.json.encode(value)) > settings.MAX_METADATA_BYTES:
+        return FieldError(pointer, "too_long", f"Larger than {settings.MAX_METADATA_BYTES} octets of JSON.")
+    return None
+
+
+def wire_name(shape: type, name: str) -> str:
+    """The member's name on the wire."""
+    return dict(zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True))[name]  # type: ignore[attr-defined]
+
+
+def kinds(shape: type) -> dict[str, Any]:
+    """The types of a Struct's members by Python name."""
+    return get_type_hints(shape, include_extras=True)

@@ -1,0 +1,17 @@
+"""A migration step for PostgreSQL alone; the embedded engine passes it by."""
+
+from typing import Any
+
+from django.db.migrations.operations import RunSQL
+
+
+class PostgresSQL(RunSQL):
+    """RunSQL that does nothing on other databases."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            super().database_backwards(app_label, schema_editor, from_state, to_state)

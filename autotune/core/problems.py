@@ -1,0 +1,94 @@
+"""The one place where errors become `application/problem+json` (RFC 9457)."""
+
+import logging
+from typing import Any
+
+import msgspec
+from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.db.models import ProtectedError
+from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework import exceptions as drf
+
+from autotune.core import errors
+from autotune.core.errors import AutotuneError
+
+logger = logging.getLogger(__name__)
+
+
+class Location(msgspec.Struct, rename="camel"):
+    """What is wrong with one member. `pointer` is a JSON pointer into the body, or `?name` for a query parameter."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class Problem(msgspec.Struct, rename="camel", omit_defaults=True):
+    """An error as it goes out. `code` is stable."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    request_id: str | None
+    errors: list[Location] = []
+
+
+def answer(error: AutotuneError, request: HttpRequest | None) -> HttpResponse:
+    """The HTTP answer of a typed error."""
+    problem = Problem(
+        type=f"/api/v1/docs#{error.code}",
+        title=error.title,
+        status=error.status,
+        detail=_readable(error.detail),
+        code=error.code,
+        request_id=getattr(request, "request_id", None),
+        errors=[Location(e.pointer, e.code, _readable(e.detail)) for e in error.errors],
+    )
+    response = HttpResponse(msgspec.json.encode(problem), status=error.status, content_type="application/problem+json")
+    for name, value in error.headers.items():
+        response[name] = value
+    if error.status == 401:
+        response["WWW-Authenticate"] = 'Bearer realm="autotune"'
+    return response
+
+
+def _readable(text: str) -> str:
+    """Text that can be written as UTF-8: a lone surrogate quoted from the input becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def typed(exc: Exception) -> AutotuneError | None:
+    """Our error for a foreign exception, or None for one that nobody expected."""
+    if isinstance(exc, AutotuneError):
+        return exc
+    if isinstance(exc, OperationalError | InterfaceError) or type(exc).__name__ == "PoolTimeout":
+        return errors.Unavailable()
+    if isinstance(exc, Http404 | drf.NotFound):
+        return errors.NotFound()
+    if isinstance(exc, PermissionDenied | drf.PermissionDenied):
+        return errors.Forbidden(str(exc) if isinstance(exc, drf.PermissionDenied) else "")
+    if isinstance(exc, drf.NotAuthenticated | drf.AuthenticationFailed):
+        return errors.Unauthenticated(str(exc.detail))
+    if isinstance(exc, drf.MethodNotAllowed):
+        return errors.MethodNotAllowed(str(exc.detail))
+    if isinstance(exc, drf.NotAcceptable):
+        return errors.NotAcceptable("This address answers application/json.")
+    if isinstance(exc, ProtectedError):
+        return errors.Conflict("Other objects still name this one.", code="in_use")
+    return None
+
+
+def exception_handler(exc: Exception, context: dict[str, Any]) -> HttpResponse:
+    """DRF's handler: every exception of a view becomes a problem; an unexpected one is logged whole and told as 500."""
+    request = context["request"]._request
+    error = typed(exc)
+    if error is None:
+        logger.exception("unexpected error in %s %s", request.method, request.path)
+        error = AutotuneError("Something went wrong here. Quote the request id when you report it.")
+    response = answer(error, request)
+    if isinstance(exc, drf.MethodNotAllowed):
+        response["Allow"] = ", ".join(context["view"].allowed_methods)
+    return response

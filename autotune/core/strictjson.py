@@ -1,0 +1,277 @@
+"""JSON from outside, read strictly.
+
+Refused: text that is not UTF-8, NaN and Infinity, numbers that are not finite doubles, very long integers, a member
+name twice in one object, text after the value, deep nesting, lone surrogates and U+0000. The fast pass is the C scanner
+with hooks; only a refusal pays for the second pass, which finds the JSON pointer of the fault.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from json import JSONDecodeError, JSONDecoder
+from typing import Any, Final
+
+MAX_DEPTH: Final = 32
+MAX_DIGITS: Final = 21
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+MAX_POINTER: Final = 400  # characters; a longer pointer ends at the last parent that fits
+
+_SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_BAD_TEXT = re.compile("[\x00\ud800-\udfff]")
+
+
+class JSONRefused(ValueError):
+    """The text is not acceptable JSON.
+
+    code     invalid_json, number_not_finite, integer_out_of_range, duplicate_key, invalid_text, too_deep
+    message  one sentence for whoever sent the text
+    pointer  JSON pointer of the fault, "" when it concerns the whole text
+    """
+
+    def __init__(self, code: str, message: str, pointer: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.pointer = pointer
+
+
+def loads(
+    raw: bytes, *, max_depth: int | None = MAX_DEPTH, max_digits: int = MAX_DIGITS, safe_integers: bool = False
+) -> Any:
+    """Parse one JSON text.
+
+    max_depth      levels of lists and objects that are allowed; None leaves depth to the caller (see `check_free`)
+    max_digits     digits that an integer may have
+    safe_integers  refuse integers beyond +-(2**53 - 1), which ECMAScript cannot hold
+    raises         JSONRefused
+    """
+    try:
+        text = str(raw, "utf-8")
+    except UnicodeDecodeError as exc:
+        raise JSONRefused("invalid_json", f"The text is not UTF-8 (byte {exc.start}).") from exc
+    try:
+        value = _decoder(max_digits, safe_integers)(text)
+    except _Fault as exc:
+        raise _located(text, exc, max_digits, safe_integers) from exc
+    except JSONDecodeError as exc:
+        raise JSONRefused("invalid_json", f"{exc.msg} (line {exc.lineno}, column {exc.colno}).") from exc
+    except RecursionError as exc:
+        raise JSONRefused("too_deep", "The text is nested too deeply.") from exc
+    if "\\u" in text and _SUSPECT_ESCAPE.search(text):
+        _check_texts(value)
+    if max_depth is not None and text.count("[") + text.count("{") > max_depth:
+        _check_depth(value, max_depth, "")
+    return value
+
+
+def check_free(value: Any, pointer: str, *, max_depth: int | None = MAX_DEPTH, safe_integers: bool = True) -> None:
+    """Check a free-form value that `loads` has already parsed, such as metadata: its depth and its integers.
+
+    pointer    where the value stands in its document
+    max_depth  levels of lists and objects, the value itself being the first
+    raises     JSONRefused with the pointer of the first fault
+    """
+    level: list[Any] = [value]
+    depth = 0
+    while level:
+        below: list[Any] = []
+        for node in level:
+            kind = type(node)
+            if kind is dict:
+                below += node.values()
+            elif kind is list:
+                below += node
+            elif kind is int and safe_integers and not -MAX_SAFE_INTEGER <= node <= MAX_SAFE_INTEGER:
+                where = _find(value, lambda child, _: type(child) is int and abs(child) > MAX_SAFE_INTEGER, pointer)
+                raise JSONRefused("integer_out_of_range", _UNSAFE, where)
+        if max_depth is not None and depth >= max_depth and any(type(node) in _CONTAINERS for node in level):
+            _check_depth(value, max_depth, pointer)
+        level = below
+        depth += 1
+
+
+# --- the fast pass ---------------------------------------------------------------------------------------------------
+
+_CONTAINERS: Final = (dict, list)
+_UNSAFE = "The integer is beyond ±(2^53 − 1), which not every reader can hold. Send it as a string."
+
+
+class _Fault(Exception):
+    """Raised inside the scanner: what is wrong, without the place."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _Fault("duplicate_key", "A member name appears twice in one object.")
+    return made
+
+
+def _constant(name: str) -> Any:
+    raise _Fault("invalid_json", f"{name} is not a JSON number.")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value - value != 0.0:
+        raise _Fault("number_not_finite", "The number is too large for a double.")
+    return value
+
+
+def _integer(max_digits: int, safe: bool) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if len(text) > 15:
+            if len(text) - (text[0] == "-") > max_digits:
+                raise _Fault("number_not_finite", f"The integer has more than {max_digits} digits.")
+            if safe and not -MAX_SAFE_INTEGER <= int(text) <= MAX_SAFE_INTEGER:
+                raise _Fault("integer_out_of_range", _UNSAFE)
+        return int(text)
+
+    return parse
+
+
+@lru_cache(maxsize=16)
+def _decoder(max_digits: int, safe_integers: bool) -> Callable[[str], Any]:
+    return JSONDecoder(
+        object_pairs_hook=_object,
+        parse_constant=_constant,
+        parse_float=_float,
+        parse_int=_integer(max_digits, safe_integers),
+    ).decode
+
+
+# --- the second pass: where is the fault? ----------------------------------------------------------------------------
+
+
+class _Mark:
+    """Stands in the parsed value where a fault is. `key` is set when a member name is at fault."""
+
+    def __init__(self, fault: _Fault, key: str | None = None) -> None:
+        self.fault = fault
+        self.key = key
+
+
+def _located(text: str, fault: _Fault, max_digits: int, safe_integers: bool) -> JSONRefused:
+    """Parse again with hooks that leave marks in place of faults, and name the first mark."""
+
+    def lenient(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+        def hook(part: str) -> Any:
+            try:
+                return parse(part)
+            except _Fault as exc:
+                return _Mark(exc)
+
+        return hook
+
+    def pairs_hook(pairs: list[tuple[str, Any]]) -> Any:
+        made = dict(pairs)
+        if len(made) == len(pairs):
+            return made
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        return _Mark(_Fault("duplicate_key", "A member name appears twice in one object."), twice)
+
+    decoder = JSONDecoder(
+        object_pairs_hook=pairs_hook,
+        parse_constant=lenient(_constant),
+        parse_float=lenient(_float),
+        parse_int=lenient(_integer(max_digits, safe_integers)),
+    )
+    try:
+        value = decoder.decode(text)
+    except JSONDecodeError as exc:
+        return JSONRefused("invalid_json", f"{exc.msg} (line {exc.lineno}, column {exc.colno}).")
+    except RecursionError:
+        return JSONRefused("too_deep", "The text is nested too deeply.")
+    for node, _, path in _walk(value):
+        if type(node) is _Mark:
+            if node.key is not None:
+                path = (path, node.key)
+            return JSONRefused(node.fault.code, node.fault.message, _pointer(path))
+    return JSONRefused(fault.code, fault.message)
+
+
+_Path = tuple[Any, Any] | None
+
+
+def _walk(root: Any) -> Iterator[tuple[Any, int, _Path]]:
+    """Every node in document order with its depth (1 for the root) and its path, a linked list from the leaf up."""
+    stack: list[tuple[Any, int, _Path]] = [(root, 1, None)]
+    while stack:
+        entry = stack.pop()
+        yield entry
+        node, depth, path = entry
+        if type(node) is dict:
+            stack += [(child, depth + 1, (path, key)) for key, child in reversed(node.items())]
+        elif type(node) is list:
+            stack += [(node[i], depth + 1, (path, i)) for i in range(len(node) - 1, -1, -1)]
+
+
+def _pointer(path: _Path, prefix: str = "") -> str:
+    """The JSON pointer of a path, cut at a parent when it grows too long. It must be text that can be stored."""
+    parts: list[str] = []
+    while path is not None:
+        path, key = path
+        parts.append(_BAD_TEXT.sub("\ufffd", str(key)).replace("~", "~0").replace("/", "~1"))
+    pointer = prefix
+    for part in reversed(parts):
+        if len(pointer) + 1 + len(part) > MAX_POINTER:
+            break
+        pointer += "/" + part
+    return pointer
+
+
+def _find(root: Any, wanted: Callable[[Any, int], bool], prefix: str) -> str:
+    return next((_pointer(path, prefix) for node, depth, path in _walk(root) if wanted(node, depth)), prefix)
+
+
+def _check_depth(value: Any, max_depth: int, prefix: str) -> None:
+    level = [value] if type(value) in _CONTAINERS else []
+    for _ in range(max_depth):
+        level = [
+            child
+            for node in level
+            for child in (node.values() if type(node) is dict else node)
+            if type(child) in _CONTAINERS
+        ]
+        if not level:
+            return
+    where = _find(value, lambda node, depth: depth > max_depth and type(node) in _CONTAINERS, prefix)
+    raise JSONRefused("too_deep", f"The value is nested more than {max_depth} levels deep.", where)
+
+
+def _check_texts(value: Any) -> None:
+    """Refuse lone surrogates and U+0000 in any string or member name."""
+    bad = _BAD_TEXT.search
+    level = [value]
+    while level:
+        below: list[Any] = []
+        for node in level:
+            kind = type(node)
+            if kind is str:
+                if bad(node):
+                    raise _text_refused(value)
+            elif kind is dict:
+                if any(bad(key) for key in node):
+                    raise _text_refused(value)
+                below += node.values()
+            elif kind is list:
+                below += node
+        level = below
+
+
+def _text_refused(value: Any) -> JSONRefused:
+    for node, _, path in _walk(value):
+        if type(node) is str and (found := _BAD_TEXT.search(node)):
+            break
+        if type(node) is dict and (key := next((k for k in node if _BAD_TEXT.search(k)), None)) is not None:
+            found, path = _BAD_TEXT.search(key), (path, key)
+            break
+    what = "U+0000" if found is not None and found.group() == "\x00" else "a surrogate without its pair"
+    return JSONRefused("invalid_text", f"The text holds {what}, which cannot be stored.", _pointer(path))

@@ -1,0 +1,51 @@
+"""Reads settings from the environment: secrets from NAME or NAME_FILE, generated once where that is allowed."""
+
+import os
+import secrets
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def secret(name: str) -> str:
+    """The value of NAME, or the text of the file that NAME_FILE names, or ''."""
+    if path := os.environ.get(f"{name}_FILE"):
+        return Path(path).read_text(encoding="utf-8").strip()
+    return os.environ.get(name, "").strip()
+
+
+def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:
+    """The secret NAME; on the embedded default one that is made once and kept in `data_dir` (mode 0600).
+
+    raises ImproperlyConfigured if it is `required` (production form) and not set
+    """
+    if value := secret(name):
+        return value
+    if required:
+        raise ImproperlyConfigured(f"{name} is not set. With DATABASE_URL it is required: {hint}")
+    path = data_dir / name.lower()
+    if not path.exists():
+        _write_once(path, new_secret(name))
+    return path.read_text(encoding="ascii").strip()
+
+
+def new_secret(name: str) -> str:
+    """A fresh random value in the form that the setting NAME takes."""
+    if name == "AUTOTUNE_ENCRYPTION_KEYS":
+        return f"k1:{secrets.token_hex(32)}"
+    return secrets.token_urlsafe(48)
+
+
+def _write_once(path: Path, value: str) -> None:
+    """Write `value` whole or not at all; of two processes that start together the first one wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(value + "\n")
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

@@ -1,0 +1,236 @@
+"""Settings, read from the environment and safe when it is empty. Every variable is documented in `.env.example`."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import environ
+from celery.schedules import schedule
+from django.core.exceptions import ImproperlyConfigured
+
+from autotune.core.addresses import parse_allow
+from autotune.environment import kept_secret, secret
+
+env = environ.Env()
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(env.str("AUTOTUNE_DATA_DIR", default=str(BASE_DIR / "var"))).resolve()
+
+DATABASE_URL = secret("DATABASE_URL")
+REDIS_URL = secret("REDIS_URL")
+PRODUCTION = bool(DATABASE_URL)
+DEBUG = env.bool("DEBUG", default=False)
+PORT = env.int("PORT", default=8000)
+PUBLIC_URL = env.str("AUTOTUNE_PUBLIC_URL", default=f"http://localhost:{PORT}").rstrip("/")
+HTTPS = PUBLIC_URL.startswith("https://")
+
+SECRET_KEY = kept_secret(
+    "SECRET_KEY", data_dir=DATA_DIR, required=PRODUCTION, hint="a random text of 50 characters or more."
+)
+AUTOTUNE_ENCRYPTION_KEYS = kept_secret(
+    "AUTOTUNE_ENCRYPTION_KEYS", data_dir=DATA_DIR, required=PRODUCTION, hint="`id:64 hex digits`, comma-separated."
+)
+try:
+    AUTOTUNE_OUTBOUND_ALLOW = parse_allow(env.str("AUTOTUNE_OUTBOUND_ALLOW", default=""))
+except ValueError as exc:
+    raise ImproperlyConfigured(f"AUTOTUNE_OUTBOUND_ALLOW: {exc}") from exc
+AUTOTUNE_TRUSTED_PROXIES = env.list("AUTOTUNE_TRUSTED_PROXIES", default=[])
+ALLOWED_HOSTS = env.list(
+    "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", urlsplit(PUBLIC_URL).hostname or "localhost"]
+)
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_celery_beat",
+    "autotune.core",
+    "autotune.access",
+    "graders",
+    "tasks",
+    "scores",
+    "exports",
+    "autotune.site",
+]
+MIDDLEWARE = [
+    "autotune.core.middleware.RequestIdMiddleware",
+    "autotune.core.middleware.TrustedProxyMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "autotune.core.middleware.ProblemMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "autotune.core.middleware.BodyMiddleware",
+]
+ROOT_URLCONF = "autotune.urls"
+WSGI_APPLICATION = "autotune.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# --- database -------------------------------------------------------------------------------------------------------
+# A pool for each process; a thread holds a connection only while it works (CONN_MAX_AGE 0).
+DB_POOL_SIZE = env.int("AUTOTUNE_DB_POOL_SIZE", default=12)
+if PRODUCTION:
+    _database = env.db_url_config(DATABASE_URL)
+    if "postgresql" not in _database["ENGINE"]:
+        raise ImproperlyConfigured("DATABASE_URL must be a postgres:// address; without it the server runs on SQLite.")
+    _database["OPTIONS"] = {
+        **_database.get("OPTIONS", {}),
+        "pool": {"min_size": 1, "max_size": DB_POOL_SIZE, "timeout": 10},
+    }
+else:
+    _database = {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(DATA_DIR / "autotune.sqlite3"),
+        "OPTIONS": {
+            "timeout": 20,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        },
+    }
+DATABASES = {"default": {**_database, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- people and sessions --------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "access.User"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "admin:login"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+if HTTPS:
+    SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = [r"^api/v1/(health|ready)$"]  # probes of an orchestrator come by plain http
+    SECURE_HSTS_SECONDS = 31_536_000
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    SECURE_HSTS_PRELOAD = True
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+    CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# --- text, time, static files ---------------------------------------------------------------------------------------
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+APPEND_SLASH = False
+
+# --- limits of the API (docs/api.md) --------------------------------------------------------------------------------
+MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_TEXT_BYTES = 1024 * 1024
+MAX_METADATA_BYTES = 64 * 1024
+MAX_METADATA_DEPTH = 16
+MAX_BATCH_COMPLETIONS = 10_000
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+LONG_POLL_MAX_WAITERS = 48
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "autotune.access.authentication.BearerAuthentication",
+        "autotune.access.authentication.WebSessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": [],
+    "DEFAULT_SCHEMA_CLASS": "autotune.core.openapi.OperationSchema",
+    "EXCEPTION_HANDLER": "autotune.core.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_VERSIONING_CLASS": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Autotune API",
+    "DESCRIPTION": "Scores of model completions by graders whose logic stays private.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PUBLIC": True,
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "AUTHENTICATION_WHITELIST": [],
+    "POSTPROCESSING_HOOKS": ["autotune.core.openapi.add_components"],
+    "PREPROCESSING_HOOKS": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False},
+}
+
+# --- Celery ---------------------------------------------------------------------------------------------------------
+# A message is a hint and may be lost: publishing never retries and gives up quickly, so a broker that is away costs nothing.
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_DEFAULT_QUEUE = "autotune"
+CELERY_TIMEZONE = "UTC"
+if REDIS_URL:
+    CELERY_BROKER_URL = REDIS_URL
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "socket_timeout": 5,
+        "socket_connect_timeout": 0.2,
+        "max_retries": 0,
+        "visibility_timeout": 3600,
+    }
+else:
+    _broker = DATA_DIR / "broker"
+    for _folder in ("messages", "processed", "control"):
+        (_broker / _folder).mkdir(parents=True, exist_ok=True)
+    CELERY_BROKER_URL = "filesystem://"
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(_broker / "messages"),
+        "data_folder_out": str(_broker / "messages"),
+        "processed_folder": str(_broker / "processed"),
+        "control_folder": str(_broker / "control"),
+        "store_processed": False,
+        "polling_interval": 0.05,
+    }
+    CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "scores.sweep", "schedule": schedule(5.0), "options": {"expires": 5}},
+    "fold-statistics": {"task": "graders.fold_statistics", "schedule": schedule(30.0), "options": {"expires": 30}},
+}
+
+# --- logs -----------------------------------------------------------------------------------------------------------
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request": {"()": "autotune.core.middleware.RequestIdFilter"}},
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request"]}},
+    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "loggers": {"django.request": {"level": "ERROR"}, "celery.worker.strategy": {"level": "WARNING"}},
+}

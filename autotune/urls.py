@@ -1,0 +1,21 @@
+"""The composition of all routes. Names the apps by string and imports none of them."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+from autotune.core import urls as converters
+
+converters.register()
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("graders.urls")),
+    path("api/v1/", include("tasks.urls")),
+    path("api/v1/", include("scores.urls")),
+    path("api/v1/", include("exports.urls")),
+    path("", include("autotune.site.urls")),
+]
+handler400 = "autotune.site.failures.bad_request"
+handler403 = "autotune.site.failures.forbidden"
+handler404 = "autotune.site.failures.not_found"
+handler500 = "autotune.site.failures.server_error"

@@ -1,0 +1,9 @@
+"""WSGI entry point (gunicorn in the Procfile)."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
+
+application = get_wsgi_application()

@@ -1,0 +1,199 @@
+"""Keeps the rules of the house. Run from the project's root; exit status 1 on a breach.
+
+  upward imports   exports -> scores -> tasks -> graders -> autotune.{webhooks, llm} -> autotune.access ->
+                   autotune.core; `apps.get_model` and a relation named by a string count as imports
+  cycles           between any two modules
+  HTTP clients     the server speaks to the outside through autotune/core/http.py alone, where addresses are checked
+
+`autotune/site/` and the composition (settings, urls, celery, wsgi, asgi) may import every app; no app may import them.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+APPS = ("autotune", "graders", "tasks", "scores", "exports")  # each may import those before it
+WITHIN = ("core", "access", "webhooks", "llm")  # inside autotune: core < access < the other two
+COMPOSITION = ("autotune.settings", "autotune.urls", "autotune.celery", "autotune.wsgi", "autotune.asgi")
+SITE = "autotune.site"
+OUTBOUND = "autotune.core.http"
+HTTP_CLIENTS = (
+    *("requests", "urllib3", "urllib.request", "http.client", "xmlrpc.client", "aiohttp", "httpx", "httpx2"),
+    *("pycurl", "httplib2", "niquests", "treq", "tornado.httpclient", "websocket", "websockets"),
+)
+RELATIONS = {"ForeignKey", "OneToOneField", "ManyToManyField", "GenericRelation"}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A module named by another: `target` is dotted and may go on into the module ("tasks.models.Task")."""
+
+    target: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file of the server."""
+
+    name: str
+    path: Path
+    references: tuple[Reference, ...]
+
+
+def read(root: Path) -> dict[str, Module]:
+    """Every module of the server by its dotted name; migrations and tests left out."""
+    found = {}
+    for app in APPS:
+        for path in sorted((root / app).rglob("*.py")):
+            inside = path.relative_to(root)
+            if "migrations" in inside.parts:
+                continue
+            name = ".".join(inside.with_suffix("").parts).removesuffix(".__init__")
+            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+            tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(inside))
+            found[name] = Module(name, inside, tuple(references(tree, package)))
+    return found
+
+
+def references(tree: ast.Module, package: str) -> Iterator[Reference]:
+    """What a module names at run time: imports, `import_module("…")`, models by string; nothing under TYPE_CHECKING."""
+    typing_only = {
+        id(inner)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+        for statement in block.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (Reference(alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            stem = absolute(node, package)
+            yield from (Reference(f"{stem}.{alias.name}", node.lineno) for alias in node.names)
+        elif isinstance(node, ast.Call) and (named := named_in_call(node)):
+            yield Reference(named, node.lineno)
+
+
+def absolute(node: ast.ImportFrom, package: str) -> str:
+    """The dotted module of `from … import`, relative ones resolved."""
+    parts = package.split(".")
+    base = parts[: len(parts) - node.level + 1] if node.level else []
+    return ".".join([*base, *([node.module] if node.module else [])])
+
+
+def named_in_call(node: ast.Call) -> str | None:
+    """The module that a call names by a string: `import_module`, `get_model`, a relation's target."""
+    function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    first = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "to"), None)
+    if not (isinstance(first, ast.Constant) and isinstance(first.value, str)):
+        return None
+    if function in {"import_module", "__import__", "import_string"}:
+        return first.value
+    if function == "get_model" or (function in RELATIONS and "." in first.value):
+        label = first.value.split(".")[0]
+        return f"autotune.{label}.models" if label in WITHIN else f"{label}.models"
+    return None
+
+
+def module_of(target: str, modules: dict[str, Module]) -> str | None:
+    """The project's module behind a dotted name, or None for what is not ours."""
+    while target and target not in modules:
+        target = target.rpartition(".")[0]
+    return target or None
+
+
+def composes(name: str) -> bool:
+    return name in COMPOSITION or name == SITE or name.startswith(f"{SITE}.")
+
+
+def rank(name: str) -> tuple[int, int]:
+    """The place of a module: greater stands higher. Inside autotune/ plain modules (environment.py) have none: -1."""
+    if composes(name):
+        return len(APPS), 0
+    app, _, rest = name.partition(".")
+    inner = rest.partition(".")[0]
+    return APPS.index(app), min(WITHIN.index(inner), 2) if app == "autotune" and inner in WITHIN else -1
+
+
+def stands_higher(target: str, importer: str) -> bool:
+    (a, inner_a), (b, inner_b) = rank(importer), rank(target)
+    return b > a or (a == b and inner_b > inner_a >= 0)
+
+
+def edges(modules: dict[str, Module]) -> Iterator[tuple[Module, str, int]]:
+    """(importer, imported module, line) inside the project."""
+    for module in modules.values():
+        for reference in module.references:
+            target = module_of(reference.target, modules)
+            if target and target != module.name:
+                yield module, target, reference.line
+
+
+def upward(modules: dict[str, Module]) -> list[str]:
+    """Imports of a module that stands higher; nothing but the composition may."""
+    return sorted(
+        {
+            f"{module.path}:{line}: {module.name} imports {target}, which stands higher"
+            for module, target, line in edges(modules)
+            if not composes(module.name) and module.name != "autotune" and stands_higher(target, module.name)
+        }
+    )
+
+
+def cycles(modules: dict[str, Module]) -> list[str]:
+    """Groups of modules that import one another (strongly connected, by reachability: our graphs are small)."""
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    for module, target, _ in edges(modules):
+        graph[module.name].add(target)
+
+    def reach(start: str) -> frozenset[str]:
+        seen: set[str] = set()
+        todo = [start]
+        while todo:
+            fresh = graph[todo.pop()] - seen
+            seen |= fresh
+            todo.extend(fresh)
+        return frozenset(seen)
+
+    reachable = {name: reach(name) for name in graph}
+    groups = {
+        tuple(sorted(other for other in reachable[name] if name in reachable[other]))
+        for name in graph
+        if name in reachable[name]
+    }
+    return sorted(f"import cycle: {' <-> '.join(group)}" for group in groups)
+
+
+def http_clients(modules: dict[str, Module]) -> list[str]:
+    """Imports of an HTTP client outside the one outbound module."""
+    return sorted(
+        f"{module.path}:{reference.line}: imports {client}; outbound calls go through {OUTBOUND.replace('.', '/')}.py"
+        for module in modules.values()
+        if module.name != OUTBOUND
+        for reference in module.references
+        for client in HTTP_CLIENTS
+        if reference.target == client or reference.target.startswith(f"{client}.")
+    )
+
+
+def breaches(root: Path) -> list[str]:
+    """A line for each breach in the tree under `root`."""
+    modules = read(root)
+    return [*upward(modules), *cycles(modules), *http_clients(modules)]
+
+
+def main() -> int:
+    found = breaches(Path.cwd())
+    for line in found:
+        print(line)
+    print(f"house: {len(found)} breaches" if found else "house: in order")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
