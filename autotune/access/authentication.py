@@ -1,0 +1,54 @@
+"""DRF authentication: an API key as a bearer, or the web session with its CSRF token. `request.auth` is the Principal."""
+
+from django.http import HttpRequest
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.request import Request
+
+from autotune.access import keys
+from autotune.access.models import Membership, User
+from autotune.access.principal import Principal
+
+
+class BearerAuthentication(BaseAuthentication):
+    """`Authorization: Bearer at_live_…`."""
+
+    def authenticate(self, request: Request) -> tuple[User, Principal] | None:
+        header = request._request.META.get("HTTP_AUTHORIZATION")
+        if header is None:
+            return None
+        scheme, _, text = header.partition(" ")
+        if scheme.lower() != "bearer":
+            raise AuthenticationFailed("Send the API key as `Authorization: Bearer …`.")
+        key = keys.find(text)
+        if key is None:
+            raise AuthenticationFailed("The API key is not valid.")
+        return key.user, Principal(key.organization, key.role, key.user, key)
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="autotune"'
+
+
+class WebSessionAuthentication(SessionAuthentication):
+    """The session of the web pages, in the person's first organization."""
+
+    def authenticate(self, request: Request) -> tuple[User, Principal] | None:
+        user = getattr(request._request, "user", None)
+        if not user or not user.is_active:
+            return None
+        self.enforce_csrf(request)  # type: ignore[arg-type]
+        principal = of_session(request._request)
+        if principal is None:
+            raise PermissionDenied("You belong to no organization.")
+        return principal.user, principal
+
+
+def of_session(request: HttpRequest) -> Principal | None:
+    """The principal of a logged-in person; None without a membership in an organization that is not suspended."""
+    membership = (
+        Membership.objects.select_related("organization", "role", "user")
+        .filter(user_id=request.user.pk, organization__suspended=False)
+        .order_by("pk")
+        .first()
+    )
+    return membership and Principal(membership.organization, membership.role, membership.user)

@@ -1,0 +1,45 @@
+"""The first organization, its admin and its key: made once, headless, with no default login and no default key."""
+
+import secrets
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from autotune.access import keys, roles
+from autotune.access.models import ApiKey, Membership, Organization, Role, User
+
+
+@dataclass(frozen=True)
+class Bootstrapped:
+    """`password` and `api_key` are None when they were made before: they cannot be told again."""
+
+    organization: Organization
+    admin: User
+    password: str | None
+    api_key: str | None
+
+
+@transaction.atomic
+def bootstrap(*, organization_name: str, admin_email: str) -> Bootstrapped:
+    """Make what is missing of an organization, its admin and a key; never change a password that exists."""
+    organization = Organization.objects.select_for_update().filter(name=organization_name).first()
+    fresh = organization is None
+    if organization is None:
+        first = not Organization.objects.exists()
+        organization = Organization.objects.create(name=organization_name, operating=first)
+    role = Role.objects.get(
+        organization=None, name=roles.ADMIN if organization.operating else roles.ORGANIZATION_ADMIN
+    )
+    user, password = _admin(admin_email, staff=organization.operating)
+    Membership.objects.get_or_create(organization=organization, user=user, defaults={"role": role})
+    api_key = None
+    if fresh or not ApiKey.objects.filter(organization=organization).exists():
+        _, api_key = keys.issue(organization=organization, role=role, user=user, name="bootstrap")
+    return Bootstrapped(organization, user, password, api_key)
+
+
+def _admin(email: str, *, staff: bool) -> tuple[User, str | None]:
+    if user := User.objects.filter(email=email.strip().lower()).first():
+        return user, None
+    password = secrets.token_urlsafe(18)
+    return User.objects.create_user(email, password, is_staff=staff, is_superuser=staff), password

@@ -1,0 +1,42 @@
+"""`manage.py bootstrap --organization NAME --admin-email EMAIL [--json]`."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.core.validators import validate_email
+
+from autotune.access.bootstrap import bootstrap
+from autotune.core import ids
+
+
+class Command(BaseCommand):
+    help = "Makes an organization, its admin login and an API key where they are missing. Secrets are printed once."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--organization", required=True, metavar="NAME")
+        parser.add_argument("--admin-email", required=True, metavar="EMAIL")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        name, email = options["organization"].strip(), options["admin_email"]
+        if not name or len(name) > 200:
+            raise CommandError("--organization: 1 to 200 characters.")
+        try:
+            validate_email(email)
+        except ValidationError:
+            raise CommandError(f"--admin-email: {email!r} is not an email address.") from None
+        made = bootstrap(organization_name=name, admin_email=email)
+        shown = {
+            "organizationId": ids.encode("org", made.organization.pk),
+            "adminEmail": made.admin.email,
+            "adminPassword": made.password,
+            "apiKey": made.api_key,
+        }
+        if options["json"]:
+            self.stdout.write(json.dumps(shown))
+            return
+        for label, value in shown.items():
+            self.stdout.write(f"{label:15} {value or '(made before, not shown again)'}")

@@ -1,0 +1,63 @@
+"""The one function that decides, and the one that scopes. Roles are data; each queryset class declares its paths."""
+
+from typing import Any, TypeVar
+
+from django.db.models import Q, QuerySet
+
+from autotune.access.principal import Principal
+from autotune.core.errors import Forbidden
+
+Q_ = TypeVar("Q_", bound="ScopedQuerySet[Any]")
+
+
+class ScopedQuerySet(QuerySet):  # type: ignore[type-arg]
+    """A queryset that can be scoped to a principal.
+
+    resource                 the row of the role table
+    organization_path        lookup of the organization whose object it is
+    owner_path               lookup of the person who made it
+    owner_organization_path  lookup of the organization in which the owner made it, where that is another
+    """
+
+    resource = ""
+    organization_path = "organization_id"
+    owner_path = "created_by_id"
+    owner_organization_path = ""
+
+    def visible_to(self: Q_, principal: Principal) -> Q_:
+        """What the principal may read; what is not in it answers 404."""
+        return scope(self, principal, self.resource, "read")
+
+    def allowed(self: Q_, principal: Principal, action: str) -> Q_:
+        """What the principal may `create`, `read`, `update` or `delete`."""
+        return scope(self, principal, self.resource, action)
+
+
+def reach(principal: Principal, resource: str, action: str) -> str | None:
+    """`own`, `organization`, `all` or None. `all` belongs to the operating organization alone."""
+    given = principal.grants.get((resource, action))
+    if given == "all" and not principal.organization.operating:
+        return "organization"
+    return given
+
+
+def require(principal: Principal, resource: str, action: str) -> None:
+    """raises Forbidden if the role has no such action on the resource at all"""
+    if reach(principal, resource, action) is None:
+        raise Forbidden(f"The role {principal.role.name} may not {action} {resource.replace('_', ' ')}.")
+
+
+def scope(queryset: Q_, principal: Principal, resource: str, action: str) -> Q_:
+    """The part of `queryset` on which the principal may do `action`."""
+    match reach(principal, resource, action):
+        case "all":
+            return queryset
+        case "organization":
+            return queryset.filter(**{queryset.organization_path: principal.organization.pk})
+        case "own":
+            path = queryset.owner_organization_path or queryset.organization_path
+            return queryset.filter(
+                Q(**{queryset.owner_path: principal.user.pk}) & Q(**{path: principal.organization.pk})
+            )
+        case _:
+            return queryset.none()
