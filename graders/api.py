@@ -1,0 +1,171 @@
+"""Endpoints of graders. `DELETE` asks the higher apps through a signal, so that this app knows none of them."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+
+from autotune.access.views import ApiView, find_for
+from autotune.core.api import operation
+from autotune.core.pagination import Order, page
+from graders import credentials, registry, shapes, stats, verification, versions
+from graders.inputs import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
+from graders.models import Grader, GraderCheck, GraderStatusChange
+
+RESOURCE = "endpoint_graders"
+RECENT = 50
+ORDER = Order("graders", {"createdAt": "created_at", "name": "name", "updatedAt": "updated_at"})
+
+
+class GraderView(ApiView):
+    """Base of the views below `/graders/:id`."""
+
+    def grader(self, grader_id: UUID, action: str = "read") -> Grader:
+        return find_for(Grader.objects.live().with_details(), self.principal, grader_id, action, "grader")
+
+    def whole(self, grader: Grader) -> bool:
+        return shapes.sees_all_of(grader, self.principal)
+
+
+class Graders(ApiView):
+    @operation(
+        summary="Register a grader. The shared secret is shown once.",
+        resource=RESOURCE,
+        action="create",
+        body=GraderIn,
+        answers={201: shapes.GraderRegistered},
+        errors=(409,),
+    )
+    def post(self, request: Request, body: GraderIn) -> shapes.GraderRegistered:
+        made = registry.register(self.principal, body)
+        return _registered(made, self.principal)
+
+    @operation(
+        summary="List graders: the organization's own, and those that others list.",
+        resource=RESOURCE,
+        action="read",
+        query=GraderQuery,
+        answers={200: shapes.GraderList},
+    )
+    def get(self, request: Request, query: GraderQuery) -> shapes.GraderList:
+        found = (
+            Grader.objects.live()
+            .with_details()
+            .visible_to(self.principal)
+            .matching(
+                kind=query.kind,
+                status=query.status,
+                visibility=query.visibility,
+                search=query.search,
+                domain=query.domain,
+            )
+        )
+        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+        return shapes.GraderList([shapes.grader_out(row, self.principal) for row in rows], pagination)
+
+
+class GraderDetail(GraderView):
+    @operation(summary="Read a grader.", resource=RESOURCE, action="read", answers={200: shapes.GraderAnswer})
+    def get(self, request: Request, grader_id: UUID) -> shapes.GraderAnswer:
+        return shapes.GraderAnswer(shapes.grader_out(self.grader(grader_id), self.principal))
+
+    @operation(
+        summary="Change a grader. Another scheme, host or port makes a new secret and sets it inactive.",
+        resource=RESOURCE,
+        action="update",
+        body=GraderPatch,
+        answers={200: shapes.GraderRegistered},
+        errors=(409,),
+    )
+    def patch(self, request: Request, grader_id: UUID, body: GraderPatch) -> shapes.GraderRegistered:
+        made = registry.patch(self.grader(grader_id, "update"), body)
+        return _registered(made, self.principal)
+
+    @operation(
+        summary="Delete a grader. Its scores keep naming it; refused while a task's panel names it.",
+        resource=RESOURCE,
+        action="delete",
+        answers={204: None},
+        errors=(409,),
+    )
+    def delete(self, request: Request, grader_id: UUID) -> None:
+        registry.tombstone(self.grader(grader_id, "delete"))
+
+
+class GraderVerify(GraderView):
+    @operation(
+        summary="Probe /health and a signed sample /score; all passed, the grader becomes active.",
+        resource=RESOURCE,
+        action="update",
+        answers={200: shapes.VerificationOut},
+        errors=(409,),
+    )
+    def post(self, request: Request, grader_id: UUID) -> shapes.VerificationOut:
+        probe = verification.verify(self.grader(grader_id, "update"))
+        checks = [shapes.CheckOut(one.name, one.passed, one.detail, one.latency_ms) for one in probe.checks]
+        return shapes.VerificationOut(probe.verified, checks)
+
+
+class GraderRotateSecret(GraderView):
+    @operation(
+        summary="Make a new secret, shown once. The old one works for a grace period.",
+        resource=RESOURCE,
+        action="update",
+        body=RotateIn,
+        needs_body=False,
+        answers={200: shapes.RotatedSecret},
+        errors=(409,),
+    )
+    def post(self, request: Request, grader_id: UUID, body: RotateIn) -> shapes.RotatedSecret:
+        grader = self.grader(grader_id, "update")
+        secret = credentials.rotate(grader, grace_hours=body.grace_hours, force=bool(body.force))
+        return shapes.RotatedSecret(shapes.credentials_out(grader, secret))
+
+
+class GraderStats(GraderView):
+    @operation(
+        summary="Measured figures over a window.",
+        resource=RESOURCE,
+        action="read",
+        query=StatsQuery,
+        answers={200: shapes.GraderStatsOut},
+    )
+    def get(self, request: Request, grader_id: UUID, query: StatsQuery) -> shapes.GraderStatsOut:
+        return stats.report(self.grader(grader_id), query.window)
+
+
+class GraderHealth(GraderView):
+    @operation(
+        summary="Recent checks and changes of status, with reasons.",
+        resource=RESOURCE,
+        action="read",
+        answers={200: shapes.GraderHealthOut},
+    )
+    def get(self, request: Request, grader_id: UUID) -> shapes.GraderHealthOut:
+        grader = self.grader(grader_id)
+        whole = self.whole(grader)
+        return shapes.GraderHealthOut(
+            status=grader.status,
+            checks=[shapes.check_out(row, whole=whole) for row in _recent(GraderCheck, grader)],
+            status_changes=[shapes.status_change_out(row, whole=whole) for row in _recent(GraderStatusChange, grader)],
+        )
+
+
+class GraderVersions(GraderView):
+    @operation(
+        summary="The versions that the grader reported, the newest first.",
+        resource=RESOURCE,
+        action="read",
+        answers={200: shapes.VersionList},
+    )
+    def get(self, request: Request, grader_id: UUID) -> shapes.VersionList:
+        return shapes.VersionList(versions.listed(self.grader(grader_id)))
+
+
+def _registered(made: registry.Registered, principal: Any) -> shapes.GraderRegistered:
+    credentials_out = shapes.credentials_out(made.grader, made.secret) if made.secret else None
+    return shapes.GraderRegistered(shapes.grader_out(made.grader, principal), credentials_out)
+
+
+def _recent(model: Any, grader: Grader) -> Any:
+    return model.objects.filter(grader=grader).order_by("-id")[:RECENT]

@@ -1,0 +1,262 @@
+"""What a verified answer says: section 4 of docs/protocol/README.md. Nothing is clamped, rounded or guessed."""
+
+from collections.abc import Sequence
+from math import fsum
+from typing import Any, Final, Literal
+from unicodedata import is_normalized, normalize
+
+from autotune.core import strictjson
+from graders.gateway.texts import clean
+from graders.gateway.types import Capabilities, Dimension, Failure, Health, Options, Verdict
+
+MAX_DIMENSIONS: Final = 64
+MAX_DIMENSION_NAME: Final = 64
+MAX_REASONING: Final = 65_536
+WEIGHT_TOLERANCE: Final = 0.001
+MAX_VERSION: Final = 64
+MAX_DOMAINS: Final = 32
+
+_MISSING: Final = object()
+
+
+class _Refused(Exception):
+    def __init__(self, code: str, message: str, **more: Any) -> None:
+        super().__init__(message)
+        self.failure = Failure(code, message, **more)
+
+
+def parse_score(
+    body: bytes, request_id: str, completion_id: str, options: Options, secrets: Sequence[str] = ()
+) -> Verdict | Failure:
+    """The verdict in an answer to POST /score.
+
+    request_id  the id that was sent
+    secrets     redacted from what the grader wrote in `error`
+    """
+    try:
+        return _result(_envelope(body, request_id), "", options, secrets)
+    except _Refused as exc:
+        return exc.failure
+
+
+def parse_batch(
+    body: bytes, request_id: str, completion_ids: Sequence[str], options: Options, secrets: Sequence[str] = ()
+) -> dict[str, Verdict | Failure]:
+    """An entry for every completion that was asked for, whatever the answer to POST /score/batch holds."""
+    try:
+        entries = _entries(_envelope(body, request_id), completion_ids)
+    except _Refused as exc:
+        return dict.fromkeys(completion_ids, exc.failure)
+    results: dict[str, Verdict | Failure] = {}
+    for completion_id in completion_ids:
+        found = entries.get(completion_id)
+        if found is None:
+            results[completion_id] = _NOT_ANSWERED
+            continue
+        place, entry = found
+        try:
+            results[completion_id] = _result(entry, f"/scores/{place}", options, secrets)
+        except _Refused as exc:
+            results[completion_id] = exc.failure
+    return results
+
+
+def parse_health(body: bytes) -> Health | Failure:
+    """What a grader says of itself in an answer to GET /health. Only `status` must be there."""
+    try:
+        root = _object(body)
+        status = _text(root, "status", "")
+        if status not in ("healthy", "degraded", "unhealthy"):
+            raise _Refused("out_of_range", "/status must be healthy, degraded or unhealthy.")
+        version = root.get("version")
+        if version is not None and not isinstance(version, str):
+            raise _Refused("wrong_type", "/version must be a string.")
+        if version is not None and len(version) > MAX_VERSION:
+            raise _Refused("too_long", f"/version is longer than {MAX_VERSION} characters.")
+        capabilities = root.get("capabilities")
+        return Health(status, clean(version) or None if version else None, _capabilities(capabilities))
+    except _Refused as exc:
+        return exc.failure
+
+
+def error_text(body: bytes, secrets: Sequence[str] = ()) -> str | None:
+    """The grader's `error` in a body that may be anything, fit to show; None when there is none."""
+    try:
+        root = strictjson.loads(body)
+    except strictjson.JSONRefused:
+        return None
+    error = root.get("error") if isinstance(root, dict) else None
+    return clean(error, secrets) or None if isinstance(error, str) else None
+
+
+_NOT_ANSWERED: Final = Failure(
+    "missing_item", "The grader's answer left this completion out. It is asked again.", retryable=True
+)
+
+
+# --- envelopes -------------------------------------------------------------------------------------------------------
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        root = strictjson.loads(body)
+    except strictjson.JSONRefused as exc:
+        where = f" At {exc.pointer}." if exc.pointer else ""
+        raise _Refused(exc.code, f"The answer is not acceptable JSON: {exc.message}{clean(where, limit=120)}") from exc
+    if type(root) is not dict:
+        raise _Refused("wrong_type", "The answer must be one JSON object.")
+    return root
+
+
+def _envelope(body: bytes, request_id: str) -> dict[str, Any]:
+    root = _object(body)
+    if _text(root, "requestId", "") != request_id:
+        raise _Refused(
+            "wrong_request_id", "/requestId is not the id of the request it answers.", retryable=True, limit=2
+        )
+    return root
+
+
+def _entries(root: dict[str, Any], completion_ids: Sequence[str]) -> dict[str, tuple[int, dict[str, Any]]]:
+    """The entries of a batch answer by completion id, with their places."""
+    scores = root.get("scores", _MISSING)
+    if scores is _MISSING:
+        raise _Refused("missing_member", "/scores is missing.")
+    if type(scores) is not list:
+        raise _Refused("wrong_type", "/scores must be a list.")
+    if not scores:
+        raise _Refused("no_results", "/scores is empty.")
+    wanted = frozenset(completion_ids)
+    entries: dict[str, tuple[int, dict[str, Any]]] = {}
+    for place, entry in enumerate(scores):
+        if type(entry) is not dict:
+            raise _Refused("wrong_type", f"/scores/{place} must be an object with a completionId.")
+        completion_id = entry.get("completionId")
+        if type(completion_id) is not str:
+            completion_id = _text(entry, "completionId", f"/scores/{place}")
+        if completion_id not in wanted:
+            raise _Refused("unknown_item", f"/scores/{place}/completionId names a completion that was not asked for.")
+        if completion_id in entries:
+            raise _Refused("duplicate_item", f"/scores/{place}/completionId appears a second time.")
+        entries[completion_id] = (place, entry)
+    return entries
+
+
+# --- one result ------------------------------------------------------------------------------------------------------
+
+
+def _result(entry: dict[str, Any], at: str, options: Options, secrets: Sequence[str]) -> Verdict:
+    error = entry.get("error")
+    if error is not None:
+        if type(error) is not str:
+            raise _Refused("wrong_type", f"{at}/error must be a string or null.")
+        said = clean(error, secrets) or "The grader gave an error without a reason."
+        raise _Refused("grader_error", said, trips=False)
+    score = entry.get("score", _MISSING)
+    if type(score) is not dict:
+        if score is _MISSING:
+            raise _Refused("missing_member", f"{at}/score is missing.")
+        raise _Refused("wrong_type", f"{at}/score must be an object.")
+    at += "/score"
+    value = _unit(score, "value", at)
+    confidence = _unit(score, "confidence", at)
+    dimensions: tuple[Dimension, ...] | None = None
+    warnings: tuple[str, ...] = ()
+    if options.include_dimensions and (given := score.get("dimensions")) is not None:
+        dimensions = _dimensions(given, f"{at}/dimensions")
+        warnings = _weight_warnings(dimensions)
+    reasoning = score.get("reasoning") if options.include_explanation else None
+    if reasoning is not None:
+        if type(reasoning) is not str:
+            raise _Refused("wrong_type", f"{at}/reasoning must be a string.")
+        if len(reasoning) > MAX_REASONING:
+            raise _Refused("too_long", f"{at}/reasoning is longer than {MAX_REASONING:,} characters.")
+    return Verdict(value, confidence, dimensions, reasoning, warnings)
+
+
+def _unit(holder: dict[str, Any], name: str, at: str) -> float:
+    """A number from 0 to 1; -0 becomes 0."""
+    value = holder.get(name, _MISSING)
+    kind = type(value)
+    if kind is not float and kind is not int:
+        if value is _MISSING:
+            raise _Refused("missing_member", f"{at}/{name} is missing.")
+        raise _Refused("wrong_type", f"{at}/{name} must be a number.")
+    if not 0 <= value <= 1:
+        raise _Refused("out_of_range", f"{at}/{name} must be from 0 to 1.")
+    return float(value) + 0.0
+
+
+def _dimensions(given: Any, at: str) -> tuple[Dimension, ...]:
+    if type(given) is not list:
+        raise _Refused("wrong_type", f"{at} must be a list.")
+    if len(given) > MAX_DIMENSIONS:
+        raise _Refused("too_long", f"{at} holds more than {MAX_DIMENSIONS} dimensions.")
+    made: list[Dimension] = []
+    names: set[str] = set()
+    for place, entry in enumerate(given):
+        here = f"{at}/{place}"
+        if type(entry) is not dict:
+            raise _Refused("wrong_type", f"{here} must be an object.")
+        name = _text(entry, "name", here)
+        if not name:
+            raise _Refused("out_of_range", f"{here}/name must have 1 to {MAX_DIMENSION_NAME} characters.")
+        if len(name) > MAX_DIMENSION_NAME:
+            raise _Refused("too_long", f"{here}/name is longer than {MAX_DIMENSION_NAME} characters.")
+        same = name if is_normalized("NFC", name) else normalize("NFC", name)
+        if same in names:
+            raise _Refused("duplicate_dimension", f"{here}/name appears a second time.")
+        names.add(same)
+        made.append(Dimension(name, _unit(entry, "value", here), _unit(entry, "weight", here)))
+    return tuple(made)
+
+
+def _weight_warnings(dimensions: tuple[Dimension, ...]) -> tuple[str, ...]:
+    total = fsum(dimension.weight for dimension in dimensions)
+    if not dimensions or abs(total - 1.0) <= WEIGHT_TOLERANCE + 1e-9:
+        return ()
+    return (f"The weights of the dimensions sum to {total:.4g} instead of 1.",)
+
+
+def _text(holder: dict[str, Any], name: str, at: str) -> str:
+    value = holder.get(name, _MISSING)
+    if type(value) is not str:
+        if value is _MISSING:
+            raise _Refused("missing_member", f"{at}/{name} is missing.")
+        raise _Refused("wrong_type", f"{at}/{name} must be a string.")
+    return value
+
+
+# --- capabilities ----------------------------------------------------------------------------------------------------
+
+
+def _capabilities(given: Any) -> Capabilities:
+    if given is None:
+        return Capabilities()
+    if type(given) is not dict:
+        raise _Refused("wrong_type", "/capabilities must be an object.")
+    size = _member(given, "maxBatchSize", "integer")
+    if size is not None and not 1 <= size <= 1_000:
+        raise _Refused("out_of_range", "/capabilities/maxBatchSize must be from 1 to 1,000.")
+    latency = _member(given, "avgLatencyMs", "number")
+    domains = given.get("domains")
+    if domains is not None and not (type(domains) is list and all(type(domain) is str for domain in domains)):
+        raise _Refused("wrong_type", "/capabilities/domains must be a list of strings.")
+    return Capabilities(
+        max_batch_size=size,
+        supports_dimensions=_member(given, "supportsDimensions", "boolean"),
+        supports_explanations=_member(given, "supportsExplanations", "boolean"),
+        supports_async=_member(given, "supportsAsync", "boolean"),
+        avg_latency_ms=None if latency is None else float(latency),
+        domains=None if domains is None else tuple(clean(domain, limit=64) for domain in domains[:MAX_DOMAINS]),
+    )
+
+
+_KINDS: Final = {"integer": (int,), "number": (int, float), "boolean": (bool,)}
+
+
+def _member(holder: dict[str, Any], name: str, kind: Literal["integer", "number", "boolean"]) -> Any:
+    value = holder.get(name)
+    if value is not None and type(value) not in _KINDS[kind]:
+        raise _Refused("wrong_type", f"/capabilities/{name} must be a {kind}.")
+    return value

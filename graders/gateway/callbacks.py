@@ -1,0 +1,82 @@
+"""What a callback is worth, judged against the attempt that was answered 202. The endpoint is elsewhere."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from autotune.core import strictjson
+from graders.gateway import answers, signing
+from graders.gateway.types import Failure, Kind, Options, Secret, Verdict
+
+State = Literal["pending", "running", "sleeping", "waiting", "completed", "failed", "cancelled"]
+
+
+class Attempt(Struct, frozen=True):
+    """What is on record of the attempt that a callback answers.
+
+    signature             as it was sent with the request
+    expires_at            seconds since 1970
+    recorded_body_sha256  hexadecimal digest of the body whose result is final, None while there is none
+    """
+
+    request_id: str
+    signature: str
+    state: State
+    expires_at: float
+    items: tuple[str, ...]
+    kind: Kind = "score"
+    options: Options = Options()
+    recorded_body_sha256: str | None = None
+
+
+class Reply(Struct, frozen=True):
+    """The HTTP status and code to answer with; `verdicts` holds what is to be recorded when the code is `recorded`."""
+
+    status: int
+    code: str
+    verdicts: dict[str, Verdict | Failure] = {}
+    key_id_verified: str | None = None
+
+
+UNAUTHORIZED: Final = Reply(401, "unauthorized")
+
+
+def judge(attempt: Attempt, secrets: Sequence[Secret], headers: signing.Headers, body: bytes, *, now: float) -> Reply:
+    """Judge a callback: signature, state, deadline, then the body, in this order. Every cause of a 401 looks alike."""
+    try:
+        verified = signing.verify_callback(
+            secrets, headers, body, request_id=attempt.request_id, sent_signature=attempt.signature, now=now
+        )
+    except signing.SignatureRefused:
+        return UNAUTHORIZED
+    if attempt.state == "cancelled":
+        return Reply(410, "cancelled")
+    if attempt.state == "completed" or attempt.recorded_body_sha256 is not None:
+        same = hashlib.sha256(body).hexdigest() == attempt.recorded_body_sha256
+        return Reply(409, "already_recorded" if same else "result_conflict")
+    if attempt.state == "failed":
+        return Reply(409, "result_conflict")
+    if now > attempt.expires_at:
+        return Reply(410, "expired")
+    return _judge_body(attempt, [secret.value for secret in secrets], body, verified.secret.key_id)
+
+
+def _judge_body(attempt: Attempt, secrets: Sequence[str], body: bytes, key_id: str) -> Reply:
+    try:
+        strictjson.loads(body)
+    except strictjson.JSONRefused:
+        return Reply(400, "invalid_json")
+    if attempt.kind == "batch":
+        found = answers.parse_batch(body, attempt.request_id, attempt.items, attempt.options, secrets)
+    else:
+        only = attempt.items[0]
+        found = {only: answers.parse_score(body, attempt.request_id, only, attempt.options, secrets)}
+    final = {item: result for item, result in found.items() if _is_final(result)}
+    return Reply(200, "recorded", final, key_id) if final else Reply(422, "invalid_result")
+
+
+def _is_final(result: Verdict | Failure) -> bool:
+    """A verdict, or the grader's own word that it cannot judge. Anything else may be sent again, corrected."""
+    return isinstance(result, Verdict) or result.code == "grader_error"

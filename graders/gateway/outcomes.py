@@ -1,0 +1,208 @@
+"""What one call brought: the status table of docs/protocol/README.md, section 5, as one function."""
+
+import time
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from autotune.core.outbound import OutboundError, OutboundResponse
+from graders.gateway import answers, signing
+from graders.gateway.types import Call, Failure, GraderTarget, Health, HealthOutcome, Outcome, Secret, Verdict
+
+TWICE: Final = 2  # a bad signature, time or id is tried once more
+THRICE: Final = 3  # an unsigned refusal is tried at most twice more
+RETRY_AFTER_S: Final = (1.0, 300.0)
+_TRY_AGAIN: Final = frozenset({408, 409, 425, 429})
+
+_PLATFORM_CODES: Final = frozenset({"invalid_request"})
+
+
+def interpret(
+    call: Call, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None = None
+) -> Outcome:
+    """Verdicts or failures for every item of a score or batch call.
+
+    result  what the outbound engine gave for `call.request`
+    now     seconds since 1970 on our clock, for the check of the answer's time
+    """
+    read = _Reading(call, target, result, now)
+    found: dict[str, Verdict | Failure] | Failure
+    if read.failure is not None:
+        found = read.failure
+    else:
+        body = read.body
+        secrets = [secret.value for secret in target.signing]
+        if call.kind == "batch":
+            found = answers.parse_batch(body, call.request_id, call.items, call.options, secrets)
+        else:
+            only = call.items[0]
+            found = {only: answers.parse_score(body, call.request_id, only, call.options, secrets)}
+    verdicts: dict[str, Verdict | Failure] = {}
+    if isinstance(found, Failure):
+        verdicts.update(dict.fromkeys(call.items, found))
+    else:
+        verdicts = found
+    return Outcome(verdicts, read.key_id, read.skew_s, result.elapsed_ms)
+
+
+def interpret_health(
+    call: Call, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None = None
+) -> HealthOutcome:
+    """What a health call brought; an answer without a valid signature says nothing."""
+    read = _Reading(call, target, result, now)
+    health: Health | Failure = read.failure if read.failure is not None else answers.parse_health(read.body)
+    return HealthOutcome(health, read.key_id, read.skew_s, result.elapsed_ms)
+
+
+class _Reading:
+    """An answer read as far as its status and signature: either `failure` is set, or `body` is to be believed."""
+
+    __slots__ = ("_call", "_target", "body", "failure", "key_id", "skew_s")
+
+    def __init__(
+        self, call: Call, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None
+    ) -> None:
+        self._call = call
+        self._target = target
+        self.key_id: str | None = None
+        self.skew_s: float | None = None
+        self.body = b""
+        self.failure: Failure | None
+        if isinstance(result, OutboundError):
+            ours = result.code in _PLATFORM_CODES
+            self.failure = Failure(
+                result.code,
+                result.message,
+                retryable=result.retryable,
+                trips=not ours,
+                fault="platform" if ours else "grader",
+            )
+            return
+        self.failure = self._judge(result, time.time() if now is None else now)
+        if self.failure is None:
+            self.body = result.body
+
+    def _judge(self, result: OutboundResponse, now: float) -> Failure | None:
+        status = result.status
+        if status == 200 or status == 202:
+            return self._judge_answer(result, now)
+        if status < 300:
+            return Failure("unexpected_status", f"The grader answered {status}; only 200 carries a result.")
+        if status < 400:
+            return Failure(
+                "redirect_refused",
+                f"The grader answered {status}, a redirect. Redirects are not followed: register the final URL.",
+            )
+        if status in (401, 403):
+            return self._judge_unauthorized(status)
+        if status >= 500 or status in _TRY_AGAIN:
+            return _try_again(result, now)
+        return self._judge_refusal(result, now)
+
+    def _judge_answer(self, result: OutboundResponse, now: float) -> Failure | None:
+        refused = self._verify(result, now)
+        if refused is not None:
+            return Failure(refused.code, refused.message, retryable=True, limit=TWICE)
+        if (media := _media_type(result)) != "application/json":
+            said = f"is {media}" if media else "is missing"
+            return Failure(
+                "wrong_content_type", f"The answer's Content-Type {said[:120]}; it must be application/json."
+            )
+        if result.status == 202:
+            return Failure(
+                "accepted_without_callback",
+                "The grader answered 202, but this request carried no callbackUrl. Answer 200 with the result.",
+            )
+        return None
+
+    def _judge_unauthorized(self, status: int) -> Failure:
+        current: Secret = self._target.current
+        if current.key_id != self._call.key.key_id:
+            return Failure(
+                "auth_failed",
+                f"The grader answered {status} to the previous secret. The call is repeated with the current one.",
+                retryable=True,
+                resign=True,
+                trips=False,
+            )
+        return Failure(
+            "auth_failed",
+            f"The grader answered {status}: it does not accept the platform's signature. "
+            "Check its shared secret, its clock, and that it signs the body's exact octets.",
+        )
+
+    def _judge_refusal(self, result: OutboundResponse, now: float) -> Failure:
+        """A 4xx other than those of the retry table."""
+        status = result.status
+        if status == 413 and len(self._call.items) > 1:
+            return Failure(
+                "request_too_large",
+                f"The grader answered 413 to {len(self._call.items)} items. They are sent again in halves.",
+                retryable=True,
+                split=True,
+                trips=False,
+            )
+        if self._verify(result, now) is not None:
+            return Failure(
+                "unsigned_refusal",
+                f"The grader's address answered {status} without a valid signature, as a proxy would. "
+                "Check the registered URL.",
+                retryable=True,
+                limit=THRICE,
+                retry_after_s=_retry_after(result, now),
+            )
+        said = answers.error_text(result.body, [secret.value for secret in self._target.signing])
+        if status == 410:
+            return Failure("gone", said or "The grader answered 410: it is no longer in service.", gone=True)
+        return Failure("grader_refused", said or f"The grader refused the request with {status}.", trips=False)
+
+    def _verify(self, result: OutboundResponse, now: float) -> signing.SignatureRefused | None:
+        """Check the answer's signature; note the secret that verified and the grader's clock."""
+        call = self._call
+        try:
+            verified = signing.verify_response(
+                self._target.signing,
+                result.headers,
+                result.body,
+                request_id=call.request_id,
+                sent_signature=call.signature,
+                now=now,
+            )
+        except signing.SignatureRefused as refused:
+            self.skew_s = refused.skew_s
+            self.key_id = refused.secret.key_id if refused.secret else None
+            return refused
+        self.key_id = verified.secret.key_id
+        self.skew_s = verified.skew_s
+        return None
+
+
+def _try_again(result: OutboundResponse, now: float) -> Failure:
+    status = result.status
+    if status == 429:
+        code, said = "rate_limited", "The grader answered 429: it has too many calls."
+    elif status >= 500:
+        code, said = "grader_unavailable", f"The grader answered {status}: it, or a proxy before it, is in trouble."
+    else:
+        code, said = "try_again", f"The grader answered {status} and wants to be asked again."
+    return Failure(code, said, retryable=True, retry_after_s=_retry_after(result, now))
+
+
+def _retry_after(result: OutboundResponse, now: float) -> float | None:
+    """The wait that the grader asks for, in seconds or as a date, brought into bounds; None without a usable one."""
+    value = (result.header("Retry-After") or "").strip()
+    if not value:
+        return None
+    if value.isascii() and value.isdigit():
+        wait = float(value[:9])
+    else:
+        try:
+            date = parsedate_to_datetime(value)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+        wait = date.replace(tzinfo=date.tzinfo or UTC).timestamp() - now
+    return min(max(wait, RETRY_AFTER_S[0]), RETRY_AFTER_S[1])
+
+
+def _media_type(result: OutboundResponse) -> str:
+    return (result.header("Content-Type") or "").partition(";")[0].strip().lower()

@@ -1,0 +1,160 @@
+"""Signed requests to a grader. Bodies are the text that ECMAScript would write: see `autotune.core.ecmajson`."""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from autotune.core import ecmajson
+from autotune.core.outbound import OutboundRequest
+from graders.gateway import signing
+from graders.gateway.types import (
+    MAX_BATCH_TIMEOUT_MS,
+    MAX_SCORE_TIMEOUT_MS,
+    Call,
+    GraderTarget,
+    Item,
+    Kind,
+    Options,
+    Secret,
+)
+
+PROTOCOL: Final = "1"
+MAX_ANSWER: Final[dict[Kind, int]] = {"health": 64 << 10, "score": 1 << 20, "batch": 8 << 20}
+HEALTH_CONNECT_MS: Final = 1_000
+HEALTH_TIMEOUT_MS: Final = 2_000
+BODY_TARGET: Final = 10 << 20  # batches are made smaller to stay below this where they can
+_ENVELOPE: Final = 256  # octets around the items of a batch, or around the texts of an item, at most
+_LONGEST_ESCAPE: Final = 6  # octets that one character may take
+_PATHS: Final[dict[Kind, str]] = {"health": "/health", "score": "/score", "batch": "/score/batch"}
+_OPTIONS: Final = {
+    (dimensions, explanation): b',"options":{"includeDimensions":%b,"includeExplanation":%b}}'
+    % (str(dimensions).lower().encode(), str(explanation).lower().encode())
+    for dimensions in (True, False)
+    for explanation in (True, False)
+}
+
+
+def build_score(
+    target: GraderTarget,
+    item: Item,
+    options: Options,
+    attempt: int,
+    *,
+    secret: Secret | None = None,
+    now: float | None = None,
+) -> Call:
+    """A signed POST /score.
+
+    attempt  from 1; a hint to the grader
+    secret   the secret to sign with; the target's first unless given
+    """
+    request_id = signing.new_request_id()
+    body = b'{"requestId":"%b","completion":%b%b' % (request_id.encode(), encode_item(item), _options(options))
+    timeout_ms = min(target.timeout_ms, MAX_SCORE_TIMEOUT_MS)
+    return _call(target, "score", request_id, body, (item.completion_id,), options, attempt, timeout_ms, secret, now)
+
+
+def build_batch(
+    target: GraderTarget,
+    items: Sequence[Item],
+    options: Options,
+    attempt: int,
+    *,
+    secret: Secret | None = None,
+    now: float | None = None,
+) -> Call:
+    """A signed POST /score/batch; see `build_score`. The caller has split the items by count and size."""
+    request_id = signing.new_request_id()
+    listed = b",".join(map(encode_item, items))
+    body = b'{"requestId":"%b","completions":[%b]%b' % (request_id.encode(), listed, _options(options))
+    ids = tuple(item.completion_id for item in items)
+    timeout_ms = min(target.batch_timeout_ms, MAX_BATCH_TIMEOUT_MS)
+    return _call(target, "batch", request_id, body, ids, options, attempt, timeout_ms, secret, now)
+
+
+def build_health(target: GraderTarget, *, secret: Secret | None = None, now: float | None = None) -> Call:
+    """A signed GET /health."""
+    request_id = signing.new_request_id()
+    return _call(target, "health", request_id, b"", (), Options(), 1, HEALTH_TIMEOUT_MS, secret, now)
+
+
+def encode_item(item: Item) -> bytes:
+    """One completion as it stands in a request body."""
+    string = ecmajson.string
+    messages = b"" if item.messages is None else b',"messages":' + ecmajson.dumps(item.messages)
+    return b'{"id":%b,"taskId":%b,"prompt":%b%b,"response":%b,"metadata":%b}' % (
+        string(item.completion_id),
+        string(item.task_id),
+        string(item.prompt),
+        messages,
+        string(item.response),
+        ecmajson.dumps(item.metadata) if item.metadata else b"{}",
+    )
+
+
+def split_by_size(items: Iterable[Item], limit: int = BODY_TARGET) -> list[list[Item]]:
+    """The items in order, in groups whose request bodies stay below `limit` octets; a larger item stands alone."""
+    listed = list(items)
+    if sum(map(_most, listed)) + _ENVELOPE <= limit:
+        return [listed] if listed else []
+    groups: list[list[Item]] = []
+    room = 0
+    for item in listed:
+        size = len(encode_item(item)) + 1
+        if not groups or size > room:
+            groups.append([])
+            room = limit - _ENVELOPE
+        groups[-1].append(item)
+        room -= size
+    return groups
+
+
+def _most(item: Item) -> int:
+    """Octets that an encoded item may take at most, found without encoding its long texts."""
+    free = (len(ecmajson.dumps(item.metadata)) if item.metadata else 0) + (
+        len(ecmajson.dumps(item.messages)) if item.messages is not None else 0
+    )
+    return _LONGEST_ESCAPE * (len(item.prompt) + len(item.response)) + free + _ENVELOPE
+
+
+def _options(options: Options) -> bytes:
+    return _OPTIONS[options.include_dimensions, options.include_explanation]
+
+
+def _call(
+    target: GraderTarget,
+    kind: Kind,
+    request_id: str,
+    body: bytes,
+    items: tuple[str, ...],
+    options: Options,
+    attempt: int,
+    timeout_ms: int,
+    secret: Secret | None,
+    now: float | None,
+) -> Call:
+    key = secret or target.signing[0]
+    timestamp = str(int(time.time() if now is None else now))
+    signature = signing.sign(key.value, timestamp, request_id, body)
+    headers = [
+        ("Accept", "application/json"),
+        (signing.TIMESTAMP, timestamp),
+        (signing.REQUEST_ID, request_id),
+        (signing.SIGNATURE, signature),
+        ("X-Autotune-Protocol", PROTOCOL),
+        ("X-Autotune-Attempt", str(attempt)),
+        ("X-Autotune-Key-Id", key.key_id),
+    ]
+    if kind != "health":
+        headers.append(("Content-Type", "application/json"))
+    request = OutboundRequest(
+        method="GET" if kind == "health" else "POST",
+        url=target.base_url + _PATHS[kind],
+        headers=headers,
+        body=body,
+        connect_timeout_ms=HEALTH_CONNECT_MS if kind == "health" else target.connect_timeout_ms,
+        timeout_ms=timeout_ms,
+        max_body=MAX_ANSWER[kind],
+        pins=target.pins,
+    )
+    return Call(request, request_id, timestamp, signature, items, kind, key, options)

@@ -1,0 +1,192 @@
+"""Signatures of the grader protocol: section 2 of docs/protocol/README.md, on both sides of the wire."""
+
+import hmac
+import os
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from graders.gateway.types import Secret
+
+MAX_SKEW_S: Final = 300
+REMEMBER_S: Final = 660  # a request dated 300 s ahead stays valid for 600 s
+
+TIMESTAMP: Final = "X-Autotune-Timestamp"
+REQUEST_ID: Final = "X-Autotune-Request-Id"
+SIGNATURE: Final = "X-Autotune-Signature"
+RESPONSE_TIMESTAMP: Final = "X-Autotune-Response-Timestamp"
+RESPONSE_SIGNATURE: Final = "X-Autotune-Response-Signature"
+
+_IS_TIMESTAMP = re.compile(r"[1-9][0-9]{0,11}", re.ASCII).fullmatch
+_IS_REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII).fullmatch
+_IS_SIGNATURE = re.compile(r"[0-9A-Fa-f]{64}", re.ASCII).fullmatch
+_PATTERNS: Final = {
+    TIMESTAMP.lower(): _IS_TIMESTAMP,
+    RESPONSE_TIMESTAMP.lower(): _IS_TIMESTAMP,
+    REQUEST_ID.lower(): _IS_REQUEST_ID,
+    SIGNATURE.lower(): _IS_SIGNATURE,
+    RESPONSE_SIGNATURE.lower(): _IS_SIGNATURE,
+}
+
+Headers = Iterable[tuple[str, str]]
+
+
+class SignatureRefused(Exception):
+    """A message whose signature, time or id does not hold.
+
+    code    missing_header, malformed_header, bad_signature, reflected, stale_timestamp, replayed_request
+    skew_s  the sender's clock less ours, when the signature is good; `secret` is then the one that verified
+    """
+
+    def __init__(self, code: str, message: str, *, skew_s: float | None = None, secret: Secret | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.skew_s = skew_s
+        self.secret = secret
+
+
+class Verified(Struct, frozen=True):
+    """A message that holds. `skew_s` is the sender's clock less ours."""
+
+    secret: Secret
+    request_id: str
+    timestamp: str
+    signature: str
+    skew_s: float
+
+
+def new_request_id() -> str:
+    """32 hexadecimal digits, never used before. One for every HTTP attempt."""
+    return os.urandom(16).hex()
+
+
+def sign(secret: str, timestamp: str, request_id: str, body: bytes) -> str:
+    """The signature of one message: 64 hexadecimal digits, lower case."""
+    return _digest(secret, timestamp, request_id, body).hex()
+
+
+def _digest(secret: str, timestamp: str, request_id: str, body: bytes) -> bytes:
+    message = b"%b.%b.%b" % (timestamp.encode("ascii"), request_id.encode("ascii"), body)
+    return hmac.digest(secret.encode(), message, "sha256")
+
+
+def verify_request(
+    secrets: Sequence[Secret], headers: Headers, body: bytes, *, now: float, seen: Collection[str] = ()
+) -> Verified:
+    """A grader's check of a request from the platform, for tests and parity with the kits.
+
+    seen    request ids of the last 660 seconds
+    raises  SignatureRefused
+    """
+    timestamp, request_id, signature = _read(headers, TIMESTAMP, REQUEST_ID, SIGNATURE)
+    verified = _verify(secrets, timestamp, request_id, signature, body, now)
+    _check_time(verified)
+    if request_id in seen:
+        raise SignatureRefused("replayed_request", "The request id has been seen before.")
+    return verified
+
+
+def verify_response(
+    secrets: Sequence[Secret],
+    headers: Headers,
+    body: bytes,
+    *,
+    request_id: str,
+    sent_signature: str,
+    now: float,
+) -> Verified:
+    """The platform's check of an answer, against the request id and the signature that it sent.
+
+    raises  SignatureRefused
+    """
+    timestamp, signature = _read(headers, RESPONSE_TIMESTAMP, RESPONSE_SIGNATURE)
+    verified = _verify(secrets, timestamp, request_id, signature, body, now)
+    _check_reflection(verified, sent_signature)
+    _check_time(verified)
+    return verified
+
+
+def verify_callback(
+    secrets: Sequence[Secret],
+    headers: Headers,
+    body: bytes,
+    *,
+    request_id: str,
+    sent_signature: str,
+    now: float,
+) -> Verified:
+    """The platform's check of a callback, against the attempt that was answered 202.
+
+    A message without usable headers costs as much time as one with a wrong signature.
+
+    raises  SignatureRefused
+    """
+    try:
+        timestamp, claimed, signature = _read(headers, TIMESTAMP, REQUEST_ID, SIGNATURE)
+    except SignatureRefused:
+        for secret in secrets:
+            _digest(secret.value, "1", request_id, body)
+        raise
+    verified = _verify(secrets, timestamp, request_id, signature, body, now)
+    if claimed != request_id:
+        raise SignatureRefused("bad_signature", f"{REQUEST_ID} is not the id of the request that was answered 202.")
+    _check_reflection(verified, sent_signature)
+    _check_time(verified)
+    return verified
+
+
+def _read(headers: Headers, *names: str) -> list[str]:
+    """The values of the named headers, each present exactly once and in its pattern."""
+    wanted: dict[str, list[str]] = {name.lower(): [] for name in names}
+    for name, value in headers:
+        values = wanted.get(name.lower())
+        if values is not None:
+            values.append(value)
+    for name, values in zip(names, wanted.values(), strict=True):
+        if not values:
+            raise SignatureRefused("missing_header", f"The header {name} is missing.")
+    for name, (key, values) in zip(names, wanted.items(), strict=True):
+        if len(values) > 1:
+            raise SignatureRefused("malformed_header", f"The header {name} is present more than once.")
+        if not _PATTERNS[key](values[0]):
+            raise SignatureRefused("malformed_header", f"The header {name} is not in its form.")
+    return [values[0] for values in wanted.values()]
+
+
+def _verify(
+    secrets: Sequence[Secret], timestamp: str, request_id: str, signature: str, body: bytes, now: float
+) -> Verified:
+    """Compare with the signature under every active secret; no early end, so time tells nothing of which one it is."""
+    claimed = bytes.fromhex(signature)
+    found: Secret | None = None
+    for secret in secrets:
+        if hmac.compare_digest(_digest(secret.value, timestamp, request_id, body), claimed) and found is None:
+            found = secret
+    if found is None:
+        raise SignatureRefused(
+            "bad_signature",
+            "The signature is not that of this message under an active secret. It covers the time, the request id "
+            "and the exact octets of the body.",
+        )
+    return Verified(found, request_id, timestamp, signature, float(int(timestamp) - int(now)))
+
+
+def _check_reflection(verified: Verified, sent_signature: str) -> None:
+    if hmac.compare_digest(verified.signature.lower(), sent_signature.lower()):
+        raise SignatureRefused("reflected", "The message is the platform's own request, sent back.")
+
+
+def _check_time(verified: Verified) -> None:
+    if abs(verified.skew_s) > MAX_SKEW_S:
+        skew = verified.skew_s
+        direction = "ahead of" if skew > 0 else "behind"
+        raise SignatureRefused(
+            "stale_timestamp",
+            f"The message is dated {abs(skew):.0f} s {direction} the platform's clock; {MAX_SKEW_S} s are allowed. "
+            "Set the grader's clock, and sign at the time of sending.",
+            skew_s=skew,
+            secret=verified.secret,
+        )

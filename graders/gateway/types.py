@@ -1,0 +1,164 @@
+"""The small values that the gateway takes and gives."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from autotune.core.outbound import OutboundRequest
+
+MAX_SCORE_TIMEOUT_MS = 30_000
+MAX_BATCH_TIMEOUT_MS = 120_000
+
+Kind = Literal["score", "batch", "health"]
+Fault = Literal["grader", "platform"]
+
+
+class Secret(Struct, frozen=True):
+    """An active shared secret. `value` is the whole string as shown to the grader's owner."""
+
+    key_id: str
+    value: str
+    current: bool = True
+
+    def __repr__(self) -> str:
+        return f"Secret({self.key_id!r}, current={self.current})"
+
+
+class GraderTarget(Struct, frozen=True):
+    """What the gateway needs to know of an endpoint grader.
+
+    signing   the active secrets, one or two; requests are signed with the first, answers may be with any
+    """
+
+    grader_id: str
+    base_url: str
+    signing: tuple[Secret, ...]
+    max_batch_size: int = 1
+    timeout_ms: int = 4_000
+    batch_timeout_ms: int = 30_000
+    connect_timeout_ms: int = 1_000
+    supports_dimensions: bool = True
+    supports_explanations: bool = True
+    pins: tuple[str, ...] = ()
+
+    @property
+    def current(self) -> Secret:
+        """The newest secret."""
+        return next((secret for secret in self.signing if secret.current), self.signing[0])
+
+
+class Item(Struct, frozen=True):
+    """One completion as a grader sees it: plain texts, `messages` a list of JSON objects, `metadata` a JSON object."""
+
+    completion_id: str
+    task_id: str
+    prompt: str
+    response: str
+    messages: list[Any] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class Options(Struct, frozen=True):
+    include_dimensions: bool = True
+    include_explanation: bool = True
+
+
+class Call(Struct, frozen=True):
+    """One signed attempt, ready to send.
+
+    request_id  new for every attempt; `timestamp` and `signature` as sent
+    items       completion ids asked for, in order; empty for a health call
+    key         the secret that signed it
+    """
+
+    request: OutboundRequest
+    request_id: str
+    timestamp: str
+    signature: str
+    items: tuple[str, ...]
+    kind: Kind
+    key: Secret
+    options: Options = Options()
+
+
+class Dimension(Struct, frozen=True):
+    name: str
+    value: float
+    weight: float
+
+
+class Verdict(Struct, frozen=True):
+    """What a grader said of one completion. Value and confidence are from 0 to 1."""
+
+    value: float
+    confidence: float
+    dimensions: tuple[Dimension, ...] | None = None
+    reasoning: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Failure(Struct, frozen=True):
+    """Why there is no verdict, in a code and a sentence that a grader owner can act on.
+
+    retryable      another attempt may help
+    limit          most attempts of one run that may end with this code; None leaves it to the task's policy
+    retry_after_s  the wait that the grader asked for, 1 to 300 seconds
+    split          ask again in halves (413 to several items)
+    resign         repeat once at once, signed with the current secret
+    gone           a signed 410: the grader wants no more calls
+    trips          counts as a failure for the circuit breaker
+    fault          whose affair it is
+    """
+
+    code: str
+    message: str
+    retryable: bool = False
+    limit: int | None = None
+    retry_after_s: float | None = None
+    split: bool = False
+    resign: bool = False
+    gone: bool = False
+    trips: bool = True
+    fault: Fault = "grader"
+
+
+class Outcome(Struct, frozen=True):
+    """What one call brought.
+
+    verdicts         an entry for every item of the call
+    key_id_verified  id of the secret that the answer verified with; None when nothing verified
+    clock_skew_s     the grader's clock less ours, known when the answer's signature is good
+    """
+
+    verdicts: dict[str, Verdict | Failure]
+    key_id_verified: str | None
+    clock_skew_s: float | None
+    latency_ms: float
+
+
+class Capabilities(Struct, frozen=True):
+    """What a grader says of itself. None where it says nothing."""
+
+    max_batch_size: int | None = None
+    supports_dimensions: bool | None = None
+    supports_explanations: bool | None = None
+    supports_async: bool | None = None
+    avg_latency_ms: float | None = None
+    domains: tuple[str, ...] | None = None
+
+
+class Health(Struct, frozen=True):
+    """`status` is healthy, degraded or unhealthy; the first two are called."""
+
+    status: str
+    version: str | None = None
+    capabilities: Capabilities = Capabilities()
+
+
+class HealthOutcome(Struct, frozen=True):
+    """What a health call brought; see `Outcome`."""
+
+    health: Health | Failure
+    key_id_verified: str | None
+    clock_skew_s: float | None
+    latency_ms: float

@@ -1,0 +1,107 @@
+"""What the API takes about graders. Structs state types and bounds; `check_*` the rules that a type cannot say."""
+
+from typing import Annotated, Final, Literal
+from unicodedata import category
+
+from msgspec import UNSET, Meta, UnsetType
+
+from autotune.core.api import BodyStruct, QueryStruct
+from autotune.core.errors import FieldError
+from autotune.core.pagination import PageQuery
+from autotune.core.parsing import invalid
+from graders.credentials import MAX_GRACE_HOURS
+
+MAX_DOMAINS: Final = 32
+NOT_ONE_LINE: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Description = Annotated[str, Meta(max_length=10_000)]
+Domain = Annotated[str, Meta(min_length=1, max_length=64)]
+Rate = Annotated[int, Meta(ge=1, le=10_000_000)]
+Concurrency = Annotated[int, Meta(ge=1, le=1024)]
+Timeout = Annotated[int, Meta(ge=100, le=30_000)]
+BatchTimeout = Annotated[int, Meta(ge=100, le=120_000)]
+Latency = Annotated[int, Meta(ge=0, le=600_000)]
+
+
+class CapabilitiesIn(BodyStruct):
+    """What the grader can do; a member that is absent or null has its default."""
+
+    max_batch_size: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    supports_dimensions: bool | None = None
+    supports_explanations: bool | None = None
+    supports_async: bool | None = None
+    avg_latency_ms: Latency | None = None
+    domains: Annotated[list[Domain], Meta(max_length=MAX_DOMAINS)] | None = None
+
+
+class LimitsIn(BodyStruct):
+    """How hard the grader may be called. Absent: the default at first, later unchanged. Null: the default."""
+
+    rate_per_minute: Rate | UnsetType | None = UNSET
+    max_concurrency: Concurrency | UnsetType | None = UNSET
+    timeout_ms: Timeout | UnsetType | None = UNSET
+    batch_timeout_ms: BatchTimeout | UnsetType | None = UNSET
+
+
+class GraderIn(BodyStruct):
+    """`endpoint` is the base URL: /score, /score/batch and /health are appended to it."""
+
+    name: Name
+    endpoint: str
+    capabilities: CapabilitiesIn
+    description: Description | None = None
+    limits: LimitsIn | None = None
+    visibility: Literal["private", "listed"] | None = None
+
+
+class GraderPatch(BodyStruct):
+    """`limits` is merged member by member; everything else is replaced. Null clears what can be cleared."""
+
+    name: Name | UnsetType = UNSET
+    endpoint: str | UnsetType = UNSET
+    capabilities: CapabilitiesIn | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
+    limits: LimitsIn | UnsetType | None = UNSET
+    visibility: Literal["private", "listed"] | UnsetType | None = UNSET
+    status: Literal["active", "inactive"] | UnsetType = UNSET
+
+
+class RotateIn(BodyStruct):
+    """`graceHours`: how long the secret before stays valid, 0 for not at all; 24 unless given. `force`: also inside a
+    grace period."""
+
+    force: bool | None = None
+    grace_hours: Annotated[float, Meta(ge=0, le=MAX_GRACE_HOURS)] | None = None
+
+
+class GraderQuery(PageQuery):
+    """`search` looks into name and description; `domain` is one of the grader's domains, letter by letter."""
+
+    search: Annotated[str, Meta(max_length=200)] | None = None
+    kind: Literal["endpoint", "rubric"] | None = None
+    status: Literal["active", "inactive", "degraded"] | None = None
+    domain: Annotated[str, Meta(max_length=64)] | None = None
+    visibility: Literal["private", "listed"] | None = None
+
+
+class StatsQuery(QueryStruct):
+    window: Literal["1h", "24h", "7d", "30d", "all"] = "24h"
+
+
+def check(body: GraderIn | GraderPatch) -> None:
+    """raises Invalid that names every text which is not one line of something"""
+    found = _one_line(body.name, "/name") if isinstance(body.name, str) else []
+    if isinstance(body.capabilities, CapabilitiesIn):
+        for place, domain in enumerate(body.capabilities.domains or ()):
+            found += _one_line(domain, f"/capabilities/domains/{place}")
+    if found:
+        raise invalid(found)
+
+
+def _one_line(text: str, pointer: str) -> list[FieldError]:
+    if not text.strip():
+        return [FieldError(pointer, "blank", "It holds nothing but spaces.")]
+    if any(category(char) in NOT_ONE_LINE for char in text):
+        return [FieldError(pointer, "invalid_text", "Control characters and line breaks are not allowed.")]
+    return []

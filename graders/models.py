@@ -1,0 +1,218 @@
+"""Graders: who judges, the secrets that sign, what they were when they judged, and how they did."""
+
+from typing import ClassVar
+from uuid import UUID
+
+from django.db import models
+from django.utils import timezone
+
+from autotune.access.models import Organization, User
+from autotune.core import ids
+from autotune.core.fields import EncryptedTextField
+from graders.querysets import GraderPartQuerySet, GraderQuerySet
+from graders.states import GraderKind, GraderStatus, Visibility
+
+NO_VERSION = UUID(int=0)  # in counters: before the grader told a version
+
+
+def _choices(name: str, kind: type[models.TextChoices], field: str) -> models.CheckConstraint:
+    return models.CheckConstraint(condition=models.Q(**{f"{field}__in": kind.values}), name=name)
+
+
+class Grader(models.Model):
+    """Somebody's HTTP service that judges. Deleting it leaves a tombstone, since scores keep naming it.
+
+    version        what it reports to be now; scores are stored with it
+    avg_latency_ms as the grader says of itself; measured figures are in the statistics
+    auth_failures  answers 401 or 403 in a row; three make it degraded
+    gone_at        when it answered a signed 410; its runs fail until it was verified again
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    kind = models.CharField(max_length=8, choices=GraderKind.choices, default=GraderKind.ENDPOINT)
+    endpoint = models.CharField(max_length=2048, blank=True)
+    status = models.CharField(max_length=8, choices=GraderStatus.choices, default=GraderStatus.INACTIVE)
+    visibility = models.CharField(max_length=7, choices=Visibility.choices, default=Visibility.PRIVATE)
+    version = models.ForeignKey("GraderVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+
+    max_batch_size = models.PositiveSmallIntegerField(default=1)
+    supports_dimensions = models.BooleanField(default=False)
+    supports_explanations = models.BooleanField(default=False)
+    supports_async = models.BooleanField(default=False)
+    avg_latency_ms = models.PositiveIntegerField(default=1000)
+    domains = models.JSONField(default=list, blank=True)
+
+    rate_per_minute = models.PositiveIntegerField(null=True, blank=True)
+    max_concurrency = models.PositiveSmallIntegerField(default=16)
+    timeout_ms = models.PositiveIntegerField(default=4_000)
+    batch_timeout_ms = models.PositiveIntegerField(default=30_000)
+
+    auth_failures = models.PositiveSmallIntegerField(default=0)
+    verified_at = models.DateTimeField(null=True, blank=True)
+    gone_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects: ClassVar[GraderQuerySet] = GraderQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "name"], condition=models.Q(deleted_at=None), name="graders_grader_name"
+            ),
+            _choices("graders_grader_status", GraderStatus, "status"),
+            _choices("graders_grader_kind", GraderKind, "kind"),
+            _choices("graders_grader_visibility", Visibility, "visibility"),
+        ]
+        indexes = [models.Index(fields=["visibility"], condition=models.Q(visibility="listed"), name="graders_listed")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("grader", self.pk)
+
+
+class GraderSecret(models.Model):
+    """A shared secret. One is current; after a rotation the old one is previous until `valid_until`.
+
+    confirmed  an answer verified with it: the grader knows it, so the platform signs with it
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, related_name="+")
+    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, related_name="secrets")
+    secret = EncryptedTextField()
+    current = models.BooleanField(default=True)
+    confirmed = models.BooleanField(default=False)
+    valid_until = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["grader"], condition=models.Q(current=True), name="graders_one_current_secret"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.key_id
+
+    @property
+    def key_id(self) -> str:
+        """The public id that travels as `X-Autotune-Key-Id`."""
+        return ids.encode("gkey", self.pk)
+
+
+class GraderVersion(models.Model):
+    """What the grader was when it judged: the version that it reports of itself."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, related_name="versions")
+    label = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64, blank=True)
+    first_seen_at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[GraderPartQuerySet] = GraderPartQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["grader", "label"], name="graders_version_label")]
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("graderv", self.pk)
+
+
+class GraderCheck(models.Model):
+    """One check of a grader: by verification now, by the health job later."""
+
+    id = models.BigAutoField(primary_key=True)
+    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, db_index=False, related_name="checks")
+    name = models.CharField(max_length=32)
+    passed = models.BooleanField()
+    detail = models.CharField(max_length=600, blank=True)
+    latency_ms = models.FloatField(null=True)
+    clock_skew_s = models.FloatField(null=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[GraderPartQuerySet] = GraderPartQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        indexes = [models.Index(fields=["grader", "-id"], name="graders_check_recent")]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {'passed' if self.passed else 'failed'}"
+
+
+class GraderStatusChange(models.Model):
+    """A change of a grader's status, with its reason."""
+
+    id = models.BigAutoField(primary_key=True)
+    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, related_name="status_changes")
+    previous = models.CharField(max_length=8)
+    current = models.CharField(max_length=8)
+    reason = models.CharField(max_length=600)
+    at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[GraderPartQuerySet] = GraderPartQuerySet.as_manager()  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return f"{self.previous} -> {self.current}"
+
+
+class Tally(models.Model):
+    """Counters of one saved group of results, written in the transaction of the save. Append only, so nobody waits.
+
+    Folded into GraderStatistic by a job; a reader adds up both.
+
+    errors     {code: count}, one for each attempt on a completion that ended so
+    latencies  {bucket: count} of calls by completion; see graders/stats.py for the buckets
+    histogram  10 counts of scores, bins of 0.1, the last closed
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    grader_id = models.UUIDField()
+    version_id = models.UUIDField(default=NO_VERSION)
+    at = models.DateTimeField(default=timezone.now)
+    scored = models.PositiveIntegerField(default=0)
+    value_sum = models.FloatField(default=0.0)
+    histogram = models.JSONField(default=list)
+    latency_sum_ms = models.FloatField(default=0.0)
+    latencies = models.JSONField(default=dict)
+    errors = models.JSONField(default=dict)
+
+    class Meta:
+        verbose_name_plural = "tallies"
+
+    def __str__(self) -> str:
+        return f"{self.grader_id} {self.at:%H:%M:%S}"
+
+
+class GraderStatistic(models.Model):
+    """Counters of one grader version over five minutes; see Tally for the columns."""
+
+    id = models.BigAutoField(primary_key=True)
+    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, db_index=False, related_name="statistics")
+    version_id = models.UUIDField(default=NO_VERSION)
+    start = models.DateTimeField()
+    scored = models.PositiveIntegerField(default=0)
+    value_sum = models.FloatField(default=0.0)
+    histogram = models.JSONField(default=list)
+    latency_sum_ms = models.FloatField(default=0.0)
+    latencies = models.JSONField(default=dict)
+    errors = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["grader", "start", "version_id"], name="graders_statistic")]
+
+    def __str__(self) -> str:
+        return f"{self.grader_id} {self.start:%Y-%m-%d %H:%M}"

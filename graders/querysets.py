@@ -1,0 +1,74 @@
+"""The named questions about graders."""
+
+from typing import Any, Self
+
+from django.db.models import BooleanField, Func, Q, Value
+
+from autotune.access import policy
+from autotune.access.policy import ScopedQuerySet
+from autotune.access.principal import Principal
+from graders.states import Visibility
+
+
+class GraderQuerySet(ScopedQuerySet):
+    """Graders. `visible_to` adds, for roles that may read them, those that other organizations list."""
+
+    resource = "endpoint_graders"
+
+    def live(self) -> Self:
+        """Not deleted."""
+        return self.filter(deleted_at=None)
+
+    def visible_to(self, principal: Principal) -> Self:
+        own = policy.scope(self, principal, self.resource, "read")
+        if policy.reach(principal, "listed_graders", "read") is None or principal.is_test:
+            return own
+        return own | self.filter(visibility=Visibility.LISTED, deleted_at=None)
+
+    def usable_by(self, principal: Principal) -> Self:
+        """What the principal may put into a panel: the organization's own, and listed ones (not by a test key)."""
+        usable = Q(organization=principal.organization)
+        if not principal.is_test:
+            usable |= Q(visibility=Visibility.LISTED)
+        return self.live().filter(usable)
+
+    def with_version(self) -> Self:
+        return self.select_related("version")
+
+    def with_details(self) -> Self:
+        """With what an answer of the API shows, in one more query for any number of rows."""
+        return self.prefetch_related("secrets")
+
+    def search(self, text: str) -> Self:
+        """Name and description."""
+        return self.filter(Q(name__icontains=text) | Q(description__icontains=text))
+
+    def in_domain(self, domain: str) -> Self:
+        """Those that name the domain among their capabilities, letter by letter."""
+        return self.filter(_Names("domains", Value(domain)))
+
+    def matching(self, *, search: str | None = None, domain: str | None = None, **equal: str | None) -> Self:
+        """What a list's filters leave; one that is None leaves all."""
+        found = self.filter(**{name: value for name, value in equal.items() if value is not None})
+        if search is not None:
+            found = found.search(search)
+        return found if domain is None else found.in_domain(domain)
+
+
+class _Names(Func):
+    """Whether a JSON list of texts holds a text."""
+
+    template = "jsonb_exists(%(expressions)s)"
+    output_field = BooleanField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **more: Any) -> Any:
+        template = "EXISTS (SELECT 1 FROM json_each(%(expressions)s))"
+        return self.as_sql(compiler, connection, template=template, arg_joiner=") WHERE (value = ", **more)
+
+
+class GraderPartQuerySet(ScopedQuerySet):
+    """Rows that belong to a grader: versions, checks, changes of status."""
+
+    resource = "endpoint_graders"
+    organization_path = "grader__organization_id"
+    owner_path = "grader__created_by_id"

@@ -1,0 +1,185 @@
+"""Registering graders, changing them, switching them off and on, and retiring them."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from msgspec import UNSET
+
+from autotune.access.principal import Principal
+from autotune.core.addresses import AddressRefused, check_url
+from autotune.core.errors import Conflict, Invalid, NotFound
+from graders import credentials, inputs, status
+from graders.inputs import CapabilitiesIn, GraderIn, GraderPatch, LimitsIn
+from graders.models import Grader
+from graders.signals import grader_retiring
+from graders.states import GraderStatus, Visibility
+
+CAPABILITIES: Final = (
+    "max_batch_size", "supports_dimensions", "supports_explanations", "supports_async", "avg_latency_ms", "domains",
+)  # fmt: skip
+LIMITS: Final = ("rate_per_minute", "max_concurrency", "timeout_ms", "batch_timeout_ms")
+NAME_CONSTRAINT: Final = re.compile(r"\bgraders_grader(_|\.)name\b")  # PostgreSQL names it, SQLite its columns
+SWITCHED_OFF: Final = "Switched off by its owner."
+SWITCHED_ON: Final = "Switched on by its owner."
+MOVED: Final = "The endpoint's address changed; it is called again after it was verified."
+RETIRED: Final = "Deleted."
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A grader, and its new secret where one was made: it cannot be told again."""
+
+    grader: Grader
+    secret: str | None
+
+
+@transaction.atomic
+def register(principal: Principal, body: GraderIn) -> Registered:
+    """A new grader, inactive until it was verified.
+
+    raises  Invalid for a name or an address that is not taken, Conflict `name_taken`
+    """
+    inputs.check(body)
+    grader = Grader(
+        organization=principal.organization,
+        created_by=principal.user,
+        name=body.name,
+        description=body.description or "",
+        endpoint=_address(body.endpoint),
+        visibility=body.visibility or Visibility.PRIVATE,
+        **_capabilities(body.capabilities),
+        **_limits(body.limits),
+    )
+    _store(grader)
+    return Registered(grader, credentials.issue(grader))
+
+
+@transaction.atomic
+def patch(grader: Grader, body: GraderPatch) -> Registered:
+    """Change what the body names. Another scheme, host or port makes a new secret at once, and the grader inactive.
+
+    raises  Invalid, Conflict `name_taken`, Conflict `not_verified`, NotFound if it was deleted meanwhile
+    """
+    inputs.check(body)
+    endpoint = None if body.endpoint is UNSET else _address(str(body.endpoint))
+    grader = _locked(grader.pk)
+    changes = _changes(body)
+    secret = None
+    if endpoint is not None and endpoint != grader.endpoint:
+        changes["endpoint"] = endpoint
+        if _origin(endpoint) != _origin(grader.endpoint):
+            changes |= {"verified_at": None, "gone_at": None, "auth_failures": 0}
+            secret = credentials.issue(grader)
+    for name, value in changes.items():
+        setattr(grader, name, value)
+    if changes:
+        _store(grader, update_fields=[*changes, "updated_at"])
+    if secret is not None:
+        status.change(grader.pk, GraderStatus.INACTIVE, MOVED)
+    if body.status is not UNSET:
+        _switch(grader, on=body.status == "active")
+    return Registered(_locked(grader.pk), secret)
+
+
+@transaction.atomic
+def switch(grader_id: UUID, *, on: bool) -> None:
+    """Switch a grader off, or on again.
+
+    raises  Conflict `not_verified` for one that is not verified, NotFound
+    """
+    _switch(_locked(grader_id), on=on)
+
+
+@transaction.atomic
+def tombstone(grader: Grader) -> None:
+    """Delete a grader: it disappears, its scores keep naming it, its name is free again, its secrets are refused.
+
+    raises  Conflict `in_use` while something still names it (graders.signals), NotFound if it was deleted before
+    """
+    locked = _locked(grader.pk)
+    grader_retiring.send(sender=Grader, grader=locked)
+    status.change(locked.pk, GraderStatus.INACTIVE, RETIRED)
+    Grader.objects.filter(pk=locked.pk).update(deleted_at=timezone.now(), updated_at=timezone.now())
+    credentials.retire(locked.pk)
+
+
+def _locked(grader_id: UUID) -> Grader:
+    """The row as it is now, held until the transaction ends. Rows that point at it can be written meanwhile."""
+    grader = Grader.objects.live().select_for_update(no_key=True).filter(pk=grader_id).first()
+    if grader is None:
+        raise NotFound("There is no such grader.")
+    return grader
+
+
+def _switch(grader: Grader, *, on: bool) -> None:
+    if not on:
+        status.change(grader.pk, GraderStatus.INACTIVE, SWITCHED_OFF)
+    elif grader.verified_at is None:
+        raise Conflict("Only a verified grader becomes active: verify it first.", code="not_verified")
+    else:
+        status.change(grader.pk, GraderStatus.ACTIVE, SWITCHED_ON, only_from=[GraderStatus.INACTIVE])
+
+
+def _store(grader: Grader, update_fields: list[str] | None = None) -> None:
+    """Save; a name that another live grader of the organization has is a conflict, also when both come at once."""
+    try:
+        with transaction.atomic():
+            grader.save(update_fields=update_fields)
+    except IntegrityError as exc:
+        if not NAME_CONSTRAINT.search(str(exc)):
+            raise
+        raise Conflict("Another grader of the organization has this name.", code="name_taken") from None
+
+
+def _changes(body: GraderPatch) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if body.name is not UNSET:
+        changes["name"] = body.name
+    if body.description is not UNSET:
+        changes["description"] = body.description or ""
+    if body.visibility is not UNSET:
+        changes["visibility"] = body.visibility or Visibility.PRIVATE
+    if isinstance(body.capabilities, CapabilitiesIn):
+        changes |= _defaults(CAPABILITIES) | _capabilities(body.capabilities)
+    if body.limits is None:
+        changes |= _defaults(LIMITS)
+    elif isinstance(body.limits, LimitsIn):
+        changes |= _limits(body.limits)
+    return changes
+
+
+def _capabilities(given: CapabilitiesIn) -> dict[str, Any]:
+    return {name: value for name in CAPABILITIES if (value := getattr(given, name)) is not None}
+
+
+def _limits(given: LimitsIn | None) -> dict[str, Any]:
+    """The members that are there; null is the default."""
+    if given is None:
+        return {}
+    there = {name: value for name in LIMITS if (value := getattr(given, name)) is not UNSET}
+    return there | _defaults(name for name, value in there.items() if value is None)
+
+
+def _defaults(names: Iterable[str]) -> dict[str, Any]:
+    fresh = Grader()
+    return {name: getattr(fresh, name) for name in names}
+
+
+def _address(endpoint: str) -> str:
+    """The endpoint in its normal form. raises Invalid"""
+    try:
+        return check_url(endpoint, allow=settings.AUTOTUNE_OUTBOUND_ALLOW, kind="grader")
+    except AddressRefused as exc:
+        raise Invalid.field("/endpoint", exc.code, exc.message) from exc
+
+
+def _origin(endpoint: str) -> tuple[str, str]:
+    parts = urlsplit(endpoint)
+    return parts.scheme, parts.netloc

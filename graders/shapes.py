@@ -1,0 +1,262 @@
+"""What the API answers about graders. No queries here beyond what the caller prefetched."""
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+from autotune.core import ids
+from autotune.core.api import ApiStruct
+from autotune.core.clock import wire
+from autotune.core.pagination import Pagination
+from graders import credentials
+from graders.models import Grader, GraderCheck, GraderStatusChange
+
+
+class CapabilitiesOut(ApiStruct):
+    """Consumers of other organizations see the domains alone; the rest is null for them."""
+
+    max_batch_size: int | None
+    supports_dimensions: bool | None
+    supports_explanations: bool | None
+    supports_async: bool | None
+    avg_latency_ms: int | None
+    domains: list[str]
+
+
+class AuthenticationOut(ApiStruct):
+    """The public ids of the secrets; never a secret."""
+
+    scheme: str
+    key_id: str | None
+    previous_key_id: str | None
+    previous_valid_until: str | None
+
+
+class LimitsOut(ApiStruct):
+    rate_per_minute: int | None
+    max_concurrency: int
+    timeout_ms: int
+    batch_timeout_ms: int
+
+
+class RedactionOut(ApiStruct):
+    reasoning: bool = False
+    dimensions: bool = False
+
+
+class GraderOut(ApiStruct):
+    """`endpoint`, `createdBy`, `authentication`, `limits`, `pins` and `redaction` are null for consumers of other
+    organizations."""
+
+    id: str
+    name: str
+    description: str | None
+    kind: str
+    endpoint: str | None
+    rubric: None
+    owner: str
+    created_by: str | None
+    capabilities: CapabilitiesOut
+    authentication: AuthenticationOut | None
+    status: str
+    visibility: str
+    version: str | None
+    limits: LimitsOut | None
+    pins: list[str] | None
+    redaction: RedactionOut | None
+    verified_at: str | None
+    created_at: str
+    updated_at: str
+
+
+class CredentialsOut(ApiStruct):
+    """Shown once."""
+
+    grader_id: str
+    shared_secret: str
+
+
+class GraderAnswer(ApiStruct):
+    grader: GraderOut
+
+
+class GraderRegistered(ApiStruct):
+    """`credentials` is null unless a secret was made."""
+
+    grader: GraderOut
+    credentials: CredentialsOut | None
+
+
+class GraderList(ApiStruct):
+    graders: list[GraderOut]
+    pagination: Pagination
+
+
+class RotatedSecret(ApiStruct):
+    credentials: CredentialsOut
+
+
+class CheckOut(ApiStruct):
+    """`detail` is null for consumers of other organizations."""
+
+    name: str
+    passed: bool
+    detail: str | None
+    latency_ms: float | None
+
+
+class VerificationOut(ApiStruct):
+    verified: bool
+    checks: list[CheckOut]
+
+
+class ErrorCountOut(ApiStruct):
+    code: str
+    count: int
+
+
+class TimelinePointOut(ApiStruct):
+    at: str
+    scored: int
+    errors: int
+    avg_score: float | None
+    avg_latency_ms: float | None
+
+
+class GraderStatsOut(ApiStruct):
+    """Averages and rates are null where nothing was counted; `scoreDistribution` has bins of 0.1, the last closed."""
+
+    total_scored: int
+    avg_latency_ms: float | None
+    p99_latency_ms: float | None
+    error_rate: float | None
+    avg_score: float | None
+    score_distribution: list[int]
+    errors: list[ErrorCountOut]
+    timeline: list[TimelinePointOut]
+
+
+class RecordedCheckOut(CheckOut):
+    """`clockSkewS` is the grader's clock less ours, in seconds."""
+
+    clock_skew_s: float | None
+    at: str
+
+
+class StatusChangeOut(ApiStruct):
+    """`reason` is null for consumers of other organizations."""
+
+    previous_status: str
+    current_status: str
+    reason: str | None
+    at: str
+
+
+class GraderHealthOut(ApiStruct):
+    """The newest first."""
+
+    status: str
+    checks: list[RecordedCheckOut]
+    status_changes: list[StatusChangeOut]
+
+
+class VersionOut(ApiStruct):
+    id: str
+    label: str
+    digest: str | None
+    first_seen_at: str
+    scored: int
+    avg_score: float | None
+
+
+class VersionList(ApiStruct):
+    versions: list[VersionOut]
+
+
+def sees_all_of(grader: Grader, principal: Principal) -> bool:
+    """Whether the grader is in the principal's own reach, and not only listed by another organization."""
+    ours = grader.organization_id == principal.organization.pk
+    match policy.reach(principal, "endpoint_graders", "read"):
+        case "all":
+            return True
+        case "organization":
+            return ours
+        case "own":
+            return ours and grader.created_by_id == principal.user.pk
+        case _:
+            return False
+
+
+def grader_out(grader: Grader, principal: Principal) -> GraderOut:
+    """The grader as this principal may see it. Wants its secrets prefetched (`with_details()`)."""
+    whole = sees_all_of(grader, principal)
+    return GraderOut(
+        id=grader.public_id,
+        name=grader.name,
+        description=grader.description or None,
+        kind=grader.kind,
+        endpoint=grader.endpoint if whole else None,
+        rubric=None,
+        owner=ids.encode("org", grader.organization_id),
+        created_by=ids.encode("user", grader.created_by_id) if whole else None,
+        capabilities=_capabilities(grader) if whole else _domains_alone(grader),
+        authentication=_authentication(grader) if whole else None,
+        status=grader.status,
+        visibility=grader.visibility,
+        version=ids.encode("graderv", grader.version_id) if grader.version_id else None,
+        limits=_limits(grader) if whole else None,
+        pins=[] if whole else None,
+        redaction=RedactionOut() if whole else None,
+        verified_at=wire(grader.verified_at) if grader.verified_at else None,
+        created_at=wire(grader.created_at),
+        updated_at=wire(grader.updated_at),
+    )
+
+
+def credentials_out(grader: Grader, secret: str) -> CredentialsOut:
+    """A new secret, on its only way out."""
+    return CredentialsOut(grader.public_id, secret)
+
+
+def check_out(check: GraderCheck, *, whole: bool) -> RecordedCheckOut:
+    return RecordedCheckOut(
+        name=check.name,
+        passed=check.passed,
+        detail=check.detail if whole else None,
+        latency_ms=check.latency_ms,
+        clock_skew_s=check.clock_skew_s if whole else None,
+        at=wire(check.at),
+    )
+
+
+def status_change_out(change: GraderStatusChange, *, whole: bool) -> StatusChangeOut:
+    return StatusChangeOut(change.previous, change.current, change.reason if whole else None, wire(change.at))
+
+
+def _capabilities(grader: Grader) -> CapabilitiesOut:
+    return CapabilitiesOut(
+        max_batch_size=grader.max_batch_size,
+        supports_dimensions=grader.supports_dimensions,
+        supports_explanations=grader.supports_explanations,
+        supports_async=grader.supports_async,
+        avg_latency_ms=grader.avg_latency_ms,
+        domains=grader.domains,
+    )
+
+
+def _domains_alone(grader: Grader) -> CapabilitiesOut:
+    return CapabilitiesOut(None, None, None, None, None, grader.domains)
+
+
+def _limits(grader: Grader) -> LimitsOut:
+    return LimitsOut(grader.rate_per_minute, grader.max_concurrency, grader.timeout_ms, grader.batch_timeout_ms)
+
+
+def _authentication(grader: Grader) -> AuthenticationOut:
+    held = credentials.active(grader.secrets.all())
+    current = next((secret for secret in held if secret.current), None)
+    previous = next((secret for secret in held if not secret.current), None)
+    return AuthenticationOut(
+        scheme="hmac-sha256",
+        key_id=current.key_id if current else None,
+        previous_key_id=previous.key_id if previous else None,
+        previous_valid_until=wire(previous.valid_until) if previous and previous.valid_until else None,
+    )

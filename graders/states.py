@@ -1,0 +1,21 @@
+"""The states of a grader and the kinds of check."""
+
+from django.db import models
+
+
+class GraderKind(models.TextChoices):
+    ENDPOINT = "endpoint"
+    RUBRIC = "rubric"
+
+
+class GraderStatus(models.TextChoices):
+    """`inactive`: unverified, switched off, or answered a signed 410. `degraded`: work is still accepted."""
+
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+    DEGRADED = "degraded"
+
+
+class Visibility(models.TextChoices):
+    PRIVATE = "private"
+    LISTED = "listed"
