@@ -1,0 +1,89 @@
+"""The operations on tasks. `GET /tasks/:id` tells of runs, so `scores` adds it to TaskDetail and routes that."""
+
+from uuid import UUID
+
+from rest_framework.request import Request
+
+from autotune.access.views import ApiView, find, find_for
+from autotune.core import pagination
+from autotune.core.api import operation
+from tasks import definitions
+from tasks.inputs import NewTask, TaskDeletion, TaskPatch, TaskQuery
+from tasks.models import Task
+from tasks.shapes import TaskAnswer, TaskMade, TaskPage, VersionList, task_out, version_out
+
+ORDER = pagination.Order("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
+
+
+class TaskList(ApiView):
+    @operation(summary="List tasks", resource="tasks", action="read", query=TaskQuery, answers={200: TaskPage})
+    def get(self, request: Request, query: TaskQuery) -> TaskPage:
+        """Tasks that are not archived, or with `archived=true` those that are.
+
+        `search` looks in name and description, `graderId` in the current panel, `model` is the model's name.
+        """
+        tasks = Task.objects.visible_to(self.principal).filter(archived=query.archived)
+        if query.search:
+            tasks = tasks.search(query.search)
+        if query.grader_id:
+            tasks = tasks.judged_by(query.grader_id.uuid)
+        if query.model:
+            tasks = tasks.filter(model_name=query.model)
+        rows, place = pagination.page(tasks.with_panel(), query, ORDER, owner=self.principal.organization.pk)
+        return TaskPage([task_out(task) for task in rows], place)
+
+    @operation(
+        summary="Create a task",
+        resource="tasks",
+        action="create",
+        body=NewTask,
+        answers={201: TaskMade},
+        errors=(409,),
+    )
+    def post(self, request: Request, body: NewTask) -> TaskMade:
+        task = definitions.create(self.principal, body)
+        return TaskMade(task.public_id, task_out(task))
+
+
+class TaskDetail(ApiView):
+    @operation(
+        summary="Change a task",
+        resource="tasks",
+        action="update",
+        body=TaskPatch,
+        answers={200: TaskAnswer},
+        errors=(409,),
+    )
+    def patch(self, request: Request, task_id: UUID, body: TaskPatch) -> TaskAnswer:
+        """`options` and `retry` are merged member by member, everything else is replaced; null is the default.
+
+        A change of what defines the task (prompts, schema, model, panel, aggregation) makes a new version. Completions
+        that are on their way keep theirs.
+        """
+        task = find_for(Task.objects.all(), self.principal, task_id, "update", "task")
+        return TaskAnswer(task_out(definitions.patch(self.principal, task, body)))
+
+    @operation(
+        summary="Delete or archive a task",
+        resource="tasks",
+        action="delete",
+        query=TaskDeletion,
+        answers={204: None},
+        errors=(409,),
+    )
+    def delete(self, request: Request, task_id: UUID, query: TaskDeletion) -> None:
+        """Refused with 409 `has_completions` while it has completions; `archive=true` archives it in either case."""
+        task = find_for(Task.objects.all(), self.principal, task_id, "delete", "task")
+        if query.archive:
+            definitions.archive(task)
+        else:
+            definitions.delete(task)
+
+
+class TaskVersions(ApiView):
+    @operation(summary="List a task's versions", resource="tasks", action="read", answers={200: VersionList})
+    def get(self, request: Request, task_id: UUID) -> VersionList:
+        """The newest first."""
+        task = find(Task.objects.visible_to(self.principal), task_id, "task")
+        versions = task.versions.prefetch_related("members").order_by("-created_at", "-id")
+        return VersionList([version_out(version, current=version.pk == task.version_id) for version in versions])

@@ -1,0 +1,183 @@
+"""Making, changing, archiving and deleting tasks. Each is one transaction."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from msgspec import UNSET
+
+from autotune.access.principal import Principal
+from autotune.core.errors import Conflict, FieldError, Invalid, NotFound
+from tasks import inputs, panels, versions
+from tasks.inputs import NewTask, RetryPolicy, TaskPatch
+from tasks.models import PanelMember, Task, TaskVersion
+from tasks.panels import Seat
+from tasks.states import Aggregation
+
+EMPTY: dict[str, Any] = {"systemPrompt": None, "promptTemplate": "", "responseSchema": None, "model": None}
+NAME_CONSTRAINT = "tasks_task_name"
+
+
+def create(principal: Principal, body: NewTask) -> Task:
+    """A task of the principal's organization, with its first version.
+
+    raises Invalid, NotFound with a grader's pointer, Conflict `name_taken`
+    """
+    given = inputs.as_patch(body)
+    if inputs.panel_of(given) is None:
+        raise Invalid.field("/graderId", "missing_field", "Give `graderId`, or `graders` for a panel.")
+    inputs.check(given)
+    task = Task(organization=principal.organization, created_by=principal.user)
+    with _unique_name(), transaction.atomic():
+        for name, value in _columns(task, given).items():
+            setattr(task, name, value)
+        task.save(force_insert=True)
+        task.version = _version(task, given, principal)
+        task.save(update_fields=["version"])
+    return task
+
+
+def patch(principal: Principal, task: Task, given: TaskPatch) -> Task:
+    """The task with its changes; a change of what defines it makes, or finds again, a version.
+
+    raises Invalid, NotFound (the task is gone, or a grader, with its pointer), Conflict `name_taken`
+    """
+    inputs.check(given)
+    with _unique_name(), transaction.atomic():
+        task = _locked(task)
+        changes = _columns(task, given) | {"version": _version(task, given, principal)}
+        changes = {name: value for name, value in changes.items() if _differs(getattr(task, name), value)}
+        for name, value in changes.items():
+            setattr(task, name, value)
+        if changes:
+            task.save(update_fields=[*changes, "updated_at"])
+    return task
+
+
+def _differs(old: Any, new: Any) -> bool:
+    return isinstance(new, dict) or old != new  # to Python, {"a": 1} equals {"a": true}
+
+
+def archive(task: Task) -> None:
+    """Take the task out of the usual list. Its name stays taken, and its completions stay."""
+    with transaction.atomic():
+        task = _locked(task)
+        if not task.archived:
+            task.archived = True
+            task.save(update_fields=["archived", "updated_at"])
+
+
+def delete(task: Task) -> None:
+    """Remove a task that nothing names, with its versions.
+
+    The rows go by plain statements: Django's collector would load every row that names them, and scan the tables of
+    runs and scores. What is written at the same time is refused by the foreign keys, here or there, at the commit.
+
+    raises Conflict `has_completions`
+    """
+    refused = Conflict("The task has completions. Archive it with `?archive=true`.", code="has_completions")
+    try:
+        with transaction.atomic():
+            task = _locked(task, whole=True)
+            if task.completions.exists():
+                raise refused
+            rows = Task.objects.filter(pk=task.pk)
+            rows.update(version=None)
+            members = PanelMember.objects.filter(task_version__task=task)
+            for gone in (members, TaskVersion.objects.filter(task=task), rows):
+                gone._raw_delete(gone.db)
+    except IntegrityError as exc:
+        raise refused from exc
+
+
+def _locked(task: Task, *, whole: bool = False) -> Task:
+    """The task's row under a lock; `whole` also keeps out those who would refer to it."""
+    rows = Task.objects.select_for_update(no_key=not whole, of=("self",)).select_related("version", "organization")
+    found = rows.filter(pk=task.pk).first()
+    if found is None:
+        raise NotFound("There is no such task.")
+    return found
+
+
+@contextmanager
+def _unique_name() -> Iterator[None]:
+    """Only the constraint knows, since a rival may take the name at the same time."""
+    try:
+        yield
+    except IntegrityError as exc:
+        if NAME_CONSTRAINT not in str(exc) and "tasks_task.name" not in str(exc):  # PostgreSQL, SQLite
+            raise
+        detail = "Another task of the organization has this name."
+        errors = [FieldError("/name", "name_taken", detail)]
+        raise Conflict(f"/name: {detail}", code="name_taken", errors=errors) from exc
+
+
+def _version(task: Task, given: TaskPatch, principal: Principal) -> TaskVersion:
+    """The version that the task has after the change: the present one if what defines it stays the same."""
+    present = task.version
+    before: Any = present.content if present else EMPTY
+    content = dict(before)
+    for member, value in (
+        ("systemPrompt", given.system_prompt),
+        ("promptTemplate", given.prompt_template),
+        ("responseSchema", given.response_schema),
+        ("model", inputs.plain_model(given.model)),
+    ):
+        if value is not UNSET:
+            content[member] = value
+    aggregation = present.aggregation if present else Aggregation.MEAN
+    if given.aggregation is not UNSET:
+        aggregation = given.aggregation or Aggregation.MEAN
+    panel = _panel(task, given, principal)
+    if present:
+        unchanged = versions.digest(before, panels.seats(present), present.aggregation)
+        if versions.digest(content, panel, aggregation) == unchanged:
+            return present
+    return versions.find_or_make(task, content, panel, aggregation)
+
+
+def _panel(task: Task, given: TaskPatch, principal: Principal) -> list[Seat]:
+    entries = inputs.panel_of(given)
+    if entries is None:
+        return panels.seats(task.version) if task.version else []
+    return panels.resolve(entries, principal=principal, organization=task.organization)
+
+
+def _columns(task: Task, given: TaskPatch) -> dict[str, Any]:
+    """The columns that the change sets; null means the column's default."""
+    values: dict[str, Any] = {
+        "name": given.name,
+        "description": given.description,
+        "metadata": given.metadata,
+        "deadline_ms": given.deadline_ms,
+        "archived": given.archived,
+        **_merged(given.retry, ("max_attempts", "backoff_ms", "max_backoff_ms")),
+        **_merged(given.options, ("include_dimensions", "include_explanation")),
+    }
+    if given.model is not UNSET:
+        values["model_name"] = inputs.model_name(inputs.plain_model(given.model))
+    columns = {name: _default(name) if value is None else value for name, value in values.items() if value is not UNSET}
+    _check_retry(task, columns, given.retry)
+    return columns
+
+
+def _default(name: str) -> Any:
+    field: Any = Task._meta.get_field(name)
+    return field.get_default()
+
+
+def _merged(given: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """The members that an object sets; null in its place sets all of them to their defaults."""
+    if given is UNSET or given is None:
+        return dict.fromkeys(names, given)
+    return {name: getattr(given, name) for name in names}
+
+
+def _check_retry(task: Task, columns: dict[str, Any], given: Any) -> None:
+    first = columns.get("backoff_ms", task.backoff_ms)
+    most = columns.get("max_backoff_ms", task.max_backoff_ms)
+    if most < first:
+        named = isinstance(given, RetryPolicy) and isinstance(given.max_backoff_ms, int)
+        pointer = "/retry/maxBackoffMs" if named else "/retry/backoffMs"
+        raise Invalid.field(pointer, "out_of_range", f"`maxBackoffMs` ({most}) is less than `backoffMs` ({first}).")

@@ -1,0 +1,189 @@
+"""What comes in about tasks, and the rules that a type cannot state."""
+
+from typing import Annotated, Any
+
+import msgspec
+from django.conf import settings
+from msgspec import UNSET, Meta, UnsetType
+
+from autotune.core import parsing
+from autotune.core.api import BodyStruct, QueryStruct
+from autotune.core.errors import FieldError
+from autotune.core.pagination import PageQuery
+from autotune.core.parsing import PublicId
+from tasks import schemas
+from tasks.states import Aggregation, Part
+
+MAX_PANEL = 32
+DAY_MS = 86_400_000
+
+Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\S")]
+Description = Annotated[str, Meta(max_length=10_000)]
+Template = Annotated[str, Meta(min_length=1)]
+Weight = Annotated[float, Meta(ge=0, le=1)]
+Attempts = Annotated[int, Meta(ge=1, le=20)]
+Backoff = Annotated[int, Meta(ge=0, le=DAY_MS)]
+Deadline = Annotated[int, Meta(ge=1000, le=30 * DAY_MS)]
+
+
+class GraderId(PublicId):
+    kind = "grader"
+    __slots__ = ()
+
+
+class PanelEntry(BodyStruct):
+    """A grader in a panel. The weight is 1 and the part `scoring` unless said otherwise."""
+
+    grader_id: GraderId
+    weight: Weight | None = None
+    part: Part | None = None
+
+
+Panel = Annotated[list[PanelEntry], Meta(min_length=1, max_length=MAX_PANEL)]
+
+
+class RetryPolicy(BodyStruct):
+    """Attempts at one score, and the wait between them, which doubles up to `maxBackoffMs`. Null: the default."""
+
+    max_attempts: Attempts | UnsetType | None = UNSET
+    backoff_ms: Backoff | UnsetType | None = UNSET
+    max_backoff_ms: Backoff | UnsetType | None = UNSET
+
+
+class TaskOptions(BodyStruct):
+    """What is asked of graders. Null: the default, which is true."""
+
+    include_dimensions: bool | UnsetType | None = UNSET
+    include_explanation: bool | UnsetType | None = UNSET
+
+
+class ModelSpec(BodyStruct):
+    """The model that generates answers in evaluation runs."""
+
+    provider: Name
+    name: Name
+    params: dict[str, Any] | None = None
+
+
+class NewTask(BodyStruct):
+    """A task. Exactly one of `graderId` (a panel of one) and `graders` is given."""
+
+    name: Name
+    prompt_template: Template
+    grader_id: GraderId | None = None
+    graders: Panel | None = None
+    description: Description | None = None
+    system_prompt: str | None = None
+    response_schema: dict[str, Any] | None = None
+    model: ModelSpec | Name | None = None
+    aggregation: Aggregation | None = None
+    retry: RetryPolicy | None = None
+    deadline_ms: Deadline | None = None
+    options: TaskOptions | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class TaskPatch(BodyStruct):
+    """Changes of a task. `options` and `retry` merge member by member, all else is replaced; null is the default."""
+
+    name: Name | UnsetType = UNSET
+    prompt_template: Template | UnsetType = UNSET
+    grader_id: GraderId | UnsetType = UNSET
+    graders: Panel | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
+    system_prompt: str | UnsetType | None = UNSET
+    response_schema: dict[str, Any] | UnsetType | None = UNSET
+    model: ModelSpec | Name | UnsetType | None = UNSET
+    aggregation: Aggregation | UnsetType | None = UNSET
+    retry: RetryPolicy | UnsetType | None = UNSET
+    deadline_ms: Deadline | UnsetType | None = UNSET
+    options: TaskOptions | UnsetType | None = UNSET
+    metadata: dict[str, Any] | UnsetType | None = UNSET
+    archived: bool | UnsetType = UNSET
+
+
+class TaskQuery(PageQuery):
+    """Without `archived` the list holds what is not archived."""
+
+    search: Annotated[str, Meta(max_length=200)] | None = None
+    grader_id: GraderId | None = None
+    model: Annotated[str, Meta(max_length=200)] | None = None
+    archived: bool = False
+
+
+class TaskDeletion(QueryStruct):
+    """`archive=true` archives the task, whether or not it has completions."""
+
+    archive: bool = False
+
+
+def as_patch(body: NewTask) -> TaskPatch:
+    """A new task is an empty one, changed: what is null or absent stays at its default."""
+    given = {name: getattr(body, name) for name in body.__struct_fields__}
+    return TaskPatch(**{name: value for name, value in given.items() if value is not None})
+
+
+def check(given: TaskPatch) -> None:
+    """The rules beyond the types.
+
+    raises Invalid with a pointer for each member that breaks one
+    """
+    errors = [*_texts(given), *_free_values(given), *_panel(given)]
+    if errors:
+        raise parsing.invalid(errors)
+
+
+def panel_of(given: TaskPatch) -> list[tuple[str, PanelEntry]] | None:
+    """The panel's entries, each with the pointer of its grader; None if the panel is not given."""
+    if given.grader_id is not UNSET:
+        return [("/graderId", PanelEntry(grader_id=given.grader_id))]
+    if given.graders is not UNSET:
+        return [(f"/graders/{index}/graderId", entry) for index, entry in enumerate(given.graders)]
+    return None
+
+
+def _texts(given: TaskPatch) -> list[FieldError]:
+    found = []
+    for pointer, value in (("/promptTemplate", given.prompt_template), ("/systemPrompt", given.system_prompt)):
+        if isinstance(value, str):
+            found.append(parsing.check_text(value, pointer, max_bytes=settings.MAX_TEXT_BYTES))
+    return [error for error in found if error]
+
+
+def _free_values(given: TaskPatch) -> list[FieldError]:
+    errors = []
+    if isinstance(given.response_schema, dict):
+        errors += schemas.check(given.response_schema, "/responseSchema")
+    if isinstance(given.model, ModelSpec) and (error := parsing.check_metadata(given.model.params, "/model/params")):
+        errors.append(error)
+    if isinstance(given.metadata, dict) and (error := parsing.check_metadata(given.metadata, "/metadata")):
+        errors.append(error)
+    return errors
+
+
+def _panel(given: TaskPatch) -> list[FieldError]:
+    if given.grader_id is not UNSET and given.graders is not UNSET:
+        return [FieldError("/graderId", "mutually_exclusive", "Give either `graderId` or `graders`.")]
+    if given.graders is UNSET:
+        return []
+    errors, seen = [], set()
+    for index, entry in enumerate(given.graders):
+        if entry.grader_id in seen:
+            errors.append(FieldError(f"/graders/{index}/graderId", "duplicate", "This grader is named twice."))
+        seen.add(entry.grader_id)
+    scoring = [entry for entry in given.graders if entry.part is not Part.SHADOW]
+    if not scoring:
+        errors.append(FieldError("/graders", "no_scoring_grader", "At least one grader must have the part `scoring`."))
+    elif sum(1.0 if entry.weight is None else entry.weight for entry in scoring) <= 0:
+        errors.append(FieldError("/graders", "no_weight", "The scoring graders' weights must have a positive sum."))
+    return errors
+
+
+def plain_model(model: ModelSpec | str | UnsetType | None) -> Any:
+    """The model as it is stored and shown: an object, a name or null; unset stays unset."""
+    return msgspec.to_builtins(model) if isinstance(model, ModelSpec) else model
+
+
+def model_name(model: Any) -> str:
+    """The name that the list filters by; '' without a model."""
+    return model["name"] if isinstance(model, dict) else model or ""

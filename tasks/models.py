@@ -1,0 +1,152 @@
+"""Tasks, their versions and panels, and the completions that are judged."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from autotune.access.models import Organization, User
+from autotune.core import ids
+from autotune.core.fields import EncryptedJSONField, EncryptedTextField
+from graders.models import Grader
+from tasks.querysets import CompletionQuerySet, TaskQuerySet, TaskVersionQuerySet
+from tasks.states import Aggregation, Part, Priority, Source
+
+
+class Task(models.Model):
+    """What is asked of a model. What defines it is in its versions; the rest (retry, deadline, options) is here."""
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    version = models.ForeignKey("TaskVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    model_name = models.CharField(max_length=200, blank=True)
+    metadata = EncryptedJSONField(null=True, blank=True)
+    max_attempts = models.PositiveSmallIntegerField(default=5)
+    backoff_ms = models.PositiveIntegerField(default=500)
+    max_backoff_ms = models.PositiveIntegerField(default=30_000)
+    deadline_ms = models.PositiveBigIntegerField(default=86_400_000)
+    include_dimensions = models.BooleanField(default=True)
+    include_explanation = models.BooleanField(default=True)
+    archived = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects: ClassVar[TaskQuerySet] = TaskQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["organization", "name"], name="tasks_task_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("task", self.pk)
+
+
+class TaskVersion(models.Model):
+    """A content-addressed snapshot of what defines a task. The same content is the same version; completions name it.
+
+    digest   SHA-256 of `content` in canonical JSON, with the panel
+    content  {systemPrompt, promptTemplate, responseSchema, model}, encrypted
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, related_name="+")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, db_index=False, related_name="versions")
+    digest = models.CharField(max_length=64)
+    content = EncryptedJSONField()
+    aggregation = models.CharField(max_length=20, choices=Aggregation.choices, default=Aggregation.MEAN)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[TaskVersionQuerySet] = TaskVersionQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["task", "digest"], name="tasks_version_digest"),
+            models.CheckConstraint(
+                condition=models.Q(aggregation__in=Aggregation.values), name="tasks_version_aggregation"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.digest[:12]
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("taskv", self.pk)
+
+
+class PanelMember(models.Model):
+    """A grader of a task version, with its weight and part."""
+
+    id = models.BigAutoField(primary_key=True)
+    task_version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE, db_index=False, related_name="members")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="+")
+    weight = models.FloatField(default=1.0)
+    part = models.CharField(max_length=7, choices=Part.choices, default=Part.SCORING)
+    position = models.PositiveSmallIntegerField()
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["task_version", "grader"], name="tasks_panel_grader"),
+            models.CheckConstraint(condition=models.Q(part__in=Part.values), name="tasks_panel_part"),
+            models.CheckConstraint(condition=models.Q(weight__gte=0, weight__lte=1), name="tasks_panel_weight"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.grader_id} ({self.part})"
+
+
+class Completion(models.Model):
+    """One answer of one model to one prompt. Written by bulk COPY: no defaults run there (scores/intake.py).
+
+    content_digest  HMAC-SHA256 of model, prompt or messages, response and metadata; only where there is an external id
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, related_name="completions")
+    task_version = models.ForeignKey(TaskVersion, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    created_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
+    )
+    model_id = models.CharField(max_length=200)
+    external_id = models.CharField(max_length=255, null=True, blank=True)  # null is "none", '' is not
+    content_digest = models.BinaryField(max_length=32, null=True)
+    prompt = EncryptedTextField(null=True)
+    response = EncryptedTextField(null=True)
+    messages = EncryptedJSONField(null=True)
+    metadata = EncryptedJSONField(null=True)
+    priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
+    source = models.CharField(max_length=10, choices=Source.choices, default=Source.API)
+    created_at = models.DateTimeField(default=timezone.now)
+    erased_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[CompletionQuerySet] = CompletionQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task", "external_id"],
+                condition=models.Q(external_id__isnull=False),
+                name="tasks_completion_external_id",
+            ),
+            models.CheckConstraint(condition=models.Q(source__in=Source.values), name="tasks_completion_source"),
+            models.CheckConstraint(condition=models.Q(priority__in=Priority.values), name="tasks_completion_priority"),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "id"], name="tasks_completion_by_org"),
+            models.Index(fields=["task", "id"], name="tasks_completion_by_task"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("comp", self.pk)

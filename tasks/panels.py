@@ -1,0 +1,77 @@
+"""Panels: which graders judge a task, with what weight and part, and the rule that a grader in use stays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F
+
+from autotune.access.models import Organization
+from autotune.access.principal import Principal
+from autotune.core import ids, parsing
+from autotune.core.errors import Conflict, FieldError, NotFound
+from graders.models import Grader
+from tasks.inputs import PanelEntry
+from tasks.models import PanelMember, TaskVersion
+from tasks.states import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One grader's place in a panel."""
+
+    grader_id: UUID
+    weight: float
+    part: str
+
+    def wire(self) -> dict[str, Any]:
+        return {"graderId": ids.encode("grader", self.grader_id), "weight": self.weight, "part": self.part}
+
+
+def members(version: TaskVersion) -> list[PanelMember]:
+    """The panel of a version in its order, each member with its grader."""
+    return list(version.members.select_related("grader"))
+
+
+def seats(version: TaskVersion) -> list[Seat]:
+    """The panel of a version as plain values."""
+    return [Seat(member.grader_id, member.weight, member.part) for member in version.members.all()]
+
+
+def resolve(
+    entries: Sequence[tuple[str, PanelEntry]], *, principal: Principal, organization: Organization
+) -> list[Seat]:
+    """The panel that the entries name; call it inside the transaction that writes it.
+
+    The graders' rows are locked, so one that is deleted at the same time is either seen as gone here, or its deletion
+    sees this panel.
+
+    entries       each with the JSON pointer of its grader
+    organization  whose task it is: an admin of the operating organization may change a task of another one
+    raises        NotFound with a pointer for each grader that the organization may not use
+    """
+    asking = replace(principal, organization=organization)
+    named = [entry.grader_id.uuid for _, entry in entries]
+    locked = Grader.objects.usable_by(asking).filter(pk__in=named).order_by("pk").select_for_update(no_key=True)
+    usable = set(locked.values_list("pk", flat=True))
+    errors = [
+        FieldError(pointer, "not_found", "There is no such grader.")
+        for pointer, entry in entries
+        if entry.grader_id.uuid not in usable
+    ]
+    if errors:
+        raise NotFound(f"{errors[0].pointer}: {errors[0].detail}", errors=errors[: parsing.MAX_ERRORS])
+    return [_seat(entry) for _, entry in entries]
+
+
+def _seat(entry: PanelEntry) -> Seat:
+    weight = 1.0 if entry.weight is None else abs(entry.weight)  # -0.0 is 0
+    return Seat(entry.grader_id.uuid, weight, str(entry.part or Part.SCORING))
+
+
+def keep_what_is_used(sender: object, *, grader: Grader, **_: object) -> None:
+    """Receiver of `grader_retiring`: a grader that the current version of a task names is not deleted."""
+    current = PanelMember.objects.filter(grader=grader, task_version=F("task_version__task__version"))
+    if current.exists():
+        raise Conflict("The panel of a task names this grader. Change or delete the task first.", code="in_use")

@@ -1,0 +1,33 @@
+"""The named questions about tasks and completions."""
+
+from typing import Self
+from uuid import UUID
+
+from django.db.models import Q
+
+from autotune.access.policy import ScopedQuerySet
+
+
+class TaskQuerySet(ScopedQuerySet):
+    resource = "tasks"
+
+    def with_panel(self) -> Self:
+        """With the current version, its panel and who made the task, in three queries for any number of rows."""
+        return self.select_related("version").prefetch_related("version__members__grader")
+
+    def search(self, text: str) -> Self:
+        """Name and description only: everything else is ciphertext."""
+        return self.filter(Q(name__icontains=text) | Q(description__icontains=text))
+
+    def judged_by(self, grader_id: UUID) -> Self:
+        """Whose current panel names the grader."""
+        return self.filter(version__members__grader_id=grader_id)
+
+
+class TaskVersionQuerySet(ScopedQuerySet):
+    resource = "tasks"
+    owner_path = "task__created_by_id"
+
+
+class CompletionQuerySet(ScopedQuerySet):
+    resource = "completions"

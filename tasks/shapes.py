@@ -1,0 +1,161 @@
+"""What goes out about tasks. The members stand in the order of the contract."""
+
+from typing import Any
+
+from autotune.core import clock, ids
+from autotune.core.api import ApiStruct
+from autotune.core.pagination import Pagination
+from tasks.models import Task, TaskVersion
+from tasks.states import Aggregation, Part
+
+
+class PanelOut(ApiStruct):
+    grader_id: str
+    weight: float
+    part: Part
+
+
+class ModelOut(ApiStruct):
+    provider: str
+    name: str
+    params: dict[str, Any] | None
+
+
+class ReviewOut(ApiStruct):
+    below_confidence: float
+
+
+class RetryOut(ApiStruct):
+    max_attempts: int
+    backoff_ms: int
+    max_backoff_ms: int
+
+
+class OptionsOut(ApiStruct):
+    include_dimensions: bool
+    include_explanation: bool
+
+
+class RetentionOut(ApiStruct):
+    text_days: int | None
+
+
+class TaskOut(ApiStruct):
+    """`graderId` is the sole or first scoring grader; `version` the current version's id."""
+
+    id: str
+    name: str
+    description: str | None
+    system_prompt: str | None
+    prompt_template: str
+    response_schema: dict[str, Any] | None
+    model: ModelOut | str | None
+    grader_id: str
+    graders: list[PanelOut]
+    aggregation: Aggregation
+    review: ReviewOut | None
+    retry: RetryOut
+    deadline_ms: int
+    options: OptionsOut
+    retention: RetentionOut
+    share_text: bool
+    metadata: dict[str, Any] | None
+    version: str
+    archived: bool
+    created_by: str
+    created_at: str
+    updated_at: str
+
+
+class TaskMade(ApiStruct):
+    id: str
+    task: TaskOut
+
+
+class TaskAnswer(ApiStruct):
+    task: TaskOut
+
+
+class TaskPage(ApiStruct):
+    tasks: list[TaskOut]
+    pagination: Pagination
+
+
+class VersionOut(ApiStruct):
+    """A version. The digest covers its members from `systemPrompt` to `aggregation`, in canonical JSON."""
+
+    id: str
+    digest: str
+    current: bool
+    system_prompt: str | None
+    prompt_template: str
+    response_schema: dict[str, Any] | None
+    model: ModelOut | str | None
+    graders: list[PanelOut]
+    aggregation: Aggregation
+    created_at: str
+
+
+class VersionList(ApiStruct):
+    versions: list[VersionOut]
+
+
+def task_out(task: Task) -> TaskOut:
+    """The task with its current version; makes no query for a task of `with_panel()`."""
+    version = task.version
+    assert version is not None
+    content: Any = version.content
+    metadata: Any = task.metadata
+    graders = _panel(version)
+    return TaskOut(
+        id=task.public_id,
+        name=task.name,
+        description=task.description or None,
+        system_prompt=content["systemPrompt"],
+        prompt_template=content["promptTemplate"],
+        response_schema=content["responseSchema"],
+        model=_model(content["model"]),
+        grader_id=next(member.grader_id for member in graders if member.part is Part.SCORING),
+        graders=graders,
+        aggregation=Aggregation(version.aggregation),
+        review=None,
+        retry=RetryOut(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
+        deadline_ms=task.deadline_ms,
+        options=OptionsOut(task.include_dimensions, task.include_explanation),
+        retention=RetentionOut(None),
+        share_text=False,
+        metadata=metadata,
+        version=version.public_id,
+        archived=task.archived,
+        created_by=ids.encode("user", task.created_by_id),
+        created_at=clock.wire(task.created_at),
+        updated_at=clock.wire(task.updated_at),
+    )
+
+
+def version_out(version: TaskVersion, *, current: bool) -> VersionOut:
+    """A version with its panel; makes no query when its members were fetched."""
+    content: Any = version.content
+    return VersionOut(
+        id=version.public_id,
+        digest=version.digest,
+        current=current,
+        system_prompt=content["systemPrompt"],
+        prompt_template=content["promptTemplate"],
+        response_schema=content["responseSchema"],
+        model=_model(content["model"]),
+        graders=_panel(version),
+        aggregation=Aggregation(version.aggregation),
+        created_at=clock.wire(version.created_at),
+    )
+
+
+def _panel(version: TaskVersion) -> list[PanelOut]:
+    return [
+        PanelOut(ids.encode("grader", member.grader_id), member.weight, Part(member.part))
+        for member in version.members.all()
+    ]
+
+
+def _model(model: Any) -> ModelOut | str | None:
+    return ModelOut(**model) if isinstance(model, dict) else model

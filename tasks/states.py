@@ -1,0 +1,36 @@
+"""Choices of tasks and completions."""
+
+from django.db import models
+
+
+class Aggregation(models.TextChoices):
+    """How the scores of a panel become one reward."""
+
+    MEAN = "mean"
+    CONFIDENCE_WEIGHTED = "confidence_weighted"
+    MEDIAN = "median"
+    MIN = "min"
+    MAX = "max"
+    ALL_OR_NOTHING = "all_or_nothing"
+
+
+class Part(models.TextChoices):
+    """A grader's part in a panel: its scores count, or are only recorded."""
+
+    SCORING = "scoring"
+    SHADOW = "shadow"
+
+
+class Priority(models.IntegerChoices):
+    """Higher is claimed first; the wire says low, normal, high."""
+
+    LOW = 0
+    NORMAL = 1
+    HIGH = 2
+
+
+class Source(models.TextChoices):
+    API = "api"
+    MANUAL = "manual"
+    TELEMETRY = "telemetry"
+    EVALUATION = "evaluation"

@@ -1,0 +1,32 @@
+"""Prompt templates: `{{name}}` stands for a variable. Nothing in them is evaluated."""
+
+import re
+from collections.abc import Mapping
+
+from autotune.core import parsing
+from autotune.core.errors import FieldError
+
+VARIABLE = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*\}\}")
+
+
+def variables(template: str) -> list[str]:
+    """The names of a template's variables, each once, in the order in which they appear."""
+    return list(dict.fromkeys(VARIABLE.findall(template)))
+
+
+def render(template: str, values: Mapping[str, str]) -> str:
+    """The prompt: each variable replaced by its value, once, so a value that holds `{{x}}` stays as it is.
+
+    raises Invalid, pointing to `/variables/<name>`, for every variable that is missing and every one that is extra
+    """
+    wanted = variables(template)
+    errors = [_error(name, "missing_variable", "The template needs it.") for name in wanted if name not in values]
+    extra = values.keys() - set(wanted)
+    errors += [_error(name, "unknown_variable", "The template has no such variable.") for name in sorted(extra)]
+    if errors:
+        raise parsing.invalid(errors)
+    return VARIABLE.sub(lambda match: values[match[1]], template)
+
+
+def _error(name: str, code: str, detail: str) -> FieldError:
+    return FieldError(f"/variables/{parsing.escape(name)}", code, detail)

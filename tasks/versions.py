@@ -1,0 +1,45 @@
+"""Versions of a task: content-addressed snapshots of what defines it. The same content is the same version."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from autotune.core import ecmajson
+from tasks.models import PanelMember, Task, TaskVersion
+from tasks.panels import Seat
+
+
+def digest(content: dict[str, Any], panel: Sequence[Seat], aggregation: str) -> str:
+    """SHA-256, in hex, of the canonical JSON of what `GET /tasks/:id/versions` shows as the version's content.
+
+    content  {systemPrompt, promptTemplate, responseSchema, model}; the panel adds `graders`, then `aggregation`
+    """
+    whole = {**content, "graders": [seat.wire() for seat in panel], "aggregation": str(aggregation)}
+    return hashlib.sha256(canonical(whole)).hexdigest()
+
+
+def canonical(value: Any) -> bytes:
+    """Canonical JSON (RFC 8785): sorted members, no spaces, UTF-8, numbers as ECMAScript prints them."""
+    if isinstance(value, dict):
+        members = sorted(value.items(), key=lambda member: member[0].encode("utf-16-be"))
+        return b"{" + b",".join(ecmajson.string(name) + b":" + canonical(part) for name, part in members) + b"}"
+    if isinstance(value, list):
+        return b"[" + b",".join(map(canonical, value)) + b"]"
+    return ecmajson.dumps(value)
+
+
+def find_or_make(task: Task, content: dict[str, Any], panel: Sequence[Seat], aggregation: str) -> TaskVersion:
+    """The task's version with this content. The caller holds the task's row, so no rival makes it at the same time."""
+    found = digest(content, panel, aggregation)
+    if version := TaskVersion.objects.filter(task=task, digest=found).first():
+        return version
+    version = TaskVersion.objects.create(
+        task=task, organization_id=task.organization_id, digest=found, content=content, aggregation=aggregation
+    )
+    PanelMember.objects.bulk_create(
+        PanelMember(
+            task_version=version, grader_id=seat.grader_id, weight=seat.weight, part=seat.part, position=position
+        )
+        for position, seat in enumerate(panel)
+    )
+    return version
