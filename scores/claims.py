@@ -1,0 +1,111 @@
+"""Claiming runs of one grader under a lease. The database is the queue; of two claimers each gets other runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
+
+from autotune.core.clock import database_now
+from scores import transitions
+from scores.models import WorkflowRun
+from scores.states import RunStatus
+
+LEASE = timedelta(seconds=15)
+RENEW_AFTER = timedelta(seconds=5)
+
+
+@dataclass(slots=True)
+class Claimed:
+    """A run under our lease. `attempt` is the lease's token."""
+
+    run_id: UUID
+    completion_id: UUID
+    task_id: UUID
+    organization_id: UUID
+    attempt: int
+    panel_size: int
+    deadline_at: datetime
+    failures: int
+    error_code: str
+    error_repeats: int
+    priority: int
+
+
+_COLUMNS = (
+    "id", "completion_id", "task_id", "organization_id", "attempt", "panel_size", "deadline_at", "failures",
+    "error_code", "error_repeats", "priority",
+)  # fmt: skip
+_CLAIM = f"""
+with due as (
+    select id from scores_workflowrun r
+    where grader_id = %s and {transitions.guard(RunStatus.RUNNING)}
+    order by priority desc, id limit %s for update skip locked
+)
+update scores_workflowrun r
+set status = 'running', attempt = attempt + 1, leased_until = clock_timestamp() + %s,
+    started_at = coalesce(started_at, clock_timestamp())
+from due where r.id = due.id
+returning {", ".join(f"r.{name}" for name in _COLUMNS)}
+"""  # noqa: S608 - constants alone
+_RENEW = """
+update scores_workflowrun set leased_until = clock_timestamp() + %s
+where id = any(%s) and status = 'running'
+"""
+
+
+def take(grader_id: UUID, *, limit: int) -> list[Claimed]:
+    """Up to `limit` pending runs of a grader, by priority then age, now ours until the lease ends.
+
+    Takes what is there and never waits; nothing if rivals hold the rest.
+    """
+    rows = _take_postgres(grader_id, limit) if connection.vendor == "postgresql" else _take_embedded(grader_id, limit)
+    return sorted((Claimed(*row) for row in rows), key=lambda run: (-run.priority, run.run_id))
+
+
+def renew(runs: Sequence[Claimed]) -> None:
+    """Extend the leases of runs whose call is still out."""
+    held = [run.run_id for run in runs]
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(_RENEW, [LEASE, held])
+    else:
+        until = database_now() + LEASE
+        WorkflowRun.objects.filter(pk__in=held, status=RunStatus.RUNNING).update(leased_until=until)
+
+
+def give_back(runs: Sequence[Claimed]) -> None:
+    """Return runs that were claimed and not called, for another drain to take."""
+    by_attempt: dict[int, list[UUID]] = {}
+    for run in runs:
+        by_attempt.setdefault(run.attempt, []).append(run.run_id)
+    for attempt, held in by_attempt.items():
+        WorkflowRun.objects.filter(
+            pk__in=held, attempt=attempt, status=RunStatus.RUNNING
+        ).update(status=RunStatus.PENDING, leased_until=None)
+
+
+def _take_postgres(grader_id: UUID, limit: int) -> Sequence[tuple]:
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, [grader_id, limit, LEASE])
+        return cursor.fetchall()
+
+
+def _take_embedded(grader_id: UUID, limit: int) -> Sequence[tuple]:
+    """SQLite has one writer: the immediate transaction is the lock."""
+    with transaction.atomic():
+        due = WorkflowRun.objects.filter(grader_id=grader_id, status__in=transitions.sources(RunStatus.RUNNING))
+        held = list(due.order_by("-priority", "id").values_list("pk", flat=True)[:limit])
+        if not held:
+            return []
+        now = datetime.now(UTC)
+        WorkflowRun.objects.filter(pk__in=held).update(
+            status=RunStatus.RUNNING,
+            attempt=F("attempt") + 1,
+            leased_until=now + LEASE,
+            started_at=Coalesce(F("started_at"), now),
+        )
+        return list(WorkflowRun.objects.filter(pk__in=held).values_list(*_COLUMNS))

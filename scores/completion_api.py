@@ -1,0 +1,102 @@
+"""The endpoints of completions."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+
+from autotune.access.views import ApiView
+from autotune.core import ids
+from autotune.core.api import Answer, operation
+from autotune.core.caching import conditional
+from scores import batches, completions, intake
+from scores.completion_shapes import (
+    BatchPartly,
+    BatchSubmitted,
+    CompletionAnswer,
+    CompletionPage,
+    RefusedOut,
+    ScoreStateOut,
+    Submitted,
+    TakenOut,
+    run_ids,
+)
+from scores.inputs import BatchQuery, CompletionQuery, NewBatch, NewCompletion, ScoreQuery
+from scores.intake import Refused, Taken
+from scores.states import FINAL
+
+
+class CompletionsView(ApiView):
+    @operation(
+        summary="List completions", resource="completions", action="read", query=CompletionQuery,
+        answers={200: CompletionPage},
+    )  # fmt: skip
+    def get(self, request: Request, query: CompletionQuery) -> CompletionPage:
+        return completions.listed(self.principal, query)
+
+    @operation(
+        summary="Submit a completion", resource="completions", action="create", body=NewCompletion,
+        answers={202: Submitted, 200: Submitted}, errors=(409,),
+    )  # fmt: skip
+    def post(self, request: Request, body: NewCompletion) -> Answer:
+        """Exactly one of `prompt`, `messages` and `variables`. The same `externalId` with equal content answers the
+        first object with `existing: true` and 200; with other content it is 409."""
+        result = intake.submit(self.principal, {0: body}, alone=True)
+        (taken,) = result.taken
+        runs = run_ids(taken.run_ids)
+        submitted = Submitted(
+            completions.shape_of(taken.completion_id), result.estimate_ms, runs[0], runs, "scoring", taken.existing
+        )
+        return Answer(submitted, 200 if taken.existing else 202)
+
+
+class CompletionBatchView(ApiView):
+    @operation(
+        summary="Submit completions", resource="completions", action="create", body=NewBatch, query=BatchQuery,
+        converts=False, answers={202: BatchSubmitted, 207: BatchPartly}, errors=(409,),
+    )  # fmt: skip
+    def post(self, request: Request, body: Any, query: BatchQuery) -> Answer:
+        """Any invalid item refuses the whole batch, with a pointer for each; with `partial=true` the valid ones are
+        taken and the answer is 207 with the errors of the others."""
+        items, malformed, priority = batches.read(body)
+        if malformed and not query.partial:
+            raise intake.refusal(malformed, alone=False)
+        result = intake.submit(self.principal, items, malformed=malformed, priority=priority, partial=query.partial)
+        if result.refused:
+            partly = BatchPartly(
+                [_taken(one, index=one.index) for one in result.taken],
+                [_refused(one) for one in result.refused],
+                result.estimate_ms,
+            )
+            return Answer(partly, 207)
+        return Answer(BatchSubmitted([_taken(one) for one in result.taken], result.estimate_ms), 202)
+
+
+class CompletionView(ApiView):
+    @operation(summary="Read a completion", resource="completions", action="read", answers={200: CompletionAnswer})
+    def get(self, request: Request, completion_id: UUID) -> HttpResponseBase:
+        """With a strong ETag; `If-None-Match` is answered with 304."""
+        return conditional(request._request, CompletionAnswer(completions.one(self.principal, completion_id)))
+
+
+class CompletionScoreView(ApiView):
+    @operation(
+        summary="Read a completion's score", resource="scores", action="read", query=ScoreQuery,
+        answers={200: ScoreStateOut},
+    )  # fmt: skip
+    def get(self, request: Request, completion_id: UUID, query: ScoreQuery) -> ScoreStateOut | HttpResponseBase:
+        """`wait` long-polls: the answer comes when the score is final, or after so many seconds with the state so far.
+
+        A final one has a strong ETag.
+        """
+        state = completions.score_state(self.principal, completion_id, wait_s=query.wait)
+        return conditional(request._request, state) if state.status in FINAL else state
+
+
+def _taken(one: Taken, *, index: int | None = None) -> TakenOut:
+    return TakenOut(ids.encode("comp", one.completion_id), one.external_id, run_ids(one.run_ids), one.existing, index)
+
+
+def _refused(one: Refused) -> RefusedOut:
+    return RefusedOut(one.index, one.error.pointer, one.error.code, one.error.detail)

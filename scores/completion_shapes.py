@@ -1,0 +1,148 @@
+"""What goes out about completions."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from autotune.core import clock, ids
+from autotune.core.api import ApiStruct
+from autotune.core.pagination import Pagination
+from scores.models import Reward, WorkflowRun
+from scores.reading import ScoreOut
+from scores.states import CompletionStatus, RunStatus
+from tasks.models import Completion
+from tasks.states import Priority
+
+PRIORITY_NAMES = {Priority.LOW: "low", Priority.NORMAL: "normal", Priority.HIGH: "high"}
+
+
+class RewardOut(ApiStruct):
+    """The panel's scores as one number; `used` of them went into it, `failed` could not be had."""
+
+    value: float
+    confidence: float
+    aggregation: str
+    used: int
+    failed: int
+    scored_at: str
+
+
+class CompletionOut(ApiStruct):
+    id: str
+    task_id: str
+    task_version: str
+    model_id: str
+    prompt: str | None
+    response: str | None
+    messages: list[dict[str, Any]] | None
+    external_id: str | None
+    metadata: dict[str, Any]
+    priority: str
+    source: str
+    status: CompletionStatus
+    reward: RewardOut | None
+    workflow_run_ids: list[str]
+    erased_at: str | None
+    created_at: str
+
+
+class CompletionAnswer(ApiStruct):
+    completion: CompletionOut
+
+
+class CompletionPage(ApiStruct):
+    completions: list[CompletionOut]
+    pagination: Pagination
+
+
+class Submitted(ApiStruct, omit_defaults=True):
+    """`existing` is true (and the status 200) for an external id that was stored before with the same content."""
+
+    completion: CompletionOut
+    estimated_score_time_ms: int
+    workflow_run_id: str
+    workflow_run_ids: list[str]
+    status: str
+    existing: bool = False
+
+
+class TakenOut(ApiStruct, omit_defaults=True):
+    """`index` stands only in a partial answer (207)."""
+
+    id: str
+    external_id: str | None
+    workflow_run_ids: list[str]
+    existing: bool = False
+    index: int | None = None
+
+
+class BatchSubmitted(ApiStruct):
+    completions: list[TakenOut]
+    estimated_score_time_ms: int
+
+
+class RefusedOut(ApiStruct):
+    index: int
+    pointer: str
+    code: str
+    detail: str
+
+
+class BatchPartly(ApiStruct):
+    """What was taken, and the errors of what was not."""
+
+    completions: list[TakenOut]
+    errors: list[RefusedOut]
+    estimated_score_time_ms: int
+
+
+class ScoreStateOut(ApiStruct):
+    """`score` is the sole grader's; for a panel the reward in a score's shape. Null until the completion is final."""
+
+    score: ScoreOut | None
+    scores: list[ScoreOut]
+    reward: RewardOut | None
+    status: CompletionStatus
+
+
+def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionStatus:
+    """A completion's status, from its reward and its runs."""
+    if reward is not None:
+        return CompletionStatus.FAILED if reward.value is None else CompletionStatus.COMPLETED
+    begun = any(run.attempt > 0 or run.status != RunStatus.PENDING for run in runs)
+    return CompletionStatus.PROCESSING if begun else CompletionStatus.PENDING
+
+
+def reward_out(reward: Reward | None) -> RewardOut | None:
+    """The reward as it goes out; None where there is none or the completion failed."""
+    if reward is None or reward.value is None or reward.confidence is None:
+        return None
+    return RewardOut(
+        reward.value, reward.confidence, reward.aggregation, reward.used, reward.failed, clock.wire(reward.scored_at)
+    )
+
+
+def completion_out(completion: Completion, reward: Reward | None, runs: Sequence[WorkflowRun]) -> CompletionOut:
+    """A completion as it goes out. `runs` in the order in which their ids are shown."""
+    return CompletionOut(
+        id=completion.public_id,
+        task_id=ids.encode("task", completion.task_id),
+        task_version=ids.encode("taskv", completion.task_version_id),
+        model_id=completion.model_id,
+        prompt=completion.prompt,
+        response=completion.response,
+        messages=completion.messages,
+        external_id=completion.external_id,
+        metadata=completion.metadata or {},
+        priority=PRIORITY_NAMES[Priority(completion.priority)],
+        source=completion.source,
+        status=status_of(reward, runs),
+        reward=reward_out(reward),
+        workflow_run_ids=[run.public_id for run in runs],
+        erased_at=clock.wire(completion.erased_at) if completion.erased_at else None,
+        created_at=clock.wire(completion.created_at),
+    )
+
+
+def run_ids(values: Iterable[UUID]) -> list[str]:
+    return [ids.encode("run", value) for value in values]

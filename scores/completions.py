@@ -1,0 +1,124 @@
+"""Reading completions: one, a page, and the state of one's score."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+from autotune.access.views import find
+from autotune.core import pagination
+from autotune.core.errors import NotFound
+from scores import filters, reading
+from scores.completion_shapes import (
+    CompletionOut,
+    CompletionPage,
+    ScoreStateOut,
+    completion_out,
+    reward_out,
+    status_of,
+)
+from scores.inputs import CompletionQuery
+from scores.models import Reward, Score, WorkflowRun
+from scores.states import FINAL
+from scores.waiting import hub
+from tasks.models import Completion, Task
+
+ORDER = pagination.Order("completions", {"createdAt": "id"})
+
+
+def one(principal: Principal, completion_id: UUID) -> CompletionOut:
+    """raises NotFound, also for a completion of another organization"""
+    return shapes([find(Completion.objects.visible_to(principal), completion_id, "completion")])[0]
+
+
+def shape_of(completion_id: UUID) -> CompletionOut:
+    """A completion that was just stored, or found by its external id."""
+    return shapes([Completion.objects.get(pk=completion_id)])[0]
+
+
+def shapes(rows: Sequence[Completion]) -> list[CompletionOut]:
+    """Completions with their rewards and runs, in two queries for any number."""
+    wanted = [row.pk for row in rows]
+    rewards = Reward.objects.in_bulk(wanted)
+    runs: dict[UUID, list[WorkflowRun]] = {}
+    for run in sorted(WorkflowRun.objects.filter(completion_id__in=wanted), key=_scoring_first):
+        runs.setdefault(run.completion_id, []).append(run)
+    return [completion_out(row, rewards.get(row.pk), runs.get(row.pk, [])) for row in rows]
+
+
+def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
+    """One page of the completions that the filters name."""
+    found = Completion.objects.visible_to(principal)
+    if query.task_id is not None:
+        if not Task.objects.visible_to(principal).filter(pk=query.task_id.uuid).exists():
+            raise NotFound.at("?taskId", "task")
+        found = found.filter(task_id=query.task_id.uuid)
+    exact = {"model_id": query.model_id, "source": query.source, "external_id": query.external_id}
+    found = found.filter(**{name: value for name, value in exact.items() if value is not None})
+    if query.start_date is not None:
+        found = found.filter(created_at__gte=filters.instant(query.start_date, "?startDate", end=False))
+    if query.end_date is not None:
+        found = found.filter(created_at__lt=filters.instant(query.end_date, "?endDate", end=True))
+    if query.status is not None:
+        found = _with_status(found, query.status)
+    rows, page = pagination.page(found, query, ORDER, owner=principal.organization.pk)
+    return CompletionPage(shapes(rows), page)
+
+
+def score_state(principal: Principal, completion_id: UUID, *, wait_s: float) -> ScoreStateOut:
+    """The scores of a completion and its reward, after waiting for the end if it is not there yet.
+
+    wait_s  seconds to wait at most; no database connection is held meanwhile
+    raises  NotFound
+    """
+    completion = find(_readable(principal), completion_id, "completion")
+    state = _score_state(principal, completion)
+    if state.status in FINAL or not hub.wait(completion_id, wait_s):
+        return state
+    return _score_state(principal, completion)
+
+
+def _readable(principal: Principal) -> Any:
+    """Completions whose score the principal may read: a grader's owner those that the grader scored."""
+    if _sees_own_alone(principal):
+        scored = Score.objects.visible_to(principal).filter(completion=OuterRef("pk"))
+        readable = Completion.objects.filter(Exists(scored))
+    else:
+        readable = policy.scope(Completion.objects.all(), principal, "scores", "read")
+    return readable.only("pk", "task_version_id")
+
+
+def _sees_own_alone(principal: Principal) -> bool:
+    return policy.reach(principal, "scores", "read") == "own"
+
+
+def _score_state(principal: Principal, completion: Completion) -> ScoreStateOut:
+    """What the principal sees: a grader's owner its own scores and no reward, everybody else all of them."""
+    reward = Reward.objects.filter(pk=completion.pk).first()
+    runs = list(WorkflowRun.objects.filter(completion_id=completion.pk))
+    scores = list(Score.objects.visible_to(principal).filter(completion_id=completion.pk).order_by("id"))
+    status = status_of(reward, runs)
+    if _sees_own_alone(principal):
+        reward = None
+    scoring = [run for run in runs if run.panel_size > 0]
+    score = None
+    if reward is not None and len(scoring) == 1:
+        score = next((reading.shape(one) for one in scores if one.run_id == scoring[0].pk), None)
+    elif reward is not None:
+        score = reading.reward_shape(reward)
+    return ScoreStateOut(score, reading.shapes(scores), reward_out(reward), status)
+
+
+def _with_status(found: Any, status: str) -> Any:
+    if status in ("completed", "failed"):
+        return found.filter(reward__value__isnull=status == "failed", reward__isnull=False)
+    begun: QuerySet = WorkflowRun.objects.filter(completion=OuterRef("pk"), attempt__gt=0)
+    unfinished = found.filter(reward__isnull=True)
+    return unfinished.filter(Exists(begun) if status == "processing" else ~Exists(begun))
+
+
+def _scoring_first(run: WorkflowRun) -> tuple[bool, UUID]:
+    return run.panel_size == 0, run.pk

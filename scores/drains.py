@@ -1,0 +1,61 @@
+"""Who drains what in this process: at most one drain for a grader, and a wake-up is never lost between two claims."""
+
+import threading
+import time
+from uuid import UUID
+
+from django.db import connection
+
+from scores import sweep, wakeups
+from scores.scoring import Drain, callable_grader
+
+TIME_LIMIT_S = 20.0  # then other graders have their turn, and a successor goes on
+
+_lock = threading.Lock()
+_asked: dict[UUID, threading.Event] = {}
+
+
+def drain(grader_id: UUID) -> None:
+    """Score what is due for a grader. If this process drains it already, that drain looks once more."""
+    with _lock:
+        if running := _asked.get(grader_id):
+            running.set()
+            return
+        asked = _asked[grader_id] = threading.Event()
+    unfinished = False
+    try:
+        unfinished = _drain(grader_id, asked)
+    finally:
+        with _lock:
+            del _asked[grader_id]
+            unfinished = unfinished or asked.is_set()
+        connection.close()
+    if unfinished:
+        wakeups.send(grader_id)
+
+
+def is_draining(grader_id: UUID) -> bool:
+    """Whether this process drains the grader now."""
+    with _lock:
+        return grader_id in _asked
+
+
+def _drain(grader_id: UUID, asked: threading.Event) -> bool:
+    """One drain; True if it ended by its time limit, with work perhaps left."""
+    wakeups.begun(grader_id)
+    grader = callable_grader(grader_id)
+    if grader is None:
+        return False
+
+    def was_asked() -> bool:
+        if not asked.is_set():
+            return False
+        asked.clear()
+        wakeups.begun(grader_id)
+        return True
+
+    work = Drain(grader, until=time.monotonic() + TIME_LIMIT_S, asked=was_asked)
+    work.run()
+    if work.gone:
+        sweep.fail_gone(grader_id)
+    return work.stopped and not work.gone

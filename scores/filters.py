@@ -1,0 +1,197 @@
+"""What `/scores`, `/scores/summary` and `/scores/export` can be asked for: one set of parameters, read once."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import Meta
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+from autotune.core import clock
+from autotune.core.api import QueryStruct
+from autotune.core.errors import Invalid, NotFound
+from autotune.core.parsing import PublicId
+from graders.models import Grader, GraderVersion
+from scores.models import Score, WorkflowRun
+from scores.querysets import RunQuerySet, ScoreQuerySet
+from scores.states import RunStatus
+from tasks.models import Task
+
+Unit = Annotated[float, Meta(ge=0, le=1)]
+
+
+class TaskRef(PublicId):
+    kind = "task"
+
+
+class GraderRef(PublicId):
+    kind = "grader"
+
+
+class GraderVersionRef(PublicId):
+    kind = "graderv"
+
+
+class ScoreFilter(QueryStruct):
+    """The filters. `graderVersion` is a `graderv_…` id; the score's own bounds include their ends."""
+
+    task_id: TaskRef | None = None
+    model_id: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    grader_id: GraderRef | None = None
+    grader_version: GraderVersionRef | None = None
+    min_score: Unit | None = None
+    max_score: Unit | None = None
+    min_confidence: Unit | None = None
+    start_date: str | None = None
+    end_date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A filter that was checked for a caller: its ids exist for them, its dates are instants.
+
+    owner  the organization of the task, where the caller may read the task itself
+    """
+
+    principal: Principal
+    query: ScoreFilter
+    start: datetime | None
+    end: datetime | None
+    owner: UUID | None
+
+    @property
+    def task(self) -> UUID | None:
+        return self.query.task_id.uuid if self.query.task_id else None
+
+    @property
+    def grader(self) -> UUID | None:
+        return self.query.grader_id.uuid if self.query.grader_id else None
+
+    @property
+    def grader_version(self) -> UUID | None:
+        return self.query.grader_version.uuid if self.query.grader_version else None
+
+    def period(self, queryset: Any, field: str) -> Any:
+        """`queryset` from `startDate` on and before the end that `endDate` means."""
+        if self.start:
+            queryset = queryset.filter(**{f"{field}__gte": self.start})
+        if self.end:
+            queryset = queryset.filter(**{f"{field}__lt": self.end})
+        return queryset
+
+    def judged_by(self, queryset: Any) -> Any:
+        """Scores by the grader and grader version that were asked for."""
+        if self.grader:
+            queryset = queryset.filter(grader_id=self.grader)
+        if self.grader_version:
+            queryset = queryset.filter(grader_version_id=self.grader_version)
+        return queryset
+
+    def bounded(self, queryset: Any) -> Any:
+        """Rows (scores or rewards) whose value and confidence lie within the bounds."""
+        query = self.query
+        for lookup, bound in (
+            ("value__gte", query.min_score),
+            ("value__lte", query.max_score),
+            ("confidence__gte", query.min_confidence),
+        ):
+            if bound is not None:
+                queryset = queryset.filter(**{lookup: bound})
+        return queryset
+
+    def scoped(self, queryset: Any, resource: str) -> Any:
+        """`queryset` (of rows with a `task`) within the task and the caller's reach over `resource`.
+
+        A task of the caller's organization has rows of this organization alone: no second condition, so that the
+        index on task and id answers by itself.
+        """
+        if self.task:
+            queryset = queryset.filter(task_id=self.task)
+            reach = policy.reach(self.principal, resource, "read")
+            if reach == "organization" and self.owner == self.principal.organization.pk:
+                return queryset
+        return policy.scope(queryset, self.principal, resource, "read")
+
+
+def check(query: ScoreFilter, principal: Principal) -> Selection:
+    """The selection that `query` means for this caller.
+
+    raises  Invalid for bounds or dates that cannot be; NotFound with a pointer for an id of nothing they may see
+    """
+    if query.min_score is not None and query.max_score is not None and query.min_score > query.max_score:
+        raise Invalid.field("?minScore", "out_of_range", "it is greater than maxScore.")
+    start = instant(query.start_date, "?startDate", end=False)
+    end = instant(query.end_date, "?endDate", end=True)
+    if start and end and start > end:
+        raise Invalid.field("?startDate", "out_of_range", "it is after endDate.")
+    owner = _task_owner(query.task_id.uuid, principal) if query.task_id else None
+    if query.grader_id:
+        _require_grader(query.grader_id.uuid, principal)
+    if query.grader_version:
+        _require_version(query.grader_version.uuid, principal)
+    return Selection(principal, query, start, end, owner)
+
+
+def scores(selection: Selection) -> ScoreQuerySet:
+    """The scores of a selection, shadow ones too."""
+    found = selection.scoped(Score.objects.all(), "scores")
+    if selection.query.model_id:
+        found = found.filter(completion__model_id=selection.query.model_id)
+    return selection.period(selection.bounded(selection.judged_by(found)), "created_at")
+
+
+def unscored(selection: Selection) -> RunQuerySet:
+    """The scoring runs of a selection that have no score: unfinished, or failed.
+
+    A score that is not there has no value and no version: bounds do not apply, `graderVersion` stands for its grader,
+    and the dates are those of the submission.
+    """
+    found = selection.scoped(WorkflowRun.objects.all(), "scores").filter(panel_size__gt=0)
+    found = found.exclude(status=RunStatus.COMPLETED)
+    if selection.task:
+        found = found.filter(completion__task_id=selection.task)  # runs have no index by task, completions have
+    if selection.query.model_id:
+        found = found.filter(completion__model_id=selection.query.model_id)
+    if selection.grader:
+        found = found.filter(grader_id=selection.grader)
+    if selection.grader_version:
+        found = found.filter(grader__versions=selection.grader_version)
+    return selection.period(found, "created_at")
+
+
+def instant(text: str | None, pointer: str, *, end: bool) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return clock.parse_filter(text, end=end).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Invalid.field(pointer, "invalid_date", "give a date or a date-time of ISO 8601.") from None
+
+
+# Who reads the scores of their own graders alone may name what those scores name: another organization's task, a grader
+# that is no longer listed. Hence the second look, at the scores.
+def _task_owner(task: UUID, principal: Principal) -> UUID | None:
+    owner = Task.objects.visible_to(principal).filter(pk=task).values_list("organization_id", flat=True).first()
+    if owner is None:
+        _require_seen(principal, "?taskId", "task", task_id=task)
+    return owner
+
+
+def _require_grader(grader: UUID, principal: Principal) -> None:
+    if not Grader.objects.visible_to(principal).filter(pk=grader).exists():
+        _require_seen(principal, "?graderId", "grader", grader_id=grader)
+
+
+def _require_version(version: UUID, principal: Principal) -> None:
+    grader = GraderVersion.objects.filter(pk=version).values_list("grader_id", flat=True).first()
+    if grader is None:
+        raise NotFound.at("?graderVersion", "grader version")
+    if not Grader.objects.visible_to(principal).filter(pk=grader).exists():
+        _require_seen(principal, "?graderVersion", "grader version", grader_id=grader, grader_version_id=version)
+
+
+def _require_seen(principal: Principal, pointer: str, what: str, **lookup: UUID) -> None:
+    if not Score.objects.visible_to(principal).filter(**lookup).exists():
+        raise NotFound.at(pointer, what)

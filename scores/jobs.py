@@ -1,0 +1,39 @@
+"""Celery's entry points of scoring. Each is one line; a lost or doubled message does no harm."""
+
+from typing import Any
+from uuid import UUID
+
+from celery import shared_task
+from celery.signals import worker_ready, worker_shutting_down
+
+from scores import drains, wakeups
+from scores import sweep as sweeping
+from scores.sweeper import Sweeper
+
+_sweepers: list[Sweeper] = []
+
+
+@shared_task(name=wakeups.JOB, ignore_result=True)
+def score_pending(grader_id: str) -> None:
+    """A wake-up: the grader has work."""
+    drains.drain(UUID(grader_id))
+
+
+@shared_task(name="scores.sweep", ignore_result=True)
+def sweep() -> None:
+    """Beat's sweep, for the case that no worker's own sweeper lives."""
+    for grader_id in sweeping.sweep():
+        drains.drain(grader_id)
+
+
+@worker_ready.connect
+def _start_sweeper(**_: Any) -> None:
+    sweeper = Sweeper()
+    sweeper.start()
+    _sweepers.append(sweeper)
+
+
+@worker_shutting_down.connect
+def _stop_sweeper(**_: Any) -> None:
+    while _sweepers:
+        _sweepers.pop().stop()

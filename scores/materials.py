@@ -1,0 +1,114 @@
+"""What a drain needs beside its runs: the texts of completions, and the facts of their tasks and versions."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import connection
+
+from autotune.core import ids
+from graders.gateway.types import Item, Options
+from scores.retries import RetryPolicy
+from tasks.models import Completion, PanelMember, Task, TaskVersion
+from tasks.states import Part
+
+FRESH_S = 5.0  # how long a drain believes what it read of a task
+_TEXT_COLUMNS = ("prompt", "response", "messages", "metadata")
+_FIELDS = tuple(Completion._meta.get_field(name) for name in _TEXT_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """How a task wants its graders asked and its failures retried."""
+
+    options: Options
+    policy: RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFacts:
+    """What makes a reward: the aggregation, and the weight of each scoring grader by its id."""
+
+    aggregation: str
+    weights: dict[UUID, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A completion as the grader sees it, and the version that its reward follows."""
+
+    item: Item
+    version_id: UUID
+
+
+class Facts:
+    """Tasks and versions by id. Versions never change; tasks are read again after a few seconds."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[UUID, tuple[float, TaskFacts]] = {}
+        self._versions: dict[UUID, VersionFacts] = {}
+
+    def task(self, task_id: UUID) -> TaskFacts:
+        """The facts of one task."""
+        found = self._tasks.get(task_id)
+        if found is None or found[0] < time.monotonic():
+            task = Task.objects.only(
+                "max_attempts", "backoff_ms", "max_backoff_ms", "include_dimensions", "include_explanation"
+            ).get(pk=task_id)
+            facts = TaskFacts(
+                Options(task.include_dimensions, task.include_explanation),
+                RetryPolicy(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
+            )
+            found = self._tasks[task_id] = (time.monotonic() + FRESH_S, facts)
+        return found[1]
+
+    def version(self, version_id: UUID) -> VersionFacts:
+        """The facts of one task version."""
+        if found := self._versions.get(version_id):
+            return found
+        return self.versions([version_id])[version_id]
+
+    def versions(self, version_ids: Iterable[UUID]) -> dict[UUID, VersionFacts]:
+        """The facts of many versions, in two queries for those not yet known."""
+        wanted = set(version_ids)
+        unknown = wanted - self._versions.keys()
+        if unknown:
+            weights: dict[UUID, dict[UUID, float]] = {version_id: {} for version_id in unknown}
+            members = PanelMember.objects.filter(task_version_id__in=unknown, part=Part.SCORING)
+            for version_id, grader_id, weight in members.values_list("task_version_id", "grader_id", "weight"):
+                weights[version_id][grader_id] = weight
+            known = TaskVersion.objects.filter(pk__in=unknown).values_list("pk", "aggregation")
+            for version_id, aggregation in known:
+                self._versions[version_id] = VersionFacts(aggregation, weights[version_id])
+        return {version_id: self._versions[version_id] for version_id in wanted}
+
+
+def load(completion_ids: Sequence[UUID]) -> dict[UUID, Material]:
+    """The decrypted texts by completion id; a completion whose text was erased is left out."""
+    return {
+        row[0]: Material(_item(row), row[2])
+        for row in _rows(completion_ids)
+        if row[4] is not None
+    }
+
+
+def _rows(completion_ids: Sequence[UUID]) -> Iterable[tuple]:
+    names = ("pk", "task_id", "task_version_id", *_TEXT_COLUMNS)
+    if connection.vendor != "postgresql":
+        return Completion.objects.filter(pk__in=completion_ids).values_list(*names)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"select id, task_id, task_version_id, {', '.join(_TEXT_COLUMNS)}"  # noqa: S608 - constants
+            " from tasks_completion where id = any(%s)",
+            [list(completion_ids)],
+        )
+        return cursor.fetchall()
+
+
+def _item(row: tuple) -> Item:
+    pk, task_id = row[0], row[1]
+    prompt, response, messages, metadata = (
+        field.decrypt(pk, value) for field, value in zip(_FIELDS, row[3:], strict=True)
+    )
+    return Item(ids.encode("comp", pk), ids.encode("task", task_id), prompt or "", response, messages, metadata)

@@ -1,0 +1,161 @@
+"""The durable execution that takes one completion to one grader's score, the scores, and the rewards.
+
+Rows are written by COPY and by single guarded statements (intake, claims, recording), so columns carry no defaults that
+those would miss. Columns that repeat a parent's (organization, task, grader) have no foreign key in the database: the
+parent's keeps them true, and each check would cost the hot path a lookup for every row.
+"""
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from autotune.access.models import Organization
+from autotune.core import ids
+from autotune.core.fields import EncryptedTextField
+from graders.models import Grader, GraderVersion
+from scores.querysets import RewardQuerySet, RunQuerySet, ScoreQuerySet
+from scores.states import RunStatus
+from tasks.models import Completion, Task
+from tasks.states import Aggregation, Priority
+
+
+class WorkflowRun(models.Model):
+    """One completion on its way to one grader's score. Narrow on purpose: no text, few indexes.
+
+    panel_size     scoring runs of the completion; 0 for a shadow run, whose score never counts
+    attempt        claims so far, and the lease's token: a failure is written only by the attempt that holds the lease
+    failures       attempts that ended in a failure; a lease that ran out is none, so kills use up no attempts
+    leased_until   while `running`: when somebody else may take it
+    wake_at        while `sleeping`: when it is due again
+    deadline_at    no call begins after it
+    error_code     of the last failed attempt; of the run itself once it is `failed`
+    error_repeats  attempts in a row that ended with `error_code`
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    completion = models.ForeignKey(Completion, on_delete=models.PROTECT, related_name="runs")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    panel_size = models.PositiveSmallIntegerField()
+    status = models.CharField(max_length=9, choices=RunStatus.choices, default=RunStatus.PENDING)
+    priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
+    attempt = models.PositiveIntegerField(default=0)
+    failures = models.PositiveSmallIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    wake_at = models.DateTimeField(null=True, blank=True)
+    deadline_at = models.DateTimeField()
+    error_code = models.CharField(max_length=64, default="", blank=True)
+    error_message = models.CharField(max_length=600, default="", blank=True)
+    error_repeats = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    completed_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[RunQuerySet] = RunQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="scores_run_status")]
+        indexes = [
+            models.Index(
+                fields=["grader", "-priority", "id"], condition=models.Q(status="pending"), name="scores_run_due"
+            ),
+            models.Index(fields=["leased_until"], condition=models.Q(status="running"), name="scores_run_leased"),
+            models.Index(fields=["wake_at"], condition=models.Q(status="sleeping"), name="scores_run_sleeping"),
+            models.Index(fields=["completed_at"], condition=models.Q(panel_size__gt=1), name="scores_run_panels"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("run", self.pk)
+
+
+class Score(models.Model):
+    """What one grader version said of one completion. One for a run, ever: the unique constraint is the last guard.
+
+    raw_value   on the grader's own scale; the same as `value` for graders of protocol 1
+    dimensions  [{name, value, weight}] or null
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    run = models.OneToOneField(WorkflowRun, on_delete=models.PROTECT, related_name="score")
+    completion = models.ForeignKey(Completion, on_delete=models.PROTECT, db_constraint=False, related_name="scores")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    grader_version = models.ForeignKey(
+        GraderVersion, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
+    )
+    shadow = models.BooleanField(default=False)
+    value = models.FloatField()
+    confidence = models.FloatField()
+    raw_value = models.FloatField()
+    reasoning = EncryptedTextField(null=True)
+    dimensions = models.JSONField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[ScoreQuerySet] = ScoreQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(value__gte=0, value__lte=1), name="scores_score_value"),
+            models.CheckConstraint(
+                condition=models.Q(confidence__gte=0, confidence__lte=1), name="scores_score_confidence"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "id"], name="scores_score_by_org"),
+            models.Index(fields=["task", "id"], name="scores_score_by_task"),
+            models.Index(fields=["grader", "id"], name="scores_score_by_grader"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("score", self.pk)
+
+
+class Reward(models.Model):
+    """The end of a completion: its panel's scores as one number, or the failure that stands in its place.
+
+    value      null if the completion failed; never a zero in its stead
+    used       scores that went into it
+    failed     scoring runs without a score
+    error_code of the failure; '' beside a value
+    """
+
+    completion = models.OneToOneField(
+        Completion, primary_key=True, on_delete=models.PROTECT, related_name="reward"
+    )
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    value = models.FloatField(null=True)
+    confidence = models.FloatField(null=True)
+    aggregation = models.CharField(max_length=20, choices=Aggregation.choices)
+    used = models.PositiveSmallIntegerField()
+    failed = models.PositiveSmallIntegerField()
+    error_code = models.CharField(max_length=64, default="", blank=True)
+    scored_at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[RewardQuerySet] = RewardQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(value__isnull=False, error_code="") | (models.Q(value=None) & ~models.Q(error_code="")),
+                name="scores_reward_value_or_error",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["organization", "completion"], name="scores_reward_by_org"),
+            models.Index(fields=["task", "completion"], name="scores_reward_by_task"),
+        ]
+
+    def __str__(self) -> str:
+        return f"reward of {self.completion_id}"

@@ -1,0 +1,21 @@
+"""The named questions about runs, scores and rewards."""
+
+from autotune.access.policy import ScopedQuerySet
+
+
+class RunQuerySet(ScopedQuerySet):
+    resource = "runs"
+    owner_path = "grader__created_by_id"
+    owner_organization_path = "grader__organization_id"
+
+
+class ScoreQuerySet(ScopedQuerySet):
+    """`own` is a score given by a grader that the caller made, whoever asked for it."""
+
+    resource = "scores"
+    owner_path = "grader__created_by_id"
+    owner_organization_path = "grader__organization_id"
+
+
+class RewardQuerySet(ScopedQuerySet):
+    resource = "exports"

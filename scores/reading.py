@@ -1,0 +1,155 @@
+"""Reading scores: the shape of a Score, one of them, and the list."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import Meta
+
+from autotune.access.principal import Principal
+from autotune.access.views import find
+from autotune.core import clock, ids, pagination
+from autotune.core.api import ApiStruct
+from autotune.core.pagination import Order, PageQuery, Pagination
+from scores import filters
+from scores.filters import ScoreFilter
+from scores.models import Reward, Score
+
+COLUMNS = (
+    "id", "completion_id", "grader_id", "grader_version_id", "value", "confidence", "raw_value", "reasoning",
+    "dimensions", "created_at",
+)  # fmt: skip
+ORDER = Order("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
+
+
+class ScaleOut(ApiStruct):
+    """The grader's own scale, on which `rawValue` stands."""
+
+    min: float
+    max: float
+
+
+class DimensionOut(ApiStruct):
+    name: str
+    value: float
+    weight: float | None
+
+
+class ScoreOut(ApiStruct):
+    """A Score. `graderVersion` is a `graderv_…` id; it and `graderId` and `id` are null for the reward of a panel."""
+
+    id: str | None
+    completion_id: str
+    grader_id: str | None
+    grader_version: str | None
+    value: float
+    confidence: float
+    raw_value: float
+    scale: ScaleOut
+    reasoning: str | None
+    dimensions: list[DimensionOut] | None
+    reviewed_by: str | None
+    receipt: str | None
+    created_at: str
+
+
+class ScoreAnswer(ApiStruct):
+    score: ScoreOut
+
+
+class ScoreList(ApiStruct):
+    scores: list[ScoreOut]
+    pagination: Pagination
+
+
+class ScoreListQuery(ScoreFilter):
+    """Filters and page of `GET /scores`; sort by createdAt (default -createdAt) or value.
+
+    The members of PageQuery stand here again: a Struct cannot have two bases with members.
+    """
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+    offset: Annotated[int, Meta(ge=0)] = 0
+    cursor: str | None = None
+    sort: str | None = None
+
+    def page(self) -> PageQuery:
+        return PageQuery(limit=self.limit, offset=self.offset, cursor=self.cursor, sort=self.sort)
+
+
+UNIT_SCALE = ScaleOut(0.0, 1.0)
+_REASONING = Score._meta.get_field("reasoning")
+
+
+def listed(query: ScoreListQuery, principal: Principal) -> ScoreList:
+    """One page of the scores that the filters name."""
+    selection = filters.check(query, principal)
+    found = filters.scores(selection).values_list(*COLUMNS, named=True)
+    rows, page = pagination.page(found, query.page(), ORDER, owner=principal.organization.pk)
+    return ScoreList(shapes(rows), page)
+
+
+def one(score_id: UUID, principal: Principal) -> ScoreOut:
+    """raises NotFound, also for a score that the caller may not see"""
+    return shape(find(Score.objects.visible_to(principal), score_id, "score"))
+
+
+def shapes(rows: Sequence[Any]) -> list[ScoreOut]:
+    """Scores (models, or rows of COLUMNS) as they go out; an id that repeats is written once."""
+    known: dict[UUID, str] = {}
+
+    def named(kind: str, value: UUID) -> str:
+        if value not in known:
+            known[value] = ids.encode(kind, value)
+        return known[value]
+
+    return [
+        ScoreOut(
+            ids.encode("score", row.id),
+            ids.encode("comp", row.completion_id),
+            named("grader", row.grader_id),
+            named("graderv", row.grader_version_id),
+            row.value,
+            row.confidence,
+            row.raw_value,
+            UNIT_SCALE,
+            _text(row),
+            row.dimensions,
+            None,
+            None,
+            clock.wire(row.created_at),
+        )
+        for row in rows
+    ]
+
+
+def shape(score: Score) -> ScoreOut:
+    """One score as it goes out."""
+    return shapes([score])[0]
+
+
+def reward_shape(reward: Reward) -> ScoreOut | None:
+    """The reward of a panel in a Score's shape, without id and grader; None for a reward without a value."""
+    if reward.value is None or reward.confidence is None:
+        return None
+    return ScoreOut(
+        None,
+        ids.encode("comp", reward.completion_id),
+        None,
+        None,
+        reward.value,
+        reward.confidence,
+        reward.value,
+        UNIT_SCALE,
+        None,
+        None,
+        None,
+        None,
+        clock.wire(reward.scored_at),
+    )
+
+
+def _text(row: Any) -> str | None:
+    """The reasoning, decrypted: a model's attribute does it, a bare row holds the ciphertext."""
+    stored = row.reasoning
+    return _REASONING.decrypt(row.id, stored) if isinstance(stored, bytes) else stored

@@ -1,0 +1,62 @@
+"""What follows a failed attempt: another one after a wait, or the end of the run."""
+
+import random
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from graders.gateway.types import Failure
+
+DEADLINE_EXCEEDED = "deadline_exceeded"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """A task's `retry`: attempts in all, the first wait, the longest wait (milliseconds)."""
+
+    max_attempts: int
+    backoff_ms: int
+    max_backoff_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`wake_at` None: the run fails with `code` and `message`."""
+
+    code: str
+    message: str
+    wake_at: datetime | None = None
+    repeats: int = 1
+
+
+def decide(
+    failure: Failure,
+    policy: RetryPolicy,
+    *,
+    failures: int,
+    last_code: str,
+    repeats: int,
+    deadline: datetime,
+    now: datetime,
+) -> Decision:
+    """What becomes of a run after an attempt that ended in `failure` (protocol section 5).
+
+    failures   attempts that failed before this one
+    last_code  of the attempt before, which ended `repeats` times in a row with it
+    """
+    same = repeats + 1 if last_code == failure.code else 1
+    spent = failures + 1 >= policy.max_attempts or (failure.limit is not None and same >= failure.limit)
+    if not failure.retryable or spent:
+        return Decision(failure.code, failure.message, repeats=same)
+    wake_at = now + _wait(failure, policy, failures)
+    if wake_at >= deadline:
+        message = f"The task's deadline passes before another attempt. The last one: {failure.message}"
+        return Decision(DEADLINE_EXCEEDED, message, repeats=same)
+    return Decision(failure.code, failure.message, wake_at, same)
+
+
+def _wait(failure: Failure, policy: RetryPolicy, failures: int) -> timedelta:
+    """Full jitter over a doubling wait; what the grader asked for replaces it."""
+    if failure.retry_after_s is not None:
+        return timedelta(seconds=failure.retry_after_s)
+    ceiling = min(policy.max_backoff_ms, policy.backoff_ms * 2 ** min(failures, 30))
+    return timedelta(milliseconds=random.uniform(0, ceiling))  # noqa: S311 - jitter, no secret

@@ -1,0 +1,44 @@
+"""What both bodies make of a success before it is stored: ids, ciphertext, dimensions as JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from autotune.core import ids
+from autotune.core.encryption import Cipher, cipher_for
+from scores.models import Score
+from scores.statements import Success
+
+_REASONING = Score._meta.get_field("reasoning")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A score's id, its ciphertext of the reasoning, and its dimensions (text of a JSON list), or None for each."""
+
+    score_id: UUID
+    reasoning: bytes | None
+    dimensions: str | None
+
+
+def prepare(successes: Sequence[Success]) -> list[Prepared]:
+    """One entry for each success, in order."""
+    ciphers: dict[UUID, Cipher] = {}
+    return [_prepare(success, ciphers) for success in successes]
+
+
+def _prepare(success: Success, ciphers: dict[UUID, Cipher]) -> Prepared:
+    score_id, verdict, organization_id = ids.new(), success.verdict, success.run.organization_id
+    reasoning = None
+    if verdict.reasoning is not None:
+        if organization_id not in ciphers:
+            ciphers[organization_id] = cipher_for(organization_id)
+        reasoning = _REASONING.envelope(ciphers[organization_id], score_id, verdict.reasoning)
+    dimensions = None
+    if verdict.dimensions is not None:
+        dimensions = json.dumps(
+            [{"name": one.name, "value": one.value, "weight": one.weight} for one in verdict.dimensions],
+            ensure_ascii=False,
+        )
+    return Prepared(score_id, reasoning, dimensions)

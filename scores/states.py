@@ -1,0 +1,26 @@
+"""The states of a workflow run."""
+
+from django.db import models
+
+
+class RunStatus(models.TextChoices):
+    """`sleeping` until `wake_at`; `waiting` for a callback or a person. `completed` and `failed` are final."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SLEEPING = "sleeping"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+FINAL = (RunStatus.COMPLETED, RunStatus.FAILED)
+
+
+class CompletionStatus(models.TextChoices):
+    """Derived: from the reward where there is one, else from whether a run has begun."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    FAILED = "failed"

@@ -1,0 +1,61 @@
+"""The sweeper of a worker process: a thread that sweeps every second and drains what nobody holds.
+
+It does not only send messages: with the broker away, scoring goes on from here alone.
+"""
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+from django.db import DatabaseError, connection
+
+from scores import drains
+from scores.sweep import sweep
+
+logger = logging.getLogger(__name__)
+EVERY_S = 1.0
+DRAINERS = 2  # threads for what the sweep finds; the pool's threads serve the wake-ups
+
+
+class Sweeper:
+    """Start it once in a process; `stop()` ends it after the pass at hand."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._in_line: set[UUID] = set()
+        self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
+        self._pool = ThreadPoolExecutor(DRAINERS, thread_name_prefix="sweeper-drain")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(EVERY_S):
+            try:
+                for grader_id in sweep():
+                    self._start_drain(grader_id)
+            except DatabaseError as exc:
+                logger.warning("sweep: the database is away: %s", exc)
+            except Exception:  # the next pass must come whatever happened in this one
+                logger.exception("sweep failed")
+            finally:
+                connection.close()
+
+    def _start_drain(self, grader_id: UUID) -> None:
+        """Drain it on one of our threads, unless this process is at it or has it in line."""
+        if grader_id in self._in_line or drains.is_draining(grader_id):
+            return
+        self._in_line.add(grader_id)
+        self._pool.submit(self._drain, grader_id)
+
+    def _drain(self, grader_id: UUID) -> None:
+        self._in_line.discard(grader_id)
+        try:
+            drains.drain(grader_id)
+        except Exception:  # nobody waits for this future
+            logger.exception("drain of %s failed", grader_id)

@@ -1,0 +1,28 @@
+"""`GET /tasks/:id`: a task with what its evaluation runs came to, which this app knows. The rest is the tasks app's."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+
+from autotune.access.views import find
+from autotune.core.api import ApiStruct, operation
+from tasks.api import TaskDetail
+from tasks.models import Task
+from tasks.shapes import TaskOut, task_out
+
+
+class TaskWithRuns(ApiStruct):
+    """`runCount`, `averageScore` and `recentRuns` are of evaluation runs, of which this release makes none."""
+
+    task: TaskOut
+    run_count: int
+    average_score: float | None
+    recent_runs: list[Any]
+
+
+class TaskView(TaskDetail):
+    @operation(summary="Read a task", resource="tasks", action="read", answers={200: TaskWithRuns})
+    def get(self, request: Request, task_id: UUID) -> TaskWithRuns:
+        task = find(Task.objects.visible_to(self.principal).with_panel(), task_id, "task")
+        return TaskWithRuns(task_out(task), 0, None, [])

@@ -1,0 +1,51 @@
+"""The moves of a workflow run: one table, one function for a row, one guarded clause for a set.
+
+Both forms put the present status into the WHERE, so of two that move a run at once one wins and the other learns it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scores.models import WorkflowRun
+from scores.states import RunStatus
+
+MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
+    # a late answer of an expired lease still counts, hence COMPLETED from PENDING and SLEEPING
+    RunStatus.PENDING: frozenset({RunStatus.RUNNING, RunStatus.COMPLETED, RunStatus.WAITING, RunStatus.FAILED}),
+    RunStatus.RUNNING: frozenset(
+        {RunStatus.PENDING, RunStatus.SLEEPING, RunStatus.WAITING, RunStatus.COMPLETED, RunStatus.FAILED}
+    ),
+    RunStatus.SLEEPING: frozenset({RunStatus.PENDING, RunStatus.COMPLETED, RunStatus.WAITING, RunStatus.FAILED}),
+    RunStatus.WAITING: frozenset({RunStatus.PENDING, RunStatus.COMPLETED, RunStatus.FAILED}),
+    RunStatus.FAILED: frozenset({RunStatus.PENDING}),
+    RunStatus.COMPLETED: frozenset(),
+}
+
+
+class InvalidTransition(Exception):
+    """The run is not in a state from which it can move there: a rival moved first, or the move does not exist."""
+
+
+def sources(to: RunStatus) -> tuple[str, ...]:
+    """The statuses from which a run may move to `to`, in a fixed order."""
+    return tuple(status.value for status, targets in MOVES.items() if to in targets)
+
+
+def advance(run: WorkflowRun, to: RunStatus, **changes: Any) -> None:
+    """Move one run to `to` with `changes`.
+
+    raises InvalidTransition if a rival moved it first
+    """
+    moved = WorkflowRun.objects.filter(pk=run.pk, status__in=sources(to)).update(status=to, **changes)
+    if not moved:
+        raise InvalidTransition(f"run {run.public_id} cannot become {to}")
+    run.refresh_from_db()
+
+
+def guard(to: RunStatus, *, unless: frozenset[RunStatus] = frozenset(), alias: str = "r") -> str:
+    """The SQL condition of a set's move to `to`, such as `r.status in ('pending', 'running')`.
+
+    unless  sources that this move leaves alone
+    """
+    named = ", ".join(f"'{status}'" for status in sources(to) if status not in unless)
+    return f"{alias}.status in ({named})"
