@@ -1,0 +1,225 @@
+"""One HTTP conversation with the API: the key, time-outs, retries where they are safe, errors as exceptions."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
+from urllib3.exceptions import MaxRetryError, NewConnectionError
+
+from . import _wire
+from ._version import VERSION
+from .errors import APIError, AutotuneError, ConnectionFailed, NotFound, RequestTimeout, UnexpectedAnswer, from_problem
+
+CONNECT_TIMEOUT_S = 5.0
+FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.5, 8.0
+MAX_RETRY_AFTER_S = 300.0
+RETRYABLE = frozenset({429, 502, 503, 504})
+
+
+class _Bearer(AuthBase):
+    """Sets the key on each request; as an `auth` object it also keeps a .netrc from replacing the header."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
+        r.headers["Authorization"] = f"Bearer {self._key}"
+        return r
+
+    def __repr__(self) -> str:
+        return "_Bearer(…)"
+
+
+class Transport:
+    """Sends requests to one server with one key.
+
+    timeout_s    seconds without an answer until a try is given up
+    max_retries  tries after the first
+    """
+
+    sleep: Callable[[float], None] = staticmethod(time.sleep)
+
+    def __init__(self, api_key: str, root: str, timeout_s: float, max_retries: int) -> None:
+        self.root, self.timeout_s, self.max_retries = root, timeout_s, max_retries
+        self._auth = _Bearer(api_key)
+        self.session = requests.Session()
+        self.session.headers["User-Agent"] = f"autotune-sdk-python/{VERSION}"
+        self.session.headers["Accept"] = "application/json"
+        self.session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        for scheme in ("http://", "https://"):
+            self.session.mount(scheme, HTTPAdapter(pool_maxsize=32))
+
+    def get(self, path: str, parameters: Mapping[str, Any] | None = None, *, extra_s: float = 0) -> Any:
+        """The parsed answer of a GET. `extra_s` is added to the time-out (a long poll)."""
+        return self._json(self.send("GET", path, parameters=parameters, safe=True, extra_s=extra_s))
+
+    def post(
+        self,
+        path: str,
+        body: bytes,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        safe: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """The parsed answer of a POST. safe: sending it twice does what sending it once does."""
+        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        sent = self.send(
+            "POST", path, parameters=parameters, body=body, headers=headers, safe=safe or bool(idempotency_key)
+        )
+        return self._json(sent)
+
+    def patch(self, path: str, body: bytes) -> Any:
+        """The parsed answer of a PATCH."""
+        return self._json(self.send("PATCH", path, body=body, safe=True))
+
+    def delete(self, path: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """A DELETE. A 404 after a try whose answer was lost means that the try did it."""
+        try:
+            self.send("DELETE", path, parameters=parameters, safe=True)
+        except NotFound as exc:
+            if exc.attempts == 1:
+                raise
+
+    @contextmanager
+    def stream(self, path: str, parameters: Mapping[str, Any]) -> Iterator[requests.Response]:
+        """An answer whose body is still to be read, as the octets sent (no content encoding)."""
+        headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
+        response = self.send("GET", path, parameters=parameters, headers=headers, safe=True, stream=True)
+        try:
+            yield response
+        finally:
+            response.close()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        safe: bool = False,
+        extra_s: float = 0,
+        stream: bool = False,
+    ) -> requests.Response:
+        """The answer of a request, below 300; anything else raises. Retries as `_may_repeat` allows."""
+        all_headers = dict(headers or {})
+        if body is not None:
+            all_headers["Content-Type"] = "application/json"
+        attempt = 0
+        while True:
+            attempt += 1
+            failure: AutotuneError
+            cause: Exception | None = None
+            try:
+                response = self.session.request(
+                    method,
+                    self.root + path,
+                    params=_wire.query(parameters or {}),
+                    data=body,
+                    headers=all_headers,
+                    auth=self._auth,
+                    timeout=(CONNECT_TIMEOUT_S, self.timeout_s + extra_s),
+                    allow_redirects=False,
+                    stream=stream,
+                )
+            except requests.RequestException as exc:
+                failure, cause = _connection_error(exc, method, path), exc
+                repeat = _may_repeat_failure(exc, safe)
+            else:
+                if response.status_code < 300:
+                    return response
+                failure = _answer_error(response)
+                repeat = response.status_code in RETRYABLE and (safe or response.status_code == 429)
+                response.close()
+            failure.attempts = attempt
+            if not repeat or attempt > self.max_retries:
+                raise failure from cause
+            self.sleep(backoff_s(attempt, getattr(failure, "retry_after_s", None)))
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.session.close()
+
+    @staticmethod
+    def _json(response: requests.Response) -> Any:
+        try:
+            return response.json()
+        except ValueError as exc:
+            raise UnexpectedAnswer(f"the answer is not JSON: {response.text[:100]!r}") from exc
+
+
+def backoff_s(attempt: int, retry_after_s: float | None) -> float:
+    """Seconds before the next try: what the server asks for, else doubling from 0.5 to 8; both with jitter."""
+    if retry_after_s is not None:
+        return min(retry_after_s, MAX_RETRY_AFTER_S) + random.uniform(0, 0.25)
+    ceiling = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** (attempt - 1))
+    return random.uniform(ceiling / 2, ceiling)
+
+
+def retry_after_s(value: str | None) -> float | None:
+    """Seconds of a Retry-After header (a number or an HTTP date); None without one that can be read."""
+    if not value:
+        return None
+    if value.strip().isdecimal():
+        return float(value)
+    try:
+        then = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max(0.0, (then - datetime.now(UTC)).total_seconds())
+
+
+def _may_repeat_failure(exc: requests.RequestException, safe: bool) -> bool:
+    """A request that never left may always be repeated, one whose answer is missing only if it is safe."""
+    if isinstance(exc, requests.exceptions.SSLError):
+        return False
+    if isinstance(exc, requests.exceptions.ConnectTimeout):
+        return True
+    reason = exc.args[0] if exc.args else None
+    if isinstance(reason, MaxRetryError) and isinstance(reason.reason, NewConnectionError):
+        return True
+    lost = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
+    return safe and isinstance(exc, lost)
+
+
+def _connection_error(exc: requests.RequestException, method: str, path: str) -> ConnectionFailed:
+    kind = RequestTimeout if isinstance(exc, requests.Timeout) else ConnectionFailed
+    return kind(f"{method} {path}: {exc}")
+
+
+def _answer_error(response: requests.Response) -> APIError:
+    if response.status_code < 400:
+        place = response.headers.get("Location", "nowhere")
+        return APIError(
+            f"the server redirects to {place}; set base_url to the address that answers",
+            status=response.status_code,
+            code="redirected",
+        )
+    try:
+        text = response.text
+    except requests.RequestException:
+        text = ""
+    try:
+        problem = response.json() if text else None
+    except (ValueError, requests.RequestException):
+        problem = None
+    return from_problem(
+        response.status_code,
+        problem,
+        text,
+        request_id=response.headers.get("X-Request-Id"),
+        retry_after_s=retry_after_s(response.headers.get("Retry-After")),
+    )

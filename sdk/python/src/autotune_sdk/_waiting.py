@@ -1,0 +1,151 @@
+"""Waiting for scores with few requests.
+
+The list of completions cannot be filtered by ids, and one request per id costs the server more than scoring does. So
+`ScoreWait` takes the ids in order of age (they sort by time), 500 at a time: a long poll on the newest of the 500,
+which is about the last to be scored; then one page of `GET /completions` for the span of time in which the 500 were
+made, which gives status and reward of all of them. What a page does not show is asked for by id. Stragglers are asked
+for again at the end. Nothing rests on the page being whole or on the order of scoring: only on what is said of each id.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from .errors import WaitTimeout
+from .models import Completion, Outcome, ScoreResult
+
+if TYPE_CHECKING:
+    from .resources.completions import Completions
+
+CHUNK = 500  # ids asked for together
+FEW = 4  # up to so many, ids are asked for one by one
+POLL_S = 5.0  # one long poll; short, so that progress shows
+MAX_POLL_S = 25.0  # one long poll for a single completion
+PAUSE_S = 1.0  # between two looks that found nothing
+PAGE = 1000
+WASTED_ROWS = 2000  # rows read with fewer than a tenth of use until a span is given up
+INSTANT = timedelta(milliseconds=1)
+
+
+def one(api: Completions, completion_id: str, timeout_s: float | None) -> ScoreResult:
+    """The final result of one completion. Raises WaitTimeout."""
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    while True:
+        began = time.monotonic()
+        left = MAX_POLL_S if deadline is None else max(0.0, deadline - began)
+        result = api.score(completion_id, min(left, MAX_POLL_S))
+        if result.final:
+            return result
+        if deadline is not None and time.monotonic() >= deadline:
+            raise WaitTimeout({}, [completion_id])
+        if time.monotonic() - began < PAUSE_S:  # a server whose waiting places are taken answers at once
+            time.sleep(PAUSE_S if deadline is None else min(PAUSE_S, max(0.0, deadline - time.monotonic())))
+
+
+class ScoreWait:
+    """One wait for a set of completions.
+
+    on_completion  called with each completion that a page showed, final and wanted (its texts come for free)
+    """
+
+    def __init__(
+        self,
+        api: Completions,
+        ids: Iterable[str],
+        timeout_s: float | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+        on_completion: Callable[[Completion], None] | None = None,
+    ) -> None:
+        self.api, self.order = api, list(dict.fromkeys(ids))
+        self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        self.on_progress, self.on_completion = on_progress, on_completion
+        self.found: dict[str, Outcome] = {}
+        self.pending = sorted(self.order)
+        self.made: dict[str, tuple[datetime, str]] = {}  # when, and of which task, where it is known
+
+    def run(self) -> dict[str, Outcome]:
+        """Outcomes by id, in the order asked for. Raises WaitTimeout."""
+        late: list[str] = []
+        while self.pending or late:
+            if not self.pending:
+                self.pending, late = late, []
+            chunk = self.pending[:CHUNK]
+            before, began = len(self.found), time.monotonic()
+            self._ask(chunk[-1], POLL_S)
+            if len(chunk) <= FEW:
+                self._ask_each(chunk[:-1])
+            else:
+                self._sweep(chunk)
+            if chunk[-1] in self.found:  # whoever is missing of this chunk is late
+                late += [i for i in chunk if i not in self.found]
+                self.pending = self.pending[len(chunk) :]
+            else:
+                self.pending = [i for i in self.pending if i not in self.found]
+            if self.pending or late:
+                self._check_deadline()
+                if len(self.found) - before < max(1, len(chunk) // 10) and time.monotonic() - began < PAUSE_S:
+                    time.sleep(min(PAUSE_S, self._left()))
+        return {i: self.found[i] for i in self.order}
+
+    def _left(self) -> float:
+        return MAX_POLL_S if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def _check_deadline(self) -> None:
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise WaitTimeout(self.found, [i for i in self.order if i not in self.found])
+
+    def _ask(self, completion_id: str, wait_s: float = 0) -> None:
+        if completion_id not in self.found:
+            result = self.api.score(completion_id, min(wait_s, self._left()))
+            self._record(Outcome(result.completion_id, result.status, result.reward))
+
+    def _ask_each(self, ids: Iterable[str]) -> None:
+        for completion_id in ids:
+            self._check_deadline()
+            self._ask(completion_id)
+
+    def _record(self, outcome: Outcome) -> None:
+        if outcome.final and outcome.completion_id not in self.found:
+            self.found[outcome.completion_id] = outcome
+            if self.on_progress:
+                self.on_progress(len(self.found), len(self.order))
+
+    def _sweep(self, chunk: list[str]) -> None:
+        """Reads the span of time in which the chunk was made, then asks for what it did not show."""
+        wanted = {i for i in chunk if i not in self.found}
+        if len(wanted) > FEW:
+            wanted -= self._read_span(wanted)
+        self._ask_each(i for i in chunk if i in wanted)
+
+    def _read_span(self, wanted: set[str]) -> set[str]:
+        """Ids of `wanted` that the list showed, final or not."""
+        (first, task_id), (last, _) = self._made(min(wanted)), self._made(max(wanted))
+        start, end = min(first, last) - INSTANT, max(first, last) + 2 * INSTANT
+        seen: set[str] = set()
+        rows, cursor = 0, None
+        while True:
+            self._check_deadline()
+            page = self.api.list(task_id=task_id, start_date=start, end_date=end, limit=PAGE, cursor=cursor)
+            for completion in page:
+                if completion.id in wanted:
+                    seen.add(completion.id)
+                    self._take(completion)
+            rows, cursor = rows + len(page), page.next_cursor
+            if cursor is None or len(seen) == len(wanted) or (rows >= WASTED_ROWS and len(seen) * 10 < rows):
+                return seen
+
+    def _made(self, completion_id: str) -> tuple[datetime, str]:
+        if completion_id not in self.made:
+            completion = self.api.get(completion_id)
+            self.made[completion_id] = (completion.created_at, completion.task_id)
+        return self.made[completion_id]
+
+    def _take(self, completion: Completion) -> None:
+        self.made[completion.id] = (completion.created_at, completion.task_id)
+        outcome = Outcome(completion.id, completion.status, completion.reward)
+        if outcome.final and self.on_completion:
+            self.on_completion(completion)
+        self._record(outcome)

@@ -1,0 +1,77 @@
+"""The client: one object per server and key."""
+
+from __future__ import annotations
+
+import os
+import re
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from ._transport import Transport
+from .errors import ConfigurationError
+from .resources.completions import Completions
+from .resources.graders import Graders
+from .resources.scores import Scores
+from .resources.tasks import Tasks
+
+DEFAULT_BASE_URL = "http://localhost:8000"
+API_PATH = "/api/v1"
+KEY = re.compile(r"[!-~]+")
+
+
+class AutotuneClient:
+    """Speaks to one Autotune server with one API key.
+
+    api_key      default: AUTOTUNE_API_KEY
+    base_url     the server's address, with or without /api/v1; default: AUTOTUNE_BASE_URL, else http://localhost:8000
+    timeout_s    seconds without an answer until a try is given up (long polls add what they wait)
+    max_retries  tries after the first, on 429, 502, 503, 504 and lost connections, where repeating is safe
+    raises       ConfigurationError without a key, or with a key or address that cannot work
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout_s: float = 60.0,
+        max_retries: int = 4,
+    ) -> None:
+        key = api_key if api_key is not None else os.environ.get("AUTOTUNE_API_KEY", "")
+        if not key:
+            raise ConfigurationError("no API key: pass api_key or set AUTOTUNE_API_KEY")
+        if not KEY.fullmatch(key):
+            raise ConfigurationError("the API key holds a space or a character that no key has")
+        self.base_url = _clean(base_url or os.environ.get("AUTOTUNE_BASE_URL") or DEFAULT_BASE_URL)
+        self._transport = Transport(key, self.base_url + API_PATH, timeout_s, max_retries)
+        self.tasks = Tasks(self._transport)
+        self.completions = Completions(self._transport)
+        self.scores = Scores(self._transport)
+        self.graders = Graders(self._transport)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"AutotuneClient(base_url={self.base_url!r})"
+
+
+def _clean(url: str) -> str:
+    """The server's address without /api/v1 and without a final slash."""
+    try:
+        parts = urlsplit(url)
+        wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
+    except ValueError:
+        raise ConfigurationError("base_url is not an http or https address") from None
+    if wrong or parts.username is not None or parts.query or parts.fragment:
+        raise ConfigurationError("base_url must be an http or https address without user name, query and fragment")
+    return url.rstrip("/").removesuffix(API_PATH).rstrip("/")

@@ -1,0 +1,205 @@
+"""Every error the client raises: one family, told apart by class and by a stable `code`.
+
+AutotuneError
+  ConfigurationError                 no key, a key or address that cannot work
+  UnsendableValue                    a value that JSON cannot carry (NaN, a lone surrogate, an object)
+  ConnectionFailed                   no answer came
+    RequestTimeout
+  UnexpectedAnswer                   an answer that is not what the API promises
+  WaitTimeout                        scores were not final in time
+  APIError                           the server refused; made from its problem+json
+    InvalidRequest (400 411 413 415 422)  AuthenticationError (401)  PermissionDenied (403)
+    NotFound (404)  ConflictError (409)  RateLimited (429)  ServerError (5xx)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .models import Outcome
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """What is wrong with one member of a request.
+
+    pointer  JSON pointer into the body, or `?name` for a query parameter
+    index    position of the item in the submitted sequence, where the error belongs to an item
+    """
+
+    pointer: str
+    code: str
+    detail: str
+    index: int | None = None
+
+
+class AutotuneError(Exception):
+    """Anything that went wrong. `code` is stable; `detail` is a sentence for a person."""
+
+    code = "error"
+    status: int | None = None
+    request_id: str | None = None
+    errors: tuple[FieldError, ...] = ()
+    attempts = 1
+
+    def __init__(self, detail: str, *, code: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        if code is not None:
+            self.code = code
+
+
+class ConfigurationError(AutotuneError):
+    """The client cannot be made: no key, or a key or address that cannot work."""
+
+    code = "configuration"
+
+
+class UnsendableValue(AutotuneError, ValueError):
+    """A value that the API's JSON cannot carry. Nothing was sent."""
+
+    code = "unsendable_value"
+
+
+class ConnectionFailed(AutotuneError):
+    """No answer came. What was asked may or may not have been done."""
+
+    code = "connection_failed"
+
+
+class RequestTimeout(ConnectionFailed):
+    """No answer came in time."""
+
+    code = "timeout"
+
+
+class UnexpectedAnswer(AutotuneError):
+    """The answer is not what the API promises: another kind of server, or a proxy's page."""
+
+    code = "unexpected_answer"
+
+
+class WaitTimeout(AutotuneError):
+    """Some completions were not final in time.
+
+    finished  outcomes by completion id, of those that were
+    pending   ids of those that were not
+    """
+
+    code = "wait_timeout"
+
+    def __init__(self, finished: Mapping[str, Outcome], pending: Sequence[str]) -> None:
+        super().__init__(f"{len(pending)} of {len(pending) + len(finished)} completions are not final yet")
+        self.finished = dict(finished)
+        self.pending = tuple(pending)
+
+
+class APIError(AutotuneError):
+    """The server refused a request."""
+
+    code = "api_error"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int,
+        code: str | None = None,
+        request_id: str | None = None,
+        errors: Sequence[FieldError] = (),
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(detail, code=code)
+        self.status = status
+        self.request_id = request_id
+        self.errors = tuple(errors)
+        self.retry_after_s = retry_after_s
+
+    def __str__(self) -> str:
+        lines = [f"{self.status} {self.code}: {self.detail}"]
+        lines += [f"  {e.pointer or '(body)'}: {e.detail} ({e.code})" for e in self.errors[:10]]
+        if len(self.errors) > 10:
+            lines.append(f"  and {len(self.errors) - 10} more")
+        if self.request_id:
+            lines.append(f"  request {self.request_id}")
+        return "\n".join(lines)
+
+
+class InvalidRequest(APIError):
+    """The request is wrong; `errors` says where."""
+
+
+class AuthenticationError(APIError):
+    """No key, or one that is unknown, expired or revoked."""
+
+
+class PermissionDenied(APIError):
+    """The key's role has no such action."""
+
+
+class NotFound(APIError):
+    """No such object, or none that this key may see."""
+
+
+class ConflictError(APIError):
+    """The state of the object refuses this, or a name or `external_id` is taken."""
+
+
+class RateLimited(APIError):
+    """Too many requests; `retry_after_s` says how long to wait."""
+
+
+class ServerError(APIError):
+    """The server failed or is away."""
+
+
+BY_STATUS: dict[int, type[APIError]] = {
+    400: InvalidRequest,
+    401: AuthenticationError,
+    403: PermissionDenied,
+    404: NotFound,
+    409: ConflictError,
+    411: InvalidRequest,
+    413: InvalidRequest,
+    415: InvalidRequest,
+    422: InvalidRequest,
+    429: RateLimited,
+}
+
+
+def from_problem(
+    status: int, problem: Any, text: str, *, request_id: str | None, retry_after_s: float | None
+) -> APIError:
+    """The error of an answer of 400 or more.
+
+    problem  the parsed problem+json, or None when the body was something else
+    text     the body as text, shown in part when there is no problem+json
+    """
+    kind = BY_STATUS.get(status) or (ServerError if status >= 500 else APIError)
+    if not isinstance(problem, dict):
+        detail = " ".join(text.split())[:200] or "no details"
+        code = f"http_{status}"
+        return kind(detail, status=status, code=code, request_id=request_id, retry_after_s=retry_after_s)
+    members = [e for e in problem.get("errors") or [] if isinstance(e, dict)]
+    return kind(
+        str(problem.get("detail") or problem.get("title") or "no details"),
+        status=status,
+        code=str(problem.get("code") or f"http_{status}"),
+        request_id=str(problem["requestId"]) if problem.get("requestId") else request_id,
+        errors=[field_error(e) for e in members],
+        retry_after_s=retry_after_s,
+    )
+
+
+def field_error(member: Mapping[str, Any]) -> FieldError:
+    """A FieldError of one entry of `errors`."""
+    index = member.get("index")
+    return FieldError(
+        str(member.get("pointer") or ""),
+        str(member.get("code") or ""),
+        str(member.get("detail") or ""),
+        index if isinstance(index, int) else None,
+    )

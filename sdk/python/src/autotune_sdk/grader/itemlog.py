@@ -1,0 +1,30 @@
+"""A log of what was graded, one JSON line for each item, to be compared with the platform's database."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+
+from .results import Graded
+
+
+class ItemLog:
+    """Appends {"completionId", "value" | "error", "requestId"} lines to a file; one write and flush for each answer."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115
+        self._lock = threading.Lock()
+
+    def write(self, items: Sequence[Graded]) -> None:
+        """Writes the items of one answer."""
+        lines = []
+        for item in items:
+            said = {"value": item.value} if item.error is None else {"error": item.error}
+            line = {"completionId": item.completion_id, **said, "requestId": item.request_id}
+            lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        data = memoryview("".join(lines).encode())
+        with self._lock:
+            while data:
+                data = data[self._file.write(data) :]

@@ -1,0 +1,196 @@
+"""What a scoring function gets and gives, and the checks that keep a wrong score from being sent."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, SupportsFloat
+
+MAX_REASONING = 65_536
+MAX_DIMENSIONS = 64
+MAX_NAME = 64
+MAX_ERROR = 2_000
+BAD_TEXT = re.compile("[\x00\ud800-\udfff]")
+
+
+class CannotJudge(Exception):
+    """Raised by a scoring function that cannot judge: recorded as an error with this text, never as a zero."""
+
+
+class InvalidScore(ValueError):
+    """A score that the protocol refuses.
+
+    code  wrong_type, number_not_finite, out_of_range, too_long, duplicate_dimension or invalid_text
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class InvalidRequest(ValueError):
+    """A verified request whose body has not the shape of the protocol."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One answer to be judged.
+
+    messages  the chat before the response, or None; `prompt` is then its last user message
+    """
+
+    id: str
+    task_id: str | None
+    prompt: str
+    response: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    messages: list[dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked for beside the value."""
+
+    include_dimensions: bool = True
+    include_explanation: bool = True
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One aspect of a score; value and weight in 0..1. Weights of a score should sum to 1."""
+
+    name: str
+    value: float
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InvalidScore("wrong_type", "a dimension's name must be text")
+        if not 1 <= len(self.name) <= MAX_NAME:
+            raise InvalidScore("too_long", f"a dimension's name has 1 to {MAX_NAME} characters")
+        _check_text(self.name, "a dimension's name")
+        object.__setattr__(self, "value", _fraction(self.value, f"dimension {self.name!r}: value"))
+        object.__setattr__(self, "weight", _fraction(self.weight, f"dimension {self.name!r}: weight"))
+
+
+@dataclass(frozen=True)
+class Score:
+    """A judgement: value and confidence in 0..1, never clamped. Raises InvalidScore for anything else.
+
+    dimensions  Dimension objects, or (name, value) or (name, value, weight)
+    reasoning   up to 65,536 characters
+    """
+
+    value: float
+    confidence: float = 1.0
+    dimensions: Iterable[Dimension | tuple[Any, ...]] = ()
+    reasoning: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _fraction(self.value, "value"))
+        object.__setattr__(self, "confidence", _fraction(self.confidence, "confidence"))
+        if isinstance(self.dimensions, (str, bytes, Mapping)):
+            raise InvalidScore("wrong_type", "dimensions must be a list")
+        dimensions = tuple(d if isinstance(d, Dimension) else Dimension(*d) for d in self.dimensions)
+        if len(dimensions) > MAX_DIMENSIONS:
+            raise InvalidScore("too_long", f"more than {MAX_DIMENSIONS} dimensions")
+        if len({d.name for d in dimensions}) != len(dimensions):
+            raise InvalidScore("duplicate_dimension", "two dimensions have one name")
+        object.__setattr__(self, "dimensions", dimensions)
+        if self.reasoning is not None:
+            if not isinstance(self.reasoning, str):
+                raise InvalidScore("wrong_type", "reasoning must be text")
+            if len(self.reasoning) > MAX_REASONING:
+                raise InvalidScore("too_long", f"reasoning of more than {MAX_REASONING:,} characters")
+            _check_text(self.reasoning, "reasoning")
+
+    def wire(self, options: Options) -> dict[str, Any]:
+        """The score as the protocol writes it, with what `options` ask for."""
+        out: dict[str, Any] = {"value": self.value, "confidence": self.confidence}
+        dimensions = [d for d in self.dimensions if isinstance(d, Dimension)]
+        if dimensions and options.include_dimensions:
+            out["dimensions"] = [{"name": d.name, "value": d.value, "weight": d.weight} for d in dimensions]
+        if self.reasoning is not None and options.include_explanation:
+            out["reasoning"] = self.reasoning
+        return out
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One item of an answer, for the log: a value, or an error."""
+
+    completion_id: str
+    request_id: str
+    value: float | None
+    error: str | None
+
+
+def to_score(result: Any) -> Score:
+    """The Score of what a scoring function gave: a Score, a number, or (value, confidence[, reasoning])."""
+    if isinstance(result, Score):
+        return result
+    if isinstance(result, tuple):
+        if not 1 <= len(result) <= 3:
+            raise InvalidScore("wrong_type", "a tuple must be (value, confidence) or (value, confidence, reasoning)")
+        value, confidence, reasoning = (*result, 1.0, None)[:3] if len(result) < 2 else (*result, None)[:3]
+        return Score(value, confidence, reasoning=reasoning)
+    return Score(result)
+
+
+def to_error(text: str) -> str:
+    """An error's text as it may be sent: never empty, no odd characters, not endless."""
+    return BAD_TEXT.sub("\ufffd", text)[:MAX_ERROR] or "cannot judge"
+
+
+def read_completion(data: Any) -> Completion:
+    """The completion of a request. Raises InvalidRequest."""
+    if not isinstance(data, dict):
+        raise InvalidRequest("a completion must be an object")
+    for name in ("id", "response"):
+        if not isinstance(data.get(name), str):
+            raise InvalidRequest(f"completion.{name} must be text")
+    prompt, metadata, messages = data.get("prompt"), data.get("metadata"), data.get("messages")
+    if prompt is not None and not isinstance(prompt, str):
+        raise InvalidRequest("completion.prompt must be text")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise InvalidRequest("completion.metadata must be an object")
+    if messages is not None and not isinstance(messages, list):
+        raise InvalidRequest("completion.messages must be a list")
+    task_id = data.get("taskId")
+    return Completion(
+        data["id"],
+        task_id if isinstance(task_id, str) else None,
+        prompt or "",
+        data["response"],
+        metadata or {},
+        messages,
+    )
+
+
+def read_options(data: Any) -> Options:
+    """The options of a request; what is not said is asked for."""
+    if not isinstance(data, dict):
+        return Options()
+    return Options(data.get("includeDimensions") is not False, data.get("includeExplanation") is not False)
+
+
+def _fraction(value: Any, name: str) -> float:
+    """A number of 0..1 as a float; bool counts as 0 or 1, as it does in Python."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, SupportsFloat):
+        raise InvalidScore("wrong_type", f"{name} must be a number, not {type(value).__name__}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidScore("wrong_type", f"{name} must be a number, not {type(value).__name__}") from None
+    if not math.isfinite(number):
+        raise InvalidScore("number_not_finite", f"{name} must be a number from 0 to 1, not {number}")
+    if not 0 <= number <= 1:
+        raise InvalidScore("out_of_range", f"{name} must be from 0 to 1, not {number!r}")
+    return number or 0.0
+
+
+def _check_text(text: str, name: str) -> None:
+    if BAD_TEXT.search(text):
+        raise InvalidScore("invalid_text", f"{name} holds U+0000 or a lone surrogate")

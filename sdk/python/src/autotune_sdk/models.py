@@ -1,0 +1,209 @@
+"""What the API answers about completions and scores, as frozen dataclasses.
+
+Names are the contract's in snake_case; a member without a value is None; JSON that users wrote (metadata, messages,
+schemas) is left as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from .errors import FieldError
+
+T = TypeVar("T")
+
+FINAL_STATUSES = frozenset({"completed", "failed"})
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """One page of a list. `total` is None when the page was asked for by cursor."""
+
+    items: tuple[T, ...]
+    limit: int | None
+    offset: int | None
+    total: int | None
+    next_cursor: str | None
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True)
+class Reward:
+    """One completion's scores as one number. used, failed: how many graders it rests on, and lacks."""
+
+    value: float
+    confidence: float
+    aggregation: str
+    used: int
+    failed: int
+    scored_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One answer of one model to one prompt. status: 'pending', 'processing', 'completed' or 'failed'."""
+
+    id: str
+    task_id: str
+    task_version: str
+    model_id: str
+    prompt: str | None
+    response: str | None
+    messages: list[dict[str, Any]] | None
+    external_id: str | None
+    metadata: dict[str, Any] | None
+    priority: str
+    source: str
+    status: str
+    reward: Reward | None
+    workflow_run_ids: tuple[str, ...]
+    erased_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """The answer to one submission. `existing`: the server had it by its external id."""
+
+    completion: Completion
+    estimated_score_time_ms: float | None
+    workflow_run_id: str | None
+    workflow_run_ids: tuple[str, ...]
+    status: str | None
+    existing: bool = False
+
+
+@dataclass(frozen=True)
+class BatchItem:
+    """One completion of a batch. `index`: its position in the submitted sequence."""
+
+    id: str
+    external_id: str | None
+    workflow_run_ids: tuple[str, ...]
+    existing: bool = False
+    index: int | None = None
+
+
+@dataclass(frozen=True)
+class BatchSubmitted:
+    """The answer to a batch, in request order. `errors` is filled only with `partial=True`."""
+
+    completions: tuple[BatchItem, ...]
+    estimated_score_time_ms: float | None
+    errors: tuple[FieldError, ...] = ()
+
+    @property
+    def ids(self) -> list[str]:
+        """The completions' ids, in request order."""
+        return [item.id for item in self.completions]
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One aspect of a score; value and weight in 0..1."""
+
+    name: str
+    value: float
+    weight: float | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one grader version said of one completion: value and confidence in 0..1, raw_value on its own scale."""
+
+    id: str | None
+    completion_id: str
+    grader_id: str | None
+    grader_version: str | None
+    value: float
+    confidence: float
+    raw_value: float | None
+    scale: Any
+    reasoning: str | None
+    dimensions: tuple[Dimension, ...]
+    reviewed_by: str | None
+    receipt: Any
+    created_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one completion stands. A reward that could not be had is None, never a zero."""
+
+    completion_id: str
+    status: str
+    reward: Reward | None
+
+    @property
+    def final(self) -> bool:
+        """Whether it will not change by waiting."""
+        return self.status in FINAL_STATUSES
+
+    @property
+    def value(self) -> float | None:
+        """The reward's value."""
+        return self.reward.value if self.reward else None
+
+    @property
+    def confidence(self) -> float | None:
+        """The reward's confidence."""
+        return self.reward.confidence if self.reward else None
+
+
+@dataclass(frozen=True)
+class ScoreResult(Outcome):
+    """An outcome with its scores: `score` is the sole grader's, or the panel's reward in a score's shape."""
+
+    score: Score | None = None
+    scores: tuple[Score, ...] = ()
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Percentiles of scores, linearly interpolated."""
+
+    p25: float | None
+    p50: float | None
+    p75: float | None
+    p95: float | None
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How scores are spread; `std` is the population's."""
+
+    mean: float | None
+    std: float | None
+    min: float | None
+    max: float | None
+    percentiles: Percentiles | None
+
+
+@dataclass(frozen=True)
+class ScoreSummary:
+    """Figures over a selection of scores. `histogram` (10 bins of 0.1) and `by_model` are as the API writes them."""
+
+    total_records: int
+    unscored: int | None
+    task_ids: tuple[str, ...]
+    model_ids: tuple[str, ...]
+    score_distribution: Distribution | None
+    histogram: Any
+    by_model: Any
+
+
+@dataclass(frozen=True)
+class ExportFile:
+    """What an export wrote. `path` is None for a file object; `sha256` is that of the bytes written."""
+
+    path: str | None
+    bytes: int
+    sha256: str

@@ -1,0 +1,51 @@
+"""What all resources share: lists, pages, ids in paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from .. import _wire
+from .._transport import Transport
+from ..errors import UnexpectedAnswer
+from ..models import Page
+
+T = TypeVar("T")
+
+
+class Resource:
+    """A resource of the API, reached through a transport."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def _page(self, path: str, plural: str, kind: type[T], parameters: Mapping[str, Any]) -> Page[T]:
+        answer = self._transport.get(path, parameters)
+        rows, pagination = member(answer, plural), member(answer, "pagination")
+        return Page(
+            items=tuple(_wire.decode(kind, row) for row in rows),
+            limit=pagination.get("limit"),
+            offset=pagination.get("offset"),
+            total=pagination.get("total"),
+            next_cursor=pagination.get("nextCursor"),
+        )
+
+
+def member(answer: Any, name: str) -> Any:
+    """A member that every such answer has."""
+    if not isinstance(answer, dict) or name not in answer:
+        raise UnexpectedAnswer(f"the answer has no {name!r}; is this an Autotune server?")
+    return answer[name]
+
+
+def segment(identifier: str) -> str:
+    """An id as one segment of a path."""
+    if not identifier or identifier in (".", ".."):
+        raise ValueError("an id is needed")
+    return quote(identifier, safe="")
+
+
+def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not None, under its wire name: on creation an absent member and a null are the same."""
+    return {_wire.camel(name): value for name, value in parameters.items() if value is not None}

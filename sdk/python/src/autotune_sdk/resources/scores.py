@@ -1,0 +1,142 @@
+"""Scores: what graders said, one by one, in figures, and as training data."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from datetime import date
+from typing import IO, Any, TypedDict, Unpack
+
+import requests
+import urllib3.exceptions
+
+from .. import _wire
+from .._transport import backoff_s
+from ..errors import ConnectionFailed
+from ..models import ExportFile, Page, Score, ScoreSummary
+from ._base import Resource, member, segment
+
+PIECE = 1 << 16
+PAGE = 1000
+
+
+class ScoreFilters(TypedDict, total=False):
+    """Which scores. Dates: `end_date` is inclusive for a date, exclusive for a date-time; a naive time is UTC."""
+
+    task_id: str | None
+    model_id: str | None
+    grader_id: str | None
+    grader_version: str | None
+    min_score: float | None
+    max_score: float | None
+    min_confidence: float | None
+    start_date: date | str | None
+    end_date: date | str | None
+
+
+class ExportOptions(ScoreFilters, total=False):
+    """How an export is written; the defaults are the server's."""
+
+    min_reward: float | None
+    layout: str | None
+    threshold: float | None
+    conversational: bool | None
+    min_score_delta: float | None
+    per: str | None
+    dimensions: bool | None
+    naming: str | None
+    compression: str | None
+
+
+class Scores(Resource):
+    """`client.scores`."""
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        cursor: str | None = None,
+        **filters: Unpack[ScoreFilters],
+    ) -> Page[Score]:
+        """One page of scores."""
+        return self._page("/scores", "scores", Score, {"limit": limit, "offset": offset, "cursor": cursor, **filters})
+
+    def iterate(self, *, page_size: int = PAGE, **filters: Unpack[ScoreFilters]) -> Iterator[Score]:
+        """All scores of a selection, page by page (by cursor)."""
+        page = self.list(limit=page_size, **filters)
+        yield from page
+        while page.next_cursor:
+            page = self.list(limit=page_size, cursor=page.next_cursor, **filters)
+            yield from page
+
+    def get(self, score_id: str) -> Score:
+        """One score."""
+        return _wire.decode(Score, member(self._transport.get(f"/scores/{segment(score_id)}"), "score"))
+
+    def summary(self, **filters: Unpack[ScoreFilters]) -> ScoreSummary:
+        """Figures over a selection."""
+        return _wire.decode(ScoreSummary, self._transport.get("/scores/summary", filters))
+
+    def export(
+        self, target: str | os.PathLike[str] | IO[bytes], *, format: str = "jsonl", **options: Unpack[ExportOptions]
+    ) -> ExportFile:
+        """Writes training data as it comes, in 'jsonl', 'parquet', 'tfrecord' or 'json'; never whole in memory.
+
+        target  a path: written beside it and renamed when whole, so a broken export leaves an older file as it was,
+                and begun anew when the connection breaks; or a binary file object: written to directly
+        """
+        parameters = {"format": format, **options}
+        if isinstance(target, (str, os.PathLike)):
+            return self._export_path(os.fspath(target), parameters)
+        size, digest = self._copy(target, parameters)
+        return ExportFile(None, size, digest)
+
+    def _export_path(self, path: str, parameters: dict[str, Any]) -> ExportFile:
+        attempt = 0
+        while True:
+            attempt += 1
+            handle, temporary = tempfile.mkstemp(prefix=".autotune-", suffix=".part", dir=os.path.dirname(path) or ".")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    size, digest = self._copy(file, parameters)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.chmod(temporary, 0o666 & ~_umask())
+                os.replace(temporary, path)
+            except BrokenExport:
+                os.unlink(temporary)
+                if attempt > self._transport.max_retries:
+                    raise
+                self._transport.sleep(backoff_s(attempt, None))
+            except BaseException:
+                os.unlink(temporary)
+                raise
+            else:
+                return ExportFile(path, size, digest)
+
+    def _copy(self, file: IO[bytes], parameters: dict[str, Any]) -> tuple[int, str]:
+        size, digest = 0, hashlib.sha256()
+        with self._transport.stream("/scores/export", parameters) as response:
+            try:
+                for piece in response.raw.stream(PIECE, decode_content=False):
+                    file.write(piece)
+                    digest.update(piece)
+                    size += len(piece)
+            except (urllib3.exceptions.HTTPError, requests.RequestException) as exc:
+                raise BrokenExport(f"the export broke off after {size} bytes: {exc}") from exc
+        return size, digest.hexdigest()
+
+
+class BrokenExport(ConnectionFailed):
+    """The connection broke while the export was read."""
+
+    code = "export_broken"
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

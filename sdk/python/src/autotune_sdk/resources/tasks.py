@@ -1,0 +1,111 @@
+"""Tasks: what is asked of a model, and who judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict, Unpack
+
+from .. import _wire
+from ..models import Page
+from ..models_tasks import PanelMember, Task, TaskDetail, TaskVersion
+from ._base import Resource, given, member, segment
+
+Panel = Iterable[PanelMember | Mapping[str, Any]]
+STRUCTURES = ("graders", "review", "retry", "options", "retention")
+
+
+class TaskFields(TypedDict, total=False):
+    """The optional members of a task. Structures take snake_case mappings; JSON of yours is sent as it is."""
+
+    description: str | None
+    system_prompt: str | None
+    response_schema: Any
+    model: Any
+    grader_id: str | None
+    graders: Panel | None
+    rubric: Mapping[str, Any] | None
+    aggregation: str | None
+    review: Mapping[str, Any] | None
+    retry: Mapping[str, Any] | None
+    deadline_ms: int | None
+    options: Mapping[str, Any] | None
+    retention: Mapping[str, Any] | None
+    share_text: bool | None
+    metadata: Mapping[str, Any] | None
+
+
+class TaskChanges(TaskFields, total=False):
+    """What `update` takes."""
+
+    name: str
+    prompt_template: str
+    archived: bool
+
+
+class Tasks(Resource):
+    """`client.tasks`."""
+
+    def create(
+        self, *, name: str, prompt_template: str, idempotency_key: str | None = None, **fields: Unpack[TaskFields]
+    ) -> Task:
+        """A new task. One of `grader_id`, `graders` (a panel) and `rubric` is needed; None means left out."""
+        body = given({"name": name, "prompt_template": prompt_template, **_structures(fields)})
+        answer = self._transport.post("/tasks", _wire.dumps(body), idempotency_key=idempotency_key)
+        return _wire.decode(Task, member(answer, "task"))
+
+    def list(
+        self,
+        *,
+        search: str | None = None,
+        grader_id: str | None = None,
+        model: str | None = None,
+        archived: bool | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Task]:
+        """One page of tasks."""
+        parameters = {
+            "search": search,
+            "grader_id": grader_id,
+            "model": model,
+            "archived": archived,
+            "sort": sort,
+            "limit": limit,
+            "offset": offset,
+            "cursor": cursor,
+        }
+        return self._page("/tasks", "tasks", Task, parameters)
+
+    def get(self, task_id: str) -> TaskDetail:
+        """One task, with its evaluation runs in short."""
+        answer = self._transport.get(f"/tasks/{segment(task_id)}")
+        task = member(answer, "task")
+        extra = {name: answer.get(name) for name in ("runCount", "averageScore", "recentRuns")}
+        return _wire.decode(TaskDetail, {**task, **extra})
+
+    def update(self, task_id: str, **changes: Unpack[TaskChanges]) -> Task:
+        """Changes what is named; None clears a member. A change of what defines the task makes a new version."""
+        body = {_wire.camel(name): value for name, value in _structures(changes).items()}
+        answer = self._transport.patch(f"/tasks/{segment(task_id)}", _wire.dumps(body))
+        return _wire.decode(Task, member(answer, "task"))
+
+    def delete(self, task_id: str, *, archive: bool = False) -> None:
+        """Deletes a task; with `archive` archives one that has completions. Raises ConflictError if it has some."""
+        self._transport.delete(f"/tasks/{segment(task_id)}", {"archive": True if archive else None})
+
+    def versions(self, task_id: str) -> tuple[TaskVersion, ...]:
+        """The versions of a task."""
+        answer = self._transport.get(f"/tasks/{segment(task_id)}/versions")
+        return tuple(_wire.decode(TaskVersion, v) for v in member(answer, "versions"))
+
+
+def _structures(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The API's own structures in camelCase; what users wrote stays as it is."""
+    out = dict(fields)
+    for name in STRUCTURES:
+        if out.get(name) is not None:
+            value = out[name] if isinstance(out[name], Mapping) else list(out[name]) if name == "graders" else out[name]
+            out[name] = _wire.camel_members(value)
+    return out
