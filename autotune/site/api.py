@@ -1,0 +1,60 @@
+"""The open endpoints: probes, the OpenAPI document and its rendering."""
+
+from drf_spectacular.renderers import OpenApiJsonRenderer
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import TemplateHTMLRenderer
+from rest_framework.request import Request
+
+from autotune.core.api import Answer, OperationView, operation
+from autotune.site import probes
+from autotune.site.probes import Health, Readiness
+
+
+class OpenView(OperationView):
+    """Needs and looks at no key."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+
+class HealthView(OpenView):
+    @operation(summary="Is the process alive", answers={200: Health})
+    def get(self, request: Request) -> Health:
+        return Health("ok")
+
+
+class ReadyView(OpenView):
+    @operation(summary="Can the process accept work", answers={200: Readiness, 503: Readiness})
+    def get(self, request: Request) -> Answer:
+        """503 only for what submitting needs: database, migrations, disk. A broker that is away is `degraded`."""
+        state = probes.readiness()
+        return Answer(state, 503 if state.status == "failed" else 200)
+
+
+class FirstRenderer(BaseContentNegotiation):
+    """Whatever the browser asks for, the view's only renderer answers."""
+
+    def select_renderer(self, request, renderers, format_suffix=None):  # noqa: ANN001, ANN201 - DRF's signature
+        return renderers[0], renderers[0].media_type
+
+
+class SchemaView(SpectacularAPIView):
+    """The OpenAPI document, as JSON."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    renderer_classes = (OpenApiJsonRenderer,)
+    content_negotiation_class = FirstRenderer
+
+
+class DocsView(SpectacularSwaggerView):
+    """The document, rendered from files of our own: works without the internet."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    renderer_classes = (TemplateHTMLRenderer,)
+    content_negotiation_class = FirstRenderer
+    url_name = "schema"
+    title = "Autotune API"
+

@@ -1,0 +1,16 @@
+"""`python -m autotune.site.demo`: what `make demo` runs.
+
+In production form the settings refuse to load without secrets, so these are made first; then `manage.py demo` takes
+this process's place.
+"""
+
+import os
+import sys
+
+from autotune.site.launch import ROOT, data_dir, secret_files
+
+if __name__ == "__main__":
+    data = data_dir(os.environ)
+    data.mkdir(parents=True, exist_ok=True)
+    os.environ.update(secret_files(os.environ, data))
+    os.execv(sys.executable, [sys.executable, str(ROOT / "manage.py"), "demo", *sys.argv[1:]])  # noqa: S606

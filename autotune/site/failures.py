@@ -1,0 +1,29 @@
+"""Errors outside any view: problem+json below /api/, a plain page elsewhere."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from autotune.core import errors, problems
+from autotune.core.middleware import API_PREFIX
+
+
+def _answer(request: HttpRequest, error: errors.AutotuneError) -> HttpResponse:
+    if request.path.startswith(API_PREFIX):
+        return problems.answer(error, request)
+    return render(request, "site/failure.html", {"error": error}, status=error.status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, errors.Invalid("The request is malformed, or its Host is not one of ours."))
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, errors.Forbidden())
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, errors.NotFound("There is nothing at this address."))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    return _answer(request, errors.AutotuneError("Something went wrong here. Quote the request id when you report it."))

@@ -1,0 +1,92 @@
+"""Can this process live (`/health`), and can it accept work (`/ready`)?"""
+
+import os
+import shutil
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from autotune.core import redis
+from autotune.core.api import ApiStruct
+
+MIN_FREE_BYTES = 64 * 2**20
+
+
+class Health(ApiStruct):
+    status: str
+
+
+class Check(ApiStruct):
+    """`failed` makes the process not ready; `degraded` does not."""
+
+    name: str
+    status: str
+    detail: str
+
+
+class Readiness(ApiStruct):
+    status: str
+    checks: list[Check]
+
+
+def readiness() -> Readiness:
+    """What submitting needs: database, migrations, disk. A broker that is away only slows: `degraded`."""
+    checks = [_checked("database", _database), _checked("disk", _disk), _broker()]
+    if checks[0].status == "ok":
+        checks.insert(1, _checked("migrations", _migrations))
+    states = {check.status for check in checks}
+    status = "failed" if "failed" in states else "degraded" if "degraded" in states else "ok"
+    return Readiness(status, checks)
+
+
+def _checked(name: str, check: Callable[[], str]) -> Check:
+    fault = check()
+    return Check(name, "failed" if fault else "ok", fault)
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("select 1")
+    except DatabaseError:
+        return "The database does not answer."
+    except Exception as exc:  # noqa: BLE001 - the pool's time-out is no DatabaseError
+        return f"The database does not answer ({type(exc).__name__})."
+    return ""
+
+
+def _migrations() -> str:
+    if _Migrated.done:
+        return ""
+    try:
+        executor = MigrationExecutor(connection)
+        pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError:
+        return "The migrations could not be read."
+    _Migrated.done = not pending
+    return f"{len(pending)} migrations are pending; run `manage.py migrate`." if pending else ""
+
+
+class _Migrated:
+    """Migrations do not go backwards while a process lives, so a good answer is kept."""
+
+    done = False
+
+
+def _disk() -> str:
+    settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+    if not os.access(settings.DATA_DIR, os.W_OK):
+        return "AUTOTUNE_DATA_DIR cannot be written."
+    if shutil.disk_usage(settings.DATA_DIR).free < MIN_FREE_BYTES:
+        return "AUTOTUNE_DATA_DIR is on a disk that is nearly full."
+    return ""
+
+
+def _broker() -> Check:
+    if not settings.REDIS_URL:
+        return Check("broker", "ok", "filesystem")
+    if redis.attempt(lambda client: client.ping(), otherwise=False):
+        return Check("broker", "ok", "redis")
+    return Check("broker", "degraded", "Redis does not answer: scoring goes on, more slowly.")

@@ -1,0 +1,13 @@
+"""Routes that belong to all."""
+
+from django.urls import URLPattern, path
+
+from autotune.site import api, pages
+
+urlpatterns: list[URLPattern] = [
+    path("", pages.home, name="home"),
+    path("api/v1/health", api.HealthView.as_view()),
+    path("api/v1/ready", api.ReadyView.as_view()),
+    path("api/v1/schema", api.SchemaView.as_view(), name="schema"),
+    path("api/v1/docs", api.DocsView.as_view(), name="docs"),
+]

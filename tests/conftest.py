@@ -1,0 +1,103 @@
+"""Fixtures that every test may use. The engine is the environment's: SQLite, or DATABASE_URL and REDIS_URL."""
+
+import json
+import os
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+
+from autotune.core import encryption
+from tests.factories import ApiKeyFactory
+
+ON_POSTGRES = bool(settings.DATABASE_URL)
+ON_REDIS = bool(settings.REDIS_URL)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests that need a server are left out where it is not configured; in CI its absence is a failure."""
+    lacking = {"postgres"} - ({"postgres"} if ON_POSTGRES else set()) | ({"redis"} - ({"redis"} if ON_REDIS else set()))
+    chosen, left = [], []
+    for item in items:
+        (left if lacking & {mark.name for mark in item.iter_markers()} else chosen).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = chosen
+
+
+@pytest.fixture(autouse=True)
+def _fresh_keyring():
+    """Data keys of a rolled-back test must not be met again."""
+    encryption.keyring.clear()
+    yield
+    encryption.keyring.clear()
+
+
+class Api:
+    """A client of the API: JSON in and out, with a key. `last` is the last response."""
+
+    def __init__(self, key: str | None = None) -> None:
+        self.client = Client(raise_request_exception=False)
+        self.key = key
+
+    def call(self, method, path, body=None, *, raw=None, content_type="application/json", **headers):
+        extra = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()}
+        if self.key and "HTTP_AUTHORIZATION" not in extra:
+            extra["HTTP_AUTHORIZATION"] = f"Bearer {self.key}"
+        data = raw if raw is not None else (b"" if body is None else json.dumps(body).encode())
+        self.last = self.client.generic(method, f"/api/v1{path}", data, content_type=content_type, **extra)
+        return self.last
+
+    def get(self, path, **headers):
+        return self.call("GET", path, **headers)
+
+    def post(self, path, body=None, **more):
+        return self.call("POST", path, body, **more)
+
+    def patch(self, path, body=None, **more):
+        return self.call("PATCH", path, body, **more)
+
+    def delete(self, path, **more):
+        return self.call("DELETE", path, **more)
+
+
+@pytest.fixture
+def api_for(db):
+    """`api_for(role=…, organization=…, kind=…)`: an Api with a fresh key of that role."""
+
+    def make(**key):
+        made = ApiKeyFactory(**key)
+        api = Api(made.text)
+        api.api_key, api.organization, api.user = made, made.organization, made.user
+        return api
+
+    return make
+
+
+@pytest.fixture
+def operating(db):
+    """The operating organization: the first one."""
+    from tests.factories import OrganizationFactory
+
+    return OrganizationFactory(operating=True)
+
+
+@pytest.fixture
+def admin_api(api_for, operating):
+    return api_for(organization=operating, role="admin")
+
+
+@pytest.fixture
+def vendor():
+    return connection.vendor
+
+
+@pytest.fixture(scope="session")
+def chromium_path():
+    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    if not os.path.exists(path):
+        if os.environ.get("CI"):
+            pytest.fail("Chromium is missing; CI must have it")
+        pytest.skip("no Chromium at CHROMIUM or /usr/bin/chromium")
+    return path

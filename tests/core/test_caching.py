@@ -1,0 +1,50 @@
+"""Strong ETags: the same octets have the same tag, and who has them is answered with 304."""
+
+import msgspec
+import pytest
+from django.test import RequestFactory
+
+from autotune.core import caching
+
+
+class Shape(msgspec.Struct):
+    value: int
+
+
+def answer(content, **headers):
+    return caching.conditional(RequestFactory().get("/", headers=headers), content)
+
+
+def test_the_tag_is_that_of_the_octets():
+    assert answer(Shape(1))["ETag"] == answer(Shape(1))["ETag"] != answer(Shape(2))["ETag"]
+    assert answer(Shape(1))["ETag"] == caching.etag(b'{"value":1}')
+
+
+def test_it_is_for_the_caller_alone():
+    assert answer(Shape(1))["Cache-Control"] == "private, no-cache"
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ('"a"', True),
+        ('W/"a"', True),
+        ('"b", "a"', True),
+        ('"b",W/"a"', True),
+        ("*", True),
+        ('"b"', False),
+        ("a", False),
+        ("", False),
+        ('"a', False),
+        ('"A"', False),
+        ('"*"', False),
+    ],
+)
+def test_if_none_match_is_compared_weakly(header, found):
+    assert caching.matches(header, '"a"') is found
+
+
+def test_who_has_it_gets_no_body():
+    tag = answer(Shape(1))["ETag"]
+    again = answer(Shape(1), if_none_match=tag)
+    assert (again.status_code, again.content, again["ETag"], "Content-Type" in again) == (304, b"", tag, False)

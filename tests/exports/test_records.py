@@ -1,0 +1,309 @@
+"""GET /scores/export: which records there are, and what they say."""
+
+import json
+
+import pytest
+
+from autotune.core import clock
+from exports import ranges
+from graders.models import GraderVersion
+from scores.models import Reward, Score
+from tasks.models import Completion
+from tests.factories import (
+    CompletionFactory,
+    GraderFactory,
+    OrganizationFactory,
+    RunFactory,
+    ScoreFactory,
+    TaskFactory,
+    UserFactory,
+    public,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api(api_for):
+    return api_for(role="training_operator")
+
+
+@pytest.fixture
+def task(api):
+    return TaskFactory(organization=api.organization)
+
+
+def scored(task, value=0.5, **more):
+    return ScoreFactory(run__completion__task=task, value=value, **more)
+
+
+def rewarded(completion, value, used=2, **more):
+    return Reward.objects.create(
+        completion=completion,
+        organization=completion.organization,
+        task=completion.task,
+        value=value,
+        confidence=None if value is None else 0.8,
+        aggregation="mean",
+        used=used,
+        failed=0,
+        **more,
+    )
+
+
+def text(response):
+    assert response.status_code == 200, response.content
+    return b"".join(response.streaming_content)
+
+
+def records(api, query=""):
+    return [json.loads(line) for line in text(api.get(f"/scores/export{query}")).splitlines()]
+
+
+def values(api, query=""):
+    return [record["score"] for record in records(api, query)]
+
+
+def test_a_record_has_the_shape_of_the_contract(api, task):
+    score = scored(task, 1.0, run__completion__prompt="2 + 2?\u2028“ ”", run__completion__response="4\n\t\x7f😀")
+    response = api.get("/scores/export")
+    body = text(response)
+    assert response["Content-Type"] == "application/x-ndjson"
+    assert response["Content-Disposition"].startswith('attachment; filename="autotune-records-')
+    assert response["Content-Disposition"].endswith('.jsonl"')
+    assert response["X-Accel-Buffering"] == "no"
+    assert "Content-Length" not in response
+    assert "😀".encode() in body
+    assert b'"score":1.0,' in body
+    assert json.loads(body) == {
+        "prompt": "2 + 2?\u2028“ ”",
+        "response": "4\n\t\x7f😀",
+        "score": 1.0,
+        "dimensions": None,
+        "metadata": {
+            "task_id": public("task", task),
+            "model_id": "model-a",
+            "completion_id": public("comp", score.completion),
+            "grader_id": public("grader", score.grader),
+            "grader_version": "1.0.0",
+            "grader_version_id": public("graderv", score.grader_version),
+            "confidence": 0.9,
+            "scored_at": clock.wire(score.completion.reward.scored_at),
+        },
+    }
+
+
+def test_camel_names_are_those_of_the_first_document(api, task):
+    scored(task)
+    snake, camel = records(api)[0], records(api, "?naming=camel")[0]
+    assert list(camel["metadata"]) == [
+        "taskId", "modelId", "completionId", "graderId", "graderVersion", "graderVersionId", "confidence", "scoredAt"
+    ]  # fmt: skip
+    assert list(camel["metadata"].values()) == list(snake["metadata"].values())
+
+
+def test_records_come_in_the_order_of_completion_ids_over_many_ranges(api, task, monkeypatch):
+    monkeypatch.setattr(ranges, "RANGE_ROWS", 3)
+    monkeypatch.setattr(ranges, "TEXT_BYTES", 200)
+    grader = task.version.members.get().grader
+    expected = [public("comp", scored(task, n / 10).completion) for n in range(8)]
+    assert [record["metadata"]["completion_id"] for record in records(api)] == expected
+    assert [record["metadata"]["completion_id"] for record in records(api, "?per=grader")] == expected
+    assert len(records(api, f"?graderId={public('grader', grader)}")) == 8
+
+
+def test_only_final_rewards_with_a_value_are_exported(api, task):
+    scored(task, 0.4)
+    scored(task, 0.9, reward=False)
+    failed = CompletionFactory(task=task)
+    RunFactory(completion=failed, status="failed")
+    rewarded(failed, None, used=0, error_code="grader_timeout")
+    CompletionFactory(task=task)
+    assert values(api) == [0.4]
+
+
+@pytest.fixture
+def panel(api):
+    """A panel of two and a shadow grader, on one completion: 0.2, 0.6 and 0.0; the reward is 0.4."""
+    first, second, shadow = (GraderFactory(organization=api.organization) for _ in range(3))
+    task = TaskFactory(
+        organization=api.organization,
+        graders=[(first, 1.0, "scoring"), (second, 1.0, "scoring"), (shadow, 1.0, "shadow")],
+    )
+    completion = CompletionFactory(task=task)
+    tone, style = ({"name": name, "value": 1, "weight": 1.0} for name in ("tone", "style"))
+    for grader, value, dimensions in ((first, 0.2, [tone]), (second, 0.6, [style]), (shadow, 0.0, None)):
+        ScoreFactory(
+            run__completion=completion,
+            run__grader=grader,
+            value=value,
+            dimensions=dimensions,
+            shadow=grader is shadow,
+            reward=False,
+        )
+    rewarded(completion, 0.4)
+    completion.graders = (first, second, shadow)
+    return completion
+
+
+def test_a_panel_has_one_record_that_names_no_grader(api, panel):
+    (record,) = records(api, "?dimensions=true")
+    assert (record["score"], record["metadata"]["confidence"], record["dimensions"]) == (0.4, 0.8, None)
+    assert [record["metadata"][name] for name in ("grader_id", "grader_version", "grader_version_id")] == [None] * 3
+
+
+def test_a_panel_of_which_one_failed_is_still_a_panel(api, panel):
+    Score.objects.filter(grader=panel.graders[1]).delete()
+    assert records(api)[0]["metadata"]["grader_id"] is None
+
+
+def test_per_grader_has_one_record_for_each_score_that_counts(api, panel):
+    found = records(api, "?per=grader&dimensions=true")
+    assert [record["score"] for record in found] == [0.2, 0.6]
+    assert [record["metadata"]["grader_id"] for record in found] == [public("grader", g) for g in panel.graders[:2]]
+    assert [record["dimensions"] for record in found] == [{"style": None, "tone": 1.0}, {"style": 1.0, "tone": None}]
+    assert {record["prompt"] for record in found} == {panel.prompt}
+
+
+def test_shadow_graders_select_nothing(api, panel):
+    shadow = public("grader", panel.graders[2])
+    assert values(api, f"?graderId={shadow}") == values(api, f"?graderId={shadow}&per=grader") == []
+
+
+def test_dimensions_are_the_same_on_every_row_of_the_selection(api, task):
+    scored(task, dimensions=[{"name": "tone", "value": 1, "weight": None}, {"name": "form", "value": 0.5, "weight": 1}])
+    scored(task)
+    scored(TaskFactory(organization=api.organization), dimensions=[{"name": "other", "value": 0, "weight": 1}])
+    found = [record["dimensions"] for record in records(api, f"?dimensions=true&taskId={public('task', task)}")]
+    assert found == [{"form": 0.5, "tone": 1.0}, {"form": None, "tone": None}]
+    assert set(records(api, "?dimensions=true")[0]["dimensions"]) == {"form", "tone", "other"}
+    assert {record["dimensions"] is None for record in records(api, "?dimensions=false")} == {True}
+
+
+def test_dimensions_without_any_are_an_empty_object(api, task):
+    scored(task)
+    assert records(api, "?dimensions=true")[0]["dimensions"] == {}
+
+
+def test_more_dimensions_than_a_row_can_bear_are_refused(api, task, monkeypatch):
+    monkeypatch.setattr("exports.records.MAX_NAMES", 1)
+    scored(task, dimensions=[{"name": name, "value": 1, "weight": 1} for name in ("a", "b")])
+    response = api.get("/scores/export?dimensions=true")
+    assert (response.status_code, response.json()["errors"][0]["pointer"]) == (400, "?dimensions")
+
+
+def test_after_a_rescore_the_record_tells_the_newest_score(api, task):
+    old = scored(task, 0.1)
+    newer = GraderVersion.objects.create(grader=old.grader, label="2.0.0")
+    ScoreFactory(run__completion=old.completion, grader_version=newer, value=0.9, reward=False)
+    Reward.objects.update(value=0.9)
+    (record,) = records(api)
+    assert (record["score"], record["metadata"]["grader_version"]) == (0.9, "2.0.0")
+    assert values(api, "?per=grader") == [0.1, 0.9]
+
+
+def test_filters_apply_to_the_reward_or_to_the_score(api, panel):
+    first = public("grader", panel.graders[0])
+    version = public("graderv", panel.graders[0].version)
+    for query, per_completion, per_grader in (
+        ("minScore=0.3", [0.4], [0.6]),
+        ("maxScore=0.3", [], [0.2]),
+        ("minConfidence=0.85", [], [0.2, 0.6]),
+        ("minReward=0.4", [0.4], [0.2, 0.6]),
+        ("minReward=0.41", [], []),
+        (f"graderId={first}", [0.4], [0.2]),
+        (f"graderVersion={version}", [0.4], [0.2]),
+        ("modelId=model-b", [], []),
+        ("modelId=model-a", [0.4], [0.2, 0.6]),
+        (f"taskId={public('task', panel.task)}", [0.4], [0.2, 0.6]),
+        ("endDate=2020-01-01", [], []),
+        ("startDate=2020-01-01", [0.4], [0.2, 0.6]),
+    ):
+        assert values(api, f"?{query}") == per_completion, query
+        assert values(api, f"?per=grader&{query}") == per_grader, query
+
+
+def test_erased_text_is_left_out(api, task):
+    gone = scored(task, 0.1)
+    scored(task, 0.2)
+    Completion.objects.filter(pk=gone.completion_id).update(prompt=None, response=None)
+    assert values(api) == values(api, "?per=grader") == [0.2]
+
+
+def test_a_row_erased_during_the_export_is_left_out(api, task, monkeypatch):
+    monkeypatch.setattr(ranges, "RANGE_ROWS", 1)
+    rows = [scored(task, n / 10).completion_id for n in range(4)]
+    stream = iter(api.get("/scores/export").streaming_content)
+    first = next(stream)
+    Completion.objects.filter(pk=rows[2]).update(prompt=None, response=None)
+    found = [json.loads(line)["score"] for line in b"".join([first, *stream]).splitlines()]
+    assert found == [0.0, 0.1, 0.3]
+
+
+def test_messages_are_told_by_the_prompt_that_is_stored(api, task):
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "the question"}]
+    scored(task, run__completion__messages=messages, run__completion__prompt="the question")
+    assert records(api)[0]["prompt"] == "the question"
+
+
+def test_nothing_to_export_is_an_empty_file(api):
+    assert text(api.get("/scores/export")) == b""
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer", "named"),
+    [
+        ("format=csv", "?format", "jsonl or parquet"),
+        ("format=tfrecord", "?format", "jsonl or parquet"),
+        ("layout=preferences", "?layout", "records"),
+        ("per=panel", "?per", "completion or grader"),
+        ("naming=kebab", "?naming", "snake or camel"),
+        ("dimensions=maybe", "?dimensions", ""),
+        ("minReward=2", "?minReward", ""),
+        ("minReward=null", "?minReward", ""),
+        ("compression=gzip", "?compression", ""),
+        ("filename=../../etc/x", "?filename", ""),
+        ("minScore=0.5&maxScore=0.4", "?minScore", ""),
+        ("taskid=x", "?taskid", ""),
+        ("limit=10", "?limit", ""),
+    ],
+)
+def test_what_is_not_offered_is_refused_by_name(api, query, pointer, named):
+    response = api.get(f"/scores/export?{query}")
+    assert response.status_code == 400
+    (error,) = response.json()["errors"]
+    assert error["pointer"] == pointer
+    assert named in error["detail"]
+
+
+def test_another_organization_is_not_exported(api, api_for, task):
+    scored(task)
+    stranger = api_for(role="training_operator")
+    assert text(stranger.get("/scores/export")) == text(stranger.get("/scores/export?per=grader")) == b""
+    response = stranger.get(f"/scores/export?taskId={public('task', task)}")
+    assert (response.status_code, response.json()["errors"][0]["pointer"]) == (404, "?taskId")
+
+
+@pytest.mark.parametrize("role", ["grader_owner", "reviewer"])
+def test_roles_without_exports_are_refused(api_for, role):
+    assert api_for(role=role).get("/scores/export").status_code == 403
+
+
+def test_without_a_key_there_is_no_export(api):
+    api.key = None
+    assert api.get("/scores/export").status_code == 401
+
+
+def test_who_owns_a_grader_elsewhere_does_not_get_the_texts(api_for):
+    owner = api_for(role="organization_admin")
+    mine = GraderFactory(organization=owner.organization, created_by=UserFactory(), visibility="listed")
+    scored(TaskFactory(organization=OrganizationFactory(), graders=[mine]))
+    assert text(owner.get(f"/scores/export?per=grader&graderId={public('grader', mine)}")) == b""
+
+
+def test_head_tells_the_headers_without_the_work(api, task, django_assert_max_num_queries):
+    scored(task)
+    with django_assert_max_num_queries(4):
+        response = api.call("HEAD", "/scores/export?format=parquet")
+    assert (response.status_code, response.content) == (200, b"")
+    assert response["Content-Type"] == "application/vnd.apache.parquet"

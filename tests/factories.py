@@ -1,0 +1,178 @@
+"""Factories that fill in what a test does not care about."""
+
+import hashlib
+from datetime import timedelta
+
+import factory
+from django.utils import timezone
+from factory.django import DjangoModelFactory
+
+from autotune.access import keys
+from autotune.access.models import ApiKey, Membership, Organization, Role, User
+from autotune.core import ids
+from graders.models import Grader, GraderSecret, GraderVersion
+from graders.states import GraderStatus
+from scores.models import Reward, Score, WorkflowRun
+from tasks.models import Completion, PanelMember, Task, TaskVersion
+
+SECRET = "atgs_factory00000000000000000000000000000000000000"
+
+
+class OrganizationFactory(DjangoModelFactory):
+    class Meta:
+        model = Organization
+
+    name = factory.Sequence(lambda n: f"Organization {n}")
+
+
+class UserFactory(DjangoModelFactory):
+    class Meta:
+        model = User
+
+    email = factory.Sequence(lambda n: f"person{n}@example.org")
+    password = "!"
+
+
+class ApiKeyFactory(DjangoModelFactory):
+    """A key whose text is in `.text`; `role` is the name of a built-in role."""
+
+    class Meta:
+        model = ApiKey
+
+    organization = factory.SubFactory(OrganizationFactory)
+    user = factory.SubFactory(UserFactory)
+    role = "organization_admin"
+    name = "test key"
+
+    @classmethod
+    def _create(cls, model_class, *, role, organization, user, **fields):
+        role = role if isinstance(role, Role) else Role.objects.get(organization=None, name=role)
+        Membership.objects.get_or_create(organization=organization, user=user, defaults={"role": role})
+        key, text = keys.issue(organization=organization, user=user, role=role, **fields)
+        key.text = text
+        return key
+
+
+class GraderFactory(DjangoModelFactory):
+    """An active, verified grader with a secret (SECRET) and a version."""
+
+    class Meta:
+        model = Grader
+        skip_postgeneration_save = True
+
+    organization = factory.SubFactory(OrganizationFactory)
+    created_by = factory.SubFactory(UserFactory)
+    name = factory.Sequence(lambda n: f"Grader {n}")
+    endpoint = "https://grader.example.org"
+    status = GraderStatus.ACTIVE
+    max_batch_size = 100
+    verified_at = factory.LazyFunction(timezone.now)
+
+    @factory.post_generation
+    def secret(self, create, value, **_):
+        GraderSecret.objects.create(
+            grader=self, organization_id=self.organization_id, secret=value or SECRET, confirmed=True
+        )
+
+    @factory.post_generation
+    def version_label(self, create, value, **_):
+        self.version = GraderVersion.objects.create(grader=self, label=value or "1.0.0")
+        self.save(update_fields=["version"])
+
+
+class TaskFactory(DjangoModelFactory):
+    """A task with a version and a panel; `graders=[…]` (a grader, or (grader, weight, part)), `aggregation=…`."""
+
+    class Meta:
+        model = Task
+        skip_postgeneration_save = True
+
+    organization = factory.SubFactory(OrganizationFactory)
+    created_by = factory.SubFactory(UserFactory)
+    name = factory.Sequence(lambda n: f"Task {n}")
+
+    @classmethod
+    def _create(cls, model_class, *args, graders=None, aggregation="mean", **fields):
+        task = super()._create(model_class, *args, **fields)
+        content = {"systemPrompt": None, "promptTemplate": "{{question}}", "responseSchema": None, "model": None}
+        task.version = TaskVersion.objects.create(
+            task=task,
+            organization=task.organization,
+            digest=hashlib.sha256(task.name.encode()).hexdigest(),
+            content=content,
+            aggregation=aggregation,
+        )
+        task.save(update_fields=["version"])
+        if graders is None:
+            graders = [GraderFactory(organization=task.organization)]
+        for position, entry in enumerate(graders):
+            grader, weight, part = entry if isinstance(entry, tuple) else (entry, 1.0, "scoring")
+            PanelMember.objects.create(
+                task_version=task.version, grader=grader, weight=weight, part=part, position=position
+            )
+        return task
+
+
+class CompletionFactory(DjangoModelFactory):
+    """A completion alone; its runs come from RunFactory, or use scores.intake."""
+
+    class Meta:
+        model = Completion
+
+    task = factory.SubFactory(TaskFactory)
+    organization = factory.SelfAttribute("task.organization")
+    task_version = factory.SelfAttribute("task.version")
+    created_by = factory.SelfAttribute("task.created_by")
+    model_id = "model-a"
+    prompt = "What is 2 + 2?"
+    response = "4"
+
+
+class RunFactory(DjangoModelFactory):
+    class Meta:
+        model = WorkflowRun
+
+    completion = factory.SubFactory(CompletionFactory)
+    organization = factory.SelfAttribute("completion.organization")
+    task = factory.SelfAttribute("completion.task")
+    grader = factory.LazyAttribute(lambda run: run.completion.task_version.members.first().grader)
+    panel_size = 1
+    deadline_at = factory.LazyFunction(lambda: timezone.now() + timedelta(days=1))
+
+
+class ScoreFactory(DjangoModelFactory):
+    """A score, with its run and completion and (unless `reward=False`) the reward of a panel of one."""
+
+    class Meta:
+        model = Score
+
+    run = factory.SubFactory(RunFactory, status="completed", attempt=1)
+    organization = factory.SelfAttribute("run.organization")
+    completion = factory.SelfAttribute("run.completion")
+    task = factory.SelfAttribute("run.task")
+    grader = factory.SelfAttribute("run.grader")
+    grader_version = factory.LazyAttribute(lambda score: score.grader.version)
+    value = 0.5
+    confidence = 0.9
+    raw_value = factory.SelfAttribute("value")
+
+    @classmethod
+    def _create(cls, model_class, *args, reward=True, **fields):
+        score = super()._create(model_class, *args, **fields)
+        if reward:
+            Reward.objects.create(
+                completion=score.completion,
+                organization=score.organization,
+                task=score.task,
+                value=score.value,
+                confidence=score.confidence,
+                aggregation="mean",
+                used=1,
+                failed=0,
+            )
+        return score
+
+
+def public(kind, instance):
+    """The public id of a row."""
+    return ids.encode(kind, instance.pk)

@@ -1,0 +1,106 @@
+"""A grader at the network edge: a real HTTP server on loopback that speaks protocol 1 and can be told to misbehave."""
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from django.test import override_settings
+
+from autotune.core.addresses import parse_allow
+from graders.gateway.signing import sign
+from tests.factories import SECRET
+
+
+class FakeGrader:
+    """Answers each item by `judge(completion) -> value, dict, or an error text`.
+
+    `script` is a list of functions called for one call each, in order, before the normal behaviour:
+    (handler, path, request body) -> (status, body, signed).
+    """
+
+    def __init__(self, judge=lambda completion: 0.75, *, secret=SECRET, version="1.0.0"):
+        self.judge, self.secret, self.version = judge, secret, version
+        self.script, self.calls, self.items, self.keys = [], [], [], []
+        self.lock = threading.Lock()
+        self.gate = threading.Event()
+        self.gate.set()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def answer(self, handler, path, body):
+        if path == "/health":
+            return 200, {"status": "healthy", "version": self.version, "capabilities": {}}, True
+        with self.lock:
+            self.calls.append((path, body))
+            step = self.script.pop(0) if self.script else None
+        self.gate.wait(10)
+        if step is not None:
+            return step(handler, path, body)
+        if path == "/score":
+            return 200, {"requestId": body["requestId"], **self.result(body["completion"])}, True
+        results = [{"completionId": item["id"], **self.result(item)} for item in body["completions"]]
+        return 200, {"requestId": body["requestId"], "scores": results}, True
+
+    def result(self, completion):
+        with self.lock:
+            self.items.append(completion["id"])
+        judged = self.judge(completion)
+        if isinstance(judged, str):
+            return {"error": judged}
+        score = judged if isinstance(judged, dict) else {"value": judged, "confidence": 0.9}
+        return {"score": score}
+
+
+def refuse(status, body=None, *, signed=True, times=1):
+    """A script step: answer with this status."""
+    return [lambda handler, path, request: (status, body or {"error": "no"}, signed)] * times
+
+
+@contextmanager
+def serving(fake):
+    """Serve the fake on a free port of loopback, to which outbound calls are allowed meanwhile."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            self.reply(b"")
+
+        def do_POST(self):
+            self.reply(self.rfile.read(int(self.headers["Content-Length"])))
+
+        def reply(self, raw):
+            request_id = self.headers["X-Autotune-Request-Id"]
+            fake.keys.append(self.headers["X-Autotune-Key-Id"])
+            status, body, signed = fake.answer(self, self.path, json.loads(raw) if raw else {})
+            encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(encoded)))
+            if signed:
+                now = str(int(time.time()))
+                self.send_header("X-Autotune-Response-Timestamp", now)
+                self.send_header(
+                    "X-Autotune-Response-Signature", sign(fake.secret, now, request_id, encoded)
+                )
+            self.end_headers()
+            self.wfile.write(encoded)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    fake.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        with override_settings(AUTOTUNE_OUTBOUND_ALLOW=parse_allow(f"127.0.0.1/32:{fake.port}")):
+            yield fake
+    finally:
+        server.shutdown()
+        server.server_close()

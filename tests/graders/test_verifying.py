@@ -1,0 +1,316 @@
+"""POST /graders/:id/verify against real graders on the loopback."""
+
+import json
+import time
+
+import pytest
+from autotune_sdk.grader import CannotJudge
+from werkzeug import Response
+
+from autotune.core.errors import Conflict, NotFound
+from graders import credentials, targets, verification, versions
+from graders.gateway import signing
+from graders.models import Grader, GraderCheck, GraderStatusChange
+from tests.factories import SECRET
+
+
+@pytest.fixture
+def registered(owner, loopback):
+    """Register a grader at a URL: (path, secret)."""
+
+    def register(url, **capabilities):
+        answer = owner.post("/graders", {"name": "Live", "endpoint": url, "capabilities": capabilities})
+        assert answer.status_code == 201, answer.content
+        body = answer.json()
+        return f"/graders/{body['grader']['id']}", body["credentials"]["sharedSecret"]
+
+    return register
+
+
+@pytest.fixture
+def at(grader, loopback):
+    """Point the owner's grader (secret SECRET, unverified) at a URL."""
+
+    def point(url, **fields):
+        Grader.objects.update(
+            **{"endpoint": url, "status": "inactive", "verified_at": None, "version": None, "max_batch_size": 100}
+            | fields
+        )
+
+    return point
+
+
+def verify(api, path):
+    answer = api.post(f"{path}/verify")
+    assert answer.status_code == 200, answer.content
+    body = answer.json()
+    return body["verified"], {check["name"]: check for check in body["checks"]}
+
+
+def test_a_good_grader_becomes_active(owner, registered, serve):
+    live = serve(SECRET)
+    path, secret = registered(live.url, maxBatchSize=100)
+    live.kit.secrets.__init__(secret, None)
+    verified, checks = verify(owner, path)
+    assert verified
+    assert list(checks) == ["health", "clock", "capabilities", "score"]
+    assert all(check["passed"] for check in checks.values())
+    assert checks["health"]["latencyMs"] > 0
+    assert live.seen == [verification.SAMPLE_PROMPT]
+    grader = owner.get(path).json()["grader"]
+    assert grader["status"] == "active"
+    assert grader["verifiedAt"] is not None
+    assert grader["version"].startswith("graderv_")
+    assert Grader.objects.get().version.label == "2.1.0"
+    assert GraderCheck.objects.count() == 4
+    change = GraderStatusChange.objects.get()
+    assert (change.previous, change.current, change.reason) == ("inactive", "active", verification.VERIFIED)
+
+
+def test_verifying_twice_is_the_same_twice(owner, path, serve, at, grader):
+    at(serve(SECRET).url)
+    assert verify(owner, path)[0] is True
+    assert verify(owner, path)[0] is True
+    assert GraderStatusChange.objects.count() == 1
+    assert grader.versions.filter(label="2.1.0").count() == 1
+
+
+def test_another_secret_fails_and_stays_inactive(owner, path, serve, at):
+    at(serve("atgs_" + "another" * 8).url)
+    verified, checks = verify(owner, path)
+    assert not verified
+    assert checks["health"]["passed"] is False
+    assert checks["health"]["detail"].startswith("auth_failed: ")
+    assert checks["score"]["detail"] == "Not tried, since /health did not pass."
+    assert owner.get(path).json()["grader"]["status"] == "inactive"
+    assert not GraderStatusChange.objects.exists()
+
+
+def test_an_address_where_nobody_answers_fails(owner, path, at):
+    at("http://127.0.0.1:1025")
+    verified, checks = verify(owner, path)
+    assert (verified, checks["health"]["passed"]) == (False, False)
+
+
+def test_an_address_that_is_not_allowed_is_not_called(owner, path, httpserver, at, settings):
+    settings.AUTOTUNE_OUTBOUND_ALLOW = ()
+    at(f"http://127.0.0.1:{httpserver.port}")
+    verified, checks = verify(owner, path)
+    assert not verified
+    assert checks["health"]["detail"].startswith("address_refused: ")
+    assert httpserver.log == []
+
+
+def test_an_unsigned_health_fails_and_its_body_is_not_shown(owner, path, httpserver, at):
+    httpserver.expect_request("/health").respond_with_json({"status": "healthy", "version": "INNER-PAGE"})
+    at(f"http://127.0.0.1:{httpserver.port}")
+    verified, checks = verify(owner, path)
+    assert not verified
+    assert checks["health"]["detail"].startswith("missing_header: ")
+    assert "INNER-PAGE" not in json.dumps(checks)
+    assert [request.path for request, _ in httpserver.log] == ["/health"]
+
+
+def test_an_unhealthy_grader_is_not_verified(owner, path, serve, at):
+    live = serve(SECRET)
+    live.kit.status = "unhealthy"
+    at(live.url)
+    verified, checks = verify(owner, path)
+    assert (verified, checks["health"]["passed"], live.seen) == (False, False, [])
+    assert "unhealthy" in checks["health"]["detail"]
+
+
+def test_a_degraded_grader_is_verified_as_degraded(owner, path, serve, at):
+    live = serve(SECRET)
+    live.kit.status = "degraded"
+    at(live.url)
+    assert verify(owner, path)[0] is True
+    assert owner.get(path).json()["grader"]["status"] == "degraded"
+
+
+def test_a_failing_score_is_not_verified(owner, path, serve, at):
+    def fail(completion):
+        raise RuntimeError("boom")
+
+    at(serve(SECRET, score=fail).url)
+    verified, checks = verify(owner, path)
+    assert (verified, checks["health"]["passed"], checks["score"]["passed"]) == (False, True, False)
+    assert "boom" not in json.dumps(checks)
+
+
+def test_a_grader_that_cannot_judge_the_sample_is_verified(owner, path, serve, at):
+    def refuse(completion):
+        raise CannotJudge(f"only contracts; {SECRET}")
+
+    at(serve(SECRET, score=refuse).url)
+    verified, checks = verify(owner, path)
+    assert verified, checks
+    assert "only contracts" in checks["score"]["detail"]
+    assert SECRET not in json.dumps(checks)
+
+
+def test_what_differs_from_the_registration_is_told(owner, path, serve, at):
+    live = serve(SECRET, max_batch_size=7, domains=("law",), supports_dimensions=True)
+    at(live.url)
+    verified, checks = verify(owner, path)
+    assert verified
+    detail = checks["capabilities"]["detail"]
+    assert "maxBatchSize is 7 there and 100 here" in detail
+    assert "supportsDimensions is true there and false here" in detail
+    assert "domains differ" in detail
+
+
+def test_a_grader_without_a_version_has_one_all_the_same(owner, path, serve, at, grader):
+    live = serve(SECRET)
+    told = live.kit.health
+
+    live.kit.health = lambda: {**told(), "version": None}
+    at(live.url)
+    assert verify(owner, path)[0] is True
+    grader.refresh_from_db()
+    assert grader.version.label == versions.UNREPORTED
+
+
+def test_a_new_version_becomes_current(owner, path, serve, at, grader):
+    live = serve(SECRET)
+    at(live.url)
+    verify(owner, path)
+    live.kit.version = "3.0.0"
+    verify(owner, path)
+    grader.refresh_from_db()
+    assert grader.version.label == "3.0.0"
+
+
+def clocked(httpserver, secret, offset):
+    """A hand-made grader whose clock is off."""
+
+    def answer(request):
+        request_id = request.headers["X-Autotune-Request-Id"]
+        body = {"status": "healthy", "version": "1"}
+        if request.path == "/score":
+            body = {"requestId": request_id, "score": {"value": 1, "confidence": 1}}
+        raw, stamp = json.dumps(body).encode(), str(int(time.time()) + offset)
+        return Response(
+            raw,
+            content_type="application/json",
+            headers={
+                signing.RESPONSE_TIMESTAMP: stamp,
+                signing.RESPONSE_SIGNATURE: signing.sign(secret, stamp, request_id, raw),
+            },
+        )
+
+    httpserver.expect_request("/health").respond_with_handler(answer)
+    httpserver.expect_request("/score").respond_with_handler(answer)
+    return f"http://127.0.0.1:{httpserver.port}"
+
+
+@pytest.mark.parametrize(("offset", "side"), [(120, "ahead of"), (-120, "behind")])
+def test_a_skewed_clock_is_told_and_borne(owner, path, httpserver, at, offset, side):
+    at(clocked(httpserver, SECRET, offset))
+    verified, checks = verify(owner, path)
+    assert verified
+    assert side in checks["clock"]["detail"]
+    assert abs(GraderCheck.objects.get(name="clock").clock_skew_s - offset) < 5
+
+
+@pytest.mark.parametrize("offset", [400, -400])
+def test_a_clock_that_is_too_far_off_fails(owner, path, httpserver, at, offset):
+    at(clocked(httpserver, SECRET, offset))
+    verified, checks = verify(owner, path)
+    assert (verified, checks["clock"]["passed"], checks["health"]["passed"]) == (False, False, False)
+
+
+def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(owner, path, serve, at, grader):
+    live = serve(SECRET)
+    at(live.url)
+    new = owner.post(f"{path}/rotate-secret").json()["credentials"]["sharedSecret"]
+    live.kit.secrets.__init__(new, None)
+    verified, checks = verify(owner, path)
+    assert verified, checks
+    assert [secret.secret for secret in credentials.active_secrets(grader)] == [new, SECRET]
+
+
+def test_a_failed_check_of_an_active_grader_degrades_it_and_a_good_one_mends_it(owner, path, serve, at):
+    live = serve(SECRET)
+    at(live.url)
+    verify(owner, path)
+    live.kit.status = "unhealthy"
+    assert verify(owner, path)[0] is False
+    assert owner.get(path).json()["grader"]["status"] == "degraded"
+    live.kit.status = "healthy"
+    assert verify(owner, path)[0] is True
+    assert owner.get(path).json()["grader"]["status"] == "active"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda api, path: api.patch(path, {"endpoint": "http://127.0.0.1:1026"}), lambda api, path: api.delete(path)],
+)
+def test_a_grader_that_moved_or_went_meanwhile_is_not_verified(owner, path, serve, at, change):
+    at(serve(SECRET).url)
+    grader = Grader.objects.get()
+    target = targets.load(grader)
+    probe = verification.run(grader, target)
+    assert probe.verified
+    assert change(owner, path).status_code in (200, 204)
+    with pytest.raises((Conflict, NotFound)) as refused:
+        verification.settle(grader, target, probe)
+    assert refused.value.code in ("changed_meanwhile", "not_found")
+    assert Grader.objects.get().status == "inactive"
+    assert not GraderCheck.objects.exists()
+
+
+def test_only_the_newest_checks_are_kept(owner, path, at, serve, monkeypatch):
+    monkeypatch.setattr(verification, "KEPT_CHECKS", 6)
+    at(serve(SECRET).url)
+    for _ in range(3):
+        verify(owner, path)
+    assert GraderCheck.objects.count() == 6
+
+
+def test_a_body_is_refused_and_an_empty_object_taken(owner, path, serve, at):
+    at(serve(SECRET).url)
+    answer = owner.post(f"{path}/verify", {"force": True})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/force")
+    assert owner.post(f"{path}/verify", {}).status_code == 200
+
+
+def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for, owner, path):
+    assert colleague("training_operator").post(f"{path}/verify").status_code == 403
+    assert colleague("grader_owner").post(f"{path}/verify").status_code == 404
+    assert api_for(role="organization_admin").post(f"{path}/verify").status_code == 404
+    owner.key = None
+    assert owner.post(f"{path}/verify").status_code == 401
+
+
+def test_health_shows_checks_and_changes_the_newest_first(owner, path, serve, at):
+    live = serve(SECRET)
+    at(live.url)
+    verify(owner, path)
+    live.kit.status = "unhealthy"
+    verify(owner, path)
+    body = owner.get(f"{path}/health").json()
+    assert body["status"] == "degraded"
+    assert [check["name"] for check in body["checks"]][-4:] == ["score", "capabilities", "clock", "health"]
+    assert body["checks"][-1]["clockSkewS"] is not None
+    assert [(c["previousStatus"], c["currentStatus"]) for c in body["statusChanges"]] == [
+        ("active", "degraded"),
+        ("inactive", "active"),
+    ]
+    assert "unhealthy" in body["statusChanges"][0]["reason"]
+
+
+def test_health_hides_details_from_other_organizations(api_for, owner, path, serve, at):
+    at(serve(SECRET).url, visibility="listed")
+    verify(owner, path)
+    body = api_for(role="training_operator").get(f"{path}/health").json()
+    assert len(body["checks"]) == 4
+    assert {check["detail"] for check in body["checks"]} == {None}
+    assert {change["reason"] for change in body["statusChanges"]} == {None}
+
+
+def test_health_of_a_stranger_is_404_and_of_nobody_401(api_for, owner, path):
+    assert api_for(role="organization_admin").get(f"{path}/health").status_code == 404
+    assert owner.get(f"{path}/health?limit=1").status_code == 400
+    owner.key = None
+    assert owner.get(f"{path}/health").status_code == 401

@@ -1,0 +1,122 @@
+"""tools/house.py finds what it is there to find, and the tree as it stands is in order."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("house", ROOT / "tools/house.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["house"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+house = load()
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Writes a small server: {path: text}. Returns what the house says of it."""
+
+    def write(files: dict[str, str]) -> list[str]:
+        base = {"autotune/core/http.py": "import pycurl\n", "graders/models.py": "", "scores/models.py": ""}
+        for path, text in (base | files).items():
+            file = tmp_path / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return house.breaches(tmp_path)
+
+    return write
+
+
+def test_this_project_is_in_order():
+    assert house.breaches(ROOT) == []
+
+
+def test_a_downward_import_is_in_order(tree):
+    assert tree({"scores/intake.py": "from graders.models import Grader\nfrom autotune.core import http\n"}) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("graders/gateway.py", "from scores.models import Score"),
+        ("graders/gateway.py", "import scores.models"),
+        ("graders/gateway.py", "def late():\n    from scores import models"),
+        ("graders/gateway.py", "importlib.import_module('scores.models')"),
+        ("graders/gateway.py", "apps.get_model('scores', 'Score')"),
+        ("graders/gateway.py", "apps.get_model('scores.Score')"),
+        ("graders/gateway.py", "score = models.ForeignKey('scores.Score', on_delete=models.PROTECT)"),
+        ("graders/gateway.py", "score = models.OneToOneField(to='scores.Score', on_delete=models.PROTECT)"),
+        ("autotune/core/ids.py", "from autotune.access.models import User"),
+        ("autotune/access/models.py", "from autotune.site import home"),
+        ("autotune/core/ids.py", "from ..access.models import User"),
+        ("scores/intake.py", "from autotune.urls import urlpatterns"),
+    ],
+)
+def test_an_upward_import_is_a_breach(tree, path, text):
+    others = {"autotune/access/models.py": "", "autotune/site/home.py": "", "autotune/urls.py": "urlpatterns = []"}
+    found = tree(others | {path: text})
+    assert len(found) == 1
+    assert found[0].startswith(path)
+    assert "stands higher" in found[0]
+
+
+def test_the_composition_and_the_site_may_import_everything(tree):
+    assert tree({"autotune/urls.py": "import scores.models", "autotune/site/home.py": "import scores.models"}) == []
+
+
+def test_names_for_type_checkers_are_no_imports(tree):
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from scores.models import Score\n"
+    assert tree({"graders/gateway.py": text}) == []
+
+
+def test_a_cycle_is_a_breach(tree):
+    files = {"scores/a.py": "from scores import b", "scores/b.py": "from .c import x", "scores/c.py": "import scores.a"}
+    assert tree(files) == ["import cycle: scores.a <-> scores.b <-> scores.c"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import requests",
+        "import requests.adapters",
+        "from urllib3 import PoolManager",
+        "import urllib.request",
+        "from urllib import request",
+        "import http.client as h",
+        "from http import client",
+        "import aiohttp",
+        "import httpx",
+        "import pycurl",
+        "__import__('requests')",
+        "importlib.import_module('httpx')",
+        "def f():\n    import pycurl",
+    ],
+)
+@pytest.mark.parametrize("path", ["graders/gateway/transport.py", "autotune/site/demo.py", "autotune/urls.py"])
+def test_an_http_client_outside_the_outbound_module_is_a_breach(tree, path, text):
+    (breach,) = tree({path: text})
+    assert breach.startswith(path)
+    assert "autotune/core/http.py" in breach
+
+
+@pytest.mark.parametrize(
+    "text", ["import urllib.parse", "from http import HTTPStatus", "from autotune.core import http"]
+)
+def test_what_only_sounds_like_a_client_is_in_order(tree, text):
+    assert tree({"graders/names.py": text}) == []
+
+
+def test_the_command_exits_1_and_names_the_line(tree, tmp_path, monkeypatch, capsys):
+    tree({"tasks/api.py": "\nimport requests\n"})
+    monkeypatch.chdir(tmp_path)
+    assert house.main() == 1
+    assert "tasks/api.py:2: imports requests" in capsys.readouterr().out

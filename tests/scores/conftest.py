@@ -1,0 +1,43 @@
+"""A grader that answers, and a drain that runs in the test's own thread."""
+
+import threading
+import time
+
+import pytest
+
+from autotune.core import http
+from scores.scoring import Drain, callable_grader
+from tests.factories import GraderFactory, TaskFactory
+from tests.fakes import FakeGrader, serving
+
+
+@pytest.fixture
+def fake():
+    with serving(FakeGrader()) as running:
+        yield running
+
+
+@pytest.fixture
+def grader(db, fake):
+    """A batch grader at the fake's address."""
+    return GraderFactory(endpoint=fake.url, max_batch_size=10)
+
+
+@pytest.fixture
+def task(grader):
+    return TaskFactory(organization=grader.organization, graders=[grader])
+
+
+@pytest.fixture
+def drain():
+    """`drain(grader)`: one drain to its end, as a worker runs it."""
+
+    def run(grader, *, seconds=20.0):
+        loaded = callable_grader(grader.pk)
+        assert loaded is not None, "the grader is not callable"
+        work = Drain(loaded, until=time.monotonic() + seconds, asked=threading.Event().is_set)
+        work.run()
+        return work
+
+    yield run
+    http.engine().abandon()
