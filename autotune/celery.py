@@ -4,8 +4,11 @@ import os
 
 from celery import Celery
 
+from autotune.core import filebroker
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
 
+filebroker.register()
 app = Celery("autotune")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(related_name="jobs")

@@ -12,14 +12,14 @@ from autotune.environment import kept_secret, secret
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(env.str("AUTOTUNE_DATA_DIR", default=str(BASE_DIR / "var"))).resolve()
+DATA_DIR = Path(env.str("AUTOTUNE_DATA_DIR", default="") or BASE_DIR / "var").resolve()
 
 DATABASE_URL = secret("DATABASE_URL")
 REDIS_URL = secret("REDIS_URL")
 PRODUCTION = bool(DATABASE_URL)
-DEBUG = env.bool("DEBUG", default=False)
-PORT = env.int("PORT", default=8000)
-PUBLIC_URL = env.str("AUTOTUNE_PUBLIC_URL", default=f"http://localhost:{PORT}").rstrip("/")
+DEBUG = (env.str("DEBUG", default="") or "0").lower() in env.BOOLEAN_TRUE_STRINGS
+PORT = int(env.str("PORT", default="") or 8000)
+PUBLIC_URL = (env.str("AUTOTUNE_PUBLIC_URL", default="") or f"http://localhost:{PORT}").rstrip("/")
 HTTPS = PUBLIC_URL.startswith("https://")
 
 SECRET_KEY = kept_secret(
@@ -33,9 +33,9 @@ try:
 except ValueError as exc:
     raise ImproperlyConfigured(f"AUTOTUNE_OUTBOUND_ALLOW: {exc}") from exc
 AUTOTUNE_TRUSTED_PROXIES = env.list("AUTOTUNE_TRUSTED_PROXIES", default=[])
-ALLOWED_HOSTS = env.list(
-    "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", urlsplit(PUBLIC_URL).hostname or "localhost"]
-)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[]) or [
+    "localhost", "127.0.0.1", "[::1]", urlsplit(PUBLIC_URL).hostname or "localhost",
+]  # fmt: skip
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -90,7 +90,7 @@ TEMPLATES = [
 
 # --- database -------------------------------------------------------------------------------------------------------
 # A pool for each process; a thread holds a connection only while it works (CONN_MAX_AGE 0).
-DB_POOL_SIZE = env.int("AUTOTUNE_DB_POOL_SIZE", default=12)
+DB_POOL_SIZE = int(env.str("AUTOTUNE_DB_POOL_SIZE", default="") or 12)
 if PRODUCTION:
     _database = env.db_url_config(DATABASE_URL)
     if "postgresql" not in _database["ENGINE"]:
@@ -198,7 +198,7 @@ CELERY_TASK_DEFAULT_QUEUE = "autotune"
 CELERY_TIMEZONE = "UTC"
 if REDIS_URL:
     CELERY_BROKER_URL = REDIS_URL
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
         "socket_timeout": 5,
         "socket_connect_timeout": 0.2,
         "max_retries": 0,
@@ -208,7 +208,7 @@ else:
     _broker = DATA_DIR / "broker"
     for _folder in ("messages", "processed", "control"):
         (_broker / _folder).mkdir(parents=True, exist_ok=True)
-    CELERY_BROKER_URL = "filesystem://"
+    CELERY_BROKER_URL = "autotune-files://"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(_broker / "messages"),
         "data_folder_out": str(_broker / "messages"),
@@ -231,6 +231,6 @@ LOGGING = {
     "filters": {"request": {"()": "autotune.core.middleware.RequestIdFilter"}},
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request"]}},
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="") or "INFO"},
     "loggers": {"django.request": {"level": "ERROR"}, "celery.worker.strategy": {"level": "WARNING"}},
 }

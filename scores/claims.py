@@ -1,6 +1,6 @@
 """Claiming runs of one grader under a lease. The database is the queue; of two claimers each gets other runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from autotune.core.clock import database_now
 from scores import transitions
 from scores.models import WorkflowRun
+from scores.querysets import RunQuerySet
 from scores.states import RunStatus
 
 LEASE = timedelta(seconds=15)
@@ -52,8 +53,9 @@ from due where r.id = due.id
 returning {", ".join(f"r.{name}" for name in _COLUMNS)}
 """  # noqa: S608 - constants alone
 _RENEW = """
-update scores_workflowrun set leased_until = clock_timestamp() + %s
-where id = any(%s) and status = 'running'
+update scores_workflowrun r set leased_until = clock_timestamp() + %s
+from unnest(%s::uuid[], %s::int[]) as held(id, attempt)
+where r.id = held.id and r.attempt = held.attempt and r.status = 'running'
 """
 
 
@@ -67,25 +69,29 @@ def take(grader_id: UUID, *, limit: int) -> list[Claimed]:
 
 
 def renew(runs: Sequence[Claimed]) -> None:
-    """Extend the leases of runs whose call is still out."""
-    held = [run.run_id for run in runs]
+    """Extend the leases of runs whose call is still out; a lease that a rival has taken over is theirs."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute(_RENEW, [LEASE, held])
-    else:
-        until = database_now() + LEASE
-        WorkflowRun.objects.filter(pk__in=held, status=RunStatus.RUNNING).update(leased_until=until)
+            cursor.execute(_RENEW, [LEASE, [run.run_id for run in runs], [run.attempt for run in runs]])
+        return
+    until = database_now() + LEASE
+    for held in _ours(runs):
+        held.update(leased_until=until)
 
 
 def give_back(runs: Sequence[Claimed]) -> None:
     """Return runs that were claimed and not called, for another drain to take."""
+    for held in _ours(runs):
+        held.update(status=RunStatus.PENDING, leased_until=None)
+
+
+def _ours(runs: Sequence[Claimed]) -> Iterator[RunQuerySet]:
+    """The runs that our lease still holds, a queryset for each attempt number."""
     by_attempt: dict[int, list[UUID]] = {}
     for run in runs:
         by_attempt.setdefault(run.attempt, []).append(run.run_id)
     for attempt, held in by_attempt.items():
-        WorkflowRun.objects.filter(
-            pk__in=held, attempt=attempt, status=RunStatus.RUNNING
-        ).update(status=RunStatus.PENDING, leased_until=None)
+        yield WorkflowRun.objects.filter(pk__in=held, attempt=attempt, status=RunStatus.RUNNING)
 
 
 def _take_postgres(grader_id: UUID, limit: int) -> Sequence[tuple]:

@@ -218,11 +218,10 @@ def _store(
             fresh.append(one)
     now = datetime.now(UTC)
     completion_ids = [ids.new() for _ in fresh]
-    bulk.insert(
-        Completion,
-        COMPLETION_COLUMNS,
-        _completion_rows(principal, fresh, completion_ids, digests, panels, now),
-    )
+    owners = {panels[one.task_id].task.organization_id for one in fresh}
+    ciphers = {owner: encryption.cipher_for(owner) for owner in owners}
+    rows = _completion_rows(principal, fresh, completion_ids, digests, panels, ciphers, now)
+    bulk.insert(Completion, COMPLETION_COLUMNS, rows)
     runs = _run_rows(fresh, completion_ids, panels, now)
     bulk.insert(WorkflowRun, RUN_COLUMNS, [row for rows in runs for row in rows])
     for one, completion_id, rows in zip(fresh, completion_ids, runs, strict=True):
@@ -273,15 +272,16 @@ def _completion_rows(
     completion_ids: Sequence[UUID],
     digests: dict[int, bytes],
     panels: dict[UUID, TaskPanel],
+    ciphers: dict[UUID, encryption.Cipher],
     now: datetime,
 ) -> Iterable[tuple]:
-    """Rows in the order of COMPLETION_COLUMNS, texts encrypted under the task's organization."""
-    ciphers: dict[UUID, encryption.Cipher] = {}
+    """Rows in the order of COMPLETION_COLUMNS, texts encrypted under the task's organization.
+
+    The ciphers are had beforehand: while COPY reads these rows, its connection can answer no query for a data key.
+    """
     for one, pk in zip(drafts, completion_ids, strict=True):
         task = panels[one.task_id].task
-        cipher = ciphers.get(task.organization_id) or ciphers.setdefault(
-            task.organization_id, encryption.cipher_for(task.organization_id)
-        )
+        cipher = ciphers[task.organization_id]
         yield (
             pk,
             task.organization_id,

@@ -10,7 +10,7 @@ from autotune.core.api import operation
 from tasks import definitions
 from tasks.inputs import NewTask, TaskDeletion, TaskPatch, TaskQuery
 from tasks.models import Task
-from tasks.shapes import TaskAnswer, TaskMade, TaskPage, VersionList, task_out, version_out
+from tasks.shapes import TaskAnswer, TaskMade, TaskPage, TaskVersionList, task_out, version_out
 
 ORDER = pagination.Order("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
 
@@ -81,9 +81,9 @@ class TaskDetail(ApiView):
 
 
 class TaskVersions(ApiView):
-    @operation(summary="List a task's versions", resource="tasks", action="read", answers={200: VersionList})
-    def get(self, request: Request, task_id: UUID) -> VersionList:
+    @operation(summary="List a task's versions", resource="tasks", action="read", answers={200: TaskVersionList})
+    def get(self, request: Request, task_id: UUID) -> TaskVersionList:
         """The newest first."""
         task = find(Task.objects.visible_to(self.principal), task_id, "task")
         versions = task.versions.prefetch_related("members").order_by("-created_at", "-id")
-        return VersionList([version_out(version, current=version.pk == task.version_id) for version in versions])
+        return TaskVersionList([version_out(version, current=version.pk == task.version_id) for version in versions])

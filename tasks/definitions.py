@@ -92,9 +92,11 @@ def delete(task: Task) -> None:
 
 
 def _locked(task: Task, *, whole: bool = False) -> Task:
-    """The task's row under a lock; `whole` also keeps out those who would refer to it."""
-    rows = Task.objects.select_for_update(no_key=not whole, of=("self",)).select_related("version", "organization")
-    found = rows.filter(pk=task.pk).first()
+    """The task's row under a lock; `whole` also keeps out those who would refer to it.
+
+    Without its version: a join would show that as it was before a rival, for whom the lock waited, changed it.
+    """
+    found = Task.objects.select_for_update(no_key=not whole).filter(pk=task.pk).first()
     if found is None:
         raise NotFound("There is no such task.")
     return found

@@ -81,7 +81,7 @@ class TaskPage(ApiStruct):
     pagination: Pagination
 
 
-class VersionOut(ApiStruct):
+class TaskVersionOut(ApiStruct):
     """A version. The digest covers its members from `systemPrompt` to `aggregation`, in canonical JSON."""
 
     id: str
@@ -96,8 +96,8 @@ class VersionOut(ApiStruct):
     created_at: str
 
 
-class VersionList(ApiStruct):
-    versions: list[VersionOut]
+class TaskVersionList(ApiStruct):
+    versions: list[TaskVersionOut]
 
 
 def task_out(task: Task) -> TaskOut:
@@ -133,10 +133,10 @@ def task_out(task: Task) -> TaskOut:
     )
 
 
-def version_out(version: TaskVersion, *, current: bool) -> VersionOut:
+def version_out(version: TaskVersion, *, current: bool) -> TaskVersionOut:
     """A version with its panel; makes no query when its members were fetched."""
     content: Any = version.content
-    return VersionOut(
+    return TaskVersionOut(
         id=version.public_id,
         digest=version.digest,
         current=current,

@@ -89,3 +89,20 @@ def permissions(name: str) -> list[dict[str, Any]]:
         {"resource": resource, "actions": list(actions), "scope": scope}
         for resource, (scope, actions) in BUILT_IN[name].items()
     ]
+
+
+def fault(permissions: Any) -> str | None:
+    """What is wrong with permissions in the form that Role stores, in a sentence; None if the policy can read them."""
+    if not isinstance(permissions, list):
+        return "Give a list of {resource, actions, scope}."
+    for entry in permissions:
+        if not isinstance(entry, dict) or set(entry) != {"resource", "actions", "scope"}:
+            return "Each entry is {resource, actions, scope}."
+        actions = entry["actions"]
+        if entry["resource"] not in RESOURCES:
+            return f"A resource is one of {', '.join(RESOURCES)}."
+        if not isinstance(actions, list) or not all(isinstance(one, str) and one in ACTIONS for one in actions):
+            return f"Actions are a list of {', '.join(EVERYTHING)}."
+        if entry["scope"] not in SCOPES:
+            return f"A scope is one of {', '.join(SCOPES)}."
+    return None

@@ -17,6 +17,7 @@ COPY_TYPES = {
     "SmallIntegerField": "int2",
     "PositiveSmallIntegerField": "int2",
     "IntegerField": "int4",
+    "PositiveIntegerField": "int4",
     "BigIntegerField": "int8",
     "FloatField": "float8",
     "BooleanField": "bool",
@@ -28,7 +29,8 @@ COPY_TYPES = {
 def insert(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Insert `rows`, whose values stand in the order of `names` (attribute names, such as `task_id`).
 
-    raises IntegrityError as any insert does; run it inside a transaction
+    rows    may be a generator, which must not query: its connection is in the middle of the COPY
+    raises  IntegrityError as any insert does; run it inside a transaction
     """
     fields = [_field(model, name) for name in names]
     if connection.vendor == "postgresql":

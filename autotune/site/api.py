@@ -1,5 +1,9 @@
 """The open endpoints: probes, the OpenAPI document and its rendering."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from django.http.response import HttpResponseBase
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from rest_framework.negotiation import BaseContentNegotiation
@@ -35,26 +39,27 @@ class ReadyView(OpenView):
 class FirstRenderer(BaseContentNegotiation):
     """Whatever the browser asks for, the view's only renderer answers."""
 
-    def select_renderer(self, request, renderers, format_suffix=None):  # noqa: ANN001, ANN201 - DRF's signature
+    def select_renderer(self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
 
 
-class SchemaView(SpectacularAPIView):
-    """The OpenAPI document, as JSON."""
-
-    authentication_classes = ()
-    permission_classes = ()
+class SchemaView(OpenView, SpectacularAPIView):
     renderer_classes = (OpenApiJsonRenderer,)
     content_negotiation_class = FirstRenderer
 
+    @operation(summary="The OpenAPI document", answers={200: None}, produces=("application/vnd.oai.openapi+json",))
+    def get(self, request: Request) -> HttpResponseBase:
+        return SpectacularAPIView.get(self, request)
 
-class DocsView(SpectacularSwaggerView):
-    """The document, rendered from files of our own: works without the internet."""
 
-    authentication_classes = ()
-    permission_classes = ()
+class DocsView(OpenView, SpectacularSwaggerView):
+    """Rendered from files of our own: works without the internet."""
+
     renderer_classes = (TemplateHTMLRenderer,)
     content_negotiation_class = FirstRenderer
     url_name = "schema"
     title = "Autotune API"
 
+    @operation(summary="The OpenAPI document, rendered", answers={200: None}, produces=("text/html",))
+    def get(self, request: Request) -> HttpResponseBase:
+        return SpectacularSwaggerView.get(self, request)

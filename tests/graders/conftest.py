@@ -8,6 +8,7 @@ from autotune_sdk.grader import Grader as Kit
 from autotune_sdk.grader.server import GraderServer
 
 from autotune.core.addresses import parse_allow
+from graders.models import Grader
 from tests.factories import GraderFactory
 
 
@@ -63,3 +64,29 @@ def serve(loopback):
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture
+def at(grader, loopback):
+    """Point the owner's grader (secret SECRET, unverified) at a URL."""
+
+    def point(url, **fields):
+        Grader.objects.update(
+            **{"endpoint": url, "status": "inactive", "verified_at": None, "version": None, "max_batch_size": 100}
+            | fields
+        )
+
+    return point
+
+
+@pytest.fixture
+def verify():
+    """`verify(api, path)`: (verified, checks by name)."""
+
+    def call(api, path):
+        answer = api.post(f"{path}/verify")
+        assert answer.status_code == 200, answer.content
+        body = answer.json()
+        return body["verified"], {check["name"]: check for check in body["checks"]}
+
+    return call

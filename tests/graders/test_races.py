@@ -58,7 +58,10 @@ def test_many_that_force_a_rotation_leave_one_current_secret(owner, grader, path
 def test_patches_of_different_members_are_all_kept(owner, grader, path):
     bodies = [{"limits": {"ratePerMinute": 7}}, {"limits": {"maxConcurrency": 3}}, {"description": "x"}]
     answers = at_once(
-        *(lambda a=api, b=body: a.patch(path, b).status_code for api, body in zip(clients(owner, 3), bodies, strict=True))
+        *(
+            lambda a=api, b=body: a.patch(path, b).status_code
+            for api, body in zip(clients(owner, 3), bodies, strict=True)
+        )
     )
     assert answers == [200] * 3
     grader.refresh_from_db()

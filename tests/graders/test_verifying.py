@@ -27,27 +27,7 @@ def registered(owner, loopback):
     return register
 
 
-@pytest.fixture
-def at(grader, loopback):
-    """Point the owner's grader (secret SECRET, unverified) at a URL."""
-
-    def point(url, **fields):
-        Grader.objects.update(
-            **{"endpoint": url, "status": "inactive", "verified_at": None, "version": None, "max_batch_size": 100}
-            | fields
-        )
-
-    return point
-
-
-def verify(api, path):
-    answer = api.post(f"{path}/verify")
-    assert answer.status_code == 200, answer.content
-    body = answer.json()
-    return body["verified"], {check["name"]: check for check in body["checks"]}
-
-
-def test_a_good_grader_becomes_active(owner, registered, serve):
+def test_a_good_grader_becomes_active(owner, registered, serve, verify):
     live = serve(SECRET)
     path, secret = registered(live.url, maxBatchSize=100)
     live.kit.secrets.__init__(secret, None)
@@ -67,7 +47,7 @@ def test_a_good_grader_becomes_active(owner, registered, serve):
     assert (change.previous, change.current, change.reason) == ("inactive", "active", verification.VERIFIED)
 
 
-def test_verifying_twice_is_the_same_twice(owner, path, serve, at, grader):
+def test_verifying_twice_is_the_same_twice(owner, path, serve, at, grader, verify):
     at(serve(SECRET).url)
     assert verify(owner, path)[0] is True
     assert verify(owner, path)[0] is True
@@ -75,7 +55,7 @@ def test_verifying_twice_is_the_same_twice(owner, path, serve, at, grader):
     assert grader.versions.filter(label="2.1.0").count() == 1
 
 
-def test_another_secret_fails_and_stays_inactive(owner, path, serve, at):
+def test_another_secret_fails_and_stays_inactive(owner, path, serve, at, verify):
     at(serve("atgs_" + "another" * 8).url)
     verified, checks = verify(owner, path)
     assert not verified
@@ -86,13 +66,13 @@ def test_another_secret_fails_and_stays_inactive(owner, path, serve, at):
     assert not GraderStatusChange.objects.exists()
 
 
-def test_an_address_where_nobody_answers_fails(owner, path, at):
+def test_an_address_where_nobody_answers_fails(owner, path, at, verify):
     at("http://127.0.0.1:1025")
     verified, checks = verify(owner, path)
     assert (verified, checks["health"]["passed"]) == (False, False)
 
 
-def test_an_address_that_is_not_allowed_is_not_called(owner, path, httpserver, at, settings):
+def test_an_address_that_is_not_allowed_is_not_called(owner, path, httpserver, at, settings, verify):
     settings.AUTOTUNE_OUTBOUND_ALLOW = ()
     at(f"http://127.0.0.1:{httpserver.port}")
     verified, checks = verify(owner, path)
@@ -101,7 +81,7 @@ def test_an_address_that_is_not_allowed_is_not_called(owner, path, httpserver, a
     assert httpserver.log == []
 
 
-def test_an_unsigned_health_fails_and_its_body_is_not_shown(owner, path, httpserver, at):
+def test_an_unsigned_health_fails_and_its_body_is_not_shown(owner, path, httpserver, at, verify):
     httpserver.expect_request("/health").respond_with_json({"status": "healthy", "version": "INNER-PAGE"})
     at(f"http://127.0.0.1:{httpserver.port}")
     verified, checks = verify(owner, path)
@@ -111,7 +91,7 @@ def test_an_unsigned_health_fails_and_its_body_is_not_shown(owner, path, httpser
     assert [request.path for request, _ in httpserver.log] == ["/health"]
 
 
-def test_an_unhealthy_grader_is_not_verified(owner, path, serve, at):
+def test_an_unhealthy_grader_is_not_verified(owner, path, serve, at, verify):
     live = serve(SECRET)
     live.kit.status = "unhealthy"
     at(live.url)
@@ -120,7 +100,7 @@ def test_an_unhealthy_grader_is_not_verified(owner, path, serve, at):
     assert "unhealthy" in checks["health"]["detail"]
 
 
-def test_a_degraded_grader_is_verified_as_degraded(owner, path, serve, at):
+def test_a_degraded_grader_is_verified_as_degraded(owner, path, serve, at, verify):
     live = serve(SECRET)
     live.kit.status = "degraded"
     at(live.url)
@@ -128,7 +108,7 @@ def test_a_degraded_grader_is_verified_as_degraded(owner, path, serve, at):
     assert owner.get(path).json()["grader"]["status"] == "degraded"
 
 
-def test_a_failing_score_is_not_verified(owner, path, serve, at):
+def test_a_failing_score_is_not_verified(owner, path, serve, at, verify):
     def fail(completion):
         raise RuntimeError("boom")
 
@@ -138,7 +118,7 @@ def test_a_failing_score_is_not_verified(owner, path, serve, at):
     assert "boom" not in json.dumps(checks)
 
 
-def test_a_grader_that_cannot_judge_the_sample_is_verified(owner, path, serve, at):
+def test_a_grader_that_cannot_judge_the_sample_is_verified(owner, path, serve, at, verify):
     def refuse(completion):
         raise CannotJudge(f"only contracts; {SECRET}")
 
@@ -149,7 +129,7 @@ def test_a_grader_that_cannot_judge_the_sample_is_verified(owner, path, serve, a
     assert SECRET not in json.dumps(checks)
 
 
-def test_what_differs_from_the_registration_is_told(owner, path, serve, at):
+def test_what_differs_from_the_registration_is_told(owner, path, serve, at, verify):
     live = serve(SECRET, max_batch_size=7, domains=("law",), supports_dimensions=True)
     at(live.url)
     verified, checks = verify(owner, path)
@@ -160,7 +140,7 @@ def test_what_differs_from_the_registration_is_told(owner, path, serve, at):
     assert "domains differ" in detail
 
 
-def test_a_grader_without_a_version_has_one_all_the_same(owner, path, serve, at, grader):
+def test_a_grader_without_a_version_has_one_all_the_same(owner, path, serve, at, grader, verify):
     live = serve(SECRET)
     told = live.kit.health
 
@@ -171,7 +151,7 @@ def test_a_grader_without_a_version_has_one_all_the_same(owner, path, serve, at,
     assert grader.version.label == versions.UNREPORTED
 
 
-def test_a_new_version_becomes_current(owner, path, serve, at, grader):
+def test_a_new_version_becomes_current(owner, path, serve, at, grader, verify):
     live = serve(SECRET)
     at(live.url)
     verify(owner, path)
@@ -205,7 +185,7 @@ def clocked(httpserver, secret, offset):
 
 
 @pytest.mark.parametrize(("offset", "side"), [(120, "ahead of"), (-120, "behind")])
-def test_a_skewed_clock_is_told_and_borne(owner, path, httpserver, at, offset, side):
+def test_a_skewed_clock_is_told_and_borne(owner, path, httpserver, at, offset, side, verify):
     at(clocked(httpserver, SECRET, offset))
     verified, checks = verify(owner, path)
     assert verified
@@ -214,13 +194,13 @@ def test_a_skewed_clock_is_told_and_borne(owner, path, httpserver, at, offset, s
 
 
 @pytest.mark.parametrize("offset", [400, -400])
-def test_a_clock_that_is_too_far_off_fails(owner, path, httpserver, at, offset):
+def test_a_clock_that_is_too_far_off_fails(owner, path, httpserver, at, offset, verify):
     at(clocked(httpserver, SECRET, offset))
     verified, checks = verify(owner, path)
     assert (verified, checks["clock"]["passed"], checks["health"]["passed"]) == (False, False, False)
 
 
-def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(owner, path, serve, at, grader):
+def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(owner, path, serve, at, grader, verify):
     live = serve(SECRET)
     at(live.url)
     new = owner.post(f"{path}/rotate-secret").json()["credentials"]["sharedSecret"]
@@ -230,7 +210,7 @@ def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(owner, path
     assert [secret.secret for secret in credentials.active_secrets(grader)] == [new, SECRET]
 
 
-def test_a_failed_check_of_an_active_grader_degrades_it_and_a_good_one_mends_it(owner, path, serve, at):
+def test_a_failed_check_of_an_active_grader_degrades_it_and_a_good_one_mends_it(owner, path, serve, at, verify):
     live = serve(SECRET)
     at(live.url)
     verify(owner, path)
@@ -260,7 +240,7 @@ def test_a_grader_that_moved_or_went_meanwhile_is_not_verified(owner, path, serv
     assert not GraderCheck.objects.exists()
 
 
-def test_only_the_newest_checks_are_kept(owner, path, at, serve, monkeypatch):
+def test_only_the_newest_checks_are_kept(owner, path, at, serve, monkeypatch, verify):
     monkeypatch.setattr(verification, "KEPT_CHECKS", 6)
     at(serve(SECRET).url)
     for _ in range(3):
@@ -281,36 +261,3 @@ def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for,
     assert api_for(role="organization_admin").post(f"{path}/verify").status_code == 404
     owner.key = None
     assert owner.post(f"{path}/verify").status_code == 401
-
-
-def test_health_shows_checks_and_changes_the_newest_first(owner, path, serve, at):
-    live = serve(SECRET)
-    at(live.url)
-    verify(owner, path)
-    live.kit.status = "unhealthy"
-    verify(owner, path)
-    body = owner.get(f"{path}/health").json()
-    assert body["status"] == "degraded"
-    assert [check["name"] for check in body["checks"]][-4:] == ["score", "capabilities", "clock", "health"]
-    assert body["checks"][-1]["clockSkewS"] is not None
-    assert [(c["previousStatus"], c["currentStatus"]) for c in body["statusChanges"]] == [
-        ("active", "degraded"),
-        ("inactive", "active"),
-    ]
-    assert "unhealthy" in body["statusChanges"][0]["reason"]
-
-
-def test_health_hides_details_from_other_organizations(api_for, owner, path, serve, at):
-    at(serve(SECRET).url, visibility="listed")
-    verify(owner, path)
-    body = api_for(role="training_operator").get(f"{path}/health").json()
-    assert len(body["checks"]) == 4
-    assert {check["detail"] for check in body["checks"]} == {None}
-    assert {change["reason"] for change in body["statusChanges"]} == {None}
-
-
-def test_health_of_a_stranger_is_404_and_of_nobody_401(api_for, owner, path):
-    assert api_for(role="organization_admin").get(f"{path}/health").status_code == 404
-    assert owner.get(f"{path}/health?limit=1").status_code == 400
-    owner.key = None
-    assert owner.get(f"{path}/health").status_code == 401

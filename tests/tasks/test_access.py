@@ -2,7 +2,9 @@
 
 import pytest
 
+from autotune.access.models import Role
 from tasks.models import Task
+from tests.conftest import Api
 from tests.factories import GraderFactory, TaskFactory, public
 
 
@@ -29,8 +31,6 @@ def statuses(api, task):
 
 
 def test_without_a_key_nothing_is_done(task):
-    from tests.conftest import Api
-
     assert set(statuses(Api(), task).values()) == {401}
     assert set(statuses(Api("at_live_wrong"), task).values()) == {401}
     assert Task.objects.get().name == "Mine"
@@ -75,8 +75,6 @@ def test_an_admin_of_the_operating_organization_reaches_every_task(admin_api, ta
 
 
 def test_a_role_that_changes_its_own_tasks_alone_is_refused_on_others(api_for, task):
-    from autotune.access.models import Role
-
     both = [{"resource": "tasks", "actions": ["read"], "scope": "organization"}]
     both.append({"resource": "tasks", "actions": ["update", "delete"], "scope": "own"})
     role = Role.objects.create(organization=task.organization, name="author", permissions=both)

@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from tasks.models import Completion, PanelMember, Task, TaskVersion
@@ -32,8 +33,6 @@ def superuser(client, db):
 
 @pytest.fixture
 def staff(client, db):
-    from django.contrib.auth.models import Permission
-
     user = UserFactory(is_staff=True)
     user.user_permissions.set(Permission.objects.filter(content_type__app_label="tasks"))
     client.force_login(user)

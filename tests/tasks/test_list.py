@@ -81,16 +81,10 @@ def test_the_newest_comes_first_unless_sorted_otherwise(api, make):
 
 @pytest.mark.parametrize("sort", ["name", "-createdAt", "updatedAt"])
 def test_pages_by_cursor_show_every_task_once(api, make, sort):
+    grader = GraderFactory(organization=api.organization)
     for number in range(7):
-        make(name=f"Task {number}", graders=[])
-        # a panel of one for each, so that the shape holds
+        make(name=f"Task {number}", graders=[grader])
     seen, cursor = [], ""
-    graders = GraderFactory(organization=api.organization)
-    from tasks.models import PanelMember, TaskVersion
-
-    PanelMember.objects.bulk_create(
-        PanelMember(task_version=version, grader=graders, position=0) for version in TaskVersion.objects.all()
-    )
     while True:
         answer = api.get(f"/tasks?limit=3&sort={sort}{cursor}")
         seen += names(answer)

@@ -1,6 +1,7 @@
 """Panels: which graders a task may name, and that a grader in use stays."""
 
 import pytest
+from django.utils import timezone
 
 from autotune.core.errors import Conflict
 from graders.models import Grader
@@ -31,8 +32,6 @@ def test_a_grader_that_is_not_active_may_stand_in_a_panel(api):
 
 
 def test_graders_that_may_not_be_used_are_named_each(api):
-    from django.utils import timezone
-
     private = GraderFactory()
     deleted = GraderFactory(organization=api.organization, deleted_at=timezone.now())
     answer = create(api, GraderFactory(organization=api.organization), private, deleted)

@@ -1,0 +1,173 @@
+"""Admin pages of organizations, people, roles and keys."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from autotune.access import keys, roles
+from autotune.access.models import ApiKey, Membership, Organization, Role, User
+from autotune.core.admin import PublicIdSearch, Record
+
+
+@admin.register(Organization)
+class OrganizationAdmin(PublicIdSearch, admin.ModelAdmin):
+    """Named and suspended here; which one operates the installation is settled when it is made."""
+
+    kind = "org"
+    list_display = ("name", "operating", "suspended", "created_at")
+    list_filter = ("operating", "suspended", "created_at")
+    search_fields = ("name",)
+    show_full_result_count = False
+    fields = ("name", "operating", "suspended", "created_at")
+    readonly_fields = ("operating", "created_at")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class UserAddForm(AdminUserCreationForm):
+    class Meta:
+        model = User
+        fields = ("email", "name")
+
+
+class UserForm(UserChangeForm):
+    class Meta:
+        model = User
+        fields = "__all__"
+
+
+@admin.register(User)
+class UserAdmin(PublicIdSearch, BaseUserAdmin):
+    """People log in by email. They are deactivated, not deleted: what they made keeps naming them."""
+
+    kind = "user"
+    form = UserForm
+    add_form = UserAddForm
+    list_display = ("email", "name", "is_active", "is_staff", "is_superuser", "last_login", "created_at")
+    list_filter = ("is_active", "is_staff", "is_superuser", "created_at")
+    search_fields = ("email", "name")
+    show_full_result_count = False
+    ordering = ("email",)
+    fieldsets = (
+        (None, {"fields": ("email", "name", "password")}),
+        ("Admin site", {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")}),
+        ("Times", {"fields": ("last_login", "created_at")}),
+    )
+    add_fieldsets = (
+        (None, {"classes": ("wide",), "fields": ("email", "name", "usable_password", "password1", "password2")}),
+    )
+    readonly_fields = ("last_login", "created_at")
+    powers = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Only a superuser gives powers."""
+        return self.readonly_fields + (() if request.user.is_superuser else self.powers)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        above = obj is not None and obj.is_superuser and not request.user.is_superuser
+        return not above and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class RoleForm(forms.ModelForm):
+    """Refuses permissions that the policy could not read."""
+
+    def clean_permissions(self) -> list[dict[str, Any]]:
+        given = self.cleaned_data["permissions"]
+        if fault := roles.fault(given):
+            raise forms.ValidationError(fault)
+        return given
+
+
+@admin.register(Role)
+class RoleAdmin(PublicIdSearch, admin.ModelAdmin):
+    """Built-in roles are shown; an organization's own may be changed."""
+
+    kind = "role"
+    form = RoleForm
+    list_display = ("name", "organization", "description", "created_at")
+    list_filter = (("organization", admin.EmptyFieldListFilter), "created_at")
+    list_select_related = ("organization",)
+    search_fields = ("name", "description", "organization__name")
+    autocomplete_fields = ("organization",)
+    show_full_result_count = False
+    fields = ("organization", "name", "description", "permissions", "created_at")
+    readonly_fields = ("created_at",)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **more)
+        if "organization" in form.base_fields:
+            form.base_fields["organization"].required = True
+        return form
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return not _built_in(obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return not _built_in(obj) and super().has_delete_permission(request, obj)
+
+
+class MembershipForm(forms.ModelForm):
+    """A role is built in or the organization's own."""
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        role, organization = given.get("role"), given.get("organization")
+        if role and organization and role.organization_id not in (None, organization.pk):
+            self.add_error("role", "This role belongs to another organization.")
+        return given
+
+
+@admin.register(Membership)
+class MembershipAdmin(admin.ModelAdmin):
+    form = MembershipForm
+    list_display = ("user", "organization", "role", "created_at")
+    list_filter = ("created_at",)
+    list_select_related = ("user", "organization", "role")
+    search_fields = ("user__email", "user__name", "organization__name", "role__name")
+    autocomplete_fields = ("user", "organization", "role")
+    show_full_result_count = False
+    fields = ("user", "organization", "role", "created_at")
+    readonly_fields = ("created_at",)
+
+
+@admin.action(description="Revoke the selected keys", permissions=["revoke"])
+def revoke(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+    for key in queryset:
+        keys.revoke(key)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+    """Made through the API or `bootstrap`, which show the key once; here they are seen and revoked."""
+
+    kind = "key"
+    list_display = ("name", "kind", "last_four", "organization", "role", "user", "last_used_at", "revoked_at")
+    list_filter = ("kind", ("revoked_at", admin.EmptyFieldListFilter), "created_at")
+    list_select_related = ("organization", "role", "user")
+    search_fields = ("name", "=last_four", "organization__name", "user__email")
+    show_full_result_count = False
+    ordering = ("-created_at",)
+    fields = (
+        "public_id", "name", "kind", "last_four", "organization", "role", "user", "created_at", "expires_at",
+        "revoked_at", "last_used_at",
+    )  # fmt: skip
+    actions = (revoke,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        return super().get_queryset(request).defer("digest")
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("access.change_apikey")
+
+
+def _built_in(role: Role | None) -> bool:
+    return role is not None and role.organization_id is None

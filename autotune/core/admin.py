@@ -1,0 +1,52 @@
+"""What every admin page of the house is made of, and the pages of the core's own tables."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from autotune.core import ids
+from autotune.core.models import DataKey
+
+
+class Record:
+    """Mixin: shown, and neither added, changed nor deleted by hand."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class PublicIdSearch:
+    """Mixin: searching for a public id finds its row. `kind` is the id's prefix."""
+
+    kind = ""
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        try:
+            return queryset.filter(pk=ids.decode(self.kind, search_term.strip())), False
+        except ValueError:
+            return super().get_search_results(request, queryset, search_term)  # type: ignore[misc]
+
+
+@admin.register(DataKey)
+class DataKeyAdmin(Record, admin.ModelAdmin):
+    """Which data keys there are and what wraps them; not the wrapped keys."""
+
+    list_display = ("scope", "period", "wrapping_key", "created_at")
+    list_filter = ("wrapping_key", "created_at")
+    search_fields = ("=scope", "period")
+    show_full_result_count = False
+    ordering = ("-created_at",)
+    fields = ("id", "scope", "period", "wrapping_key", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[DataKey]:
+        return super().get_queryset(request).defer("wrapped")

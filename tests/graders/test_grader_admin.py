@@ -1,0 +1,56 @@
+"""Admin actions of graders go through the registry."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from autotune.access.models import User
+from graders.models import Grader, GraderStatusChange
+from tests.factories import GraderFactory
+
+LIST = "admin:graders_grader_changelist"
+
+
+@pytest.fixture
+def site(db):
+    client = Client()
+    client.force_login(User.objects.create_user("boss@example.org", "x", is_staff=True, is_superuser=True))
+    return client
+
+
+def act(client, action, *graders):
+    body = {"action": action, "_selected_action": [str(grader.pk) for grader in graders], "index": 0}
+    return client.post(reverse(LIST), body, follow=True)
+
+
+def test_graders_are_switched_off_and_on_with_the_change_on_record(site):
+    graders = [GraderFactory(), GraderFactory()]
+    act(site, "switch_off", *graders)
+    assert set(Grader.objects.values_list("status", flat=True)) == {"inactive"}
+    act(site, "switch_on", graders[0])
+    assert sorted(Grader.objects.values_list("status", flat=True)) == ["active", "inactive"]
+    assert GraderStatusChange.objects.count() == 3
+
+
+def test_an_unverified_grader_is_not_switched_on_and_the_page_says_why(site):
+    grader = GraderFactory(status="inactive", verified_at=None)
+    page = act(site, "switch_on", grader)
+    assert "verify it first" in page.content.decode()
+    assert Grader.objects.get().status == "inactive"
+
+
+def test_staff_that_only_views_cannot_switch(db):
+    clerk = User.objects.create_user("clerk@example.org", "x", is_staff=True)
+    clerk.user_permissions.add(Permission.objects.get(codename="view_grader"))
+    client = Client()
+    client.force_login(clerk)
+    act(client, "switch_off", GraderFactory())
+    assert Grader.objects.get().status == "active"
+
+
+@pytest.mark.parametrize("view", ["add", "delete"])
+def test_graders_are_neither_registered_nor_deleted_here(site, view):
+    grader = GraderFactory()
+    args = [grader.pk] if view == "delete" else []
+    assert site.get(reverse(f"admin:graders_grader_{view}", args=args)).status_code == 403

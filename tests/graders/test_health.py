@@ -1,0 +1,36 @@
+"""GET /graders/:id/health."""
+
+from tests.factories import SECRET
+
+
+def test_health_shows_checks_and_changes_the_newest_first(owner, path, serve, at, verify):
+    live = serve(SECRET)
+    at(live.url)
+    verify(owner, path)
+    live.kit.status = "unhealthy"
+    verify(owner, path)
+    body = owner.get(f"{path}/health").json()
+    assert body["status"] == "degraded"
+    assert [check["name"] for check in body["checks"]][-4:] == ["score", "capabilities", "clock", "health"]
+    assert body["checks"][-1]["clockSkewS"] is not None
+    assert [(c["previousStatus"], c["currentStatus"]) for c in body["statusChanges"]] == [
+        ("active", "degraded"),
+        ("inactive", "active"),
+    ]
+    assert "unhealthy" in body["statusChanges"][0]["reason"]
+
+
+def test_health_hides_details_from_other_organizations(api_for, owner, path, serve, at, verify):
+    at(serve(SECRET).url, visibility="listed")
+    verify(owner, path)
+    body = api_for(role="training_operator").get(f"{path}/health").json()
+    assert len(body["checks"]) == 4
+    assert {check["detail"] for check in body["checks"]} == {None}
+    assert {change["reason"] for change in body["statusChanges"]} == {None}
+
+
+def test_health_of_a_stranger_is_404_and_of_nobody_401(api_for, owner, path):
+    assert api_for(role="organization_admin").get(f"{path}/health").status_code == 404
+    assert owner.get(f"{path}/health?limit=1").status_code == 400
+    owner.key = None
+    assert owner.get(f"{path}/health").status_code == 401
