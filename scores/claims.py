@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -72,7 +73,8 @@ def renew(runs: Sequence[Claimed]) -> None:
     """Extend the leases of runs whose call is still out; a lease that a rival has taken over is theirs."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute(_RENEW, [LEASE, [run.run_id for run in runs], [run.attempt for run in runs]])
+            values: list[Any] = [LEASE, [run.run_id for run in runs], [run.attempt for run in runs]]
+            cursor.execute(_RENEW, values)
         return
     until = database_now() + LEASE
     for held in _ours(runs):
@@ -96,7 +98,8 @@ def _ours(runs: Sequence[Claimed]) -> Iterator[RunQuerySet]:
 
 def _take_postgres(grader_id: UUID, limit: int) -> Sequence[tuple]:
     with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, [grader_id, limit, LEASE])
+        values: list[Any] = [grader_id, limit, LEASE]
+        cursor.execute(_CLAIM, values)
         return cursor.fetchall()
 
 

@@ -18,7 +18,7 @@ class TaskId(PublicId):
 
 
 class NewCompletion(BodyStruct):
-    """One answer of a model: exactly one of `prompt`, `messages` (before the response) or `variables` of the template."""
+    """One answer of a model: one of `prompt`, `messages` (before the response) and `variables` of the template."""
 
     task_id: TaskId
     model_id: ModelId

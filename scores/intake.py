@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from autotune.access.principal import Principal
 from autotune.core import bulk, encryption, ids
 from autotune.core.errors import AutotuneError, Conflict, FieldError, Invalid, NotFound
+from autotune.core.fields import encrypted
 from graders.models import Grader
 from graders.states import GraderStatus
 from scores import wakeups
@@ -29,7 +30,7 @@ RUN_COLUMNS = (
     "failures", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
 )  # fmt: skip
 _PROMPT, _RESPONSE, _MESSAGES, _METADATA = (
-    Completion._meta.get_field(name) for name in ("prompt", "response", "messages", "metadata")
+    encrypted(Completion, name) for name in ("prompt", "response", "messages", "metadata")
 )
 
 
@@ -127,7 +128,7 @@ def submit(
 
 
 def refusal(refused: Sequence[Refused], *, alone: bool) -> AutotuneError:
-    """One error for all that was refused: the item's own status alone; in a batch 409 if all are conflicts, else 400."""
+    """One error for all that was refused: an item's own status alone; in a batch 409 if all are conflicts, else 400."""
     errors = [one.error for one in sorted(refused, key=lambda one: one.index)]
     statuses = {one.status for one in refused}
     first = errors[0]
@@ -154,9 +155,10 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
         key: TaskPanel(
             task,
             task.version.content["promptTemplate"],
-            tuple((member.grader, member.part) for member in members.get(task.version_id, ())),
+            tuple((member.grader, member.part) for member in members.get(task.version.pk, ())),
         )
         for key, task in tasks.items()
+        if task.version is not None
     }
 
 
@@ -201,7 +203,7 @@ def _closed(panel: TaskPanel, pointer: str) -> FieldError | None:
 def _store(
     principal: Principal, drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]
 ) -> tuple[list[Taken], list[Refused]]:
-    """Write what is new, inside the caller's transaction; what is stored already is answered, or refused if it differs."""
+    """Write what is new, in the caller's transaction; what is stored already is answered, or refused if it differs."""
     digests = {
         one.index: encryption.content_digest(panels[one.task_id].task.organization_id, *one.canonical())
         for one in drafts
@@ -230,9 +232,7 @@ def _store(
     return taken, clashes
 
 
-def _existing(
-    drafts: Sequence[Draft], digests: dict[int, bytes]
-) -> tuple[list[Taken], list[Refused], set[int]]:
+def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[Taken], list[Refused], set[int]]:
     """Items whose external id is stored already: the first object for equal content, a conflict for other content."""
     by_task: dict[UUID, dict[str, Draft]] = {}
     for one in drafts:
@@ -243,8 +243,8 @@ def _existing(
     for task_id, wanted in by_task.items():
         stored = Completion.objects.filter(task_id=task_id, external_id__in=list(wanted))
         for pk, external_id, digest in stored.values_list("pk", "external_id", "content_digest"):
-            one = wanted[external_id]
-            if bytes(digest) == digests[one.index]:
+            one = wanted[str(external_id)]
+            if bytes(digest or b"") == digests[one.index]:
                 taken.append(Taken(one.index, pk, external_id, [], existing=True))
             else:
                 error = FieldError(
@@ -254,7 +254,7 @@ def _existing(
                 )
                 clashes.append(Refused(one.index, 409, error))
     _add_runs(taken)
-    return taken, clashes, {one.index for one in (*taken, *clashes)}
+    return taken, clashes, {one.index for one in taken} | {one.index for one in clashes}
 
 
 def _add_runs(taken: Sequence[Taken]) -> None:

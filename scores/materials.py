@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import connection
 
 from autotune.core import ids
+from autotune.core.fields import encrypted
 from graders.gateway.types import Item, Options
 from scores.retries import RetryPolicy
 from tasks.models import Completion, PanelMember, Task, TaskVersion
@@ -15,7 +16,7 @@ from tasks.states import Part
 
 FRESH_S = 5.0  # how long a drain believes what it read of a task
 _TEXT_COLUMNS = ("prompt", "response", "messages", "metadata")
-_FIELDS = tuple(Completion._meta.get_field(name) for name in _TEXT_COLUMNS)
+_FIELDS = tuple(encrypted(Completion, name) for name in _TEXT_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,7 @@ class Facts:
 
 def load(completion_ids: Sequence[UUID]) -> dict[UUID, Material]:
     """The decrypted texts by completion id; a completion whose text was erased is left out."""
-    return {
-        row[0]: Material(_item(row), row[2])
-        for row in _rows(completion_ids)
-        if row[4] is not None
-    }
+    return {row[0]: Material(_item(row), row[2]) for row in _rows(completion_ids) if row[4] is not None}
 
 
 def _rows(completion_ids: Sequence[UUID]) -> Iterable[tuple]:

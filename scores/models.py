@@ -56,7 +56,9 @@ class WorkflowRun(models.Model):
     objects: ClassVar[RunQuerySet] = RunQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="scores_run_status")]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="scores_run_status")
+        ]
         indexes = [
             models.Index(
                 fields=["grader", "-priority", "id"], condition=models.Q(status="pending"), name="scores_run_due"
@@ -130,9 +132,7 @@ class Reward(models.Model):
     error_code of the failure; '' beside a value
     """
 
-    completion = models.OneToOneField(
-        Completion, primary_key=True, on_delete=models.PROTECT, related_name="reward"
-    )
+    completion = models.OneToOneField(Completion, primary_key=True, on_delete=models.PROTECT, related_name="reward")
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
     value = models.FloatField(null=True)
@@ -148,7 +148,8 @@ class Reward(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(value__isnull=False, error_code="") | (models.Q(value=None) & ~models.Q(error_code="")),
+                condition=models.Q(value__isnull=False, error_code="")
+                | (models.Q(value=None) & ~models.Q(error_code="")),
                 name="scores_reward_value_or_error",
             )
         ]

@@ -10,6 +10,7 @@ from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import clock, ids, pagination
 from autotune.core.api import ApiStruct
+from autotune.core.fields import encrypted
 from autotune.core.pagination import Order, PageQuery, Pagination
 from scores import filters
 from scores.filters import ScoreFilter
@@ -78,7 +79,7 @@ class ScoreListQuery(ScoreFilter):
 
 
 UNIT_SCALE = ScaleOut(0.0, 1.0)
-_REASONING = Score._meta.get_field("reasoning")
+_REASONING = encrypted(Score, "reasoning")
 
 
 def listed(query: ScoreListQuery, principal: Principal) -> ScoreList:

@@ -1,7 +1,7 @@
 """Saving what graders said. One transaction: runs moved on, scores inserted, rewards computed, counters kept.
 
-A success needs only that the run has no verdict yet: the first valid answer of any attempt wins. A failure or a sleep is
-written only by the attempt that holds the lease. A unique constraint on (run) is the last guard against a second score.
+A success needs only that the run has no verdict yet: the first valid answer of any attempt wins. A failure or a sleep
+is written only by the attempt that holds the lease. A unique constraint on (run) is the last guard against a second score.
 """
 
 from collections import Counter
@@ -52,7 +52,8 @@ def save(
     raises OperationalError if the database is away; then nothing of the group is stored, and the leases run out
     """
     with transaction.atomic():
-        panels = [entry.run.completion_id for entry in (*judged, *missed) if entry.run.panel_size > 1]
+        runs = [entry.run for entry in judged] + [entry.run for entry in missed]
+        panels = [run.completion_id for run in runs if run.panel_size > 1]
         if panels:
             settling.lock(panels)
         store = statements(connection.vendor)

@@ -58,7 +58,8 @@ class Drain:
 
     def _take_over(self, grader: Grader) -> None:
         self.grader_id: UUID = grader.pk
-        self.version_id: UUID = grader.version_id  # a verified grader has one
+        assert grader.version_id is not None  # callable_grader sees to it
+        self.version_id: UUID = grader.version_id
         self.target: GraderTarget = targets.load(grader)
         self.window: int = grader.max_concurrency
         self.refreshed_at = time.monotonic()
@@ -77,7 +78,7 @@ class Drain:
         return self.target.max_batch_size > 1
 
     def run(self) -> None:
-        """Work until nothing is due and nothing is out, or the time is over; what was claimed and not called goes back."""
+        """Work until nothing is due and nothing is out, or the time is over; what was not called goes back."""
         try:
             while self._step():
                 pass
@@ -97,7 +98,7 @@ class Drain:
             self._save()
             return not self.stopped and (bool(self.queue or self.ready) or self.asked())
         for tag, result in self.engine.poll(self._patience()):
-            self._settle(tag, result)
+            self._settle(str(tag), result)
         if self._group_is_due():
             self._save()
         self._renew()
@@ -261,7 +262,7 @@ class Drain:
         return [*self.queue, *(run for entries in waiting for run, _ in entries)]
 
     def _abandon(self) -> None:
-        """Give back what was claimed and is not out; calls that are still out (only after an error) run out their lease."""
+        """Give back what is not out; calls that are still out (only after an error) run out their lease."""
         left = [*self.queue, *(run for entries, _ in self.ready for run, _ in entries)]
         if left:
             claims.give_back(left)

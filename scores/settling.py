@@ -11,8 +11,8 @@ from autotune.core.clock import database_now
 from scores import rewards
 from scores.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import FINAL, RunStatus
 from scores.statements import Saved
+from scores.states import FINAL, RunStatus
 from tasks.models import Completion, TaskVersion
 
 LOOK_BACK = timedelta(minutes=15)
@@ -33,7 +33,11 @@ def settle_sole_failures(failed: Sequence[Saved]) -> None:
     by_completion = dict(versions.values_list("completion", "aggregation"))
     Reward.objects.bulk_create(
         [
-            _row(run, rewards.reward([], failed=1, aggregation="", error_code=run.error_code), by_completion[run.completion_id])
+            _row(
+                run,
+                rewards.reward([], failed=1, aggregation="", error_code=run.error_code),
+                by_completion[run.completion_id],
+            )
             for run in sole
         ],
         ignore_conflicts=True,

@@ -16,8 +16,8 @@ from scores import recording, retries, settling, transitions
 from scores.materials import Facts
 from scores.models import WorkflowRun
 from scores.querysets import RunQuerySet
-from scores.states import RunStatus
 from scores.statements import Saved
+from scores.states import RunStatus
 
 LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
 OVERDUE_AT_ONCE = 500
@@ -88,9 +88,7 @@ def _end_overdue(facts: Facts) -> None:
 
 def fail_gone(grader_id: UUID) -> int:
     """Fail what waits for a grader that answered a signed 410. How many."""
-    waiting = WorkflowRun.objects.filter(
-        grader_id=grader_id, status__in=[RunStatus.PENDING, RunStatus.SLEEPING]
-    )
+    waiting = WorkflowRun.objects.filter(grader_id=grader_id, status__in=[RunStatus.PENDING, RunStatus.SLEEPING])
     facts, total = Facts(), 0
     while runs := [
         Saved(*row)

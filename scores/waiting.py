@@ -1,7 +1,7 @@
 """Waiting for a final score without a busy loop and without a held database connection.
 
-One hub for each process asks for all waiting completions in one query, and wakes their requests. A waiting request has
-given its connection back. At most LONG_POLL_MAX_WAITERS threads wait; beyond that the present state is answered at once.
+One hub for each process asks for all waiting completions in one query, and wakes their requests. A waiting request
+has given its connection back. At most LONG_POLL_MAX_WAITERS threads wait; beyond that the present state is answered.
 """
 
 import logging

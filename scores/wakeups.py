@@ -1,11 +1,12 @@
 """Wake-ups: "grader G has work". At most one message of a kind is under way; losing one loses nothing.
 
-With Redis, `SET wake:G NX` marks that a message is queued and not yet begun; the drain deletes the mark before its first
-claim, so what is committed later gets a message of its own. The mark expires, in case the message was lost.
+With Redis, `SET wake:G NX` marks that a message is queued and not yet begun; the drain deletes the mark before its
+first claim, so what is committed later gets a message of its own. The mark expires, in case the message was lost.
 """
 
 import logging
 from collections.abc import Iterable
+from functools import partial
 from uuid import UUID
 
 from django.db import transaction
@@ -20,7 +21,7 @@ MARK_MS = 2_000
 def on_commit(grader_ids: Iterable[UUID]) -> None:
     """Wake each grader's drain after the commit."""
     for grader_id in set(grader_ids):
-        transaction.on_commit(lambda wanted=grader_id: send(wanted), robust=True)
+        transaction.on_commit(partial(send, grader_id), robust=True)
 
 
 def send(grader_id: UUID) -> None:

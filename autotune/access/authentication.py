@@ -1,4 +1,4 @@
-"""DRF authentication: an API key as a bearer, or the web session with its CSRF token. `request.auth` is the Principal."""
+"""DRF authentication: an API key as a bearer, or the web session with CSRF token. `request.auth` is the Principal."""
 
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
@@ -36,7 +36,7 @@ class WebSessionAuthentication(SessionAuthentication):
         user = getattr(request._request, "user", None)
         if not user or not user.is_active:
             return None
-        self.enforce_csrf(request)  # type: ignore[arg-type]
+        self.enforce_csrf(request)
         principal = of_session(request._request)
         if principal is None:
             raise PermissionDenied("You belong to no organization.")
@@ -45,10 +45,14 @@ class WebSessionAuthentication(SessionAuthentication):
 
 def of_session(request: HttpRequest) -> Principal | None:
     """The principal of a logged-in person; None without a membership in an organization that is not suspended."""
+    if not isinstance(request.user, User):
+        return None
     membership = (
         Membership.objects.select_related("organization", "role", "user")
         .filter(user_id=request.user.pk, organization__suspended=False)
         .order_by("pk")
         .first()
     )
-    return membership and Principal(membership.organization, membership.role, membership.user)
+    if membership is None:
+        return None
+    return Principal(membership.organization, membership.role, membership.user)

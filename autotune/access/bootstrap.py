@@ -27,9 +27,7 @@ def bootstrap(*, organization_name: str, admin_email: str) -> Bootstrapped:
     if organization is None:
         first = not Organization.objects.exists()
         organization = Organization.objects.create(name=organization_name, operating=first)
-    role = Role.objects.get(
-        organization=None, name=roles.ADMIN if organization.operating else roles.ORGANIZATION_ADMIN
-    )
+    role = Role.objects.get(organization=None, name=roles.ADMIN if organization.operating else roles.ORGANIZATION_ADMIN)
     user, password = _admin(admin_email, staff=organization.operating)
     Membership.objects.get_or_create(organization=organization, user=user, defaults={"role": role})
     api_key = None

@@ -10,7 +10,7 @@ from autotune.core.errors import Forbidden
 Q_ = TypeVar("Q_", bound="ScopedQuerySet[Any]")
 
 
-class ScopedQuerySet(QuerySet):  # type: ignore[type-arg]
+class ScopedQuerySet(QuerySet):
     """A queryset that can be scoped to a principal.
 
     resource                 the row of the role table

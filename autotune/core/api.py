@@ -70,7 +70,7 @@ class Answer:
 class Negotiation(DefaultContentNegotiation):
     """What an operation produces must be acceptable; errors are problem+json whatever was asked."""
 
-    def select_renderer(self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None) -> Any:
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         accepted = request.headers.get("Accept") or "*/*"
         view = request.parser_context["view"]
         made = view.produced_types(request.method)
@@ -161,7 +161,7 @@ def require_json(request: HttpRequest) -> None:
     """raises UnsupportedMedia unless the body is declared as JSON in UTF-8"""
     if request.content_type != "application/json":
         raise UnsupportedMedia("Send the body as application/json.")
-    if request.content_params.get("charset", "utf-8").strip('"').lower() not in {"utf-8", "utf8"}:
+    if (request.content_params or {}).get("charset", "utf-8").strip('"').lower() not in {"utf-8", "utf8"}:
         raise UnsupportedMedia("Send the body in UTF-8.")
 
 

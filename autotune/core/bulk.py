@@ -43,8 +43,12 @@ def _field(model: type[models.Model], attname: str) -> models.Field:
     return next(field for field in model._meta.concrete_fields if field.attname == attname)
 
 
+def _columns(fields: Sequence[models.Field]) -> str:
+    return ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
+
+
 def _copy(model: type[models.Model], fields: Sequence[models.Field], rows: Iterable[Sequence[Any]]) -> None:
-    columns = ", ".join(connection.ops.quote_name(field.column) for field in fields)
+    columns = _columns(fields)
     types = [COPY_TYPES[field.get_internal_type()] for field in fields]
     table = connection.ops.quote_name(model._meta.db_table)
     connection.ensure_connection()
@@ -59,11 +63,11 @@ def _copy(model: type[models.Model], fields: Sequence[models.Field], rows: Itera
 
 
 def _insert_many(model: type[models.Model], fields: Sequence[models.Field], rows: Iterable[Sequence[Any]]) -> None:
-    columns = ", ".join(connection.ops.quote_name(field.column) for field in fields)
+    columns = _columns(fields)
     marks = ", ".join(["%s"] * len(fields))
     table = connection.ops.quote_name(model._meta.db_table)
     prepared = [
         [field.get_db_prep_save(value, connection) for field, value in zip(fields, row, strict=True)] for row in rows
     ]
     with connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", prepared)
+        cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", prepared)  # noqa: S608 - names of the model

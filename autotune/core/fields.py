@@ -36,6 +36,8 @@ class EncryptedField(models.BinaryField):
     """
 
     descriptor_class = EncryptedAttribute
+    _pyi_private_get_type: Any
+    _pyi_private_set_type: Any
 
     def to_octets(self, value: Any) -> bytes:
         raise TypeError("use EncryptedTextField or EncryptedJSONField")
@@ -45,7 +47,7 @@ class EncryptedField(models.BinaryField):
 
     @property
     def place(self) -> bytes:
-        return encryption.place(self.model._meta.db_table, self.column)
+        return encryption.place(self.model._meta.db_table, str(self.column))
 
     def envelope(self, cipher: encryption.Cipher, row_id: Any, value: Any) -> Ciphertext | None:
         """The column's value for `value` in the row `row_id`; None stays None."""
@@ -76,6 +78,14 @@ class EncryptedField(models.BinaryField):
 
     def value_to_string(self, obj: Any) -> str:
         raise TypeError("encrypted fields are not serialized")
+
+
+def encrypted(model: type[models.Model], name: str) -> EncryptedField:
+    """The encrypted field of a model by name, for code that reads or writes its column by itself."""
+    field = model._meta.get_field(name)
+    if not isinstance(field, EncryptedField):
+        raise TypeError(f"{model.__name__}.{name} is not encrypted")
+    return field
 
 
 class EncryptedTextField(EncryptedField):

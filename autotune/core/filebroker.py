@@ -36,7 +36,7 @@ class Channel(filesystem.Channel):
             fcntl.flock(lock, fcntl.LOCK_EX)
             super()._queue_bind(*args)
 
-    def _put(self, queue: str, payload: Any, **_: Any) -> None:
+    def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
         name = f"{round(monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
         draft = Path(self.data_folder_out, f".{name}.draft")
         draft.write_text(json.dumps(payload), encoding="utf-8")

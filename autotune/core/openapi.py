@@ -43,7 +43,7 @@ def schema_hook(kind: type) -> dict[str, Any]:
 class OperationSchema(AutoSchema):
     """Describes the methods that `autotune.core.api.operation` declared; others are left out."""
 
-    def get_operation(  # type: ignore[override]
+    def get_operation(
         self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
     ) -> dict[str, Any] | None:
         handler = getattr(self.view, method.lower(), None)
@@ -130,7 +130,7 @@ def _responses(what: Operation, *, open_to_all: bool) -> dict[str, Any]:
         content = {"schema": {"$ref": REF.format(name=shape.__name__)}} if shape else {"schema": {"type": "string"}}
         answers[str(status)] = {"description": what.summary}
         if shape or what.produces != ("application/json",):
-            answers[str(status)]["content"] = {kind: content for kind in what.produces}
+            answers[str(status)]["content"] = dict.fromkeys(what.produces, content)
     common = [status for status in COMMON_ERRORS if not (open_to_all and status in (401, 403))]
     problem = {"application/problem+json": {"schema": {"$ref": REF.format(name="Problem")}}}
     for status in sorted({*common, *what.errors, *(BODY_ERRORS if what.body else ())}):

@@ -1,16 +1,14 @@
 """The open endpoints: probes, the OpenAPI document and its rendering."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
-from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import TemplateHTMLRenderer
 from rest_framework.request import Request
 
-from autotune.core.api import Answer, OperationView, operation
+from autotune.core.api import Answer, Negotiation, OperationView, operation
 from autotune.site import probes
 from autotune.site.probes import Health, Readiness
 
@@ -36,15 +34,15 @@ class ReadyView(OpenView):
         return Answer(state, 503 if state.status == "failed" else 200)
 
 
-class FirstRenderer(BaseContentNegotiation):
+class FirstRenderer(Negotiation):
     """Whatever the browser asks for, the view's only renderer answers."""
 
-    def select_renderer(self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None) -> Any:
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
 
 
 class SchemaView(OpenView, SpectacularAPIView):
-    renderer_classes = (OpenApiJsonRenderer,)
+    renderer_classes = [OpenApiJsonRenderer]
     content_negotiation_class = FirstRenderer
 
     @operation(summary="The OpenAPI document", answers={200: None}, produces=("application/vnd.oai.openapi+json",))
@@ -55,7 +53,7 @@ class SchemaView(OpenView, SpectacularAPIView):
 class DocsView(OpenView, SpectacularSwaggerView):
     """Rendered from files of our own: works without the internet."""
 
-    renderer_classes = (TemplateHTMLRenderer,)
+    renderer_classes = [TemplateHTMLRenderer]
     content_negotiation_class = FirstRenderer
     url_name = "schema"
     title = "Autotune API"

@@ -49,7 +49,7 @@ class Statements(Protocol):
     """What both engines offer; each runs inside the caller's transaction."""
 
     def complete(self, grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
-        """Move the runs that have no verdict yet to `completed`, insert their scores and sole rewards; the moved ids."""
+        """Complete the runs that have no verdict yet, insert their scores and sole rewards; the moved ids."""
 
     def fail(self, failures: Sequence[Failed]) -> list[Saved]:
         """Move the runs that the attempt still holds to `failed`; the moved ones."""
@@ -61,4 +61,4 @@ class Statements(Protocol):
 def statements(vendor: str) -> Statements:
     """The body for a database vendor."""
     name = "postgres" if vendor == "postgresql" else "embedded"
-    return import_module(f"scores.statements.{name}")  # type: ignore[return-value]
+    return import_module(f"scores.statements.{name}")

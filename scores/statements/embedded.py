@@ -10,9 +10,9 @@ from django.db.models import F
 
 from scores import transitions
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import RunStatus
 from scores.statements import Failed, Saved, Success
 from scores.statements.prepared import Prepared, prepare
+from scores.states import RunStatus
 
 _COMPLETES_FROM = frozenset(transitions.sources(RunStatus.COMPLETED)) - {RunStatus.WAITING.value}
 _SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size", "error_code")
@@ -35,9 +35,7 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
         error_message="",
         error_repeats=0,
     )
-    pairs = [
-        pair for pair in zip(successes, prepare(successes), strict=True) if pair[0].run.run_id in moved
-    ]
+    pairs = [pair for pair in zip(successes, prepare(successes), strict=True) if pair[0].run.run_id in moved]
     Score.objects.bulk_create(_score(success, one, grader_id, grader_version_id, now) for success, one in pairs)
     Reward.objects.bulk_create(
         [_reward(success, now) for success, _ in pairs if success.run.panel_size == 1], ignore_conflicts=True

@@ -4,14 +4,15 @@ Insert-first would leave a score on a run that a cancel closed meanwhile.
 """
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
 from scores import transitions
-from scores.states import RunStatus
 from scores.statements import Failed, Saved, Success
 from scores.statements.prepared import prepare
+from scores.states import RunStatus
 
 # A run that waits for a person already has its grader's answer; only the decision completes it.
 _NOT_WAITING = frozenset({RunStatus.WAITING})
@@ -78,7 +79,7 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     if not successes:
         return set()
     prepared = prepare(successes)
-    columns = [
+    columns: list[Any] = [
         [success.run.run_id for success in successes],
         [one.score_id for one in prepared],
         [success.verdict.value for success in successes],
@@ -106,7 +107,7 @@ def sleep(failures: Sequence[Failed]) -> None:
 def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
     if not failures:
         return []
-    columns = [
+    columns: list[Any] = [
         [failure.run_id for failure in failures],
         [failure.attempt for failure in failures],
         [failure.code for failure in failures],

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from autotune.core import ids
 from autotune.core.encryption import Cipher, cipher_for
+from autotune.core.fields import encrypted
 from scores.models import Score
 from scores.statements import Success
 
-_REASONING = Score._meta.get_field("reasoning")
+_REASONING = encrypted(Score, "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
