@@ -186,7 +186,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- Celery ---------------------------------------------------------------------------------------------------------
-# A message is a hint and may be lost: publishing never retries and gives up quickly; a broker that is away costs nothing.
+# A message is a hint and may be lost: publishing never retries and gives up soon; a broker that is away costs nothing.
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_PUBLISH_RETRY = False

@@ -17,7 +17,8 @@ from exports.records import CamelMetadataOut, MetadataOut, RecordOut
 from scores.summary import DistributionOut, PercentilesOut
 
 GROUP_ROWS = 20_000
-GROUP_BYTES = 8 * 1024 * 1024
+GROUP_BYTES = 4 * 1024 * 1024
+PIECE_BYTES = 256 * 1024
 REPEATING = (0, 1, 3, 4, 5)  # members of the metadata that many records share: ids and labels, not the completion's id
 
 
@@ -41,10 +42,18 @@ class Sink(io.RawIOBase):
     def tell(self) -> int:
         return self.position
 
-    def drain(self) -> bytes:
-        """What was written since the last time."""
+    def drain(self) -> Iterator[bytes]:
+        """What was written since the last time, in pieces of PIECE_BYTES: a server copies what it sends."""
         parts, self.parts = self.parts, []
-        return b"".join(parts)
+        piece = bytearray()
+        for part in parts:
+            for start in range(0, len(part), PIECE_BYTES):
+                piece += part[start : start + PIECE_BYTES]
+                if len(piece) >= PIECE_BYTES:
+                    yield bytes(piece)
+                    piece.clear()
+        if piece:
+            yield bytes(piece)
 
 
 @dataclass(slots=True)
@@ -107,12 +116,12 @@ def encode(groups: Iterable[tuple[list[RecordOut], int]], *, naming: str, export
         if rows >= GROUP_ROWS or size >= GROUP_BYTES:
             writer.write_table(pa.Table.from_batches(waiting, schema), row_group_size=rows)
             waiting, rows, size = [], 0, 0
-            yield sink.drain()
+            yield from sink.drain()
     if waiting:
         writer.write_table(pa.Table.from_batches(waiting, schema), row_group_size=rows)
     writer.add_key_value_metadata(facts.as_metadata())
     writer.close()
-    yield sink.drain()
+    yield from sink.drain()
 
 
 def _schema(pa: Any, metadata: type[MetadataOut]) -> Any:

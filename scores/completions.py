@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.db.models.functions import Coalesce, Length
 
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import pagination
-from autotune.core.errors import NotFound
+from autotune.core.errors import Invalid, NotFound
 from scores import filters, reading
 from scores.completion_shapes import (
     CompletionOut,
@@ -26,6 +27,7 @@ from scores.states import FINAL
 from scores.waiting import hub
 from tasks.models import Completion, Task
 
+MAX_PAGE_BYTES = 32 * 2**20
 ORDER = pagination.Order("completions", {"createdAt": "id"})
 
 
@@ -64,8 +66,20 @@ def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
         found = found.filter(created_at__lt=filters.instant(query.end_date, "?endDate", end=True))
     if query.status is not None:
         found = _with_status(found, query.status)
-    rows, page = pagination.page(found, query, ORDER, owner=principal.organization.pk)
-    return CompletionPage(shapes(rows), page)
+    rows, page = pagination.page(found.only("pk"), query, ORDER, owner=principal.organization.pk)
+    wanted = [row.pk for row in rows]
+    _require_modest(wanted)
+    texts = Completion.objects.in_bulk(wanted)
+    return CompletionPage(shapes([texts[key] for key in wanted if key in texts]), page)
+
+
+def _require_modest(completion_ids: Sequence[UUID]) -> None:
+    """raises Invalid if the texts of a page are more than one answer should hold"""
+    sizes = [Coalesce(Length(name), 0) for name in ("prompt", "response", "messages", "metadata")]
+    total = Completion.objects.filter(pk__in=completion_ids).aggregate(octets=Sum(sizes[0] + sizes[1] + sizes[2] + sizes[3]))
+    if (total["octets"] or 0) > MAX_PAGE_BYTES:
+        detail = f"these completions hold more than {MAX_PAGE_BYTES // 2**20} MiB of text; ask for fewer at a time."
+        raise Invalid.field("?limit", "page_too_large", detail)
 
 
 def score_state(principal: Principal, completion_id: UUID, *, wait_s: float) -> ScoreStateOut:

@@ -1,4 +1,4 @@
-"""From a request's items to completions that may be stored: the rules that need no database, a pointer for each breach."""
+"""From a request's items to completions that may be stored: the rules that need no database, each with a pointer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

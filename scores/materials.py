@@ -14,8 +14,19 @@ from scores.retries import RetryPolicy
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 from tasks.states import Part
 
+LOAD_BYTES = 16 * 2**20  # of ciphertext loaded at once: a batch may hold 1,000 completions of 2 MiB each
 FRESH_S = 5.0  # how long a drain believes what it read of a task
 _TEXT_COLUMNS = ("prompt", "response", "messages", "metadata")
+_LOAD = """
+select id, task_id, task_version_id, prompt, response, messages, metadata from (
+    select *, sum(size) over (order by id rows unbounded preceding) - size as before from (
+        select id, task_id, task_version_id, prompt, response, messages, metadata,
+               coalesce(length(prompt), 0) + coalesce(length(response), 0)
+               + coalesce(length(messages), 0) + coalesce(length(metadata), 0) as size
+        from tasks_completion where {wanted}
+    ) measured
+) fitting where before < %s
+"""
 _FIELDS = tuple(encrypted(Completion, name) for name in _TEXT_COLUMNS)
 
 
@@ -85,22 +96,27 @@ class Facts:
         return {version_id: self._versions[version_id] for version_id in wanted}
 
 
-def load(completion_ids: Sequence[UUID]) -> dict[UUID, Material]:
-    """The decrypted texts by completion id; a completion whose text was erased is left out."""
-    return {row[0]: Material(_item(row), row[2]) for row in _rows(completion_ids) if row[4] is not None}
+def load(completion_ids: Sequence[UUID], *, max_bytes: int = LOAD_BYTES) -> dict[UUID, Material | None]:
+    """The decrypted texts by completion id, in id order as far as they fit into `max_bytes`, at least one.
+
+    None for a completion whose text was erased; what did not fit is left out, to be loaded with the next.
+    """
+    return {row[0]: None if row[4] is None else Material(_item(row), row[2]) for row in _rows(completion_ids, max_bytes)}
 
 
-def _rows(completion_ids: Sequence[UUID]) -> Iterable[tuple]:
-    names = ("pk", "task_id", "task_version_id", *_TEXT_COLUMNS)
-    if connection.vendor != "postgresql":
-        return Completion.objects.filter(pk__in=completion_ids).values_list(*names)
+def _rows(completion_ids: Sequence[UUID], max_bytes: int) -> Sequence[tuple]:
+    """Rows of id, task, version and the four texts; the sum runs over lengths, so nothing beyond it is even read."""
+    if connection.vendor == "postgresql":
+        wanted, values = "id = any(%s)", [list(completion_ids)]
+    else:
+        wanted = f"id in ({', '.join(['%s'] * len(completion_ids))})"
+        values = [pk.hex for pk in completion_ids]
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"select id, task_id, task_version_id, {', '.join(_TEXT_COLUMNS)}"  # noqa: S608 - constants
-            " from tasks_completion where id = any(%s)",
-            [list(completion_ids)],
-        )
-        return cursor.fetchall()
+        cursor.execute(_LOAD.format(wanted=wanted), [*values, max_bytes])
+        rows = cursor.fetchall()
+    if connection.vendor == "postgresql":
+        return rows
+    return [(*(UUID(value) for value in row[:3]), *row[3:]) for row in rows]
 
 
 def _item(row: tuple) -> Item:

@@ -1,7 +1,7 @@
 """Saving what graders said. One transaction: runs moved on, scores inserted, rewards computed, counters kept.
 
 A success needs only that the run has no verdict yet: the first valid answer of any attempt wins. A failure or a sleep
-is written only by the attempt that holds the lease. A unique constraint on (run) is the last guard against a second score.
+is written only by the attempt that holds the lease. A unique constraint on (run) is the last guard against a second.
 """
 
 from collections import Counter

@@ -140,12 +140,15 @@ class Drain:
             return False
         chunk = self._within_deadline(chunk)
         texts = materials.load([run.completion_id for run in chunk])
+        self.queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
         groups: dict[UUID, list[tuple[Claimed, Material]]] = {}
         for run in chunk:
             if run.completion_id not in texts:
-                self._miss(run, TEXT_ERASED, called=False)
                 continue
-            groups.setdefault(run.task_id, []).append((run, texts[run.completion_id]))
+            if (material := texts[run.completion_id]) is None:
+                self._miss(run, TEXT_ERASED, called=False)
+            else:
+                groups.setdefault(run.task_id, []).append((run, material))
         for options, entries in self._by_options(groups):
             self._plan(entries, options)
         return bool(self.ready or self.queue)
