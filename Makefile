@@ -14,7 +14,7 @@ GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test example-gsm8k bench bench-short lint format types imports check openapi clean
+.PHONY: help setup dev demo test example-gsm8k bench bench-export bench-short lint format types imports check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ example-gsm8k: $(RUNTIME) ## score 5,276 real answers and compare with the file 
 
 bench: $(DEV) ## completions per second, latency and CPU on PostgreSQL + Redis (ROUNDS=3)
 	@exec $(BIN)/python bench/run.py --rounds $(ROUNDS) $(ARGS)
+
+bench-export: $(DEV) ## peak memory of the web process for exports of 20,000 and 200,000 rows
+	@exec $(BIN)/python bench/export_memory.py $(ARGS)
 
 bench-short: $(DEV) ## the same in small: every score once and right, no figures worth keeping
 	@exec $(BIN)/python bench/run.py --short $(ARGS)
