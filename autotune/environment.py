@@ -8,10 +8,21 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def secret(name: str) -> str:
-    """The value of NAME, or the text of the file that NAME_FILE names, or ''."""
+    """The value of NAME, or the text of the file that NAME_FILE names, or ''.
+
+    raises ImproperlyConfigured if that file cannot be read
+    """
     if path := os.environ.get(f"{name}_FILE"):
-        return Path(path).read_text(encoding="utf-8").strip()
+        try:
+            return Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as exc:
+            raise ImproperlyConfigured(f"{name}_FILE cannot be read: {exc}") from exc
     return os.environ.get(name, "").strip()
+
+
+def listed(name: str) -> list[str]:
+    """The comma-separated entries of NAME, without the spaces around them."""
+    return [entry for part in os.environ.get(name, "").split(",") if (entry := part.strip())]
 
 
 def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:

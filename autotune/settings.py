@@ -1,5 +1,6 @@
 """Settings, read from the environment and safe when it is empty. Every variable is documented in `.env.example`."""
 
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -8,7 +9,7 @@ from celery.schedules import schedule
 from django.core.exceptions import ImproperlyConfigured
 
 from autotune.core.addresses import parse_allow
-from autotune.environment import kept_secret, secret
+from autotune.environment import kept_secret, listed, secret
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -20,6 +21,8 @@ PRODUCTION = bool(DATABASE_URL)
 DEBUG = (env.str("DEBUG", default="") or "0").lower() in env.BOOLEAN_TRUE_STRINGS
 PORT = int(env.str("PORT", default="") or 8000)
 PUBLIC_URL = (env.str("AUTOTUNE_PUBLIC_URL", default="") or f"http://localhost:{PORT}").rstrip("/")
+if not urlsplit(PUBLIC_URL).hostname or urlsplit(PUBLIC_URL).scheme not in {"http", "https"}:
+    raise ImproperlyConfigured("AUTOTUNE_PUBLIC_URL must be an http:// or https:// address.")
 HTTPS = PUBLIC_URL.startswith("https://")
 
 SECRET_KEY = kept_secret(
@@ -32,9 +35,9 @@ try:
     AUTOTUNE_OUTBOUND_ALLOW = parse_allow(env.str("AUTOTUNE_OUTBOUND_ALLOW", default=""))
 except ValueError as exc:
     raise ImproperlyConfigured(f"AUTOTUNE_OUTBOUND_ALLOW: {exc}") from exc
-AUTOTUNE_TRUSTED_PROXIES = env.list("AUTOTUNE_TRUSTED_PROXIES", default=[])
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[]) or [
-    "localhost", "127.0.0.1", "[::1]", urlsplit(PUBLIC_URL).hostname or "localhost",
+AUTOTUNE_TRUSTED_PROXIES = listed("AUTOTUNE_TRUSTED_PROXIES")
+ALLOWED_HOSTS = listed("ALLOWED_HOSTS") or [
+    "localhost", "127.0.0.1", "[::1]", str(urlsplit(PUBLIC_URL).hostname),
 ]  # fmt: skip
 
 INSTALLED_APPS = [
@@ -143,6 +146,8 @@ USE_I18N = False
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
+with suppress(OSError):  # whitenoise warns at each start while there is none
+    STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 APPEND_SLASH = False

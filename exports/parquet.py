@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 
 from autotune.core import clock
+from exports import columns
 from exports.records import CamelMetadataOut, MetadataOut, RecordOut
 from scores.summary import DistributionOut, PercentilesOut
 
 GROUP_ROWS = 20_000
 GROUP_BYTES = 4 * 1024 * 1024
 PIECE_BYTES = 256 * 1024
+TEXT_MEMBERS = MetadataOut.__struct_fields__[:-2]
 REPEATING = (0, 1, 3, 4, 5)  # members of the metadata that many records share: ids and labels, not the completion's id
 
 
@@ -92,7 +94,6 @@ def encode(groups: Iterable[tuple[list[RecordOut], int]], *, naming: str, export
     import pyarrow.parquet as pq
 
     schema = _schema(pa, CamelMetadataOut if naming == "camel" else MetadataOut)
-    pool = pa.system_memory_pool()  # returns what it frees; the default pools keep it
     sink, facts = Sink(), Facts(exported_at)
     members = schema.field("metadata").type
     writer = pq.ParquetWriter(
@@ -100,7 +101,7 @@ def encode(groups: Iterable[tuple[list[RecordOut], int]], *, naming: str, export
         schema,
         compression="zstd",
         compression_level=1,
-        memory_pool=pool,
+        memory_pool=pa.system_memory_pool(),  # gives back what it frees; the default pools keep it
         write_statistics=["score"],
         use_dictionary=["prompt", *(f"metadata.{members.field(number).name}" for number in REPEATING)],
         store_schema=False,  # Arrow's own copy of the schema would hide the metadata that is added at the end
@@ -110,7 +111,7 @@ def encode(groups: Iterable[tuple[list[RecordOut], int]], *, naming: str, export
     for records, left_out in groups:
         facts.add(records, left_out)
         if records:
-            batch = _batch(pa, pool, schema, records)
+            batch = _batch(pa, schema, records)
             waiting.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows >= GROUP_ROWS or size >= GROUP_BYTES:
@@ -138,27 +139,18 @@ def _schema(pa: Any, metadata: type[MetadataOut]) -> Any:
     )
 
 
-def _batch(pa: Any, pool: Any, schema: Any, records: Sequence[RecordOut]) -> Any:
-    def column(values: list[Any], kind: Any) -> Any:
-        return pa.array(values, kind, memory_pool=pool)
-
-    of_metadata = schema.field("metadata").type
-    members = [
-        column([getattr(record.metadata, name) for record in records], of_metadata.field(number).type)
-        for number, name in enumerate(MetadataOut.__struct_fields__[:-1])
-    ]
-    moments = [datetime.fromisoformat(record.metadata.scored_at) for record in records]
-    members.append(column(moments, of_metadata.field(len(members)).type))
-    return pa.record_batch(
+def _batch(pa: Any, schema: Any, records: Sequence[RecordOut]) -> Any:
+    told = [record.metadata for record in records]
+    members = [columns.texts(pa, [getattr(one, name) for one in told]) for name in TEXT_MEMBERS]
+    members.append(columns.floats(pa, [one.confidence for one in told]))
+    members.append(columns.moments(pa, [datetime.fromisoformat(one.scored_at) for one in told]))
+    return pa.RecordBatch.from_arrays(
         [
-            column([record.prompt for record in records], pa.string()),
-            column([record.response for record in records], pa.string()),
-            column([record.score for record in records], pa.float64()),
-            column(
-                [None if record.dimensions is None else list(record.dimensions.items()) for record in records],
-                schema.field("dimensions").type,
-            ),
-            pa.StructArray.from_arrays(members, fields=list(of_metadata), memory_pool=pool),
+            columns.texts(pa, [record.prompt for record in records]),
+            columns.texts(pa, [record.response for record in records]),
+            columns.floats(pa, [record.score for record in records]),
+            columns.maps(pa, [record.dimensions for record in records]),
+            pa.StructArray.from_arrays(members, fields=list(schema.field("metadata").type)),
         ],
         schema=schema,
     )

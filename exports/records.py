@@ -14,7 +14,7 @@ from graders.models import GraderVersion
 
 MAX_NAMES = 500
 MAX_KNOWN = 10_000
-NAMES_ROWS = 5_000
+NAMES_ROWS = 2_000
 
 
 class MetadataOut(msgspec.Struct):

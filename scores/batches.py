@@ -7,7 +7,7 @@ from django.conf import settings
 from autotune.core import parsing
 from autotune.core.errors import FieldError, Invalid
 from scores.inputs import NewBatch, NewCompletion
-from scores.intake import Refused
+from scores.storing import Refused
 
 _MEMBERS = frozenset(NewBatch.__struct_encode_fields__)
 

@@ -53,11 +53,18 @@ set status = 'running', attempt = attempt + 1, leased_until = clock_timestamp() 
 from due where r.id = due.id
 returning {", ".join(f"r.{name}" for name in _COLUMNS)}
 """  # noqa: S608 - constants alone
-_RENEW = """
-update scores_workflowrun r set leased_until = clock_timestamp() + %s
-from unnest(%s::uuid[], %s::int[]) as held(id, attempt)
-where r.id = held.id and r.attempt = held.attempt and r.status = 'running'
+# Locked in id order, as a save does: two statements that share rows must not wait for each other.
+_OURS = """
+with held as (
+    select r.id from scores_workflowrun r
+    join unnest(%s::uuid[], %s::int[]) as h(id, attempt) on h.id = r.id
+    where r.attempt = h.attempt and r.status = 'running'
+    order by r.id for no key update of r
+)
+update scores_workflowrun r set {changes} from held where r.id = held.id
 """
+_RENEW = _OURS.format(changes="leased_until = clock_timestamp() + %s")
+_GIVE_BACK = _OURS.format(changes="status = 'pending', leased_until = null")
 
 
 def take(grader_id: UUID, *, limit: int) -> list[Claimed]:
@@ -72,9 +79,7 @@ def take(grader_id: UUID, *, limit: int) -> list[Claimed]:
 def renew(runs: Sequence[Claimed]) -> None:
     """Extend the leases of runs whose call is still out; a lease that a rival has taken over is theirs."""
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            values: list[Any] = [LEASE, [run.run_id for run in runs], [run.attempt for run in runs]]
-            cursor.execute(_RENEW, values)
+        _update_ours(_RENEW, runs, LEASE)
         return
     until = database_now() + LEASE
     for held in _ours(runs):
@@ -83,8 +88,16 @@ def renew(runs: Sequence[Claimed]) -> None:
 
 def give_back(runs: Sequence[Claimed]) -> None:
     """Return runs that were claimed and not called, for another drain to take."""
+    if connection.vendor == "postgresql":
+        _update_ours(_GIVE_BACK, runs)
+        return
     for held in _ours(runs):
         held.update(status=RunStatus.PENDING, leased_until=None)
+
+
+def _update_ours(statement: str, runs: Sequence[Claimed], *values: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [[run.run_id for run in runs], [run.attempt for run in runs], *values])
 
 
 def _ours(runs: Sequence[Claimed]) -> Iterator[RunQuerySet]:

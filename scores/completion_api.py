@@ -23,8 +23,8 @@ from scores.completion_shapes import (
     run_ids,
 )
 from scores.inputs import BatchQuery, CompletionQuery, NewBatch, NewCompletion, ScoreQuery
-from scores.intake import Refused, Taken
 from scores.states import FINAL
+from scores.storing import Refused, Taken
 
 
 class CompletionsView(ApiView):
@@ -60,8 +60,6 @@ class CompletionBatchView(ApiView):
         """Any invalid item refuses the whole batch, with a pointer for each; with `partial=true` the valid ones are
         taken and the answer is 207 with the errors of the others."""
         items, malformed, priority = batches.read(body)
-        if malformed and not query.partial:
-            raise intake.refusal(malformed, alone=False)
         result = intake.submit(self.principal, items, malformed=malformed, priority=priority, partial=query.partial)
         if result.refused:
             partly = BatchPartly(
@@ -74,7 +72,10 @@ class CompletionBatchView(ApiView):
 
 
 class CompletionView(ApiView):
-    @operation(summary="Read a completion", resource="completions", action="read", answers={200: CompletionAnswer})
+    @operation(
+        summary="Read a completion", resource="completions", action="read",
+        answers={200: CompletionAnswer, 304: None},
+    )  # fmt: skip
     def get(self, request: Request, completion_id: UUID) -> HttpResponseBase:
         """With a strong ETag; `If-None-Match` is answered with 304."""
         return conditional(request._request, CompletionAnswer(completions.one(self.principal, completion_id)))
@@ -83,7 +84,7 @@ class CompletionView(ApiView):
 class CompletionScoreView(ApiView):
     @operation(
         summary="Read a completion's score", resource="scores", action="read", query=ScoreQuery,
-        answers={200: ScoreStateOut},
+        answers={200: ScoreStateOut, 304: None},
     )  # fmt: skip
     def get(self, request: Request, completion_id: UUID, query: ScoreQuery) -> ScoreStateOut | HttpResponseBase:
         """`wait` long-polls: the answer comes when the score is final, or after so many seconds with the state so far.

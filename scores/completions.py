@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, Length
 
 from autotune.access import policy
@@ -23,7 +23,7 @@ from scores.completion_shapes import (
 )
 from scores.inputs import CompletionQuery
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import FINAL
+from scores.states import FINAL, RunStatus
 from scores.waiting import hub
 from tasks.models import Completion, Task
 
@@ -76,7 +76,9 @@ def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
 def _require_modest(completion_ids: Sequence[UUID]) -> None:
     """raises Invalid if the texts of a page are more than one answer should hold"""
     sizes = [Coalesce(Length(name), 0) for name in ("prompt", "response", "messages", "metadata")]
-    total = Completion.objects.filter(pk__in=completion_ids).aggregate(octets=Sum(sizes[0] + sizes[1] + sizes[2] + sizes[3]))
+    total = Completion.objects.filter(pk__in=completion_ids).aggregate(
+        octets=Sum(sizes[0] + sizes[1] + sizes[2] + sizes[3])
+    )
     if (total["octets"] or 0) > MAX_PAGE_BYTES:
         detail = f"these completions hold more than {MAX_PAGE_BYTES // 2**20} MiB of text; ask for fewer at a time."
         raise Invalid.field("?limit", "page_too_large", detail)
@@ -129,7 +131,8 @@ def _score_state(principal: Principal, completion: Completion) -> ScoreStateOut:
 def _with_status(found: Any, status: str) -> Any:
     if status in ("completed", "failed"):
         return found.filter(reward__value__isnull=status == "failed", reward__isnull=False)
-    begun: QuerySet = WorkflowRun.objects.filter(completion=OuterRef("pk"), attempt__gt=0)
+    runs: QuerySet = WorkflowRun.objects.filter(completion=OuterRef("pk"))
+    begun = runs.filter(Q(attempt__gt=0) | ~Q(status=RunStatus.PENDING))  # as completion_shapes.status_of says
     unfinished = found.filter(reward__isnull=True)
     return unfinished.filter(Exists(begun) if status == "processing" else ~Exists(begun))
 

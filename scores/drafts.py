@@ -1,6 +1,6 @@
 """From a request's items to completions that may be stored: the rules that need no database, each with a pointer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -70,7 +70,7 @@ def draft(
     except Invalid as exc:
         return None, list(exc.errors)
     found = [
-        check_text(prompt, f"{pointer}/prompt", max_bytes=settings.MAX_TEXT_BYTES),
+        check_text(prompt, f"{pointer}/{_source(item)}", max_bytes=settings.MAX_TEXT_BYTES),
         check_text(item.response, f"{pointer}/response", max_bytes=settings.MAX_TEXT_BYTES),
         check_metadata(item.metadata, f"{pointer}/metadata"),
         _check_blank(item.model_id, f"{pointer}/modelId"),
@@ -112,6 +112,11 @@ def repeated(drafts: Sequence[Draft]) -> dict[int, FieldError]:
 
 def _check_blank(value: str, pointer: str) -> FieldError | None:
     return None if value.strip() else FieldError(pointer, "invalid_format", "Must not be blank.")
+
+
+def _source(item: NewCompletion) -> str:
+    """The member that the prompt comes from."""
+    return "variables" if item.variables is not None else "prompt"
 
 
 def _prompt(item: NewCompletion, pointer: str, template: str | None) -> str:
@@ -158,14 +163,26 @@ def _last_user_text(messages: list[dict[str, Any]], pointer: str) -> str:
 
 def _text_of(message: dict[str, Any], pointer: str) -> str:
     """The text of one chat message: `content` is a string, null beside tool calls, or a list of parts."""
-    if message.get("role") not in ROLES:
+    role = message.get("role")
+    if not isinstance(role, str) or role not in ROLES:
         raise Invalid.field(f"{pointer}/role", "invalid_choice", f"must be one of {', '.join(sorted(ROLES))}.")
     content = message.get("content")
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "\n".join(part for part in parts if isinstance(part, str))
-    if content is None and message["role"] != "user":
+        return "\n".join(_part_texts(content, f"{pointer}/content"))
+    if content is None and role != "user":
         return ""
     raise Invalid.field(f"{pointer}/content", "wrong_type", "must be a string, or a list of parts.")
+
+
+def _part_texts(parts: list[Any], pointer: str) -> Iterator[str]:
+    """The texts of content parts; parts of other kinds (images, sounds) have none."""
+    for at, part in enumerate(parts):
+        if not isinstance(part, dict):
+            raise Invalid.field(f"{pointer}/{at}", "wrong_type", "must be an object.")
+        text = part.get("text")
+        if isinstance(text, str):
+            yield text
+        elif part.get("type") == "text":
+            raise Invalid.field(f"{pointer}/{at}/text", "wrong_type", "must be a string.")

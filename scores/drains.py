@@ -34,10 +34,12 @@ def drain(grader_id: UUID) -> None:
         wakeups.send(grader_id)
 
 
-def is_draining(grader_id: UUID) -> bool:
-    """Whether this process drains the grader now."""
+def ask(grader_id: UUID) -> bool:
+    """Let the drain that this process runs for a grader look once more; False if there is none."""
     with _lock:
-        return grader_id in _asked
+        if running := _asked.get(grader_id):
+            running.set()
+        return running is not None
 
 
 def _drain(grader_id: UUID, asked: threading.Event) -> bool:

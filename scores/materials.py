@@ -101,7 +101,9 @@ def load(completion_ids: Sequence[UUID], *, max_bytes: int = LOAD_BYTES) -> dict
 
     None for a completion whose text was erased; what did not fit is left out, to be loaded with the next.
     """
-    return {row[0]: None if row[4] is None else Material(_item(row), row[2]) for row in _rows(completion_ids, max_bytes)}
+    return {
+        row[0]: None if row[4] is None else Material(_item(row), row[2]) for row in _rows(completion_ids, max_bytes)
+    }
 
 
 def _rows(completion_ids: Sequence[UUID], max_bytes: int) -> Sequence[tuple]:

@@ -20,12 +20,16 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`wake_at` None: the run fails with `code` and `message`."""
+    """`wake_at` None: the run fails with `code` and `message`. `repeats` 0: no attempt failed."""
 
     code: str
     message: str
     wake_at: datetime | None = None
     repeats: int = 1
+
+
+# Of a run that no call may begin for any more; no attempt failed.
+OVERDUE = Decision(DEADLINE_EXCEEDED, "The task's deadline passed before the grader could be called.", repeats=0)
 
 
 def decide(

@@ -7,10 +7,11 @@ hand. No transaction is open while a call is out.
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from autotune.core import http, ids
+from autotune.core.clock import database_now
 from autotune.core.outbound import OutboundError, OutboundResponse
 from graders import credentials, status, targets
 from graders.gateway import outcomes, requests
@@ -62,16 +63,19 @@ class Drain:
         self.version_id: UUID = grader.version_id
         self.target: GraderTarget = targets.load(grader)
         self.window: int = grader.max_concurrency
-        self.refreshed_at = time.monotonic()
+        self.clock, self.refreshed_at = database_now(), time.monotonic()
 
     def _refresh(self) -> None:
         """Read the grader again; one that may not be called any more ends the drain."""
         grader = callable_grader(self.grader_id)
         if grader is None:
             self.stopped = True
-            self.refreshed_at = time.monotonic()
         else:
             self._take_over(grader)
+
+    def _now(self) -> datetime:
+        """The database's clock, read at the last refresh: waits and deadlines are told by it alone."""
+        return self.clock + timedelta(seconds=time.monotonic() - self.refreshed_at)
 
     @property
     def batched(self) -> bool:
@@ -90,13 +94,13 @@ class Drain:
         now = time.monotonic()
         if now >= self.until:
             self.stopped = True
-        elif now - self.refreshed_at >= REFRESH_S:
+        elif not self.stopped and now - self.refreshed_at >= REFRESH_S:
             self._refresh()
         self._claim()
         self._call()
         if not self.out:
             self._save()
-            return not self.stopped and (bool(self.queue or self.ready) or self.asked())
+            return not self.stopped and (bool(self.queue or self.ready) or self._may_find_more())
         for tag, result in self.engine.poll(self._patience()):
             self._settle(str(tag), result)
         if self._group_is_due():
@@ -111,17 +115,19 @@ class Drain:
         return max(0.0, min(POLL_S, self.saved_at + SAVE_AFTER_S - time.monotonic()))
 
     def _claim(self) -> None:
-        if self.stopped or len(self.out) >= self.window or self.queue or self.ready:
-            return
-        if self.asked():
-            self.dry = False
-        if self.dry:
+        if self.stopped or len(self.out) >= self.window or self.queue or self.ready or not self._may_find_more():
             return
         room = self.window - len(self.out)
         limit = min(CLAIM_BATCH, self.target.max_batch_size * room) if self.batched else min(CLAIM_SINGLE, 2 * room)
         claimed = claims.take(self.grader_id, limit=limit)
         self.dry = len(claimed) < limit
         self.queue.extend(claimed)
+
+    def _may_find_more(self) -> bool:
+        """Whether another claim may find something: the last one was full, or somebody has told us since."""
+        if self.asked():
+            self.dry = False
+        return not self.dry
 
     def _call(self) -> None:
         """Send calls while there is room in the window."""
@@ -132,12 +138,15 @@ class Drain:
             self._send(entries, options)
 
     def _load(self) -> bool:
-        """Texts for the next claimed runs, grouped into calls; False when none are left."""
+        """Texts for the next claimed runs, grouped into calls; False when nothing is left to be called for."""
         room = self.window - len(self.out)
         count = self.target.max_batch_size if self.batched else min(LOAD_SINGLE, room)
-        chunk = [self.queue.popleft() for _ in range(min(count, len(self.queue)))]
-        if not chunk:
-            return False
+        while self.queue and not self.ready:
+            self._prepare([self.queue.popleft() for _ in range(min(count, len(self.queue)))])
+        return bool(self.ready)
+
+    def _prepare(self, chunk: list[Claimed]) -> None:
+        """Make calls of those of the runs that may be called for; the others are missed."""
         chunk = self._within_deadline(chunk)
         texts = materials.load([run.completion_id for run in chunk])
         self.queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
@@ -151,7 +160,6 @@ class Drain:
                 groups.setdefault(run.task_id, []).append((run, material))
         for options, entries in self._by_options(groups):
             self._plan(entries, options)
-        return bool(self.ready or self.queue)
 
     def _by_options(
         self, groups: dict[UUID, list[tuple[Claimed, Material]]]
@@ -171,11 +179,9 @@ class Drain:
             at += len(part)
 
     def _within_deadline(self, chunk: list[Claimed]) -> list[Claimed]:
-        now = datetime.now(UTC)
+        now = self._now()
         late = [run for run in chunk if run.deadline_at <= now]
-        for run in late:
-            message = "The task's deadline passed before the grader could be called."
-            self.missed.append(Missed(run, retries.Decision(retries.DEADLINE_EXCEEDED, message), called=False))
+        self.missed += [Missed(run, retries.OVERDUE, called=False) for run in late]
         return [run for run in chunk if run.deadline_at > now] if late else chunk
 
     def _send(self, entries: list[tuple[Claimed, Material]], options: Options, secret: Secret | None = None) -> None:
@@ -239,7 +245,7 @@ class Drain:
             last_code=run.error_code,
             repeats=run.error_repeats,
             deadline=run.deadline_at,
-            now=datetime.now(UTC),
+            now=self._now(),
         )
         self.missed.append(Missed(run, decision, called))
 

@@ -62,9 +62,13 @@ def settle_panels(completion_ids: Iterable[UUID], facts: Facts) -> None:
 
 def settle_overlooked(facts: Facts, *, limit: int = 500) -> int:
     """Rewards of panels that finished lately and have none: a guard of the sweep. How many were found."""
-    late = WorkflowRun.objects.filter(
-        panel_size__gt=1, completed_at__gt=database_now() - LOOK_BACK, status__in=FINAL
-    ).filter(~Exists(Reward.objects.filter(completion=OuterRef("completion"))))
+    of_panel = WorkflowRun.objects.filter(panel_size__gt=1)
+    late = of_panel.filter(
+        ~Exists(Reward.objects.filter(completion=OuterRef("completion"))),
+        ~Exists(of_panel.filter(completion=OuterRef("completion")).exclude(status__in=FINAL)),
+        completed_at__gt=database_now() - LOOK_BACK,
+        status__in=FINAL,
+    )
     unsettled = set(late.values_list("completion_id", flat=True)[:limit])
     if unsettled:
         with transaction.atomic():

@@ -7,7 +7,7 @@ restarting the database loses nothing.
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 
 from autotune.core.clock import database_now
 from graders.models import Grader
@@ -20,9 +20,9 @@ from scores.statements import Saved
 from scores.states import RunStatus
 
 LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
+HELD_BY_NOBODY = (RunStatus.PENDING, RunStatus.SLEEPING)
 OVERDUE_AT_ONCE = 500
 RETURNED_AT_ONCE = 2_000
-OVERDUE_MESSAGE = "The task's deadline passed before the grader could be called."
 
 
 def sweep() -> list[UUID]:
@@ -34,6 +34,7 @@ def sweep() -> list[UUID]:
         _wake_sleepers()
     facts = Facts()
     _end_overdue(facts)
+    _end_gone()
     settling.settle_overlooked(facts)
     return due_graders()
 
@@ -78,17 +79,25 @@ def _to_pending(due: RunQuerySet, **changes: None) -> None:
 def _end_overdue(facts: Facts) -> None:
     """Runs that no call may begin for any more: their grader is inactive, or the queue was too long."""
     now = database_now()
-    overdue = WorkflowRun.objects.filter(
-        Q(status=RunStatus.PENDING) | Q(status=RunStatus.SLEEPING), deadline_at__lt=now
-    ).values_list("pk", "completion_id", "task_id", "organization_id", "panel_size")
+    overdue = WorkflowRun.objects.filter(status__in=HELD_BY_NOBODY, deadline_at__lt=now).values_list(
+        "pk", "completion_id", "task_id", "organization_id", "panel_size"
+    )
     runs = [Saved(*row) for row in overdue[:OVERDUE_AT_ONCE]]
     if runs:
-        recording.fail(runs, retries.DEADLINE_EXCEEDED, OVERDUE_MESSAGE, facts)
+        recording.fail(runs, retries.OVERDUE.code, retries.OVERDUE.message, facts)
+
+
+def _end_gone() -> None:
+    """What came back to graders that are gone: from an expired lease, or given back by another process's drain."""
+    waiting = WorkflowRun.objects.filter(grader=OuterRef("pk"), status__in=HELD_BY_NOBODY)
+    gone = Grader.objects.filter(gone_at__isnull=False, status=GraderStatus.INACTIVE)
+    for grader_id in gone.filter(Exists(waiting)).values_list("pk", flat=True):
+        fail_gone(grader_id)
 
 
 def fail_gone(grader_id: UUID) -> int:
     """Fail what waits for a grader that answered a signed 410. How many."""
-    waiting = WorkflowRun.objects.filter(grader_id=grader_id, status__in=[RunStatus.PENDING, RunStatus.SLEEPING])
+    waiting = WorkflowRun.objects.filter(grader_id=grader_id, status__in=HELD_BY_NOBODY)
     facts, total = Facts(), 0
     while runs := [
         Saved(*row)

@@ -47,8 +47,8 @@ class Sweeper:
                 connection.close()
 
     def _start_drain(self, grader_id: UUID) -> None:
-        """Drain it on one of our threads, unless this process is at it or has it in line."""
-        if grader_id in self._in_line or drains.is_draining(grader_id):
+        """Drain it on one of our threads; if this process is at it, that drain looks once more."""
+        if grader_id in self._in_line or drains.ask(grader_id):
             return
         self._in_line.add(grader_id)
         self._pool.submit(self._drain, grader_id)

@@ -10,7 +10,7 @@ import time
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 from scores.models import Reward
 
@@ -74,7 +74,7 @@ class Hub:
                 pause = EVERY_S if time.monotonic() - self._newest < SLOW_AFTER_S else SLOWLY_S
             try:
                 final = set(Reward.objects.filter(pk__in=wanted).values_list("pk", flat=True))
-            except DatabaseError as exc:
+            except Error as exc:
                 logger.warning("waiting: the database is away: %s", exc)
                 connection.close()
                 final = set()

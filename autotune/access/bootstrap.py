@@ -21,8 +21,12 @@ class Bootstrapped:
 
 @transaction.atomic
 def bootstrap(*, organization_name: str, admin_email: str) -> Bootstrapped:
-    """Make what is missing of an organization, its admin and a key; never change a password that exists."""
-    organization = Organization.objects.select_for_update().filter(name=organization_name).first()
+    """Make what is missing of an organization, its admin and a key; never change a password that exists.
+
+    The row of the built-in role is the lock: of two that run at once, the second finds what the first made.
+    """
+    Role.objects.select_for_update().get(organization=None, name=roles.ADMIN)
+    organization = Organization.objects.filter(name=organization_name).first()
     fresh = organization is None
     if organization is None:
         first = not Organization.objects.exists()

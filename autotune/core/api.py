@@ -97,7 +97,9 @@ class OperationView(APIView):
         return (*(operation.produces if operation else ("application/json",)), "application/problem+json")
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
-        return HttpResponse(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+        response = HttpResponse(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+        del response["Content-Type"]
+        return response
 
 
 def operation(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., HttpResponseBase]]:

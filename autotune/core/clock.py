@@ -35,10 +35,13 @@ def parse_filter(text: str, *, end: bool) -> datetime:
     """The instant that a date or date-time of a filter means; a naive one is UTC.
 
     end     for `endDate`: a date is inclusive, so its instant is the start of the next day
-    raises  ValueError if the text is neither
+    raises  ValueError if the text is neither, or its instant lies outside the years 1 to 9999
     """
-    if len(text) == 10:
-        day = date.fromisoformat(text)
-        return datetime.combine(day, time(), UTC) + timedelta(days=1 if end else 0)
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        if len(text) == 10:
+            day = date.fromisoformat(text)
+            return datetime.combine(day, time(), UTC) + timedelta(days=1 if end else 0)
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError as exc:
+        raise ValueError(f"{text} lies outside the years 1 to 9999") from exc

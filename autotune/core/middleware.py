@@ -50,7 +50,7 @@ class TrustedProxyMiddleware:
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
-        self.networks = [ipaddress.ip_network(text.strip()) for text in settings.AUTOTUNE_TRUSTED_PROXIES]
+        self.networks = [ipaddress.ip_network(text) for text in settings.AUTOTUNE_TRUSTED_PROXIES]
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if self._trusted(request.META.get("REMOTE_ADDR", "")):
@@ -62,17 +62,15 @@ class TrustedProxyMiddleware:
         return self.get_response(request)
 
     def _trusted(self, address: str) -> bool:
-        try:
-            ip = ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        return any(ip in network for network in self.networks)
+        ip = _address(address)
+        return ip is not None and any(ip in network for network in self.networks)
 
     def _client(self, forwarded: str) -> str:
-        """The nearest address that is no proxy of ours, read from the right."""
-        for address in reversed([part.strip() for part in forwarded.split(",")]):
+        """The nearest address that is no proxy of ours, read from the right; '' if there is none."""
+        for entry in reversed(forwarded.split(",")):
+            address = entry.strip()
             if not self._trusted(address):
-                return address
+                return address if _address(address) else ""
         return ""
 
 
@@ -120,6 +118,15 @@ class BodyMiddleware:
         if request.META.get("HTTP_CONTENT_ENCODING", "identity").strip().lower() != "identity":
             return errors.UnsupportedMedia("Send the body without Content-Encoding.")
         return None
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that the text names, an IPv4 one in IPv6 form as IPv4; None if it names none."""
+    try:
+        ip = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return getattr(ip, "ipv4_mapped", None) or ip
 
 
 def _too_large() -> str:

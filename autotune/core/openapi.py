@@ -1,14 +1,16 @@
 """OpenAPI from the operations: drf-spectacular walks the routes, msgspec gives the shapes."""
 
 import enum
+import inspect
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from drf_spectacular.openapi import AutoSchema
 
 from autotune.core import ids
-from autotune.core.api import Operation
+from autotune.core.api import ApiStruct, Operation
 from autotune.core.parsing import PublicId
 from autotune.core.problems import Problem
 
@@ -28,6 +30,7 @@ ERRORS = {
     415: "The body is not plain JSON in UTF-8.",
     503: "The database is away; try again after `Retry-After`.",
 }
+NO_ERRORS = {304: "Unchanged: `If-None-Match` names the present `ETag`."}
 KIND_OF_PATH = re.compile(r"<(\w+):(\w+)>")
 
 
@@ -55,7 +58,7 @@ class OperationSchema(AutoSchema):
         described = {
             "operationId": _operation_id(path, method),
             "summary": what.summary,
-            "description": (getattr(handler, "__doc__", None) or "").strip(),
+            "description": inspect.cleandoc(getattr(handler, "__doc__", None) or ""),
             "tags": [path.removeprefix("/api/v1/").split("/")[0]],
             "parameters": _path_parameters(path, kinds) + _query_parameters(what),
             "responses": _responses(what, open_to_all=not self.view.permission_classes),
@@ -78,12 +81,21 @@ def add_components(result: dict[str, Any], generator: Any, request: Any, public:
         sorted(used_types, key=lambda kind: kind.__name__), schema_hook=schema_hook, ref_template=REF
     )
     components = result.setdefault("components", {})
+    for shape in _kinds_of(ApiStruct):
+        if shape.__name__ in schemas and not shape.__struct_config__.omit_defaults:
+            schemas[shape.__name__]["required"] = list(shape.__struct_encode_fields__)  # also those with a default
     components["schemas"] = {**components.get("schemas", {}), **dict(sorted(schemas.items()))}
     components["securitySchemes"] = {
         "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key, `at_live_…` or `at_test_…`."},
         "session": {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "With the CSRF token."},
     }
     return result
+
+
+def _kinds_of(base: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _kinds_of(kind)
 
 
 def _operation_id(path: str, method: str) -> str:
@@ -127,12 +139,17 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 def _responses(what: Operation, *, open_to_all: bool) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for status, shape in what.answers.items():
-        content = {"schema": {"$ref": REF.format(name=shape.__name__)}} if shape else {"schema": {"type": "string"}}
-        answers[str(status)] = {"description": what.summary}
-        if shape or what.produces != ("application/json",):
-            answers[str(status)]["content"] = dict.fromkeys(what.produces, content)
+        answers[str(status)] = {"description": NO_ERRORS.get(status, what.summary)}
+        if status != 304 and (shape or what.produces != ("application/json",)):
+            answers[str(status)]["content"] = {media: {"schema": _content(media, shape)} for media in what.produces}
     common = [status for status in COMMON_ERRORS if not (open_to_all and status in (401, 403))]
     problem = {"application/problem+json": {"schema": {"$ref": REF.format(name="Problem")}}}
     for status in sorted({*common, *what.errors, *(BODY_ERRORS if what.body else ())}):
         answers.setdefault(str(status), {"description": ERRORS[status], "content": problem})
     return answers
+
+
+def _content(media: str, shape: Any) -> dict[str, Any]:
+    if shape:
+        return {"$ref": REF.format(name=shape.__name__)}
+    return {"type": "object"} if media.endswith("json") and "ndjson" not in media else {"type": "string"}

@@ -58,7 +58,7 @@ def page(queryset: QuerySet, query: PageQuery, order: Order, *, owner: object) -
         raise Invalid.field("?offset", "invalid_choice", "give either an offset or a cursor.")
     if query.offset > MAX_OFFSET:
         raise Invalid.field("?offset", "out_of_range", f"at most {MAX_OFFSET}; page with the cursor instead.")
-    sort, keys = _sort_keys(query.sort or order.default, order)
+    sort, keys = _sort_keys(order.default if query.sort is None else query.sort, order)
     salt = f"cursor.{order.name}.{owner}"
     ordered = queryset.order_by(*keys)
     if query.cursor is None:
@@ -74,11 +74,15 @@ def page(queryset: QuerySet, query: PageQuery, order: Order, *, owner: object) -
 
 
 def _sort_keys(text: str, order: Order) -> tuple[str, list[str]]:
-    keys = []
+    keys: list[str] = []
+    named = set()
     for part in text.split(","):
-        name = part.lstrip("-")
-        if name not in order.fields or part.startswith("--"):
+        name = part.removeprefix("-")
+        if name not in order.fields:
             raise Invalid.field("?sort", "invalid_choice", f"sort by {', '.join(order.fields)}; `-` for descending.")
+        if name in named:  # else the condition of a cursor would grow with the square of what was sent
+            raise Invalid.field("?sort", "duplicate", f"name {name} once.")
+        named.add(name)
         keys.append(("-" if part.startswith("-") else "") + order.fields[name])
     if keys[-1].lstrip("-") != "id":
         keys.append("-id" if keys[-1].startswith("-") else "id")

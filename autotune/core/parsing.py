@@ -14,9 +14,9 @@ from autotune.core.strictjson import JSONRefused
 
 T = TypeVar("T")
 MAX_ERRORS = 100
-_WHERE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>\$.*)`)?$", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
-_MEMBER = re.compile(r"`([^`]*)`$")
+_WHERE = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>\$.*)`)?$", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")  # msgspec writes `[...]` for a free key: the pointer ends at its object
+_MEMBER = re.compile(r"`(.*)`$", re.DOTALL)
 
 
 class PublicId:

@@ -1,6 +1,7 @@
 """Bad input to the operations on tasks: each kind is refused with 400 and a pointer, and nothing is written."""
 
 import json
+from uuid import UUID
 
 import pytest
 
@@ -118,7 +119,7 @@ OTHER = {"graderId": "grader_01jd0000000000000000000001"}
         ([ENTRY | {"weight": True}], "/graders/0/weight", "wrong_type"),
         ([ENTRY | {"part": "judge"}], "/graders/0/part", "invalid_choice"),
         ([ENTRY | {"owner": "me"}], "/graders/0/owner", "unknown_field"),
-        ([{"graderId": ids.encode("grader", ids.new())} for _ in range(33)], "/graders", "invalid_length"),
+        ([{"graderId": ids.encode("grader", UUID(int=number))} for number in range(33)], "/graders", "invalid_length"),
     ],
     ids=lambda value: str(value)[:40],
 )

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
-from django.core.validators import validate_email
 
 from autotune.access.bootstrap import bootstrap
+from autotune.access.models import User
 from autotune.core import ids
 
 
@@ -21,11 +21,11 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        name, email = options["organization"].strip(), options["admin_email"]
+        name, email = options["organization"].strip(), options["admin_email"].strip()
         if not name or len(name) > 200:
             raise CommandError("--organization: 1 to 200 characters.")
         try:
-            validate_email(email)
+            User._meta.get_field("email").clean(email, None)
         except ValidationError:
             raise CommandError(f"--admin-email: {email!r} is not an email address.") from None
         made = bootstrap(organization_name=name, admin_email=email)

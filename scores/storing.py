@@ -1,0 +1,227 @@
+"""The write of an intake: what is stored already is found, the rest goes in by COPY with one run for each grader."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from autotune.access.principal import Principal
+from autotune.core import bulk, encryption, ids
+from autotune.core.errors import FieldError
+from autotune.core.fields import encrypted
+from graders.models import Grader
+from graders.states import GraderStatus
+from scores import wakeups
+from scores.drafts import Draft
+from scores.models import WorkflowRun
+from scores.states import RunStatus
+from tasks.models import Completion, Task
+from tasks.states import Part, Source
+
+COMPLETION_COLUMNS = (
+    "id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "external_id", "content_digest",
+    "prompt", "response", "messages", "metadata", "priority", "source", "created_at",
+)  # fmt: skip
+RUN_COLUMNS = (
+    "id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority", "attempt",
+    "failures", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
+)  # fmt: skip
+_PROMPT, _RESPONSE, _MESSAGES, _METADATA = (
+    encrypted(Completion, name) for name in ("prompt", "response", "messages", "metadata")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPanel:
+    """A task as intake needs it."""
+
+    task: Task
+    template: str
+    graders: tuple[tuple[Grader, str], ...]  # grader and part
+
+    @property
+    def scoring(self) -> int:
+        return sum(part == Part.SCORING for _, part in self.graders)
+
+    @property
+    def inactive(self) -> Grader | None:
+        """A scoring grader that takes no work now."""
+        return next(
+            (
+                grader
+                for grader, part in self.graders
+                if part == Part.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at)
+            ),
+            None,
+        )
+
+    def is_judged_outside(self, organization_id: UUID) -> bool:
+        """Whether a grader of another organization would see the texts."""
+        return any(grader.organization_id != organization_id for grader, _ in self.graders)
+
+
+@dataclass(slots=True)
+class Taken:
+    """An item that is stored, now or before. `scoring_runs` come first in `run_ids`."""
+
+    index: int
+    completion_id: UUID
+    external_id: str | None
+    run_ids: list[UUID]
+    existing: bool = False
+
+
+@dataclass(slots=True)
+class Refused:
+    """An item that is not: with the status that it would have alone."""
+
+    index: int
+    status: int
+    error: FieldError
+
+
+def _closed(one: Draft, panel: TaskPanel, principal: Principal) -> Refused | None:
+    """Why a task takes no new completions now. What it took before is still answered."""
+    pointer = f"{one.pointer}/taskId"
+    if panel.task.archived:
+        return Refused(one.index, 409, FieldError(pointer, "task_archived", "The task is archived."))
+    if grader := panel.inactive:
+        detail = f"The task's grader {grader.public_id} is inactive."
+        return Refused(one.index, 409, FieldError(pointer, "grader_inactive", detail))
+    if principal.is_test and panel.is_judged_outside(principal.organization.pk):
+        detail = "A test key may use only graders of its own organization."
+        return Refused(one.index, 403, FieldError(pointer, "forbidden", detail))
+    return None
+
+
+def store(
+    principal: Principal, drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]
+) -> tuple[list[Taken], list[Refused]]:
+    """Write what is new, in the caller's transaction; what is stored already is answered, or refused if it differs."""
+    digests = {
+        one.index: encryption.content_digest(panels[one.task_id].task.organization_id, *one.canonical())
+        for one in drafts
+        if one.external_id is not None
+    }
+    taken, clashes, known = _existing(drafts, digests)
+    fresh = []
+    for one in drafts:
+        if one.index in known:
+            continue
+        if refused := _closed(one, panels[one.task_id], principal):
+            clashes.append(refused)
+        else:
+            fresh.append(one)
+    # Ids in the order of the request; rows in one order for all, so that rivals never wait for each other in a circle.
+    made = sorted(((one, ids.new()) for one in fresh), key=lambda pair: (pair[0].external_id or "", pair[0].task_id))
+    now = datetime.now(UTC)
+    owners = {panels[one.task_id].task.organization_id for one in fresh}
+    ciphers = {owner: encryption.cipher_for(owner) for owner in owners}
+    bulk.insert(Completion, COMPLETION_COLUMNS, _completion_rows(principal, made, digests, panels, ciphers, now))
+    runs = _run_rows(made, panels, now)
+    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for rows in runs for row in rows])
+    for (one, completion_id), rows in zip(made, runs, strict=True):
+        taken.append(Taken(one.index, completion_id, one.external_id, [row[0] for row in rows]))
+    wakeups.on_commit({grader.pk for key in {one.task_id for one in fresh} for grader, _ in panels[key].graders})
+    return taken, clashes
+
+
+def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[Taken], list[Refused], set[int]]:
+    """Items whose external id is stored already: the first object for equal content, a conflict for other content."""
+    by_task: dict[UUID, dict[str, Draft]] = {}
+    for one in drafts:
+        if one.external_id is not None:
+            by_task.setdefault(one.task_id, {})[one.external_id] = one
+    taken: list[Taken] = []
+    clashes: list[Refused] = []
+    for task_id, wanted in by_task.items():
+        stored = Completion.objects.filter(task_id=task_id, external_id__in=list(wanted))
+        for pk, external_id, digest in stored.values_list("pk", "external_id", "content_digest"):
+            one = wanted[str(external_id)]
+            if bytes(digest or b"") == digests[one.index]:
+                taken.append(Taken(one.index, pk, external_id, [], existing=True))
+            else:
+                error = FieldError(
+                    f"{one.pointer}/externalId",
+                    "external_id_conflict",
+                    f"{ids.encode('comp', pk)} has this external id and other content.",
+                )
+                clashes.append(Refused(one.index, 409, error))
+    _add_runs(taken)
+    return taken, clashes, {one.index for one in taken} | {one.index for one in clashes}
+
+
+def _add_runs(taken: Sequence[Taken]) -> None:
+    if not taken:
+        return
+    by_completion = {one.completion_id: one for one in taken}
+    runs = WorkflowRun.objects.filter(completion_id__in=by_completion).order_by("pk")
+    for pk, completion_id in runs.values_list("pk", "completion_id"):
+        by_completion[completion_id].run_ids.append(pk)
+
+
+def _completion_rows(
+    principal: Principal,
+    made: Sequence[tuple[Draft, UUID]],
+    digests: dict[int, bytes],
+    panels: dict[UUID, TaskPanel],
+    ciphers: dict[UUID, encryption.Cipher],
+    now: datetime,
+) -> Iterable[tuple]:
+    """Rows in the order of COMPLETION_COLUMNS, texts encrypted under the task's organization.
+
+    The ciphers are had beforehand: while COPY reads these rows, its connection can answer no query for a data key.
+    """
+    for one, pk in made:
+        task = panels[one.task_id].task
+        cipher = ciphers[task.organization_id]
+        yield (
+            pk,
+            task.organization_id,
+            task.pk,
+            task.version_id,
+            principal.user.pk,
+            one.model_id,
+            one.external_id,
+            digests.get(one.index),
+            _PROMPT.envelope(cipher, pk, one.prompt),
+            _RESPONSE.envelope(cipher, pk, one.response),
+            _MESSAGES.envelope(cipher, pk, one.messages),
+            _METADATA.envelope(cipher, pk, one.metadata),
+            one.priority.value,
+            Source.API.value,
+            now,
+        )
+
+
+def _run_rows(made: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel], now: datetime) -> list[list[tuple]]:
+    """For each completion its runs, scoring ones first, in the order of RUN_COLUMNS."""
+    out = []
+    for one, completion_id in made:
+        panel = panels[one.task_id]
+        task = panel.task
+        deadline = now + timedelta(milliseconds=task.deadline_ms)
+        ordered = sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
+        out.append(
+            [
+                (
+                    ids.new(),
+                    task.organization_id,
+                    completion_id,
+                    task.pk,
+                    grader.pk,
+                    panel.scoring if part == Part.SCORING else 0,
+                    RunStatus.PENDING.value,
+                    one.priority.value,
+                    0,
+                    0,
+                    deadline,
+                    "",
+                    "",
+                    0,
+                    now,
+                )
+                for grader, part in ordered
+            ]
+        )
+    return out

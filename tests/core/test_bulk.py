@@ -1,0 +1,143 @@
+"""Rows inserted in bulk are those that the ORM would have inserted, on either engine."""
+
+import uuid
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from django.db import IntegrityError, connection, models, transaction
+from django.test.utils import isolate_apps
+
+from autotune.access.models import Organization, Role
+from autotune.core import bulk, ids
+from autotune.core.encryption import cipher_for
+from autotune.core.fields import encrypted
+from tasks.models import Completion
+from tests.factories import CompletionFactory, OrganizationFactory, TaskFactory
+
+AT = datetime(2026, 2, 28, 23, 59, 59, 123456, tzinfo=timezone(timedelta(hours=-5)))
+TEXTS = ["", "plain", "a\tb\nc\\N\\.", "'; drop table x; --", "%s", "\u202e\U0001f600e\u0301", "x" * 100_000]
+
+
+@pytest.fixture
+def every_kind(db, django_db_blocker):
+    """A table with a column of each type that the hot path writes."""
+    with isolate_apps("autotune.core", "autotune.access"):
+
+        class Sample(models.Model):
+            id = models.UUIDField(primary_key=True)
+            label = models.CharField(max_length=200_000)
+            text = models.TextField(null=True)
+            octets = models.BinaryField(null=True)
+            at = models.DateTimeField(null=True)
+            small = models.SmallIntegerField(null=True)
+            positive_small = models.PositiveSmallIntegerField(null=True)
+            number = models.IntegerField(null=True)
+            positive = models.PositiveIntegerField(null=True)
+            big = models.BigIntegerField(null=True)
+            real = models.FloatField(null=True)
+            flag = models.BooleanField(null=True)
+            group = models.UUIDField(null=True)
+
+            class Meta:
+                app_label = "core"
+                db_table = "core_sample_of_every_kind"
+
+        statement, parameters = create_table(Sample)
+        with connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+        yield Sample
+
+
+def create_table(model):
+    """The statement by itself: SQLite's schema editor does not work within a test's transaction."""
+    editor = connection.SchemaEditorClass(connection, collect_sql=True)
+    editor.deferred_sql = []
+    return editor.table_sql(model)[0], None
+
+
+ROWS = [
+    (uuid.UUID(int=0), "", None, None, None, None, None, None, None, None, None, None, None),
+    *((ids.new(), text, text, text.encode(), AT, 1, 1, 1, 1, 1, 0.1, True, ids.new()) for text in TEXTS),
+    (ids.new(), "low", "", b"", datetime(1, 1, 2, tzinfo=UTC), -(2**15), 0, -(2**31), 0, -(2**63), -1e308, False, None),
+    (ids.new(), "high", "", bytes(range(256)), AT, 2**15 - 1, 2**15 - 1, 2**31 - 1, 2**31 - 1, 2**63 - 1, 5e-324, True, None),
+]  # fmt: skip
+
+
+def test_every_type_of_column_is_stored_as_the_orm_stores_it(every_kind):
+    names = [field.attname for field in every_kind._meta.concrete_fields]
+    every_kind.objects.bulk_create(every_kind(**dict(zip(names, row, strict=True))) for row in ROWS)
+    by_orm = raw(every_kind)
+    every_kind.objects.all().delete()
+    bulk.insert(every_kind, names, ROWS)
+    assert raw(every_kind) == by_orm
+    assert len(by_orm) == len(ROWS)
+
+
+def raw(model):
+    with connection.cursor() as cursor:
+        cursor.execute(f"select * from {model._meta.db_table} order by id")
+        return [[bytes(v) if isinstance(v, memoryview) else v for v in row] for row in cursor.fetchall()]
+
+
+def test_the_order_of_names_is_free(every_kind):
+    bulk.insert(every_kind, ["text", "label", "id"], [("t", "l", uuid.UUID(int=7))])
+    assert every_kind.objects.values_list("id", "label", "text").get() == (uuid.UUID(int=7), "l", "t")
+
+
+def test_rows_may_come_from_a_generator_and_be_none(every_kind):
+    bulk.insert(every_kind, ["id", "label"], ((ids.new(), str(n)) for n in range(2500)))
+    assert every_kind.objects.count() == 2500
+    bulk.insert(every_kind, ["id", "label"], iter(()))
+    assert every_kind.objects.count() == 2500
+
+
+def test_foreign_keys_and_encrypted_columns_are_given_as_stored():
+    names = ["id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "prompt", "status"]
+
+
+@pytest.mark.django_db
+def test_a_row_with_foreign_keys_and_ciphertext_reads_as_one_of_the_orm():
+    like = CompletionFactory()
+    names = [field.attname for field in Completion._meta.concrete_fields]
+    pk = ids.new()
+    prompt = encrypted(Completion, "prompt").envelope(cipher_for(like.organization_id), pk, "in bulk")
+    values = {**Completion.objects.values(*names).get(), "id": pk, "prompt": prompt, "response": None}
+    values |= {"metadata": None, "messages": None}
+    bulk.insert(Completion, names, [[values[name] for name in names]])
+    made = Completion.objects.get(pk=pk)
+    assert (made.prompt, made.response, made.task_id) == ("in bulk", None, like.task_id)
+    assert made.created_at == Completion.objects.get(pk=like.pk).created_at
+
+
+@pytest.mark.django_db
+def test_a_breach_of_a_constraint_is_djangos_own_error_and_inserts_nothing():
+    one = OrganizationFactory()
+    rows = [(ids.new(), "fresh", False, False, AT), (ids.new(), one.name, False, False, AT)]
+    with pytest.raises(IntegrityError), transaction.atomic():
+        bulk.insert(Organization, ["id", "name", "operating", "suspended", "created_at"], rows)
+    assert Organization.objects.get() == one
+
+
+@pytest.mark.django_db
+def test_a_foreign_key_to_nothing_is_djangos_own_error():
+    task = TaskFactory()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        bulk.insert(Role, ["id", "organization_id", "name", "description", "permissions", "created_at"][:4], [])
+        bulk.insert(Completion, ["id", "task_id"], [(ids.new(), task.pk)])  # the other columns may not be null
+
+
+@pytest.mark.django_db
+def test_an_error_of_the_generator_inserts_nothing_and_leaves_the_connection_in_order():
+    def rows():
+        yield ids.new(), "first", False, False, AT
+        raise LookupError("half way")
+
+    with pytest.raises(LookupError, match="half way"), transaction.atomic():
+        bulk.insert(Organization, ["id", "name", "operating", "suspended", "created_at"], rows())
+    assert not Organization.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_name_that_is_no_column_is_refused():
+    with pytest.raises(Exception, match="nonsense"):
+        bulk.insert(Organization, ["id", "nonsense"], [])

@@ -1,0 +1,96 @@
+"""The moves of a workflow run: one table, which the database's constraint and the guarded statements follow."""
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from scores import transitions
+from scores.models import WorkflowRun
+from scores.states import FINAL, RunStatus
+from scores.transitions import MOVES, InvalidTransition, advance
+from tests.factories import RunFactory
+
+EVERY_MOVE = [(source, target) for source in RunStatus for target in RunStatus]
+ALLOWED = [(source, target) for source, target in EVERY_MOVE if target in MOVES[source]]
+REFUSED = [(source, target) for source, target in EVERY_MOVE if target not in MOVES[source]]
+
+
+def status_of(run):
+    return WorkflowRun.objects.values_list("status", flat=True).get(pk=run.pk)
+
+
+def test_the_table_names_every_status():
+    assert set(MOVES) == set(RunStatus)
+
+
+def test_a_completed_run_never_moves():
+    assert MOVES[RunStatus.COMPLETED] == frozenset()
+
+
+def test_a_failed_run_moves_only_when_it_is_tried_again():
+    assert MOVES[RunStatus.FAILED] == {RunStatus.PENDING}
+
+
+def test_only_pending_runs_are_claimed():
+    assert transitions.sources(RunStatus.RUNNING) == ("pending",)
+
+
+def test_every_status_that_is_not_final_has_a_way_to_an_end():
+    for status in set(RunStatus) - set(FINAL):
+        assert set(FINAL) <= MOVES[status]
+
+
+@pytest.mark.parametrize("status", RunStatus)
+def test_the_database_takes_every_status_of_the_table(db, status):
+    assert status_of(RunFactory(status=status)) == status
+
+
+def test_the_database_refuses_a_status_that_is_not_in_the_table(db):
+    run = RunFactory()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        WorkflowRun.objects.filter(pk=run.pk).update(status="lost")
+
+
+@pytest.mark.parametrize(("source", "target"), ALLOWED)
+def test_a_run_makes_the_moves_of_the_table(db, source, target):
+    run = RunFactory(status=source)
+    advance(run, target)
+    assert (run.status, status_of(run)) == (target, target)
+
+
+@pytest.mark.parametrize(("source", "target"), REFUSED)
+def test_a_run_makes_no_other_move(db, source, target):
+    run = RunFactory(status=source)
+    with pytest.raises(InvalidTransition, match=run.public_id):
+        advance(run, target)
+    assert status_of(run) == source
+
+
+@pytest.mark.parametrize(("source", "target"), EVERY_MOVE)
+def test_the_guard_of_a_set_lets_the_same_runs_through(db, source, target):
+    if not transitions.sources(target):
+        return
+    run = RunFactory(status=source)
+    with connection.cursor() as cursor:
+        cursor.execute(f"select count(*) from scores_workflowrun r where {transitions.guard(target)}")
+        assert cursor.fetchone()[0] == (target in MOVES[source])
+    assert status_of(run) == source
+
+
+def test_a_move_may_leave_a_source_alone():
+    guard = transitions.guard(RunStatus.COMPLETED, unless=frozenset({RunStatus.WAITING}), alias="x")
+    assert guard == "x.status in ('pending', 'running', 'sleeping')"
+
+
+def test_advancing_stores_what_changes_with_the_move(db):
+    run = RunFactory(status="running")
+    advance(run, RunStatus.FAILED, error_code="cancelled", error_message="By hand.")
+    assert (run.status, run.error_code, run.error_message) == ("failed", "cancelled", "By hand.")
+
+
+def test_of_two_that_saw_the_same_run_the_slower_learns_that_it_moved(db):
+    ours = RunFactory(status="running")
+    theirs = WorkflowRun.objects.get(pk=ours.pk)
+    advance(theirs, RunStatus.COMPLETED)
+    with pytest.raises(InvalidTransition):
+        advance(ours, RunStatus.FAILED, error_code="timeout")
+    assert WorkflowRun.objects.values_list("status", "error_code").get() == ("completed", "")
