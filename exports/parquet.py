@@ -125,7 +125,7 @@ def encode(groups: Iterable[tuple[list[RecordOut], int]], *, naming: str, export
     yield from sink.drain()
 
 
-def _schema(pa: Any, metadata: type[MetadataOut]) -> Any:
+def _schema(pa: Any, metadata: type[msgspec.Struct]) -> Any:
     kinds = {"confidence": pa.float64(), "scored_at": pa.timestamp("ms", tz="UTC")}
     members = zip(metadata.__struct_fields__, metadata.__struct_encode_fields__, strict=True)
     return pa.schema(

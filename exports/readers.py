@@ -45,9 +45,13 @@ class RewardReader:
         self._learn({row[-1] for row in found})
         scores = self._sole_scores([row[0] for row in found if self.sole_graders[row[-1]]])
         heads = []
-        for *facts, version in found:
+        for row in found:
+            completion, task, model, size, value, confidence, scored_at, version = row
             grader = self.sole_graders[version]
-            heads.append(Head(*facts, grader, *scores.get((facts[0], grader), (None, None))))
+            version_id, dimensions = scores.get((completion, grader), (None, None))
+            heads.append(
+                Head(completion, task, model, size, value, confidence, scored_at, grader, version_id, dimensions)
+            )
         return heads, found[-1][0] if len(found) == limit else None
 
     def _rewards(self) -> Any:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -108,6 +109,7 @@ def load(completion_ids: Sequence[UUID], *, max_bytes: int = LOAD_BYTES) -> dict
 
 def _rows(completion_ids: Sequence[UUID], max_bytes: int) -> Sequence[tuple]:
     """Rows of id, task, version and the four texts; the sum runs over lengths, so nothing beyond it is even read."""
+    values: list[Any]
     if connection.vendor == "postgresql":
         wanted, values = "id = any(%s)", [list(completion_ids)]
     else:

@@ -98,11 +98,7 @@ def store(
     principal: Principal, drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]
 ) -> tuple[list[Taken], list[Refused]]:
     """Write what is new, in the caller's transaction; what is stored already is answered, or refused if it differs."""
-    digests = {
-        one.index: encryption.content_digest(panels[one.task_id].task.organization_id, *one.canonical())
-        for one in drafts
-        if one.external_id is not None
-    }
+    digests = _digests(drafts, panels)
     taken, clashes, known = _existing(drafts, digests)
     fresh = []
     for one in drafts:
@@ -124,6 +120,13 @@ def store(
         taken.append(Taken(one.index, completion_id, one.external_id, [row[0] for row in rows]))
     wakeups.on_commit({grader.pk for key in {one.task_id for one in fresh} for grader, _ in panels[key].graders})
     return taken, clashes
+
+
+def _digests(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> dict[int, bytes]:
+    """The content digests, by index, of the items with an external id."""
+    named = [(one, panels[one.task_id].task.organization_id) for one in drafts if one.external_id is not None]
+    keys = {owner: encryption.digest_key(owner) for owner in {owner for _, owner in named}}
+    return {one.index: encryption.keyed_digest(keys[owner], *one.canonical()) for one, owner in named}
 
 
 def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[Taken], list[Refused], set[int]]:

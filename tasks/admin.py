@@ -1,6 +1,5 @@
 """Admin pages of tasks. Versions, panels and completions are records: they are shown and never changed here."""
 
-import json
 from typing import Any
 
 from django import forms
@@ -8,48 +7,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from autotune.core import ids
-from autotune.core.encryption import Undecryptable
+from autotune.core.admin import PublicIdSearch, Record, TextForSuperusers, plain
 from tasks import definitions
 from tasks.models import Completion, PanelMember, Task, TaskVersion
-
-
-class PublicIdSearch:
-    """Searching for a public id finds its row. `kind` is the id's prefix."""
-
-    kind = ""
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        try:
-            return queryset.filter(pk=ids.decode(self.kind, search_term.strip())), False
-        except ValueError:
-            return super().get_search_results(request, queryset, search_term)  # type: ignore[misc]
-
-
-class Record:
-    """Neither added, changed nor deleted by hand."""
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
-def plain(instance: Any, name: str) -> str:
-    """An encrypted member as text, for a form; never for a list."""
-    try:
-        value = getattr(instance, name)
-    except Undecryptable as exc:
-        return f"(not readable: {exc})"
-    if value is None or isinstance(value, str):
-        return value or "–"
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 @admin.action(description="Archive the selected tasks", permissions=["change"])
@@ -111,19 +71,6 @@ class PanelMemberInline(Record, admin.TabularInline):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PanelMember]:
         return super().get_queryset(request).select_related("grader")
-
-
-class TextForSuperusers(Record):
-    """Encrypted members (`texts`) are decrypted on the form alone, and for superusers alone."""
-
-    texts: tuple[str, ...] = ()
-    facts: tuple[str, ...] = ()
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return self.facts + (tuple(f"{name}_text" for name in self.texts) if request.user.is_superuser else ())
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return self.get_fields(request, obj)
 
 
 @admin.register(TaskVersion)

@@ -6,12 +6,15 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.access import keys, roles
 from autotune.access.models import ApiKey, Membership, Organization, Role, User
 from autotune.core.admin import PublicIdSearch, Record
+
+admin.site.unregister(Group)  # what people may do is in roles
 
 
 @admin.register(Organization)

@@ -1,5 +1,6 @@
 """What every admin page of the house is made of, and the pages of the core's own tables."""
 
+import json
 from typing import Any
 
 from django.contrib import admin
@@ -7,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.core import ids
+from autotune.core.encryption import Undecryptable
 from autotune.core.models import DataKey
 
 
@@ -35,6 +37,30 @@ class PublicIdSearch:
             return queryset.filter(pk=ids.decode(self.kind, search_term.strip())), False
         except ValueError:
             return super().get_search_results(request, queryset, search_term)  # type: ignore[misc]
+
+
+class TextForSuperusers(Record):
+    """Mixin: encrypted members (`texts`) are decrypted on the form alone, and for superusers alone."""
+
+    texts: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return self.facts + (tuple(f"{name}_text" for name in self.texts) if request.user.is_superuser else ())
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return self.get_fields(request, obj)
+
+
+def plain(instance: Any, name: str) -> str:
+    """An encrypted member as text, for a form; never for a list."""
+    try:
+        value = getattr(instance, name)
+    except Undecryptable as exc:
+        return f"(not readable: {exc})"
+    if value is None or isinstance(value, str):
+        return value or "–"
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 @admin.register(DataKey)

@@ -75,7 +75,7 @@ class Negotiation(DefaultContentNegotiation):
         view = request.parser_context["view"]
         made = view.produced_types(request.method)
         for entry in accepted.split(","):
-            media, *params = (part.strip() for part in entry.split(";"))
+            media, *params = (part.strip().lower() for part in entry.split(";"))
             if any(param.replace(" ", "") in {"q=0", "q=0.0", "q=0.00", "q=0.000"} for param in params):
                 continue
             if media == "*/*" or any(media in (kind, kind.partition("/")[0] + "/*") for kind in made):
@@ -173,8 +173,7 @@ def refuse_members(request: HttpRequest) -> None:
         return
     given = read_json(request)
     if given != {}:
-        name = next(iter(given)) if isinstance(given, dict) else ""
-        pointer = f"/{name}" if name else ""
+        pointer = f"/{parsing.escape(next(iter(given)))}" if isinstance(given, dict) else ""
         raise Invalid.field(pointer, "unknown_field", "this operation takes no body.")
 
 

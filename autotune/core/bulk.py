@@ -4,7 +4,7 @@ Neither runs field defaults nor `pre_save`: every column's value is given, as th
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.db import connection, models
 
@@ -30,17 +30,13 @@ def insert(model: type[models.Model], names: Sequence[str], rows: Iterable[Seque
     """Insert `rows`, whose values stand in the order of `names` (attribute names, such as `task_id`).
 
     rows    may be a generator, which must not query: its connection is in the middle of the COPY
-    raises  IntegrityError as any insert does; run it inside a transaction
+    raises  IntegrityError as any insert does; run it inside a transaction. FieldDoesNotExist for another name
     """
-    fields = [_field(model, name) for name in names]
+    fields = [cast(models.Field, model._meta.get_field(name)) for name in names]
     if connection.vendor == "postgresql":
         _copy(model, fields, rows)
     else:
         _insert_many(model, fields, rows)
-
-
-def _field(model: type[models.Model], attname: str) -> models.Field:
-    return next(field for field in model._meta.concrete_fields if field.attname == attname)
 
 
 def _columns(fields: Sequence[models.Field]) -> str:

@@ -34,7 +34,11 @@ class Channel(filesystem.Channel):
         self.control_folder.mkdir(parents=True, exist_ok=True)
         with open(self.control_folder / ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            super()._queue_bind(*args)
+            try:
+                super()._queue_bind(*args)
+            except ValueError:  # half a table, left by a power cut: it names our queue alone, and is made anew
+                self._exchange_file(args[0]).unlink()
+                super()._queue_bind(*args)
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
         name = f"{round(monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
@@ -47,7 +51,8 @@ class Channel(filesystem.Channel):
             if name.startswith(".") or name.partition(".")[2] != f"{queue}.msg":
                 continue
             taken = Path(self.processed_folder, name)
-            with suppress(OSError, ValueError):  # a rival took it, or it is no message: a hint, so nothing is lost
+            # A rival took it, or it is no message. A message is a hint, so nothing is lost.
+            with suppress(OSError, ValueError, RecursionError):
                 Path(self.data_folder_in, name).rename(taken)
                 payload = taken.read_bytes()
                 taken.unlink()

@@ -8,8 +8,7 @@ from contextvars import ContextVar
 from secrets import token_urlsafe
 
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http import HttpRequest, HttpResponse
 
 from autotune.core import errors, problems
 
@@ -84,10 +83,6 @@ class ProblemMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exc: Exception) -> HttpResponse | None:
-        if isinstance(exc, RequestDataTooBig):
-            return problems.answer(errors.TooLarge(_too_large()), request)
-        if isinstance(exc, UnreadablePostError):
-            return problems.answer(errors.Invalid("The body ended before its Content-Length."), request)
         error = problems.typed(exc)
         if error is None or not (request.path.startswith(API_PREFIX) or error.status == 503):
             return None
@@ -114,7 +109,7 @@ class BodyMiddleware:
         if length and not re.fullmatch(r"[0-9]{1,19}", length):
             return errors.Invalid("Content-Length is not a number.")
         if length and int(length) > settings.MAX_BODY_BYTES:
-            return errors.TooLarge(_too_large())
+            return problems.too_large()
         if request.META.get("HTTP_CONTENT_ENCODING", "identity").strip().lower() != "identity":
             return errors.UnsupportedMedia("Send the body without Content-Encoding.")
         return None
@@ -127,7 +122,3 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     except ValueError:
         return None
     return getattr(ip, "ipv4_mapped", None) or ip
-
-
-def _too_large() -> str:
-    return f"The body is larger than {settings.MAX_BODY_BYTES // 2**20} MiB. Send it in parts."

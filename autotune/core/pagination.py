@@ -81,7 +81,7 @@ def _sort_keys(text: str, order: Order) -> tuple[str, list[str]]:
         if name not in order.fields:
             raise Invalid.field("?sort", "invalid_choice", f"sort by {', '.join(order.fields)}; `-` for descending.")
         if name in named:  # else the condition of a cursor would grow with the square of what was sent
-            raise Invalid.field("?sort", "duplicate", f"name {name} once.")
+            raise Invalid.field("?sort", "invalid_choice", f"name {name} once.")
         named.add(name)
         keys.append(("-" if part.startswith("-") else "") + order.fields[name])
     if keys[-1].lstrip("-") != "id":

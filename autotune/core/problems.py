@@ -4,10 +4,11 @@ import logging
 from typing import Any
 
 import msgspec
-from django.core.exceptions import PermissionDenied
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.db.models import ProtectedError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions as drf
 
 from autotune.core import errors
@@ -45,7 +46,7 @@ def answer(error: AutotuneError, request: HttpRequest | None) -> HttpResponse:
         detail=_readable(error.detail),
         code=error.code,
         request_id=getattr(request, "request_id", None),
-        errors=[Location(e.pointer, e.code, _readable(e.detail)) for e in error.errors],
+        errors=[Location(_readable(e.pointer), e.code, _readable(e.detail)) for e in error.errors],
     )
     response = HttpResponse(msgspec.json.encode(problem), status=error.status, content_type="application/problem+json")
     for name, value in error.headers.items():
@@ -60,12 +61,24 @@ def _readable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+def too_large() -> errors.TooLarge:
+    """The error of a body over the limit."""
+    return errors.TooLarge(f"The body is larger than {settings.MAX_BODY_BYTES // 2**20} MiB. Send it in parts.")
+
+
 def typed(exc: Exception) -> AutotuneError | None:
     """Our error for a foreign exception, or None for one that nobody expected."""
     if isinstance(exc, AutotuneError):
         return exc
     if isinstance(exc, OperationalError | InterfaceError) or type(exc).__name__ == "PoolTimeout":
+        logger.warning("the database is away: %s", exc)
         return errors.Unavailable()
+    if isinstance(exc, RequestDataTooBig):
+        return too_large()
+    if isinstance(exc, UnreadablePostError):
+        return errors.Invalid("The body ended before its Content-Length.")
+    if isinstance(exc, SuspiciousOperation):  # too many parameters, for one
+        return errors.Invalid("The request is malformed.")
     if isinstance(exc, Http404 | drf.NotFound):
         return errors.NotFound()
     if isinstance(exc, PermissionDenied | drf.PermissionDenied):

@@ -76,7 +76,7 @@ def test_a_claim_holds_a_lease_of_fifteen_seconds_by_the_databases_clock(make):
     claims.take(make.grader.pk, limit=1)
     run.refresh_from_db()
     assert before + claims.LEASE <= run.leased_until <= database_now() + claims.LEASE
-    assert claims.LEASE == timedelta(seconds=15)
+    assert timedelta(seconds=15) == claims.LEASE
     assert before <= run.started_at <= database_now()
 
 

@@ -17,9 +17,7 @@ AWAY = Failure("grader_unavailable", "The grader answered 503.", retryable=True)
 
 
 def after(failure, *, failures=0, policy=POLICY, last_code="", repeats=0, deadline=NOW + timedelta(days=1)):
-    return decide(
-        failure, policy, failures=failures, last_code=last_code, repeats=repeats, deadline=deadline, now=NOW
-    )
+    return decide(failure, policy, failures=failures, last_code=last_code, repeats=repeats, deadline=deadline, now=NOW)
 
 
 def wait_ms(decision):

@@ -1,0 +1,215 @@
+"""Pages: by offset with a total, by a cursor that belongs to one list, order and organization."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import override_settings
+
+from autotune.access.models import Organization
+from autotune.core import ids
+from autotune.core.errors import Invalid
+from autotune.core.pagination import MAX_OFFSET, Order, PageQuery, page
+from tests.factories import OrganizationFactory, TaskFactory
+
+ORDER = Order("organizations", {"createdAt": "created_at", "name": "name", "suspended": "suspended", "id": "id"})
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rows():
+    """25 rows of which five each share a moment, and every second one is suspended."""
+    made = Organization.objects.bulk_create(
+        Organization(name=f"name {n % 5} {n:02}", suspended=n % 2 == 0, id=ids.new()) for n in range(25)
+    )
+    for n, row in enumerate(made):
+        Organization.objects.filter(pk=row.pk).update(created_at=BEGIN + timedelta(microseconds=n // 5))
+    return made
+
+
+def fetch(owner="me", order=ORDER, found=None, **query):
+    found = Organization.objects.all() if found is None else found
+    return page(found, PageQuery(**query), order, owner=owner)
+
+
+def walk(**query):
+    """Everything, page by page of the cursor."""
+    rows, place = fetch(**query)
+    seen = list(rows)
+    while place.next_cursor:
+        rows, place = fetch(**query, cursor=place.next_cursor)
+        seen += rows
+    return seen
+
+
+def refusal(**query):
+    with pytest.raises(Invalid) as refused:
+        fetch(**query)
+    (error,) = refused.value.errors
+    return error.pointer, error.code
+
+
+def test_an_offset_page_tells_limit_offset_total_and_the_next_cursor(rows):
+    found, place = fetch(limit=10, offset=10)
+    assert (len(found), place.limit, place.offset, place.total) == (10, 10, 10, 25)
+    assert place.next_cursor
+    found, place = fetch(limit=10, offset=20)
+    assert (len(found), place.total, place.next_cursor) == (5, 25, None)
+
+
+def test_a_page_that_is_just_full_is_the_last(rows):
+    found, place = fetch(limit=25)
+    assert (len(found), place.next_cursor) == (25, None)
+
+
+def test_a_page_beyond_the_end_is_empty(rows):
+    found, place = fetch(offset=1000)
+    assert (found, place.total, place.next_cursor) == ([], 25, None)
+
+
+def test_a_cursor_page_has_no_total(rows):
+    _, first = fetch(limit=10)
+    found, place = fetch(limit=10, cursor=first.next_cursor)
+    assert (len(found), place.total, place.offset) == (10, None, 0)
+
+
+@pytest.mark.parametrize(
+    "sort",
+    [
+        None, "createdAt", "-createdAt", "name", "-name", "suspended", "-suspended", "suspended,-createdAt",
+        "-suspended,name", "-createdAt,suspended,-name", "id", "-id", "suspended,id",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("limit", [1, 4, 24, 25])
+def test_cursors_give_each_row_once_in_the_order_of_the_offsets(rows, sort, limit):
+    whole, _ = fetch(sort=sort, limit=100)
+    assert walk(sort=sort, limit=limit) == whole
+    assert len({row.pk for row in whole}) == 25
+
+
+def test_an_order_is_as_it_says(rows):
+    found, _ = fetch(sort="-suspended,name", limit=100)
+    assert found == sorted(rows, key=lambda row: (not row.suspended, row.name))
+    found, _ = fetch(limit=100)
+    moments = [row.created_at for row in found]
+    assert moments == sorted(moments, reverse=True)
+
+
+def test_a_cursor_goes_on_from_an_offset_page(rows):
+    whole, _ = fetch(limit=100)
+    _, place = fetch(limit=5, offset=10)
+    found, _ = fetch(limit=100, cursor=place.next_cursor)
+    assert found == whole[15:]
+
+
+def test_the_limit_may_change_between_pages(rows):
+    whole, _ = fetch(limit=100)
+    _, place = fetch(limit=7)
+    found, _ = fetch(limit=3, cursor=place.next_cursor)
+    assert found == whole[7:10]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("sort", ["-createdAt", "name", "suspended,-name"])
+def test_no_row_comes_twice_or_is_skipped_while_others_come_and_go(rows, sort, seed):
+    chance = random.Random(seed)
+    stays = {row.pk for row in chance.sample(rows, 12)}
+    seen, place = fetch(sort=sort, limit=3)
+    seen = [row.pk for row in seen]
+    while place.next_cursor:
+        goes = Organization.objects.exclude(pk__in=stays).order_by("?").first()
+        if goes:
+            goes.delete()  # it may be the very row that the cursor names
+        OrganizationFactory(name=f"name {chance.random()}", suspended=chance.random() < 0.5)
+        found, place = fetch(sort=sort, limit=3, cursor=place.next_cursor)
+        seen += [row.pk for row in found]
+    assert len(seen) == len(set(seen))
+    assert stays <= set(seen)
+
+
+def test_deleting_the_row_of_the_cursor_does_not_matter(rows):
+    whole, _ = fetch(limit=100)
+    _, place = fetch(limit=5)
+    whole[4].delete()
+    found, _ = fetch(limit=100, cursor=place.next_cursor)
+    assert found == whole[5:]
+
+
+def test_an_altered_cursor_is_refused(rows):
+    _, place = fetch(limit=5)
+    for at in range(0, len(place.next_cursor), 7):
+        was = place.next_cursor[at]
+        altered = place.next_cursor[:at] + ("A" if was != "A" else "B") + place.next_cursor[at + 1 :]
+        assert refusal(cursor=altered) == ("?cursor", "invalid_cursor")
+
+
+@pytest.mark.parametrize("cursor", ["", "x", ":", "::", "a:b:c", "é", "0" * 10_000, "W10:1abc:def", "\ufffd"])
+def test_what_was_never_a_cursor_is_refused(cursor):
+    assert refusal(cursor=cursor) == ("?cursor", "invalid_cursor")
+
+
+def test_a_cursor_of_another_list_organization_or_sort_is_refused(rows):
+    _, place = fetch(limit=5, sort="name")
+    other = Order("people", ORDER.fields)
+    assert fetch(sort="name", cursor=place.next_cursor)
+    assert refusal(sort="name", cursor=place.next_cursor, order=other) == ("?cursor", "invalid_cursor")
+    assert refusal(sort="name", cursor=place.next_cursor, owner="somebody") == ("?cursor", "invalid_cursor")
+    assert refusal(sort="-name", cursor=place.next_cursor) == ("?cursor", "invalid_cursor")
+    assert refusal(cursor=place.next_cursor) == ("?cursor", "invalid_cursor")
+    with override_settings(SECRET_KEY="another one"):
+        assert refusal(sort="name", cursor=place.next_cursor) == ("?cursor", "invalid_cursor")
+
+
+def test_an_offset_has_a_cap(rows):
+    assert fetch(offset=MAX_OFFSET)[0] == []
+    assert refusal(offset=MAX_OFFSET + 1) == ("?offset", "out_of_range")
+
+
+def test_an_offset_and_a_cursor_exclude_each_other(rows):
+    _, place = fetch(limit=5)
+    assert refusal(offset=1, cursor=place.next_cursor) == ("?offset", "invalid_choice")
+
+
+@pytest.mark.parametrize(
+    "sort",
+    [
+        "", "created_at", "name,", "--name", "+name", "name desc", "user__password", "?", "name,name", "name,-name",
+        ",".join(["name"] * 800),
+    ],
+)  # fmt: skip
+def test_a_sort_is_from_the_documented_set_and_names_each_field_once(sort):
+    assert refusal(sort=sort) == ("?sort", "invalid_choice")
+
+
+def test_the_number_of_queries_does_not_grow_with_the_rows(rows, django_assert_num_queries):
+    for limit in (1, 20):
+        with django_assert_num_queries(2):
+            _, place = fetch(limit=limit)
+        with django_assert_num_queries(1):
+            fetch(limit=limit, cursor=place.next_cursor)
+
+
+def test_through_the_api_a_list_is_walked_to_its_end(api_for):
+    api = api_for()
+    made = {TaskFactory(organization=api.organization).public_id for _ in range(7)}
+    TaskFactory()
+    answer = api.get("/tasks?limit=3").json()
+    assert answer["pagination"] | {"nextCursor": None} == {"limit": 3, "offset": 0, "total": 7, "nextCursor": None}
+    seen = [task["id"] for task in answer["tasks"]]
+    while cursor := answer["pagination"]["nextCursor"]:
+        answer = api.get(f"/tasks?limit=3&cursor={cursor}").json()
+        assert answer["pagination"]["total"] is None
+        seen += [task["id"] for task in answer["tasks"]]
+    assert len(seen) == 7
+    assert set(seen) == made
+
+
+def test_through_the_api_a_cursor_of_another_organization_is_refused(api_for):
+    mine, theirs = api_for(), api_for()
+    for api in (mine, theirs):
+        TaskFactory.create_batch(2, organization=api.organization)
+    cursor = mine.get("/tasks?limit=1").json()["pagination"]["nextCursor"]
+    answer = theirs.get(f"/tasks?cursor={cursor}")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?cursor")

@@ -1,0 +1,38 @@
+"""What a drain has in hand when it saves: claimed runs, verdicts on them, failed attempts. Values a test need not name."""
+
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import F
+
+from graders.gateway.types import Verdict
+from scores import recording
+from scores.claims import Claimed
+from scores.materials import Facts
+from scores.models import WorkflowRun
+from scores.recording import Judged, Missed
+from scores.retries import Decision
+
+
+def claim(run, *, lease_s=15):
+    """The run under a lease, as a claim of it alone would give it."""
+    WorkflowRun.objects.filter(pk=run.pk).update(
+        status="running", attempt=F("attempt") + 1, leased_until=datetime.now(UTC) + timedelta(seconds=lease_s)
+    )
+    run.refresh_from_db()
+    return Claimed(
+        run.pk, run.completion_id, run.task_id, run.organization_id, run.attempt, run.panel_size, run.deadline_at,
+        run.failures, run.error_code, run.error_repeats, run.priority,
+    )  # fmt: skip
+
+
+def judged(claimed, value=0.5, confidence=0.9, *, version_id, latency_ms=20.0, **verdict):
+    return Judged(claimed, Verdict(value, confidence, **verdict), version_id, latency_ms)
+
+
+def missed(claimed, code="timeout", message="No answer.", *, wake_at=None, repeats=1, called=True):
+    """A failed attempt that ends the run, or with `wake_at` one that lets it sleep."""
+    return Missed(claimed, Decision(code, message, wake_at, repeats), called)
+
+
+def save(grader, good=(), bad=()):
+    recording.save(grader.pk, grader.version_id, list(good), list(bad), Facts())

@@ -1,0 +1,214 @@
+"""GET /completions: filters, order, pages, and what it may cost."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from autotune.core import ids
+from tasks.models import Completion
+from tests.factories import (
+    CompletionFactory,
+    GraderFactory,
+    OrganizationFactory,
+    RunFactory,
+    ScoreFactory,
+    TaskFactory,
+    public,
+)
+from tests.scores.submitting import OTHER_TASK, problems
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api(api_for):
+    return api_for(role="training_operator")
+
+
+@pytest.fixture
+def task(api):
+    return TaskFactory(organization=api.organization)
+
+
+def made(task, response, **members):
+    return CompletionFactory(task=task, response=response, **members)
+
+
+def responses(answer):
+    assert answer.status_code == 200, answer.content
+    return [one["response"] for one in answer.json()["completions"]]
+
+
+def test_the_list_has_the_shape_of_one(api, task):
+    completion = made(task, "4", metadata={"10": 1, "2": 2})
+    RunFactory(completion=completion)
+    body = api.get("/completions").json()
+    assert list(body) == ["completions", "pagination"]
+    assert body["pagination"] == {"limit": 50, "offset": 0, "total": 1, "nextCursor": None}
+    assert body["completions"] == [api.get(f"/completions/{public('comp', completion)}").json()["completion"]]
+
+
+def test_the_newest_come_first_unless_asked_otherwise(api, task):
+    for n in range(3):
+        made(task, str(n))
+    assert responses(api.get("/completions")) == ["2", "1", "0"]
+    assert responses(api.get("/completions?sort=-createdAt")) == ["2", "1", "0"]
+    assert responses(api.get("/completions?sort=createdAt")) == ["0", "1", "2"]
+
+
+def test_pages_by_offset_and_by_cursor_hold_everything_once(api, task):
+    for n in range(7):
+        made(task, str(n))
+    assert responses(api.get("/completions?limit=3&offset=5")) == ["1", "0"]
+    seen, path = [], "/completions?limit=2&sort=createdAt"
+    while path:
+        answer = api.get(path)
+        seen += responses(answer)
+        cursor = answer.json()["pagination"]["nextCursor"]
+        path = cursor and f"/completions?limit=2&sort=createdAt&cursor={cursor}"
+    assert seen == [str(n) for n in range(7)]
+
+
+def test_exact_filters(api, task):
+    other = TaskFactory(organization=api.organization)
+    made(task, "a", external_id="x")
+    made(task, "b", model_id="model-b", source="manual")
+    made(other, "c", external_id="x", model_id="model-b")
+    for query, expected in {
+        f"taskId={public('task', task)}": "ba",
+        "modelId=model-b": "cb",
+        "modelId=Model-B": "",
+        "externalId=x": "ca",
+        f"externalId=x&taskId={public('task', other)}": "c",
+        "source=manual": "b",
+        "source=api": "ca",
+        "source=telemetry": "",
+    }.items():
+        assert "".join(responses(api.get(f"/completions?{query}"))) == expected, query
+
+
+def test_the_filter_by_status_says_what_each_completion_says(api, task):
+    made(task, "no run begun").runs.create(
+        organization=task.organization, task=task, grader=task.version.members.get().grader, panel_size=1,
+        deadline_at="2030-01-01T00:00:00Z",
+    )  # fmt: skip
+    for status, attempt in (
+        ("running", 1), ("sleeping", 1), ("waiting", 1), ("pending", 1), ("sleeping", 0),
+    ):  # fmt: skip
+        RunFactory(completion=made(task, f"{status} {attempt}"), status=status, attempt=attempt)
+    ScoreFactory(run__completion=made(task, "scored"))
+    failed = ScoreFactory(run__completion=made(task, "failed"), reward=False).completion
+    failed.scores.all().delete()
+    failed.reward = type(ScoreFactory().completion.reward)(
+        completion=failed, organization=failed.organization, task=task, aggregation="mean", used=0, failed=1,
+        error_code="grader_timeout",
+    )  # fmt: skip
+    failed.reward.save()
+    said = {}
+    for one in api.get("/completions").json()["completions"]:
+        said.setdefault(one["status"], set()).add(one["response"])
+    assert {name: len(held) for name, held in said.items()} == {
+        "pending": 1, "processing": 5, "completed": 1, "failed": 1,
+    }  # fmt: skip
+    for name, held in said.items():
+        assert set(responses(api.get(f"/completions?status={name}"))) == held
+
+
+def test_dates_are_inclusive_as_dates_and_exclusive_as_instants(api, task):
+    for day in (1, 2, 3):
+        row = made(task, str(day))
+        Completion.objects.filter(pk=row.pk).update(created_at=f"2028-02-{26 + day}T12:00:00Z")
+    for query, expected in {
+        "startDate=2028-02-28": "32",
+        "endDate=2028-02-28": "21",
+        "endDate=2028-02-28T12:00:00": "1",
+        "startDate=2028-02-28T12:00:00Z&endDate=2028-02-28T12:00:00.001Z": "2",
+        "startDate=2028-02-29": "3",
+        "startDate=2028-02-28T14:00:00%2B02:00&endDate=2028-02-28": "2",
+    }.items():
+        assert "".join(responses(api.get(f"/completions?{query}"))) == expected, query
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer"),
+    [
+        ("wat=1", "?wat"),
+        ("task_id=x", "?task_id"),
+        ("owner__password__startswith=p", "?owner__password__startswith"),
+        ("taskId=1", "?taskId"),
+        ("taskId=null", "?taskId"),
+        ("taskId=", "?taskId"),
+        ("status=done", "?status"),
+        ("status=", "?status"),
+        ("source=API", "?source"),
+        ("startDate=yesterday", "?startDate"),
+        ("startDate=", "?startDate"),
+        ("endDate=2026-02-30", "?endDate"),
+        ("endDate=9999-12-31", "?endDate"),
+        ("modelId=a&modelId=b", "?modelId"),
+        ("modelId=%00", "?modelId"),
+        ("sort=response", "?sort"),
+        ("sort=--createdAt", "?sort"),
+        ("sort=task__organization__name", "?sort"),
+        ("limit=0", "?limit"),
+        ("limit=1001", "?limit"),
+        ("limit=1.5", "?limit"),
+        ("offset=-1", "?offset"),
+        ("offset=100001", "?offset"),
+        ("cursor=x", "?cursor"),
+        ("prompt=x", "?prompt"),
+    ],
+)
+def test_a_query_that_cannot_be_meant_is_refused(api, query, pointer):
+    assert [found for found, _ in problems(api.get(f"/completions?{query}"))] == [pointer]
+
+
+def test_a_task_that_the_caller_may_not_see_is_not_found(api):
+    foreign = TaskFactory(organization=OrganizationFactory())
+    for text in (public("task", foreign), OTHER_TASK):
+        assert problems(api.get(f"/completions?taskId={text}"), 404) == [("?taskId", "not_found")]
+
+
+def test_completions_of_other_organizations_are_neither_listed_nor_counted(api, api_for, task):
+    made(task, "mine")
+    made(TaskFactory(organization=OrganizationFactory()), "theirs", external_id="x")
+    body = api.get("/completions").json()
+    assert ([one["response"] for one in body["completions"]], body["pagination"]["total"]) == (["mine"], 1)
+    assert responses(api.get("/completions?externalId=x")) == []
+    cursor_of_others = api_for().get("/completions").json()["pagination"]["nextCursor"]
+    assert cursor_of_others is None
+
+
+def test_an_admin_of_the_operating_organization_sees_all(admin_api, task):
+    made(task, "theirs")
+    assert responses(admin_api.get("/completions")) == ["theirs"]
+    assert responses(admin_api.get(f"/completions?taskId={public('task', task)}")) == ["theirs"]
+
+
+@pytest.mark.parametrize("role", ["grader_owner"])
+def test_a_role_without_the_action_is_refused(api_for, role):
+    assert api_for(role=role).get("/completions").status_code == 403
+
+
+def test_a_list_takes_the_same_few_queries_for_any_number_of_rows(api):
+    graders = [GraderFactory(organization=api.organization) for _ in range(2)]
+    task = TaskFactory(organization=api.organization, graders=graders)
+
+    def queries(count):
+        for _ in range(count):
+            completion = made(task, "4", metadata={"a": 1})
+            ScoreFactory(run=RunFactory(completion=completion, grader=graders[0], status="completed", attempt=1))
+            RunFactory(completion=completion, grader=graders[1])
+        api.get("/completions?limit=100")
+        with CaptureQueriesContext(connection) as seen:
+            answer = api.get(f"/completions?limit=100&taskId={public('task', task)}&status=completed")
+        assert len(responses(answer)) == Completion.objects.count()
+        return len(seen)
+
+    few = queries(2)
+    assert few <= 12
+    assert queries(48) - few <= 50  # the data key of a test's own transaction is asked for again by each text
+
+
+def test_ids_of_another_kind_are_refused(api):
+    assert problems(api.get(f"/completions?taskId={ids.encode('comp', ids.new())}")) == [("?taskId", "malformed_id")]

@@ -1,0 +1,96 @@
+"""After the commit each grader is woken once; a broker that is away fails nothing."""
+
+import pytest
+from django.conf import settings
+from django.db import transaction
+
+from autotune.core import queue, redis
+from scores import wakeups
+from tests.factories import GraderFactory, TaskFactory
+from tests.scores.submitting import item, rows
+
+pytestmark = pytest.mark.django_db
+BATCH = "/completions/batch"
+
+
+@pytest.fixture
+def api(api_for):
+    return api_for(role="training_operator")
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """What goes to the broker."""
+    messages = []
+    monkeypatch.setattr(queue.current_app, "send_task", lambda job, args=(), **_: messages.append((job, *args)))
+    return messages
+
+
+def panel(api, *graders):
+    return TaskFactory(organization=api.organization, graders=list(graders))
+
+
+def test_each_grader_of_a_batch_is_woken_once_after_the_commit(api, sent, django_capture_on_commit_callbacks):
+    one, two, shadow = (GraderFactory(organization=api.organization) for _ in range(3))
+    first, second = panel(api, one, (shadow, 1.0, "shadow")), panel(api, one, two)
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = api.post(BATCH, {"completions": [item(first), item(second)] * 20})
+        assert answer.status_code == 202
+        assert sent == []
+    assert sorted(sent) == sorted((wakeups.JOB, str(grader.pk)) for grader in (one, two, shadow))
+
+
+def test_what_is_refused_wakes_nobody(api, sent, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        assert api.post(BATCH, {"completions": [item(TaskFactory(organization=api.organization)), None]}).status_code == 400
+    assert sent == []
+
+
+def test_what_exists_already_wakes_nobody(api, sent, django_capture_on_commit_callbacks):
+    task = TaskFactory(organization=api.organization)
+    api.post("/completions", item(task, externalId="x"))
+    with django_capture_on_commit_callbacks(execute=True):
+        assert api.post("/completions", item(task, externalId="x")).status_code == 200
+    assert sent == []
+
+
+def test_a_broker_that_is_away_fails_nothing(api, monkeypatch, django_capture_on_commit_callbacks):
+    def away(*args, **kwargs):
+        raise ConnectionError("no broker")
+
+    monkeypatch.setattr(queue.current_app, "send_task", away)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert api.post("/completions", item(TaskFactory(organization=api.organization))).status_code == 202
+    assert rows() == (1, 1)
+
+
+def test_redis_that_is_away_fails_nothing(api, sent, monkeypatch, django_capture_on_commit_callbacks):
+    monkeypatch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
+    monkeypatch.setattr(redis, "_client", None)
+    monkeypatch.setattr(redis, "_away_until", 0.0)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert api.post("/completions", item(TaskFactory(organization=api.organization))).status_code == 202
+    assert len(sent) == 1
+
+
+@pytest.mark.redis
+def test_a_wake_up_that_is_under_way_is_not_sent_again(sent):
+    grader = GraderFactory()
+    wakeups.begun(grader.pk)
+    wakeups.send(grader.pk)
+    wakeups.send(grader.pk)
+    assert len(sent) == 1
+    wakeups.begun(grader.pk)
+    wakeups.send(grader.pk)
+    assert len(sent) == 2
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_a_wake_up_waits_for_the_outermost_commit(sent):
+    grader = GraderFactory()
+    wakeups.begun(grader.pk)
+    with transaction.atomic():
+        with transaction.atomic():
+            wakeups.on_commit([grader.pk, grader.pk])
+        assert sent == []
+    assert sent == [(wakeups.JOB, str(grader.pk))]
