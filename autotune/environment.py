@@ -1,5 +1,6 @@
 """Reads settings from the environment: secrets from NAME or NAME_FILE, generated once where that is allowed."""
 
+import ipaddress
 import os
 import secrets
 from pathlib import Path
@@ -23,6 +24,20 @@ def secret(name: str) -> str:
 def listed(name: str) -> list[str]:
     """The comma-separated entries of NAME, without the spaces around them."""
     return [entry for part in os.environ.get(name, "").split(",") if (entry := part.strip())]
+
+
+def networks(name: str) -> list[str]:
+    """The entries of NAME, each a network such as 10.0.0.0/8.
+
+    raises ImproperlyConfigured if one is not
+    """
+    entries = listed(name)
+    for entry in entries:
+        try:
+            ipaddress.ip_network(entry)
+        except ValueError as exc:
+            raise ImproperlyConfigured(f"{name}: {exc}.") from exc
+    return entries
 
 
 def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:

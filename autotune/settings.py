@@ -8,8 +8,9 @@ import environ
 from celery.schedules import schedule
 from django.core.exceptions import ImproperlyConfigured
 
+from autotune.core import masterkeys
 from autotune.core.addresses import parse_allow
-from autotune.environment import kept_secret, listed, secret
+from autotune.environment import kept_secret, listed, networks, secret
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -31,11 +32,12 @@ SECRET_KEY = kept_secret(
 AUTOTUNE_ENCRYPTION_KEYS = kept_secret(
     "AUTOTUNE_ENCRYPTION_KEYS", data_dir=DATA_DIR, required=PRODUCTION, hint="`id:64 hex digits`, comma-separated."
 )
+masterkeys.parse(AUTOTUNE_ENCRYPTION_KEYS)  # a bad one stops the start, not the first text
 try:
     AUTOTUNE_OUTBOUND_ALLOW = parse_allow(env.str("AUTOTUNE_OUTBOUND_ALLOW", default=""))
 except ValueError as exc:
     raise ImproperlyConfigured(f"AUTOTUNE_OUTBOUND_ALLOW: {exc}") from exc
-AUTOTUNE_TRUSTED_PROXIES = listed("AUTOTUNE_TRUSTED_PROXIES")
+AUTOTUNE_TRUSTED_PROXIES = networks("AUTOTUNE_TRUSTED_PROXIES")
 ALLOWED_HOSTS = listed("ALLOWED_HOSTS") or [
     "localhost", "127.0.0.1", "[::1]", str(urlsplit(PUBLIC_URL).hostname),
 ]  # fmt: skip

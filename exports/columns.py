@@ -6,10 +6,11 @@ Every function takes the module as `pa`, since it is imported on first use (expo
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
 
 
 def texts(pa: Any, values: Sequence[str | None]) -> Any:
@@ -28,7 +29,7 @@ def floats(pa: Any, values: Sequence[float | None]) -> Any:
 def moments(pa: Any, values: Sequence[datetime]) -> Any:
     """A timestamp array in UTC, in milliseconds."""
     kind = pa.timestamp("ms", tz="UTC")
-    octets = array("q", [int((value - EPOCH).total_seconds() * 1000 + 0.5) for value in values])
+    octets = array("q", [(value - EPOCH) // MILLISECOND for value in values])
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(octets)])
 
 

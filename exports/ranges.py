@@ -51,6 +51,9 @@ class Reader(Protocol):
     def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
         """The heads of the next `limit` completions behind `after`, and the last of them (None: there are no more)."""
 
+    def scores(self) -> Any:
+        """The scores whose dimensions the records tell, as a queryset over the whole selection."""
+
 
 def heads(reader: Reader, limit: int) -> Iterator[list[Head]]:
     """All heads in the order of completion ids."""

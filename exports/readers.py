@@ -54,6 +54,10 @@ class RewardReader:
             )
         return heads, found[-1][0] if len(found) == limit else None
 
+    def scores(self) -> Any:
+        found = self.selection.scoped(Score.objects.filter(shadow=False, run__panel_size=1), "exports")
+        return found.filter(completion__in=self._rewards().values("completion_id"))
+
     def _rewards(self) -> Any:
         query, selection = self.query, self.selection
         found = selection.bounded(selection.scoped(Reward.objects.filter(value__isnull=False), "exports"))
@@ -104,15 +108,23 @@ class ScoreReader:
             completions = completions.filter(model_id=self.query.model_id)
         found = list(completions.annotate(size=_size("")).values_list("id", "task_id", "model_id", "size")[:limit])
         facts = {row[0]: row for row in found}
-        heads = [Head(*facts[pk], *rest) for pk, *rest in self._scores(facts)] if facts else []
+        heads = [Head(*facts[pk], *rest) for pk, *rest in self._of(facts)] if facts else []
         return heads, found[-1][0] if len(found) == limit else None
 
-    def _scores(self, completions: Collection[UUID]) -> Any:
+    def scores(self) -> Any:
+        found = self.selection.scoped(self._counted(), "exports")
+        return found if self.query.model_id is None else found.filter(completion__model_id=self.query.model_id)
+
+    def _counted(self) -> Any:
         selection = self.selection
-        found = selection.judged_by(Score.objects.filter(completion_id__in=completions, shadow=False))
+        found = selection.judged_by(Score.objects.filter(shadow=False))
         found = selection.period(selection.bounded(found), "created_at")
         if self.query.min_reward is not None:
             found = found.filter(completion__reward__value__gte=self.query.min_reward)
+        return found
+
+    def _of(self, completions: Collection[UUID]) -> Any:
+        found = self._counted().filter(completion_id__in=completions)
         dimensions = (
             F("dimensions") if self.query.dimensions else Value(None, output_field=Score._meta.get_field("dimensions"))
         )

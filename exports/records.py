@@ -7,14 +7,11 @@ from uuid import UUID
 import msgspec
 
 from autotune.core import clock, ids
-from autotune.core.errors import Invalid
 from exports import ranges
-from exports.ranges import Head, Reader, Record
+from exports.ranges import Head, Record
 from graders.models import GraderVersion
 
-MAX_NAMES = 500
 MAX_KNOWN = 10_000
-NAMES_ROWS = 2_000
 
 
 class MetadataOut(msgspec.Struct):
@@ -94,18 +91,3 @@ class Shaper:
         if unknown := set(versions) - self.labels.keys():
             self.labels.update(GraderVersion.objects.filter(pk__in=unknown).values_list("pk", "label"))
             ranges.release()
-
-
-def dimension_names(reader: Reader) -> list[str]:
-    """Every dimension's name in the selection, sorted: a first pass over it, without the texts.
-
-    raises  Invalid if there are more than MAX_NAMES, since every record tells all of them
-    """
-    names: set[str] = set()
-    for heads in ranges.heads(reader, NAMES_ROWS):
-        names.update(entry["name"] for head in heads for entry in head.dimensions or ())
-        if len(names) > MAX_NAMES:
-            raise Invalid.field(
-                "?dimensions", "out_of_range", f"more than {MAX_NAMES} names; narrow it by taskId or graderId."
-            )
-    return sorted(names)

@@ -9,10 +9,10 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from autotune.access.principal import Principal
-from exports import jsonl, parquet, ranges, readers
+from exports import dimensions, jsonl, parquet, ranges, readers
 from exports.inputs import MEDIA_TYPES, ExportQuery, check_choices
 from exports.ranges import Reader
-from exports.records import RecordOut, Shaper, dimension_names
+from exports.records import RecordOut, Shaper
 from scores import filters
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def respond(request: HttpRequest, query: ExportQuery, principal: Principal) -> H
 
 
 def _pieces(reader: Reader, query: ExportQuery, at: datetime) -> Iterator[bytes]:
-    names = dimension_names(reader) if query.dimensions else None
+    names = dimensions.names(reader) if query.dimensions else None
     groups = _shaped(reader, Shaper(query.naming, names))
     if query.format == "parquet":
         return parquet.encode(groups, naming=query.naming, exported_at=at)

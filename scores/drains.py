@@ -13,6 +13,7 @@ TIME_LIMIT_S = 20.0  # then other graders have their turn, and a successor goes 
 
 _lock = threading.Lock()
 _asked: dict[UUID, threading.Event] = {}
+_ending = threading.Event()
 
 
 def drain(grader_id: UUID) -> None:
@@ -42,8 +43,13 @@ def ask(grader_id: UUID) -> bool:
         return running is not None
 
 
+def close() -> None:
+    """The process is told to end: its drains end with the calls that are out, give back the rest and hand over."""
+    _ending.set()
+
+
 def _drain(grader_id: UUID, asked: threading.Event) -> bool:
-    """One drain; True if it ended by its time limit, with work perhaps left."""
+    """One drain; True if it ended before its work, with some perhaps left."""
     wakeups.begun(grader_id)
     grader = callable_grader(grader_id)
     if grader is None:
@@ -56,7 +62,7 @@ def _drain(grader_id: UUID, asked: threading.Event) -> bool:
         wakeups.begun(grader_id)
         return True
 
-    work = Drain(grader, until=time.monotonic() + TIME_LIMIT_S, asked=was_asked)
+    work = Drain(grader, until=time.monotonic() + TIME_LIMIT_S, asked=was_asked, ending=_ending.is_set)
     work.run()
     if work.gone:
         sweep.fail_gone(grader_id)

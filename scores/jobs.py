@@ -34,6 +34,7 @@ def _start_sweeper(**_: Any) -> None:
 
 
 @worker_shutting_down.connect
-def _stop_sweeper(**_: Any) -> None:
+def _end(**_: Any) -> None:
+    drains.close()
     while _sweepers:
         _sweepers.pop().stop()

@@ -33,7 +33,7 @@ class ScoresView(ApiView):
 
 
 class ScoreView(ApiView):
-    @operation(summary="Read a score", resource="scores", action="read", answers={200: ScoreAnswer})
+    @operation(summary="Read a score", resource="scores", action="read", answers={200: ScoreAnswer, 304: None})
     def get(self, request: Request, score_id: UUID) -> HttpResponse:
         """A score never changes: the answer has a strong ETag, and `If-None-Match` is answered with 304."""
         return conditional(request._request, ScoreAnswer(reading.one(score_id, self.principal)))

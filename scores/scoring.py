@@ -40,11 +40,19 @@ def callable_grader(grader_id: UUID) -> Grader | None:
 
 
 class Drain:
-    """The work of one thread for one grader. `more()` tells it that new runs may be due."""
+    """The work of one thread for one grader.
 
-    def __init__(self, grader: Grader, *, until: float, asked: Callable[[], bool]) -> None:
+    until   the monotonic time at which it ends, with the calls that are out
+    asked   whether somebody has told of new work since it was asked
+    ending  whether it is to end before its time
+    """
+
+    def __init__(
+        self, grader: Grader, *, until: float, asked: Callable[[], bool], ending: Callable[[], bool] = lambda: False
+    ) -> None:
         self.until = until
         self.asked = asked
+        self.ending = ending
         self.engine = http.engine()
         self.facts = Facts()
         self.queue: deque[Claimed] = deque()
@@ -92,7 +100,7 @@ class Drain:
 
     def _step(self) -> bool:
         now = time.monotonic()
-        if now >= self.until:
+        if now >= self.until or self.ending():
             self.stopped = True
         elif not self.stopped and now - self.refreshed_at >= REFRESH_S:
             self._refresh()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import threading
 
 import pytest
 from django.conf import settings
@@ -87,32 +86,6 @@ def operating(db):
 @pytest.fixture
 def admin_api(api_for, operating):
     return api_for(organization=operating, role="admin")
-
-
-@pytest.fixture
-def at_once():
-    """`at_once(f, g, …)`: run all in threads of their own, released together. Their results, or errors, in order."""
-
-    def start(*functions):
-        gate, results = threading.Barrier(len(functions)), [None] * len(functions)
-
-        def run(place, function):
-            gate.wait()
-            try:
-                results[place] = function()
-            except Exception as exc:
-                results[place] = exc
-            finally:
-                connection.close()
-
-        threads = [threading.Thread(target=run, args=item) for item in enumerate(functions)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return results
-
-    return start
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ class FakeGrader:
     """Answers each item by `judge(completion) -> value, dict, or an error text`.
 
     `script` is a list of functions called for one call each, in order, before the normal behaviour:
-    (handler, path, request body) -> (status, body, signed).
+    (handler, path, request body) -> (status, body, signed), and a dict of headers if there are some to add.
     """
 
     def __init__(self, judge=lambda completion: 0.75, *, secret=SECRET, version="1.0.0"):
@@ -76,11 +76,13 @@ def serving(fake):
         def reply(self, raw):
             request_id = self.headers["X-Autotune-Request-Id"]
             fake.keys.append(self.headers["X-Autotune-Key-Id"])
-            status, body, signed = fake.answer(self, self.path, json.loads(raw) if raw else {})
+            status, body, signed, *more = fake.answer(self, self.path, json.loads(raw) if raw else {})
             encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(encoded)))
+            for name, value in (more[0] if more else {}).items():
+                self.send_header(name, value)
             if signed:
                 now = str(int(time.time()))
                 self.send_header("X-Autotune-Response-Timestamp", now)

@@ -36,7 +36,8 @@ class WebSessionAuthentication(SessionAuthentication):
         user = getattr(request._request, "user", None)
         if not user or not user.is_active:
             return None
-        self.enforce_csrf(request)
+        # DRF's own request would look for a parser of the body, and there is none.
+        self.enforce_csrf(request._request)  # type: ignore[arg-type]
         principal = of_session(request._request)
         if principal is None:
             raise PermissionDenied("You belong to no organization.")

@@ -7,7 +7,6 @@ so a ciphertext moved to another row, column or table does not decrypt.
 import hashlib
 import hmac
 import os
-import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +18,9 @@ from uuid import UUID
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.db import IntegrityError, transaction
 
-from autotune.core import ids
+from autotune.core import ids, masterkeys
 from autotune.core.models import DataKey
 
 VERSION = b"\x01"
@@ -36,23 +34,13 @@ class Undecryptable(Exception):
 
 
 @lru_cache(maxsize=8)
-def _parse_masters(text: str) -> dict[str, AESGCM]:
-    masters: dict[str, AESGCM] = {}
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, _, digits = entry.partition(":")
-        if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name) or not re.fullmatch(r"[0-9A-Fa-f]{64}", digits):
-            raise ImproperlyConfigured("AUTOTUNE_ENCRYPTION_KEYS: each entry is `id:64 hex digits`, comma-separated.")
-        if name in masters:
-            raise ImproperlyConfigured(f"AUTOTUNE_ENCRYPTION_KEYS: the id {name} stands twice.")
-        masters[name] = AESGCM(bytes.fromhex(digits))
-    if not masters:
-        raise ImproperlyConfigured("AUTOTUNE_ENCRYPTION_KEYS is empty.")
-    return masters
+def _opened_masters(text: str) -> dict[str, AESGCM]:
+    return {name: AESGCM(key) for name, key in masterkeys.parse(text).items()}
 
 
 def masters() -> dict[str, AESGCM]:
     """The master keys by id; the first wraps new data keys."""
-    return _parse_masters(settings.AUTOTUNE_ENCRYPTION_KEYS)
+    return _opened_masters(settings.AUTOTUNE_ENCRYPTION_KEYS)
 
 
 @dataclass(frozen=True, slots=True)

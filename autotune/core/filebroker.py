@@ -37,7 +37,7 @@ class Channel(filesystem.Channel):
             try:
                 super()._queue_bind(*args)
             except ValueError:  # half a table, left by a power cut: it names our queue alone, and is made anew
-                self._exchange_file(args[0]).unlink()
+                (self.control_folder / f"{args[0]}.exchange").unlink()
                 super()._queue_bind(*args)
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]

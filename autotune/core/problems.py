@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig, Suspicio
 from django.db import InterfaceError, OperationalError
 from django.db.models import ProtectedError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.http.request import RawPostDataException
 from rest_framework import exceptions as drf
 
 from autotune.core import errors
@@ -77,6 +78,8 @@ def typed(exc: Exception) -> AutotuneError | None:
         return too_large()
     if isinstance(exc, UnreadablePostError):
         return errors.Invalid("The body ended before its Content-Length.")
+    if isinstance(exc, RawPostDataException):  # the check of a session's CSRF token has read it as a form
+        return errors.UnsupportedMedia("Send the body as application/json.")
     if isinstance(exc, SuspiciousOperation):  # too many parameters, for one
         return errors.Invalid("The request is malformed.")
     if isinstance(exc, Http404 | drf.NotFound):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from autotune.core import encryption, ids
 from autotune.core.encryption import Undecryptable, place
 from autotune.core.models import DataKey
+from tests.concurrency import together
 
 FIRST, SECOND = "first:" + "1a" * 32, "second:" + "2b" * 32
 AT, TEXT = place("tasks_completion", "prompt"), b"what a customer wrote"
@@ -174,12 +175,12 @@ def test_a_committed_data_key_is_kept_and_asks_the_database_no_more(scope, row, 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_of_many_first_uses_at_once_one_key_comes_out(scope, at_once):
+def test_of_many_first_uses_at_once_one_key_comes_out(scope):
     def first_use():
         with transaction.atomic():
             return encryption.cipher_for(scope).key_id, encryption.digest_key(scope)
 
-    assert len(set(at_once(*[first_use] * 8))) == 1
+    assert len(set(together(*[first_use] * 8))) == 1
     assert sorted(DataKey.objects.filter(scope=scope).values_list("period", flat=True))[1:] == ["digest"]
 
 

@@ -107,10 +107,16 @@ def test_a_body_that_says_it_is_not_compressed_is_read(api):
 )  # fmt: skip
 def test_another_content_type_is_415(api, kind):
     problem(api.post("/tasks", raw=b"{}", content_type=kind), 415, "unsupported_media_type")
-    problem(api.delete("/tasks/task_01jd0000000000000000000000", raw=b"{}", content_type=kind), 415, "unsupported_media_type")
+    problem(
+        api.delete("/tasks/task_01jd0000000000000000000000", raw=b"{}", content_type=kind),
+        415,
+        "unsupported_media_type",
+    )
 
 
-@pytest.mark.parametrize("kind", [JSON, "Application/JSON", "application/json;charset=UTF-8", 'application/json; charset="utf8"'])
+@pytest.mark.parametrize(
+    "kind", [JSON, "Application/JSON", "application/json;charset=UTF-8", 'application/json; charset="utf8"']
+)
 def test_json_in_utf_8_is_read(api, kind):
     problem(api.post("/tasks", raw=b"{}", content_type=kind), 400, "invalid_request")
 
@@ -135,7 +141,9 @@ def test_a_body_over_the_limit_is_413_even_when_its_length_was_not_checked(api, 
 # --- hosts ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("host", ["evil", "evil.example:80", "localhost.evil.example", "a b", "<script>", "[::1", "x" * 300])
+@pytest.mark.parametrize(
+    "host", ["evil", "evil.example:80", "localhost.evil.example", "a b", "<script>", "[::1", "x" * 300]
+)
 def test_a_host_that_is_not_ours_is_400(client, host):
     body = problem(client.get("/api/v1/health", headers={"Host": host}), 400, "invalid_request")
     assert host not in str(body)
@@ -203,9 +211,13 @@ def test_from_a_trusted_peer_the_nearest_stranger_is_the_client(seen, peer, forw
     assert meta["HTTP_X_FORWARDED_PROTO"] == "https"
 
 
-@pytest.mark.parametrize("forwarded", ["", "evil", "1.2.3.4, evil", "10.9.9.9", "1.2.3.4:80", "unknown", ",", "1.2.3.4,"])
+@pytest.mark.parametrize(
+    "forwarded", ["", "evil", "1.2.3.4, evil", "10.9.9.9", "1.2.3.4:80", "unknown", ",", "1.2.3.4,"]
+)
 def test_what_is_no_address_never_becomes_one(seen, forwarded):
-    assert ipaddress.ip_address(seen("10.1.2.3", **{"X-Forwarded-For": forwarded})["REMOTE_ADDR"]) == ipaddress.ip_address("10.1.2.3")
+    assert ipaddress.ip_address(
+        seen("10.1.2.3", **{"X-Forwarded-For": forwarded})["REMOTE_ADDR"]
+    ) == ipaddress.ip_address("10.1.2.3")
 
 
 def test_nobody_is_trusted_by_default(client, settings):

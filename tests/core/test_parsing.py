@@ -46,7 +46,7 @@ class Shape(BodyStruct):
     colour: Colour = Colour.RED
     task_id: TaskId | None = None
     tasks: list[TaskId] = []
-    patched: str | None | UnsetType = UNSET
+    patched: str | UnsetType | None = UNSET
 
 
 class Strict(BodyStruct):

@@ -180,6 +180,7 @@ def test_an_error_of_a_page_is_a_plain_page_that_hides_all(client):
     answer = client.get("/broken-page")
     assert answer.status_code == 500
     assert answer["Content-Type"].startswith("text/html")
+    assert answer["X-Request-Id"] in answer.content.decode()
     assert "hunter2" not in answer.content.decode()
 
 
@@ -259,7 +260,8 @@ def test_an_empty_body_counts_as_no_members_where_none_is_needed(client):
 
 
 @pytest.mark.parametrize(
-    ("raw", "pointer"), [(b'{"x": 1}', "/x"), (b"[]", ""), (b"null", ""), (b'{"a~/b": 1}', "/a~0~1b"), (b'{"": 1}', "/")]
+    ("raw", "pointer"),
+    [(b'{"x": 1}', "/x"), (b"[]", ""), (b"null", ""), (b'{"a~/b": 1}', "/a~0~1b"), (b'{"": 1}', "/")],
 )
 def test_an_operation_without_a_body_takes_none(client, raw, pointer):
     body = problem(client.delete("/api/v1/good", raw, content_type="application/json"), 400, "invalid_request")

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exports import columns
@@ -28,6 +28,7 @@ def test_floats(values):
     assert checked(columns.floats(pa, values)).to_pylist() == values
 
 
+@settings(deadline=None)  # the first reading of times loads the time zones
 @given(st.lists(st.integers(-(10**12), 10**13), max_size=20))
 def test_moments_are_exact_to_the_millisecond(milliseconds):
     values = [columns.EPOCH + timedelta(milliseconds=number) for number in milliseconds]

@@ -67,9 +67,7 @@ def test_the_priority_of_the_batch_is_that_of_items_which_name_none(api, task):
 
 
 def test_the_estimate_counts_the_calls_that_a_grader_needs(api):
-    grader = GraderFactory(
-        organization=api.organization, max_batch_size=2, max_concurrency=2, avg_latency_ms=100
-    )
+    grader = GraderFactory(organization=api.organization, max_batch_size=2, max_concurrency=2, avg_latency_ms=100)
     task = TaskFactory(organization=api.organization, graders=[grader])
     assert api.post(BATCH, {"completions": [item(task)] * 9}).json()["estimatedScoreTimeMs"] == 300
 

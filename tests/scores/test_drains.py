@@ -207,6 +207,25 @@ def test_at_its_time_limit_a_drain_hands_over_and_keeps_nothing(fake, grader, ma
     assert len(fake.items) == 12
 
 
+@COMMITTED
+def test_a_drain_of_a_process_that_ends_waits_for_its_calls_and_keeps_nothing(
+    fake, grader, make, messages, monkeypatch
+):
+    monkeypatch.setattr(drains, "_ending", threading.Event())
+    make(5)
+    fake.gate.clear()
+    running = aside(lambda: drains.drain(grader.pk))
+    until(lambda: fake.calls)
+    drains.close()
+    fake.gate.set()
+    running.result(10)
+    assert len(fake.items) == 1
+    assert statuses() == ["completed"] + ["pending"] * 4
+    assert messages.take() == [(wakeups.JOB, str(grader.pk))]
+    drains.drain(grader.pk)  # one that begins now claims nothing
+    assert len(fake.items) == 1
+
+
 # --- what changes meanwhile -----------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,14 @@
 """From a submitted completion to its score: the drain against a grader in another thread, over real HTTP."""
 
-import pytest
+from collections import Counter
+from datetime import timedelta
 
+import pytest
+from django.utils import timezone
+
+from autotune.core.clock import database_now
 from graders.models import Tally
+from scores import sweep
 from scores.models import Reward, Score, WorkflowRun
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, public
 from tests.fakes import refuse
@@ -10,6 +16,9 @@ from tests.fakes import refuse
 
 def runs_of(task, count):
     return [RunFactory(completion=CompletionFactory(task=task, response=str(n))) for n in range(count)]
+
+
+# --- what graders say -----------------------------------------------------------------------------------------------
 
 
 def test_a_batch_grader_scores_everything_once(task, grader, fake, drain):
@@ -109,15 +118,15 @@ def test_retries_end_at_the_tasks_limit(task, grader, fake, drain):
 
 def test_retry_after_is_honoured(task, grader, fake, drain):
     def busy(handler, path, request):
-        handler.send_response_only(429)
-        handler.send_header("Retry-After", "120")
-        return 429, {"error": "slow down"}, False
+        return 429, {"error": "slow down"}, False, {"Retry-After": "120"}
 
     fake.script = [busy]
     (run,) = runs_of(task, 1)
     drain(grader)
     run.refresh_from_db()
-    assert run.status == "sleeping"
+    wait = run.wake_at - database_now()
+    assert (run.status, run.error_code) == ("sleeping", "rate_limited")
+    assert timedelta(seconds=110) < wait <= timedelta(seconds=120)
 
 
 def test_a_missing_item_is_asked_again(task, grader, fake, drain):
@@ -152,8 +161,6 @@ def test_a_redirect_is_not_followed(task, grader, fake, drain, status):
 
 
 def test_a_signed_410_makes_the_grader_inactive_and_fails_what_waits(task, grader, fake, drain):
-    from scores import sweep
-
     type(grader).objects.update(max_concurrency=1)
     fake.script = refuse(410)
     runs_of(task, 30)
@@ -188,10 +195,6 @@ def test_a_202_is_refused_while_no_callback_was_offered(task, grader, fake, drai
 
 
 def test_a_run_past_its_deadline_is_not_called(task, grader, fake, drain):
-    from datetime import timedelta
-
-    from django.utils import timezone
-
     (run,) = runs_of(task, 1)
     WorkflowRun.objects.update(deadline_at=timezone.now() - timedelta(seconds=1))
     drain(grader)
@@ -217,11 +220,43 @@ def test_the_counters_tell_what_was_saved(task, grader, fake, drain):
     assert sum(tally.histogram[9] for tally in tallies) == 4
 
 
-def test_an_inactive_grader_is_not_called(task, grader, fake):
-    from scores import drains
+# --- what cannot be called for --------------------------------------------------------------------------------------
 
-    type(grader).objects.update(status="inactive")
-    runs_of(task, 1)
-    drains.drain(grader.pk)
-    assert fake.calls == []
-    assert WorkflowRun.objects.get().status == "pending"
+
+def test_any_number_of_runs_past_their_deadline_hold_nobody_up(task, grader, fake, drain):
+    late = runs_of(task, 60)
+    WorkflowRun.objects.update(deadline_at=timezone.now() - timedelta(seconds=1))
+    runs_of(task, 5)
+    drain(grader)
+    assert Counter(WorkflowRun.objects.values_list("status", "error_code", "failures")) == {
+        ("failed", "deadline_exceeded", 0): len(late), ("completed", "", 0): 5,
+    }  # fmt: skip
+    assert Reward.objects.filter(error_code="deadline_exceeded").count() == 60
+
+
+def test_a_claim_of_which_nothing_can_be_called_for_is_followed_by_the_next(db, fake, drain):
+    grader = GraderFactory(endpoint=fake.url, max_batch_size=1, max_concurrency=1)
+    runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 7)
+    WorkflowRun.objects.update(deadline_at=timezone.now() - timedelta(seconds=1))
+    drain(grader)
+    assert WorkflowRun.objects.filter(status="failed").count() == 7
+
+
+def test_a_text_that_was_erased_meanwhile_fails_alone(task, grader, fake, drain):
+    runs = runs_of(task, 25)
+    erased = runs[3]
+    type(erased.completion).objects.filter(pk=erased.completion_id).update(prompt=None, response=None)
+    drain(grader)
+    erased.refresh_from_db()
+    assert (erased.status, erased.error_code) == ("failed", "text_erased")
+    assert Score.objects.count() == 24
+    assert Reward.objects.get(pk=erased.completion_id).value is None
+
+
+def test_a_failed_attempt_whose_wait_would_pass_the_deadline_is_the_last(task, grader, fake, drain):
+    fake.script = [lambda handler, path, request: (503, {"error": "busy"}, False, {"Retry-After": "60"})]
+    (run,) = runs_of(task, 1)
+    WorkflowRun.objects.update(deadline_at=timezone.now() + timedelta(seconds=30))
+    drain(grader)
+    run.refresh_from_db()
+    assert (run.status, run.error_code, run.failures) == ("failed", "deadline_exceeded", 1)

@@ -31,7 +31,9 @@ def task(key):
 
 def waiting_for_a_lock():
     with connection.cursor() as cursor:
-        cursor.execute("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()")
+        cursor.execute(
+            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        )
         return cursor.fetchone()[0]
 
 
@@ -125,7 +127,9 @@ def test_two_at_once_with_one_external_id_give_one_row(key, task):
 
 
 def test_two_at_once_with_one_external_id_and_other_content_are_a_conflict(key, task):
-    works = [lambda n=n: Api(key.text).post("/completions", item(task, externalId="x", response=str(n))) for n in (1, 2)]
+    works = [
+        lambda n=n: Api(key.text).post("/completions", item(task, externalId="x", response=str(n))) for n in (1, 2)
+    ]
     answers = together(*works)
     assert sorted(answer.status_code for answer in answers) == [202, 409]
     assert rows() == (1, 1)
@@ -133,7 +137,9 @@ def test_two_at_once_with_one_external_id_and_other_content_are_a_conflict(key, 
 
 def test_two_batches_in_opposite_orders_do_not_lock_each_other_out(key, task):
     batch = [item(task, externalId=f"{n:03}") for n in range(300)]
-    works = [lambda b=b: Api(key.text).post(BATCH, {"completions": b}) for b in (batch, batch[::-1], batch, batch[::-1])]
+    works = [
+        lambda b=b: Api(key.text).post(BATCH, {"completions": b}) for b in (batch, batch[::-1], batch, batch[::-1])
+    ]
     answers = together(*works)
     assert [answer.status_code for answer in answers] == [202] * 4
     ids = [{one["externalId"]: one["id"] for one in answer.json()["completions"]} for answer in answers]

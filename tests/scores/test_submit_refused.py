@@ -48,8 +48,42 @@ def refused_everywhere(api, task, members, pointer, code):
     assert rows() == (0, 0)
 
 
+NO_IDS = [
+    *(None, 1, True, 1.0, -1, 2**53 - 1, [], ["task_01jd0000000000000000000000"], {"id": 1}, "", "1 OR 1=1"),
+    "{0190163d-8694-739b-aea5-966c26f8ad91}",
+    "0190163D-8694-739B-AEA5-966C26F8AD91",
+    "TASK_01JD0000000000000000000000",
+    "task_01JD0000000000000000000000",
+    "comp_01jd0000000000000000000000",
+    "task_01jd0000000000000000000000\n",
+    " task_01jd0000000000000000000000",
+    "task_81jd0000000000000000000000",
+    "task_01jd000000000000000000000l",
+    "task_" + "0" * 100_000,
+]
+NOT_THE_CALLERS = [
+    "organization",
+    "organizationId",
+    "owner",
+    "id",
+    "score",
+    "status",
+    "createdAt",
+    "isAdmin",
+    "reward",
+    "source",
+    "taskVersion",
+    "callbackUrl",
+    "webhook",
+    "webhookUrl",
+    "notBefore",
+    "task_id",
+    "model_id",
+    "externalID",
+    "__proto__",
+]
 WRONG_VALUES = [
-    # numbers that are none (A02)
+    # numbers that are none
     ({"metadata": b'{"n":NaN}'}, "/metadata/n", "invalid_json"),
     ({"metadata": b'{"a":[0,-Infinity]}'}, "/metadata/a/1", "invalid_json"),
     ({"metadata": b'{"n":1e999}'}, "/metadata/n", "number_not_finite"),
@@ -58,10 +92,10 @@ WRONG_VALUES = [
     ({"metadata": b'{"n":' + b"9" * 5000 + b"}"}, "/metadata/n", "number_not_finite"),
     ({"metadata": {"n": 2**53}}, "/metadata/n", "integer_out_of_range"),
     ({"metadata": {"a": [{"b/c": -(2**53)}]}}, "/metadata/a/0/b~1c", "integer_out_of_range"),
-    # members twice (A03)
+    # members twice
     ({"metadata": b'{"k":1,"k":1}'}, "/metadata/k", "duplicate_key"),
     ({"metadata": b'{"a":[{"k":1,"\\u006b":2}]}'}, "/metadata/a/0/k", "duplicate_key"),
-    # NUL and lone surrogates (A05, A06)
+    # NUL and lone surrogates
     *[
         ({name: "a" + char}, f"/{name}", "invalid_text")
         for name in ("prompt", "response", "modelId", "externalId", "priority")
@@ -73,7 +107,7 @@ WRONG_VALUES = [
     ({"metadata": {"k\ud800": 1}}, "/metadata/k\ufffd", "invalid_text"),
     ({"prompt": ..., "variables": {"question": "\x00"}}, "/variables/question", "invalid_text"),
     ({"prompt": ..., "messages": [{"role": "user", "content": "\ud800"}]}, "/messages/0/content", "invalid_text"),
-    # depth and size (A07, A09)
+    # depth and size
     ({"metadata": {"a": nested(16)}}, "/metadata/a" + "/0" * 15, "too_deep"),
     ({"metadata": {"t": "x" * 65_536}}, "/metadata", "too_long"),
     ({"response": "x" * (2**20 + 1)}, "/response", "too_long"),
@@ -94,34 +128,18 @@ WRONG_VALUES = [
     ({"response": None}, "/response", "wrong_type"),
     ({"modelId": None}, "/modelId", "wrong_type"),
     *[({"metadata": value}, "/metadata", "wrong_type") for value in ("x", 1, True, [], [{}])],
-    # ids that are none (A20)
-    *[
-        ({"taskId": value}, "/taskId", "malformed_id")
-        for value in (
-            None, 1, True, 1.0, -1, 2**53 - 1, [], ["task_01jd0000000000000000000000"], {"id": 1}, "", "1 OR 1=1",
-            "{0190163d-8694-739b-aea5-966c26f8ad91}", "0190163D-8694-739B-AEA5-966C26F8AD91",
-            "TASK_01JD0000000000000000000000", "task_01JD0000000000000000000000", "comp_01jd0000000000000000000000",
-            "task_01jd0000000000000000000000\n", " task_01jd0000000000000000000000", "task_81jd0000000000000000000000",
-            "task_01jd000000000000000000000l", "task_" + "0" * 100_000,
-        )
-    ],  # fmt: skip
-    # priority and deadlines (A24)
+    # ids that are none
+    *[({"taskId": value}, "/taskId", "malformed_id") for value in NO_IDS],
+    # priority and deadlines
     ({"priority": "urgent"}, "/priority", "invalid_choice"),
     ({"priority": "High"}, "/priority", "invalid_choice"),
     ({"priority": ""}, "/priority", "invalid_choice"),
     *[({"priority": value}, "/priority", "wrong_type") for value in (-1, 0, 1, 1e9, True, ["high"])],
     *[({name: 0}, f"/{name}", "unknown_field") for name in ("deadline", "deadlineMs", "retries", "retry", "attempts")],
-    # members that are not the caller's to set, or come later (A19, A23)
-    *[
-        ({name: "x"}, f"/{name}", "unknown_field")
-        for name in (
-            "organization", "organizationId", "owner", "id", "score", "status", "createdAt", "isAdmin", "reward",
-            "source", "taskVersion", "callbackUrl", "webhook", "webhookUrl", "notBefore", "task_id", "model_id",
-            "externalID", "__proto__",
-        )
-    ],
+    # members that are not the caller's to set, or come later
+    *[({name: "x"}, f"/{name}", "unknown_field") for name in NOT_THE_CALLERS],
     ({"a/b~c": "x"}, "/a~1b~0c", "unknown_field"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("members", "pointer", "code"), WRONG_VALUES, ids=lambda value: str(value)[:50])

@@ -42,7 +42,10 @@ def test_each_grader_of_a_batch_is_woken_once_after_the_commit(api, sent, django
 
 def test_what_is_refused_wakes_nobody(api, sent, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
-        assert api.post(BATCH, {"completions": [item(TaskFactory(organization=api.organization)), None]}).status_code == 400
+        assert (
+            api.post(BATCH, {"completions": [item(TaskFactory(organization=api.organization)), None]}).status_code
+            == 400
+        )
     assert sent == []
 
 

@@ -1,0 +1,223 @@
+"""What every operation has in common: keys, parameters, bodies, ids, request ids."""
+
+import json
+
+import pytest
+
+from autotune.core import ids
+from tests.api.documented import CALLS, OPERATIONS, PROBLEM
+
+WITH_BODY = [operation for operation in OPERATIONS if operation.has_body]
+WITHOUT_BODY = [one for one in OPERATIONS if not one.has_body and one.method in ("POST", "DELETE")]
+WITH_KEY = [operation for operation in OPERATIONS if operation.needs_key]
+WITH_IDS = [operation for operation in OPERATIONS if operation.ids]
+
+
+def each(operations):
+    return pytest.mark.parametrize("operation", operations, ids=lambda operation: operation.name)
+
+
+def refusal(answer, status):
+    """The problem of a refusal."""
+    assert answer.status_code == status, answer.content
+    assert answer["Content-Type"] == PROBLEM
+    problem = answer.json()
+    assert problem["status"] == status
+    assert problem["requestId"] == answer["X-Request-Id"]
+    return problem
+
+
+def right_body(operation, world):
+    call = CALLS[operation.name][0]
+    return call.body(world) if call.body else None
+
+
+def call(operation, world, *, ids=None, query="", **more):
+    return world.api.call(operation.method, operation.url(ids or world.ids) + query, **more)
+
+
+# --- who asks -------------------------------------------------------------------------------------------------------
+
+
+@each(WITH_KEY)
+@pytest.mark.parametrize(
+    "header", [None, "", "Bearer", "Bearer x", "Basic eDp5", "bearer at_live_x", "Bearer at_live_é"]
+)
+def test_without_a_valid_key_the_answer_is_401(world, operation, header):
+    world.api.key = None
+    answer = call(operation, world, raw=b"no json", **({} if header is None else {"authorization": header}))
+    assert refusal(answer, 401)["code"] == "unauthenticated"
+    assert answer["WWW-Authenticate"].startswith("Bearer")
+
+
+@each(WITH_KEY)
+def test_a_key_in_the_query_is_no_key(world, operation):
+    key, world.api.key = world.api.key, None
+    answer = call(operation, world, query=f"?api_key={key}&access_token={key}")
+    assert key not in json.dumps(refusal(answer, 401))
+
+
+@each([one for one in OPERATIONS if not one.needs_key])
+def test_an_open_endpoint_looks_at_no_key(world, operation):
+    world.api.key = None
+    assert call(operation, world).status_code == 200
+    assert call(operation, world, authorization="Bearer x").status_code == 200
+
+
+# --- parameters and request ids -------------------------------------------------------------------------------------
+
+
+@each(OPERATIONS)
+def test_an_unknown_query_parameter_is_named(world, operation):
+    answer = call(operation, world, query="?wat=1", body=right_body(operation, world))
+    (error,) = refusal(answer, 400)["errors"]
+    assert (error["pointer"], error["code"]) == ("?wat", "unknown_parameter")
+
+
+@each(OPERATIONS)
+def test_the_request_id_comes_back(world, operation):
+    for given in ("my-Request_1", "x" * 64):
+        assert call(operation, world, x_request_id=given)["X-Request-Id"] == given
+        assert call(operation, world, query="?wat=1", x_request_id=given).json()["requestId"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "é", "a\x00", "<script>", "a;b"])
+@pytest.mark.parametrize("path", ["/health", "/tasks", "/no-such-path"])
+def test_a_request_id_that_is_none_is_replaced(world, path, given):
+    made = world.api.get(path, x_request_id=given)["X-Request-Id"]
+    assert made != given
+    assert 1 <= len(made) <= 64
+
+
+# --- bodies ---------------------------------------------------------------------------------------------------------
+
+
+@each(WITH_BODY)
+@pytest.mark.parametrize(
+    "raw", [b"{", b"{} {}", b"\xff", b'{"a": NaN}', b'{"a": 1, "a": 2}', b'{"a": "\\u0000"}', b"[]"]
+)
+def test_a_body_that_is_no_right_json_is_refused(world, operation, raw):
+    (error,) = refusal(call(operation, world, raw=raw), 400)["errors"]
+    assert error["code"] in {"invalid_json", "duplicate_key", "invalid_text", "wrong_type"}
+
+
+@each(WITH_BODY)
+def test_an_unknown_member_is_named(world, operation):
+    body = {**right_body(operation, world), "wat": 1}
+    (error,) = refusal(call(operation, world, body=body), 400)["errors"]
+    assert (error["pointer"], error["code"]) == ("/wat", "unknown_field")
+
+
+@each(WITH_BODY)
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16", ""]
+)
+def test_another_content_type_is_refused(world, operation, content_type):
+    answer = call(operation, world, body=right_body(operation, world), content_type=content_type)
+    assert refusal(answer, 415)["code"] == "unsupported_media_type"
+
+
+@each(WITH_BODY)
+def test_a_chunked_body_without_a_length_is_refused(world, operation):
+    answer = world.api.client.generic(
+        operation.method, f"/api/v1{operation.url(world.ids)}", b"{}", content_type="application/json",
+        HTTP_AUTHORIZATION=f"Bearer {world.api.key}", HTTP_TRANSFER_ENCODING="chunked", CONTENT_LENGTH="",
+    )  # fmt: skip
+    assert refusal(answer, 411)["code"] == "length_required"
+    assert answer["Connection"] == "close"
+
+
+@each(WITH_BODY)
+def test_a_compressed_or_too_large_body_is_refused(world, operation):
+    assert refusal(call(operation, world, raw=b"x", content_encoding="gzip"), 415)
+    answer = world.api.client.generic(
+        operation.method, f"/api/v1{operation.url(world.ids)}", b"{}", content_type="application/json",
+        HTTP_AUTHORIZATION=f"Bearer {world.api.key}", CONTENT_LENGTH=str(32 * 2**20 + 1),
+    )  # fmt: skip
+    assert refusal(answer, 413)["code"] == "body_too_large"
+
+
+@each(WITHOUT_BODY)
+def test_an_operation_without_a_body_takes_none(world, operation):
+    (error,) = refusal(call(operation, world, body={"force": True}), 400)["errors"]
+    assert (error["pointer"], error["code"]) == ("/force", "unknown_field")
+    assert refusal(call(operation, world, raw=b"{"), 400)
+    assert refusal(call(operation, world, raw=b"{}", content_type="text/plain"), 415)
+
+
+# --- ids ------------------------------------------------------------------------------------------------------------
+
+KINDS = {"grader_id": "grader", "task_id": "task", "completion_id": "comp", "score_id": "score"}
+
+
+def malformed(kind):
+    right = ids.encode(kind, ids.new())
+    return [
+        "x", "1", "null", "-1", "%00", "1%20OR%201=1", "..", f"{kind}_", kind, right[:-1], right + "0", right.upper(),
+        right + "%0A", "%20" + right, f"{kind}_8" + right[-25:], f"{kind}_" + "l" * 26, "run" + right[len(kind) :],
+        "0190163d-8694-739b-aea5-966c26f8ad91", "%7B0190163d-8694-739b-aea5-966c26f8ad91%7D",
+    ]  # fmt: skip
+
+
+@each(WITH_IDS)
+def test_a_malformed_id_in_the_path_is_not_found(world, operation):
+    (name,) = operation.ids
+    for text in malformed(KINDS[name]):
+        answer = call(operation, world, ids={name: text}, body=right_body(operation, world))
+        assert answer.status_code in (404, 405), text  # 405 where the text is another route, such as /scores/summary
+        assert answer["Content-Type"] == PROBLEM
+
+
+@each(WITH_IDS)
+def test_what_belongs_to_another_organization_is_not_found(world, elsewhere, operation):
+    (name,) = operation.ids
+    body = right_body(operation, world)
+    nobodys = {name: ids.encode(KINDS[name], ids.new())}
+    found = [call(operation, world, ids=where, body=body) for where in (elsewhere.ids, nobodys)]
+    first, second = ({**refusal(answer, 404), "requestId": None} for answer in found)
+    assert first == second
+    assert call(operation, elsewhere, body=right_body(operation, elsewhere)).status_code not in (404, 500)
+
+
+# --- addresses and methods ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize("path", ["/no-such-path", "/tasks/x/y/z", "/%00", "/../tasks", "/é"])
+def test_an_unknown_address_is_a_problem_too(world, method, path):
+    assert refusal(world.api.call(method, path), 404)["code"] == "not_found"
+
+
+@each(OPERATIONS)
+def test_methods_that_are_not_offered_are_405(world, operation):
+    offered = {one.method for one in OPERATIONS if one.path == operation.path}
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} - offered:
+        answer = world.api.call(method, operation.url(world.ids), raw=b"")
+        assert refusal(answer, 405)["code"] == "method_not_allowed"
+        assert set(answer["Allow"].split(", ")) >= offered
+
+
+@each(OPERATIONS)
+def test_options_says_what_is_offered(world, operation):
+    answer = world.api.call("OPTIONS", operation.url(world.ids))
+    assert answer.status_code in (200, 204)
+    assert operation.method in answer["Allow"]
+
+
+@each([one for one in OPERATIONS if one.method == "GET"])
+def test_head_is_get_without_the_body(world, operation):
+    answer = call(operation, world)
+    head = world.api.call("HEAD", operation.url(world.ids))
+    assert (head.status_code, head["Content-Type"]) == (answer.status_code, answer["Content-Type"])
+
+
+@pytest.mark.parametrize("origin", ["null", "https://evil.example.org"])
+def test_no_origin_is_let_in(world, origin):
+    for method in ("GET", "OPTIONS"):
+        answer = world.api.call(method, "/tasks", origin=origin, access_control_request_method="POST")
+        assert not any(name.lower().startswith("access-control-") for name in answer.headers)
+
+
+@pytest.mark.parametrize("host", ["evil.example.org", "evil.example.org:80", "localhost.evil.example.org"])
+def test_a_host_that_is_not_ours_is_refused(world, host):
+    assert world.api.get("/tasks", host=host).status_code == 400

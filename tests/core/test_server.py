@@ -1,0 +1,115 @@
+"""What the web process as the Procfile starts it does with hostile requests on the wire."""
+
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+from autotune.site import launch
+from autotune.site.ports import answers, free_port
+from autotune.site.supervisor import Supervisor
+from tests.serving import drop_database, own_environment
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(90)]
+PATIENCE_S = 15
+MIB = 2**20
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The address of a web process, and a key."""
+    data = tmp_path_factory.mktemp("web")
+    base = own_environment(data)
+    env = launch.environment(base, port=free_port(range(19000, 20000)), data=data, grader_ports=[])
+    web = next(process for process in launch.server_processes(env) if process.name == "web")
+    with Supervisor(data / "logs") as tree:
+        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
+        key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
+        tree.start(web)
+        tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)
+        yield f"http://127.0.0.1:{env['PORT']}", key
+    drop_database(base)
+
+
+@pytest.fixture
+def address(served):
+    return served[0]
+
+
+@pytest.fixture
+def wire(address):
+    """`wire(head, body)`: (status line, whole answer) of one raw request; the server has closed the connection."""
+
+    def send(*lines, body=b""):
+        host = urlsplit(address)
+        with socket.create_connection((host.hostname, host.port), PATIENCE_S) as connection:
+            head = "\r\n".join([*lines, "Host: localhost", "Connection: close", "", ""])
+            connection.sendall(head.encode("latin-1") + body)
+            answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+        return answer.partition(b"\r\n")[0].split(b" ", 2)[1].decode(), answer.decode("latin-1")
+
+    return send
+
+
+JSON = "Content-Type: application/json"
+
+
+def test_a_false_length_of_a_gigabyte_is_413_and_little_of_the_body_is_taken(address):
+    host = urlsplit(address)
+    sent = 0
+    with socket.create_connection((host.hostname, host.port), PATIENCE_S) as connection:
+        head = f"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nContent-Length: 1000000000\r\n\r\n"
+        connection.sendall(head.encode())
+        assert b" 413 " in connection.recv(65_536).partition(b"\r\n")[0]  # before any of the body was sent
+        with pytest.raises(OSError, match=r"reset|[Bb]roken pipe"):
+            while sent < 64 * MIB:
+                sent += connection.send(b"x" * 65_536)
+    assert sent < 32 * MIB
+
+
+def test_a_chunked_body_is_411(wire):
+    status, answer = wire(
+        "POST /api/v1/tasks HTTP/1.1", JSON, "Transfer-Encoding: chunked", body=b"2\r\n{}\r\n0\r\n\r\n"
+    )
+    assert status == "411"
+    assert "length_required" in answer
+
+
+def test_a_body_with_both_lengths_is_refused(wire):
+    lines = ("Transfer-Encoding: chunked", "Content-Length: 2")
+    assert wire("POST /api/v1/tasks HTTP/1.1", JSON, *lines, body=b"2\r\n{}\r\n0\r\n\r\n")[0] == "400"
+
+
+def test_two_authorization_headers_are_401(wire):
+    status, answer = wire("GET /api/v1/tasks HTTP/1.1", "Authorization: Bearer a", "Authorization: Bearer b")
+    assert status == "401"
+    assert "problem+json" in answer
+
+
+def test_the_caller_cannot_name_its_own_address_or_scheme(wire):
+    status, answer = wire(
+        "GET / HTTP/1.1", "X-Forwarded-Proto: https", "X-Forwarded-For: 1.2.3.4", "X-Forwarded-Host: evil.example"
+    )
+    assert status == "200"
+    assert "evil.example" not in answer
+
+
+@pytest.mark.parametrize("method", ["TRACE", "CONNECT", "PROPFIND"])
+def test_another_method_is_405_and_echoes_nothing(wire, method):
+    status, answer = wire(f"{method} /api/v1/health HTTP/1.1", "X-Secret: hunter2")
+    assert status == "405"
+    assert "hunter2" not in answer
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"metadata":' * 200_000, b"9" * 2**20, b'{"name":"' + b"x" * 2**25])
+def test_a_body_that_would_break_a_parser_is_400_and_leaves_the_workers_alive(wire, served, body):
+    for _ in range(3):
+        lines = (f"Content-Length: {len(body[: 2**25])}", f"Authorization: Bearer {served[1]}", JSON)
+        assert wire("POST /api/v1/tasks HTTP/1.1", *lines, body=body[: 2**25])[0] == "400"
+    assert wire("GET /api/v1/health HTTP/1.1")[0] == "200"
+
+
+def test_the_answer_tells_no_version_of_what_serves_it(wire):
+    _, answer = wire("GET /api/v1/health HTTP/1.1")
+    server = next(line for line in answer.split("\r\n") if line.lower().startswith("server:"))
+    assert not any(char.isdigit() for char in server)

@@ -1,0 +1,107 @@
+"""Web, worker and beat as real processes: completions in, scores out once, whichever process dies meanwhile."""
+
+import json
+import signal
+import time
+from collections import Counter
+
+import pyarrow.parquet
+import pytest
+
+from scores import claims
+from tests.concurrency import until
+from tests.serving import running_with, whole_server
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
+PATIENCE_S = 60
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One server for this file, so that its start is paid for once."""
+    data = tmp_path_factory.mktemp("server")
+    with whole_server(data) as running:
+        yield running
+    assert running_with(data) == []
+
+
+def all_scored_once(server, task, ids):
+    """Every completion is final with the score that its response names, and has one score."""
+    outcomes = server.client.completions.wait_for_scores(ids, timeout_s=PATIENCE_S)
+    assert {one.status for one in outcomes.values()} == {"completed"}, server.log("worker")
+    assert [outcomes[key].value for key in ids] == [n % 100 / 100 for n in range(len(ids))]
+    scores = Counter(score.completion_id for score in server.client.scores.iterate(task_id=task.id))
+    assert scores == dict.fromkeys(ids, 1)
+    summary = server.client.scores.summary(task_id=task.id)
+    assert (summary.total_records, summary.unscored) == (len(ids), 0)
+
+
+def scored(server, task):
+    return server.client.scores.summary(task_id=task.id).total_records
+
+
+def test_completions_go_in_and_training_data_comes_out(server, tmp_path):
+    task = server.task("whole")
+    ids = server.submit(task, 120)
+    all_scored_once(server, task, ids)
+
+    server.client.scores.export(tmp_path / "scores.jsonl", format="jsonl", task_id=task.id)
+    records = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert [record["metadata"]["completion_id"] for record in records] == sorted(ids)
+    assert {record["response"]: record["score"] for record in records} == {str(n): n / 100 for n in range(100)}
+    assert {record["metadata"]["grader_version"] for record in records} == {"1.2.3"}
+
+    server.client.scores.export(tmp_path / "scores.parquet", format="parquet", task_id=task.id)
+    table = pyarrow.parquet.read_table(tmp_path / "scores.parquet")
+    assert table.column("response").to_pylist() == [record["response"] for record in records]
+    assert table.column("score").to_pylist() == [record["score"] for record in records]
+
+    stats = server.client.graders.stats(server.grader_id, window="all")
+    assert (stats.total_scored, stats.error_rate, sum(stats.score_distribution)) == (120, 0, 120)
+    logged = [json.loads(line)["completionId"] for line in server.grader_log.read_text().splitlines()]
+    assert Counter(logged) >= Counter(ids)
+
+
+def test_what_the_grader_cannot_judge_fails_with_a_reason_and_without_a_score(server):
+    task = server.task("unjudged")
+    sent = server.client.completions.submit(task_id=task.id, model_id="m", prompt="p", response="none")
+    result = server.client.completions.wait_for_score(sent.completion.id, timeout_s=PATIENCE_S)
+    assert (result.status, result.score, result.value) == ("failed", None, None)
+
+
+def test_a_worker_that_is_killed_in_the_middle_costs_time_and_nothing_else(server):
+    task = server.task("killed")
+    ids = server.submit(task, 150, pause_ms=150)
+    until(lambda: scored(server, task) >= 20, every_s=0.05)
+    server.kill("worker")
+    server.start("worker", "worker-2")
+    assert scored(server, task) < 150
+    all_scored_once(server, task, ids)
+
+
+def test_two_workers_and_a_second_beat_do_no_harm(server):
+    server.start("beat", "beat-2")
+    server.start("worker", "worker-3")
+    task = server.task("doubled")
+    all_scored_once(server, task, server.submit(task, 200, pause_ms=10))
+    for name in ("beat", "beat-2", "worker-2", "worker-3", "web"):
+        assert server.lives(name), server.log(name)
+
+
+def test_a_worker_that_is_told_to_end_ends_with_its_calls_and_another_goes_on_at_once(server):
+    task = server.task("ended")
+    ids = server.submit(task, 400, pause_ms=150)
+    until(lambda: scored(server, task) >= 10, every_s=0.05)
+    began = time.monotonic()
+    server.kill("worker-2", signal.SIGTERM)
+    until(lambda: not server.lives("worker-2"))
+    assert time.monotonic() - began < 5
+    all_scored_once(server, task, ids)
+    assert time.monotonic() - began < claims.LEASE.total_seconds()
+
+
+def test_without_beat_scoring_goes_on(server):
+    for name in ("beat", "beat-2"):
+        server.kill(name)
+    task = server.task("beatless")
+    all_scored_once(server, task, server.submit(task, 50))

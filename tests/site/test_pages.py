@@ -1,0 +1,161 @@
+"""The pages of our own: what they show, that they need no other host, and how they look in a browser."""
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.test import Client
+from playwright.sync_api import sync_playwright
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+LINK = re.compile(r"""(?:src|href|action)=["']([^"']*)""")
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
+
+
+@pytest.fixture
+def client():
+    return Client(raise_request_exception=False)
+
+
+def test_the_home_page_is_open_and_leads_to_what_there_is(client):
+    page = client.get("/")
+    assert page.status_code == 200
+    html = page.content.decode()
+    for target in LINK.findall(html):
+        if target.startswith("/static/"):
+            assert finders.find(target.removeprefix("/static/")), target
+        elif not target.startswith(("/api/v1/ready", "/admin")):  # these need the database
+            assert client.get(target).status_code == 200, target
+
+
+@pytest.mark.parametrize("path", ["/", "/nowhere"])
+def test_a_page_names_no_other_host(client, path):
+    for target in LINK.findall(client.get(path).content.decode()):
+        assert target.startswith("/"), target
+        assert not target.startswith("//"), target
+
+
+def test_for_a_browser_a_failure_is_a_page_with_its_status(client):
+    page = client.get("/nowhere/<script>alert(1)</script>", headers={"Accept": "text/html"})
+    assert page.status_code == 404
+    assert page["Content-Type"].startswith("text/html")
+    html = page.content.decode()
+    assert "<h1>Not found</h1>" in html
+    assert "There is nothing at this address." in html
+    assert "<script>" not in html
+    assert f"<code>{page['X-Request-Id']}</code>" in html
+
+
+def test_pages_send_the_headers_that_protect_them(client):
+    headers = client.get("/").headers
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"
+
+
+def test_the_docs_come_from_files_of_our_own(client):
+    page = client.get("/api/v1/docs", headers={"Accept": "text/html"})
+    assert page.status_code == 200
+    assert page["Content-Type"].startswith("text/html")
+    html = page.content.decode()
+    assert LINK.findall(html)
+    assert not re.search(r"(?:https?:)?//[a-z0-9]", html), "the page names another host"
+    for target in LINK.findall(html):
+        assert finders.find(target.removeprefix("/static/")), target
+
+
+def test_schema_and_docs_are_open_whatever_is_accepted(client):
+    for accept in ("text/html", "application/json", "*/*", "image/png"):
+        assert client.get("/api/v1/schema", headers={"Accept": accept}).status_code == 200
+        assert client.get("/api/v1/docs", headers={"Accept": accept}).status_code == 200
+
+
+# --- in a browser ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def visit(live_server, chromium_path, tmp_path):
+    """`visit(path, size, scheme)`: an open page in headless Chromium; `.said`, `.asked` and `.failed` tell of it."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+
+        def open_page(path, size=DESK, scheme="light"):
+            page = browser.new_context(viewport=size, color_scheme=scheme).new_page()
+            page.said, page.asked, page.failed = [], [], []
+            page.on("console", lambda message: page.said.append(message.text) if message.type == "error" else None)
+            page.on("pageerror", lambda error: page.said.append(str(error)))
+            page.on("request", lambda request: page.asked.append(request.url))
+            page.on("requestfailed", lambda request: page.failed.append(request.url))
+            page.status = page.goto(live_server.url + path, wait_until="networkidle").status
+            page.screenshot(
+                path=tmp_path / f"{path.strip('/').replace('/', '-') or 'home'}-{size['width']}-{scheme}.png"
+            )
+            return page
+
+        yield open_page
+        browser.close()
+
+
+def foreign(page, live_server):
+    own = urlsplit(live_server.url).netloc
+    return [url for url in page.asked if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != own]
+
+
+def too_wide(page):
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def ground(page):
+    """How light the ground is, 0 to 255."""
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
+
+
+in_a_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+
+@pytest.mark.pages
+@in_a_browser
+@pytest.mark.parametrize(("path", "status"), [("/", 200), ("/nowhere", 404)])
+def test_a_page_is_good_on_a_phone_and_a_desk_in_light_and_dark(visit, live_server, path, status):
+    for size in (PHONE, DESK):
+        for scheme, is_right in (("light", lambda value: value > 200), ("dark", lambda value: value < 60)):
+            page = visit(path, size, scheme)
+            assert page.status == status
+            assert too_wide(page) <= 0, (size, scheme)
+            assert is_right(ground(page)), (scheme, ground(page))
+            assert (page.failed, foreign(page, live_server)) == ([], [])
+            assert [text for text in page.said if "404" not in text] == []  # Chromium reports the page's own status
+
+
+@pytest.mark.pages
+@in_a_browser
+def test_a_page_can_be_read_by_its_structure(visit):
+    page = visit("/")
+    assert page.locator("h1").count() == 1
+    assert page.locator("html").get_attribute("lang") == "en-GB"
+    assert page.get_by_role("navigation", name="Main").get_by_role("link").count() == 2
+    page.get_by_role("link", name="API", exact=True).click()
+    page.wait_for_url("**/api/v1/docs")
+
+
+@pytest.mark.pages
+@in_a_browser
+def test_the_docs_render_every_tag_without_another_host(visit, live_server):
+    page = visit("/api/v1/docs")
+    page.wait_for_selector(".opblock")
+    tags = set(page.locator(".opblock-tag").evaluate_all("all => all.map(one => one.dataset.tag)"))
+    assert {"completions", "graders", "scores", "tasks", "health"} <= tags
+    assert (page.failed, foreign(page, live_server), page.said) == ([], [], [])
+
+
+@pytest.mark.pages
+@in_a_browser
+def test_the_docs_fit_a_phone(visit):
+    page = visit("/api/v1/docs", PHONE)
+    page.wait_for_selector(".opblock")
+    assert too_wide(page) <= 0
