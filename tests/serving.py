@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from autotune_sdk import AutotuneClient, Capabilities, Limits
@@ -79,9 +79,9 @@ class Server:
     env: dict[str, str]
     data: Path
     client: AutotuneClient
+    key: str
     grader_id: str
     grader_log: Path
-    names: list[str] = field(default_factory=list)
 
     def start(self, kind, name):
         """One more process of a Procfile's kind."""
@@ -110,16 +110,11 @@ class Server:
         ]  # fmt: skip
         return self.client.completions.submit_batch(items, task_id=task.id).ids
 
-    def command(self, *arguments, **more):
-        """A command of the client's, with the server's address and key."""
-        env = {
-            **os.environ,
-            "AUTOTUNE_API_KEY": self.client._transport.session.headers["Authorization"].removeprefix("Bearer "),
-            "AUTOTUNE_BASE_URL": self.client.base_url,
-        }
-        return subprocess.Popen(
-            [sys.executable, "-m", "autotune_sdk.cli", *map(str, arguments)], env=env, stderr=subprocess.PIPE, text=True, **more
-        )  # fmt: skip
+    def command(self, *arguments):
+        """A command of the client's, with the server's address and key; its errors are in `.stderr`."""
+        env = {**os.environ, "AUTOTUNE_API_KEY": self.key, "AUTOTUNE_BASE_URL": self.client.base_url}
+        command = [sys.executable, "-m", "autotune_sdk.cli", *map(str, arguments)]
+        return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
 
 
 @contextmanager
@@ -147,5 +142,5 @@ def whole_server(data):
             until(lambda: listens(grader_port))
             verified = client.graders.verify(registered.grader.id)
             assert verified.verified, verified.checks
-            yield Server(tree, env, data, client, registered.grader.id, log)
+            yield Server(tree, env, data, client, made["apiKey"], registered.grader.id, log)
     drop_database(base)
