@@ -17,6 +17,7 @@ ON_REDIS = bool(settings.REDIS_URL)
 
 def pytest_collection_modifyitems(config, items):
     """Tests that need a server are left out where it is not configured; in CI its absence is a failure."""
+    _keep_what_migrations_wrote(items)
     lacking = {"postgres"} - ({"postgres"} if ON_POSTGRES else set()) | ({"redis"} - ({"redis"} if ON_REDIS else set()))
     chosen, left = [], []
     for item in items:
@@ -24,6 +25,15 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = chosen
+
+
+def _keep_what_migrations_wrote(items):
+    """A test that commits ends by emptying the tables; the built-in roles and content types must come back with it."""
+    for item in items:
+        marker = item.get_closest_marker("django_db")
+        commits = marker is not None and marker.kwargs.get("transaction")
+        if commits or {"transactional_db", "live_server"} & set(item.fixturenames):
+            item.fixturenames.append("django_db_serialized_rollback")
 
 
 @pytest.fixture(autouse=True)

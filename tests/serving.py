@@ -1,5 +1,6 @@
 """The whole server in processes of its own, on the engine of the environment, with a grader made with the kit."""
 
+import hashlib
 import os
 import signal
 import socket
@@ -8,9 +9,12 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import psycopg
 from autotune_sdk import AutotuneClient, Capabilities, Limits
 from django.conf import settings
+from psycopg import sql
 
 from autotune.site import databases, launch
 from autotune.site.ports import listens
@@ -41,20 +45,21 @@ def free_port():
         return probe.getsockname()[1]
 
 
+@contextmanager
 def own_environment(data):
     """The environment of a server that shares nothing with others: `data` is its folder, its database is new."""
-    base = {**os.environ, "AUTOTUNE_DATA_DIR": str(data), "DATABASE_URL": "", "REDIS_URL": ""}
+    env = {**os.environ, "AUTOTUNE_DATA_DIR": str(data), "DATABASE_URL": "", "REDIS_URL": settings.REDIS_URL}
     if settings.DATABASE_URL:
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
-        url = databases.sibling(settings.DATABASE_URL, f"{databases._name(settings.DATABASE_URL)}_processes_{worker}")
-        databases.create_afresh(url)
-        base |= {"DATABASE_URL": url, "REDIS_URL": settings.REDIS_URL}
-    return base
-
-
-def drop_database(env):
-    if env["DATABASE_URL"]:
-        databases.create_afresh(env["DATABASE_URL"])  # empty, so that nothing large is left behind
+        name = f"{urlsplit(settings.DATABASE_URL).path[1:]}_{hashlib.sha256(str(data).encode()).hexdigest()[:8]}"
+        env["DATABASE_URL"] = databases.sibling(settings.DATABASE_URL, name)
+        databases.create_if_missing(env["DATABASE_URL"])
+    try:
+        yield env
+    finally:
+        if env["DATABASE_URL"]:
+            maintenance = databases.sibling(env["DATABASE_URL"], databases.MAINTENANCE)
+            with psycopg.connect(maintenance, autocommit=True) as connection:
+                connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
 
 
 def running_with(data):
@@ -77,7 +82,6 @@ class Server:
 
     tree: Supervisor
     env: dict[str, str]
-    data: Path
     client: AutotuneClient
     key: str
     grader_id: str
@@ -120,27 +124,25 @@ class Server:
 @contextmanager
 def whole_server(data):
     """Everything started, a grader registered and verified; ends every process."""
-    base, port, grader_port = own_environment(data), free_port(), free_port()
-    env = launch.environment(base, port=port, data=data, grader_ports=[grader_port])
+    port, grader_port = free_port(), free_port()
     (data / "digits.py").write_text(GRADER)
     secret, log = data / "secret", data / "graded.jsonl"
-    with Supervisor(data / "logs") as tree:
+    with own_environment(data) as base, Supervisor(data / "logs") as tree:
+        env = launch.environment(base, port=port, data=data, grader_ports=[grader_port])
         launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
-        made = launch.bootstrap(env, "Tests", "admin@example.org")
-        address = launch.start_server(tree, env)
-        with AutotuneClient(made["apiKey"], address) as client:
-            registered = client.graders.create(
+        key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
+        with AutotuneClient(key, launch.start_server(tree, env)) as client:
+            made = client.graders.create(
                 name="Digits",
                 endpoint=f"http://127.0.0.1:{grader_port}",
                 capabilities=Capabilities(max_batch_size=5, supports_explanations=True, avg_latency_ms=10),
                 limits=Limits(max_concurrency=2),
             )
-            secret.write_text(registered.credentials.shared_secret)
+            secret.write_text(made.credentials.shared_secret)
             tree.start(
                 launch.kit_grader("grader", "digits:grader", folder=data, port=grader_port, secret_file=secret, log=log)
             )
             until(lambda: listens(grader_port))
-            verified = client.graders.verify(registered.grader.id)
+            verified = client.graders.verify(made.grader.id)
             assert verified.verified, verified.checks
-            yield Server(tree, env, data, client, made["apiKey"], registered.grader.id, log)
-    drop_database(base)
+            yield Server(tree, env, client, key, made.grader.id, log)

@@ -32,7 +32,7 @@ def bootstrap(*, organization_name: str, admin_email: str) -> Bootstrapped:
         first = not Organization.objects.exists()
         organization = Organization.objects.create(name=organization_name, operating=first)
     role = Role.objects.get(organization=None, name=roles.ADMIN if organization.operating else roles.ORGANIZATION_ADMIN)
-    user, password = _admin(admin_email, staff=organization.operating)
+    user, password = _admin(organization, role, admin_email)
     Membership.objects.get_or_create(organization=organization, user=user, defaults={"role": role})
     api_key = None
     if fresh or not ApiKey.objects.filter(organization=organization).exists():
@@ -40,7 +40,11 @@ def bootstrap(*, organization_name: str, admin_email: str) -> Bootstrapped:
     return Bootstrapped(organization, user, password, api_key)
 
 
-def _admin(email: str, *, staff: bool) -> tuple[User, str | None]:
+def _admin(organization: Organization, role: Role, email: str) -> tuple[User, str | None]:
+    """The organization's first admin, whatever `email` says now; else the person with that address, made if need be."""
+    if there := Membership.objects.filter(organization=organization, role=role).order_by("pk").first():
+        return there.user, None
+    staff = organization.operating
     if user := User.objects.filter(email=email.strip().lower()).first():
         return user, None
     password = secrets.token_urlsafe(18)

@@ -9,9 +9,10 @@ import zlib
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from autotune.access.models import ApiKey, Organization, Role, User
+from autotune.access.models import ApiKey, Membership, Organization, Role, User
 from autotune.core import ids
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -51,13 +52,16 @@ def digest(text: str) -> bytes:
 
 
 def find(text: str) -> ApiKey | None:
-    """The usable key with this text, with its organization, role and person; None for any other text."""
+    """The usable key with this text, with its organization, role and person; None for any other text.
+
+    A person who left the organization has no key there any more.
+    """
     match = KEY.fullmatch(text)
     if match is None or _checksum(text[:-6]) != match[4]:
         return None
-    key = (
-        ApiKey.objects.select_related("organization", "role", "user").filter(pk=ids.decode("key", f"key_{match[2]}"))
-    ).first()
+    belongs = Membership.objects.filter(organization=OuterRef("organization"), user=OuterRef("user"))
+    keys = ApiKey.objects.filter(Exists(belongs), pk=ids.decode("key", f"key_{match[2]}"))
+    key = keys.select_related("organization", "role", "user").first()
     if key is None or not hmac.compare_digest(bytes(key.digest), digest(text)) or not usable(key):
         return None
     note_use(key)

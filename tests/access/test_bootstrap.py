@@ -132,3 +132,10 @@ class TestAtOnce:
         assert all(one["apiKey"] for one in told)
         assert sorted(Organization.objects.values_list("operating", flat=True)) == [False] * 4 + [True]
         assert User.objects.filter(is_staff=True).count() == 1
+
+
+def test_another_email_later_makes_no_second_admin(db):
+    bootstrap("One", "first@example.org")
+    later = bootstrap("One", "second@example.org")
+    assert (later["adminEmail"], later["adminPassword"], later["apiKey"]) == ("first@example.org", None, None)
+    assert not User.objects.filter(email="second@example.org").exists()

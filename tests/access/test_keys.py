@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from autotune.access import keys
-from autotune.access.models import ApiKey
+from autotune.access.models import ApiKey, Membership
 from autotune.access.principal import Principal
 from autotune.core import ids
 from tests.factories import ApiKeyFactory, GraderFactory
@@ -161,3 +161,9 @@ def test_a_principal_knows_whether_its_key_is_for_tests(key):
     assert Principal(test.organization, test.role, test.user, test).is_test
     assert not Principal(key.organization, key.role, key.user, key).is_test
     assert not Principal(key.organization, key.role, key.user).is_test
+
+
+def test_a_person_who_left_the_organization_has_no_key_there(db):
+    key = ApiKeyFactory()
+    Membership.objects.filter(user=key.user).delete()
+    assert keys.find(key.text) is None

@@ -150,7 +150,7 @@ def test_a_wrapped_key_put_into_another_row_does_not_unwrap(scope, row):
         encryption.decrypt(AT, row, mine)
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_a_data_key_that_was_rolled_back_is_not_kept(scope, row):
     with transaction.atomic():
         lost = encryption.cipher_for(scope)
@@ -164,7 +164,7 @@ def test_a_data_key_that_was_rolled_back_is_not_kept(scope, row):
     assert encryption.decrypt(AT, row, kept.encrypt(AT, row, TEXT)) == TEXT
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_a_committed_data_key_is_kept_and_asks_the_database_no_more(scope, row, django_assert_num_queries):
     with transaction.atomic():
         cipher = encryption.cipher_for(scope)
@@ -174,7 +174,7 @@ def test_a_committed_data_key_is_kept_and_asks_the_database_no_more(scope, row, 
 
 
 @pytest.mark.postgres
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_of_many_first_uses_at_once_one_key_comes_out(scope):
     def first_use():
         with transaction.atomic():

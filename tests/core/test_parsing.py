@@ -1,4 +1,4 @@
-"""Bodies and queries: read without coercion, and every refusal names its place."""
+"""Bodies: read without coercion, and every refusal names its place."""
 
 import json
 from enum import StrEnum
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Meta, UnsetType
 
 from autotune.core import ids, parsing
-from autotune.core.api import BodyStruct, QueryStruct
+from autotune.core.api import BodyStruct
 from autotune.core.errors import FieldError, Invalid
 from autotune.core.parsing import PublicId
 
@@ -222,65 +222,6 @@ def test_of_several_errors_the_first_is_the_sentence_and_a_hundred_are_told():
     assert error.detail == "/items/0: No. (and 249 more)"
     assert error.errors == tuple(found[:100])
     assert parsing.invalid(found[:1]).detail == "/items/0: No."
-
-
-class Query(QueryStruct):
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
-    min_score: Annotated[float, Meta(ge=0, le=1)] | None = None
-    any_number: float = 0.0
-    partial: bool = False
-    search: str | None = None
-    task_id: TaskId | None = None
-
-
-@pytest.mark.parametrize(
-    ("given_query", "name", "expected"),
-    [
-        ({"limit": "7"}, "limit", 7),
-        ({"minScore": "0.25"}, "min_score", 0.25),
-        ({"minScore": "1"}, "min_score", 1.0),
-        ({"partial": "true"}, "partial", True),
-        ({"partial": "false"}, "partial", False),
-        ({"search": "123"}, "search", "123"),
-        ({"search": ""}, "search", ""),
-        ({"search": "null"}, "search", "null"),
-        ({"search": "true"}, "search", "true"),
-    ],
-)
-def test_numbers_and_booleans_of_a_query_are_read_from_their_text(given_query, name, expected):
-    value = getattr(parsing.convert_query(given_query, Query), name)
-    assert (value, type(value)) == (expected, type(expected))
-
-
-@pytest.mark.parametrize(
-    ("given_query", "pointer", "code"),
-    [
-        ({"limit": "0"}, "?limit", "out_of_range"),
-        ({"limit": "1001"}, "?limit", "out_of_range"),
-        ({"limit": "9" * 40}, "?limit", "out_of_range"),
-        ({"limit": "9" * 5000}, "?limit", "wrong_type"),
-        ({"limit": ""}, "?limit", "wrong_type"),
-        ({"limit": "+5"}, "?limit", "wrong_type"),
-        ({"limit": "0x10"}, "?limit", "wrong_type"),
-        ({"limit": "٥"}, "?limit", "wrong_type"),
-        ({"limit": "5.5"}, "?limit", "wrong_type"),
-        ({"limit": "null"}, "?limit", "wrong_type"),
-        ({"minScore": "nan"}, "?minScore", "out_of_range"),
-        ({"anyNumber": "nan"}, "?anyNumber", "number_not_finite"),
-        ({"minScore": "-0.1"}, "?minScore", "out_of_range"),
-        ({"minScore": "null"}, "?minScore", "wrong_type"),
-        ({"anyNumber": "inf"}, "?anyNumber", "number_not_finite"),
-        ({"anyNumber": "1e999"}, "?anyNumber", "wrong_type"),
-        ({"partial": "maybe"}, "?partial", "wrong_type"),
-        ({"partial": ""}, "?partial", "wrong_type"),
-        ({"taskId": "x"}, "?taskId", "malformed_id"),
-        ({"taskId": ""}, "?taskId", "malformed_id"),
-        ({"taskId": "null"}, "?taskId", "malformed_id"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_a_wrong_parameter_is_refused_with_its_name(given_query, pointer, code):
-    assert fault_of(parsing.convert_query, given_query, Query) == (pointer, code)
 
 
 def test_text_is_measured_in_octets_of_utf_8():

@@ -11,7 +11,7 @@ import pytest
 
 from autotune.site import launch
 from tests.concurrency import until
-from tests.serving import drop_database, free_port, own_environment, running_with
+from tests.serving import free_port, own_environment, running_with
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 90
@@ -20,19 +20,24 @@ PATIENCE_S = 90
 @pytest.fixture
 def demo(tmp_path):
     """`demo(*arguments)`: the demo's process, with a folder and a database of its own; `demo.data` is the folder."""
-    env = {**own_environment(tmp_path), "PORT": str(free_port()), "DEMO_ONCE": ""}
+    started = []
+    with own_environment(tmp_path) as base:
+        env = {**base, "PORT": str(free_port()), "DEMO_ONCE": ""}
 
-    def start(*arguments):
-        return subprocess.Popen(
-            [sys.executable, "-m", "autotune.site.demo", *arguments],
-            env=env, cwd=launch.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
+        def start(*arguments):
+            command = [sys.executable, "-m", "autotune.site.demo", *arguments]
+            started.append(
+                subprocess.Popen(
+                    command, env=env, cwd=launch.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+                )
+            )
+            return started[-1]
 
-    start.data = tmp_path
-    yield start
-    for pid in running_with(tmp_path):
-        pytest.fail(f"process {pid} of the demo is still there")
-    drop_database(env)
+        start.data = tmp_path
+        yield start
+        for process in started:
+            process.kill()
+        until(lambda: running_with(tmp_path) == [])
 
 
 def table(text):
@@ -77,4 +82,4 @@ def test_the_demo_runs_twice_and_ends_at_ctrl_c(demo):
     rest, _ = staying.communicate(timeout=PATIENCE_S)
     assert staying.returncode == 0, rest
     assert "is killed" not in rest
-    until(lambda: running_with(demo.data) == [])
+    assert running_with(demo.data) == []

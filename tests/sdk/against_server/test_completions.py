@@ -1,0 +1,97 @@
+"""Completions through the client: shapes, batches, filters to the millisecond, pages."""
+
+from datetime import timedelta
+
+import pytest
+from autotune_sdk import ConflictError, InvalidRequest
+
+from tests.submitting import is_recent, items
+
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+MOMENT = timedelta(milliseconds=1)
+
+
+def test_a_submission_has_the_clients_shape(client, task):
+    metadata = {"snake_case": [1, None, {"camelCase": 0.5}]}
+    sent = client.completions.submit(
+        task_id=task.id, model_id="m", variables={"question": "How long?"}, response="yes", external_id="e", metadata=metadata,
+        priority="high",
+    )  # fmt: skip
+    one = sent.completion
+    assert (sent.status, sent.existing, sent.workflow_run_id) == ("scoring", False, sent.workflow_run_ids[0])
+    assert sent.estimated_score_time_ms >= 0
+    assert (one.prompt, one.response, one.messages, one.external_id) == ("How long?", "yes", None, "e")
+    assert (one.task_id, one.task_version, one.model_id, one.source) == (task.id, task.version, "m", "api")
+    assert (one.metadata, one.priority, one.status, one.reward, one.erased_at) == (
+        metadata,
+        "high",
+        "pending",
+        None,
+        None,
+    )
+    assert is_recent(one.created_at)
+    assert client.completions.get(one.id) == one
+
+
+def test_messages_come_back_as_they_were_given(client, task):
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?", "snake_case": {"a_b": 1}}]
+    sent = client.completions.submit(task_id=task.id, model_id="m", messages=messages, response="4")
+    assert (sent.completion.messages, sent.completion.prompt) == (messages, "2 + 2?")
+
+
+def test_the_same_external_id_is_the_same_completion(client, task):
+    content = {"task_id": task.id, "model_id": "m", "prompt": "p", "response": "r", "external_id": "e"}
+    first, second = client.completions.submit(**content), client.completions.submit(**content)
+    assert (second.existing, second.completion.id, first.existing) == (True, first.completion.id, False)
+    with pytest.raises(ConflictError) as refused:
+        client.completions.submit(**{**content, "response": "other"})
+    assert refused.value.code == "external_id_conflict"
+
+
+def test_a_batch_is_answered_in_its_order_and_a_repeated_one_with_what_is_there(client, task):
+    first = client.completions.submit_batch(items(5), task_id=task.id)
+    assert [one.external_id for one in first.completions] == [f"e{n}" for n in range(5)]
+    assert [one.index for one in first.completions] == list(range(5))
+    again = client.completions.submit_batch(items(7), task_id=task.id)
+    assert again.ids[:5] == first.ids
+    assert [one.existing for one in again.completions] == [True] * 5 + [False] * 2
+
+
+def test_a_bad_item_is_named_by_its_place(client, task):
+    batch = items(4)
+    batch[2]["priority"] = "urgent"
+    with pytest.raises(InvalidRequest) as refused:
+        client.completions.submit_batch(batch, task_id=task.id)
+    (error,) = refused.value.errors
+    assert (error.pointer, error.index) == ("/completions/2/priority", 2)
+    assert client.completions.list(task_id=task.id).total == 0
+    taken = client.completions.submit_batch(batch, task_id=task.id, partial=True)
+    assert [one.index for one in taken.completions] == [0, 1, 3]
+    assert [(one.index, one.pointer) for one in taken.errors] == [(2, "/completions/2/priority")]
+
+
+def test_completions_are_filtered_to_the_millisecond(client, task):
+    ids = [client.completions.submit(task_id=task.id, **{**one}).completion.id for one in items(3)]
+    made = [client.completions.get(one).created_at for one in ids]
+
+    def within(start, end):
+        return {one.id for one in client.completions.list(task_id=task.id, start_date=start, end_date=end)}
+
+    assert within(made[0], made[-1] + MOMENT) == set(ids)
+    assert ids[0] not in within(made[0] + MOMENT, made[-1] + MOMENT)
+    assert ids[-1] not in within(made[0], made[-1])
+    assert within(made[0].date(), made[-1].date()) == set(ids)
+
+
+def test_completions_are_listed_page_by_page(client, task):
+    ids = client.completions.submit_batch(items(7), task_id=task.id).ids
+    page = client.completions.list(task_id=task.id, limit=3, sort="createdAt")
+    found, pages = [one.id for one in page], 1
+    assert (page.total, page.offset, page.limit) == (7, 0, 3)
+    while page.next_cursor:
+        page = client.completions.list(task_id=task.id, limit=3, sort="createdAt", cursor=page.next_cursor)
+        assert page.total is None
+        found, pages = found + [one.id for one in page], pages + 1
+    assert (found, pages) == (ids, 3)
+    assert [one.id for one in client.completions.list(task_id=task.id, external_id="e4")] == [ids[4]]
+    assert client.completions.list(task_id=task.id, model_id="model-1", status="pending", source="api").total == 3
