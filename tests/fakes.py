@@ -86,9 +86,7 @@ def serving(fake):
             if signed:
                 now = str(int(time.time()))
                 self.send_header("X-Autotune-Response-Timestamp", now)
-                self.send_header(
-                    "X-Autotune-Response-Signature", sign(fake.secret, now, request_id, encoded)
-                )
+                self.send_header("X-Autotune-Response-Signature", sign(fake.secret, now, request_id, encoded))
             self.end_headers()
             self.wfile.write(encoded)
 
