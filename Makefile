@@ -74,14 +74,14 @@ format: $(DEV) ## ruff, applied
 	@$(BIN)/ruff format .
 
 types: $(DEV) ## mypy
-	@$(BIN)/mypy
+	@env -u DATABASE_URL -u REDIS_URL $(BIN)/mypy
 
 imports: $(DEV) ## which module may import which
 	@$(BIN)/lint-imports
 	@$(BIN)/python tools/house.py
 
 openapi: $(DEV) ## write docs/openapi.json anew
-	@$(BIN)/python manage.py spectacular --format openapi-json --validate --fail-on-warn --file docs/openapi.json
+	@env -u DATABASE_URL -u REDIS_URL $(BIN)/python manage.py spectacular --format openapi-json --validate --fail-on-warn --file docs/openapi.json
 
 check: lint types imports test ## all of the above that can fail
 

@@ -21,8 +21,8 @@ def score_pending(grader_id: str) -> None:
 
 @shared_task(name="scores.sweep", ignore_result=True)
 def sweep() -> None:
-    """Beat's sweep, for the case that no worker's own sweeper lives."""
-    for grader_id in sweeping.sweep():
+    """Beat's sweep, for the case that no worker's own sweeper lives: leases, sleepers, and what is due."""
+    for grader_id in sweeping.sweep(passes=1):
         drains.drain(grader_id)
 
 

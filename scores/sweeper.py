@@ -35,15 +35,17 @@ class Sweeper:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
+        passes = 0
         while not self._stopping.wait(EVERY_S):
             try:
-                for grader_id in sweep():
+                for grader_id in sweep(passes=passes):
                     self._start_drain(grader_id)
             except DatabaseError as exc:
                 logger.warning("sweep: the database is away: %s", exc)
             except Exception:  # the next pass must come whatever happened in this one
                 logger.exception("sweep failed")
             finally:
+                passes += 1
                 connection.close()
 
     def _start_drain(self, grader_id: UUID) -> None:

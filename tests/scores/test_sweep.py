@@ -252,3 +252,12 @@ def test_a_run_that_a_saver_has_locked_is_left_to_the_saver(make, grader, task):
 def test_a_pass_with_nothing_to_do_costs_few_queries(db, django_assert_max_num_queries):
     with django_assert_max_num_queries(15):
         assert sweep.sweep() == []
+
+
+def test_what_looks_at_many_rows_is_not_done_in_every_pass(make):
+    over, lost = make(deadline_at=timezone.now() - MOMENT), make()
+    claim(lost, lease_s=-1)
+    sweep.sweep(passes=1)
+    assert (row(over), row(lost)) == (("pending", ""), ("pending", ""))
+    sweep.sweep(passes=sweep.ENDS_EVERY)
+    assert row(over) == ("failed", "deadline_exceeded")
