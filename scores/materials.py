@@ -1,5 +1,6 @@
 """What a drain needs beside its runs: the texts of completions, and the facts of their tasks and versions."""
 
+import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,14 +9,17 @@ from uuid import UUID
 
 from django.db import connection
 
-from autotune.core import ids
+from autotune.core import encryption, ids
 from autotune.core.fields import encrypted
-from graders.gateway.types import Item, Options
+from graders.gateway.types import Failure, Item, Options
 from scores.retries import RetryPolicy
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 from tasks.states import Part
 
+logger = logging.getLogger(__name__)
 LOAD_BYTES = 16 * 2**20  # of ciphertext loaded at once: a batch may hold 1,000 completions of 2 MiB each
+TEXT_ERASED = Failure("text_erased", "The completion's text was erased before it was scored.", fault="platform")
+TEXT_UNREADABLE = Failure("text_unreadable", "The completion's text cannot be decrypted.", fault="platform")
 FRESH_S = 5.0  # how long a drain believes what it read of a task
 _TEXT_COLUMNS = ("prompt", "response", "messages", "metadata")
 _LOAD = """
@@ -97,14 +101,27 @@ class Facts:
         return {version_id: self._versions[version_id] for version_id in wanted}
 
 
-def load(completion_ids: Sequence[UUID], *, max_bytes: int = LOAD_BYTES) -> dict[UUID, Material | None]:
+def load(completion_ids: Sequence[UUID], *, max_bytes: int = LOAD_BYTES) -> dict[UUID, Material | Failure]:
     """The decrypted texts by completion id, in id order as far as they fit into `max_bytes`, at least one.
 
-    None for a completion whose text was erased; what did not fit is left out, to be loaded with the next.
+    A Failure stands for a completion whose text was erased or cannot be read: it fails alone. What did not fit is left
+    out, to be loaded with the next.
+
+    raises MasterKeyMissing: then nothing can be read, and the runs wait until the setting is mended
     """
-    return {
-        row[0]: None if row[4] is None else Material(_item(row), row[2]) for row in _rows(completion_ids, max_bytes)
-    }
+    return {row[0]: _material(row) for row in _rows(completion_ids, max_bytes)}
+
+
+def _material(row: tuple) -> Material | Failure:
+    if row[4] is None:
+        return TEXT_ERASED
+    try:
+        return Material(_item(row), row[2])
+    except encryption.MasterKeyMissing:
+        raise
+    except encryption.Undecryptable as exc:
+        logger.error("completion %s cannot be read: %s", row[0], exc)
+        return TEXT_UNREADABLE
 
 
 def _rows(completion_ids: Sequence[UUID], max_bytes: int) -> Sequence[tuple]:

@@ -30,7 +30,6 @@ SAVE_AT = 64
 SAVE_AFTER_S = 0.05
 POLL_S = 0.02
 REFRESH_S = 2.0  # how long a drain believes what it read of the grader: limits, address, secrets
-TEXT_ERASED = Failure("text_erased", "The completion's text was erased before it was scored.", fault="platform")
 
 
 def callable_grader(grader_id: UUID) -> Grader | None:
@@ -162,8 +161,9 @@ class Drain:
         for run in chunk:
             if run.completion_id not in texts:
                 continue
-            if (material := texts[run.completion_id]) is None:
-                self._miss(run, TEXT_ERASED, called=False)
+            material = texts[run.completion_id]
+            if isinstance(material, Failure):
+                self._miss(run, material, called=False)
             else:
                 groups.setdefault(run.task_id, []).append((run, material))
         for options, entries in self._by_options(groups):

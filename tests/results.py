@@ -11,6 +11,7 @@ from scores.materials import Facts
 from scores.models import WorkflowRun
 from scores.recording import Judged, Missed
 from scores.retries import Decision
+from tests.factories import CompletionFactory, RunFactory, TaskFactory
 
 
 def claim(run, *, lease_s=15):
@@ -36,3 +37,26 @@ def missed(claimed, code="timeout", message="No answer.", *, wake_at=None, repea
 
 def save(grader, good=(), bad=()):
     recording.save(grader.pk, grader.version_id, list(good), list(bad), Facts())
+
+
+def state(run):
+    """(status, error code, attempt, failures) of a run as stored."""
+    run.refresh_from_db()
+    return run.status, run.error_code, run.attempt, run.failures
+
+
+class Bench:
+    """A task with a panel of one, and short ways to run, judge and save for it."""
+
+    def __init__(self, **task):
+        self.task = TaskFactory(**task)
+        self.grader = self.task.version.members.get().grader
+
+    def run(self, **fields):
+        return RunFactory(completion=CompletionFactory(task=self.task), **fields)
+
+    def judged(self, claimed, *values, **verdict):
+        return judged(claimed, *values, version_id=self.task.version_id, **verdict)
+
+    def save(self, good=(), bad=()):
+        save(self.grader, good, bad)

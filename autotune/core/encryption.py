@@ -30,7 +30,11 @@ DIGEST_PERIOD = "digest"
 
 
 class Undecryptable(Exception):
-    """The ciphertext is not what this row's key and place say: moved, altered, or its key is gone."""
+    """The ciphertext is not what this row's key and place say: moved, altered, or its data key was dropped."""
+
+
+class MasterKeyMissing(Undecryptable):
+    """AUTOTUNE_ENCRYPTION_KEYS is not what it was: nothing of the data key's period can be read until it is mended."""
 
 
 @lru_cache(maxsize=8)
@@ -172,9 +176,11 @@ def _wrap(key_id: UUID, key: bytes) -> tuple[str, bytes]:
 def _unwrap(row: DataKey) -> bytes:
     master = masters().get(row.wrapping_key)
     if master is None:
-        raise Undecryptable(f"AUTOTUNE_ENCRYPTION_KEYS lacks the key {row.wrapping_key!r} that wraps a data key")
+        raise MasterKeyMissing(f"AUTOTUNE_ENCRYPTION_KEYS lacks the key {row.wrapping_key!r} that wraps a data key")
     wrapped = bytes(row.wrapped)
     try:
         return master.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], b"data-key." + row.id.bytes)
     except InvalidTag:
-        raise Undecryptable(f"the master key {row.wrapping_key!r} is not the one that wrapped this data key") from None
+        raise MasterKeyMissing(
+            f"the master key {row.wrapping_key!r} is not the one that wrapped this data key"
+        ) from None

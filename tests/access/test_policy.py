@@ -148,7 +148,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize(("model", "resource", "part"), MODELS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("model", "resource", "part"), MODELS, ids=[model.__name__ for model, *_ in MODELS])
 @pytest.mark.parametrize("action", ["read", "update", "delete"])
 @pytest.mark.parametrize("operating", [False, True])
 @pytest.mark.parametrize("name", COLUMNS)
