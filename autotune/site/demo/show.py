@@ -52,9 +52,9 @@ def run(*, once: bool, say: Say) -> None:
             raise SupervisorError(f"The server refused a step of the demo: {exc}") from exc
         shown = {**kept.keep(places.state, {"graderPort": grader_port}), **_addresses(env), "database": name}
         kept.replace(data / "demo.json", shown)
-        say(_farewell(shown, data, new=new, once=once))
-        if not once:
-            with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt):  # from the moment at which all is shown, Ctrl-C is a good end
+            say(_farewell(shown, data, new=new, once=once))
+            if not once:
                 tree.watch()
     say("all processes have ended")
 
