@@ -6,8 +6,8 @@ from typing import Any
 from django.db import connection
 from django.db.models import F, Func, TextField
 
+from autotune.core.connections import release
 from autotune.core.errors import Invalid
-from exports import ranges
 from exports.ranges import Reader
 
 MAX_NAMES = 500
@@ -20,7 +20,7 @@ def names(reader: Reader) -> list[str]:
     """
     scores = reader.scores().filter(dimensions__isnull=False).order_by()
     found = _distinct(scores) if connection.vendor == "postgresql" else _gathered(scores)
-    ranges.release()
+    release()
     if len(found) > MAX_NAMES:
         raise Invalid.field(
             "?dimensions", "out_of_range", f"more than {MAX_NAMES} names; ask for one taskId or graderId."

@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from django.db import connection
-
+from autotune.core.connections import release
 from tasks.models import Completion
 
 RANGE_ROWS = 500
@@ -75,12 +74,6 @@ def records(reader: Reader) -> Iterator[tuple[list[Record], int]]:
             release()
             kept = [Record(head, *texts[head.completion]) for head in group if head.completion in texts]
             yield kept, len(group) - len(kept)
-
-
-def release() -> None:
-    """Give the connection back: between two ranges the client decides how long we wait."""
-    if not connection.in_atomic_block:
-        connection.close()
 
 
 def _grouped(found: Sequence[Head]) -> Iterator[list[Head]]:

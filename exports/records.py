@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from autotune.core import clock, ids
-from exports import ranges
+from autotune.core.connections import release
 from exports.ranges import Head, Record
 from graders.models import GraderVersion
 
@@ -90,4 +90,4 @@ class Shaper:
             self.labels.clear()
         if unknown := set(versions) - self.labels.keys():
             self.labels.update(GraderVersion.objects.filter(pk__in=unknown).values_list("pk", "label"))
-            ranges.release()
+            release()

@@ -26,14 +26,11 @@ class GraderQuerySet(ScopedQuerySet):
         return own | self.filter(visibility=Visibility.LISTED, deleted_at=None)
 
     def usable_by(self, principal: Principal) -> Self:
-        """What the principal may put into a panel: the organization's own, and listed ones (not by a test key)."""
+        """What the principal may put into a panel: of what it sees, the organization's own and what is listed."""
         usable = Q(organization=principal.organization)
         if not principal.is_test:
             usable |= Q(visibility=Visibility.LISTED)
-        return self.live().filter(usable)
-
-    def with_version(self) -> Self:
-        return self.select_related("version")
+        return self.live().visible_to(principal).filter(usable)
 
     def with_details(self) -> Self:
         """With what an answer of the API shows, in one more query for any number of rows."""

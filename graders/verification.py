@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from autotune.core import http, ids
+from autotune.core.connections import release
 from autotune.core.errors import Conflict, NotFound
 from autotune.core.outbound import OutboundError, OutboundResponse
 from graders import credentials, status, targets, versions
@@ -77,6 +78,7 @@ def verify(grader: Grader) -> Probe:
     raises  Conflict `changed_meanwhile` if its address or secret changed while the probes were out; NotFound if deleted
     """
     target = targets.load(grader)
+    release()  # a grader that hangs must not hold a connection of the pool
     probe = run(grader, target)
     settle(grader, target, probe)
     return probe

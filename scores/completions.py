@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
-from django.db.models.functions import Coalesce, Length
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import pagination
-from autotune.core.errors import Invalid, NotFound
+from autotune.core.errors import NotFound
 from scores import filters, reading
 from scores.completion_shapes import (
     CompletionOut,
@@ -27,7 +26,6 @@ from scores.states import FINAL, RunStatus
 from scores.waiting import hub
 from tasks.models import Completion, Task
 
-MAX_PAGE_BYTES = 32 * 2**20
 ORDER = pagination.Order("completions", {"createdAt": "id"})
 
 
@@ -68,20 +66,9 @@ def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
         found = _with_status(found, query.status)
     rows, page = pagination.page(found.only("pk"), query, ORDER, owner=principal.organization.pk)
     wanted = [row.pk for row in rows]
-    _require_modest(wanted)
+    pagination.require_modest(Completion.objects.filter(pk__in=wanted), ("prompt", "response", "messages", "metadata"))
     texts = Completion.objects.in_bulk(wanted)
     return CompletionPage(shapes([texts[key] for key in wanted if key in texts]), page)
-
-
-def _require_modest(completion_ids: Sequence[UUID]) -> None:
-    """raises Invalid if the texts of a page are more than one answer should hold"""
-    sizes = [Coalesce(Length(name), 0) for name in ("prompt", "response", "messages", "metadata")]
-    total = Completion.objects.filter(pk__in=completion_ids).aggregate(
-        octets=Sum(sizes[0] + sizes[1] + sizes[2] + sizes[3])
-    )
-    if (total["octets"] or 0) > MAX_PAGE_BYTES:
-        detail = f"these completions hold more than {MAX_PAGE_BYTES // 2**20} MiB of text; ask for fewer at a time."
-        raise Invalid.field("?limit", "page_too_large", detail)
 
 
 def score_state(principal: Principal, completion_id: UUID, *, wait_s: float) -> ScoreStateOut:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from autotune.access.principal import Principal
@@ -122,12 +123,17 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
 def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) -> list[Draft]:
     """The items that may be stored; the others go to `result.refused`."""
     drafts: list[Draft] = []
+    rendered = 0
     for index, item in request.items.items():
         pointer = "" if request.alone else f"/completions/{index}"
         panel = panels.get(item.task_id.uuid)
         found, errors = draft(
             item, index=index, pointer=pointer, priority=request.priority, template=panel.template if panel else None
         )
+        if found is not None and item.variables is not None:
+            rendered += len(found.prompt)
+            if rendered > settings.MAX_BODY_BYTES:
+                raise Invalid.field("/completions", "too_long", "the rendered prompts are too long in all; send fewer.")
         result.refused += [Refused(index, 400, error) for error in errors]
         if found is None:
             continue

@@ -19,3 +19,4 @@ class ScoreQuerySet(ScopedQuerySet):
 
 class RewardQuerySet(ScopedQuerySet):
     resource = "exports"
+    owner_path = "completion__created_by_id"

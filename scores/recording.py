@@ -23,11 +23,12 @@ from scores.statements import Failed, Saved, Success, statements
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A verdict on a run, with the version of the task that its reward follows."""
+    """A verdict on a run, with the version of the task that its reward follows, and the grader's when it was asked."""
 
     run: Claimed
     verdict: Verdict
     version_id: UUID
+    grader_version_id: UUID
     latency_ms: float
 
 

@@ -56,7 +56,7 @@ class Drain:
         self.facts = Facts()
         self.queue: deque[Claimed] = deque()
         self.ready: deque[tuple[list[tuple[Claimed, Material]], Options]] = deque()
-        self.out: dict[str, tuple[Call, list[tuple[Claimed, Material]]]] = {}
+        self.out: dict[str, tuple[Call, list[tuple[Claimed, Material]], UUID]] = {}
         self.judged: list[Judged] = []
         self.missed: list[Missed] = []
         self.saved_at = self.renewed_at = time.monotonic()
@@ -67,6 +67,10 @@ class Drain:
     def _take_over(self, grader: Grader) -> None:
         self.grader_id: UUID = grader.pk
         assert grader.version_id is not None  # callable_grader sees to it
+        planned_for = self.target.max_batch_size if self.ready else grader.max_batch_size
+        if planned_for != grader.max_batch_size:  # calls of another size are planned anew
+            self.queue.extendleft(run for entries, _ in reversed(self.ready) for run, _ in reversed(entries))
+            self.ready.clear()
         self.version_id: UUID = grader.version_id
         self.target: GraderTarget = targets.load(grader)
         self.window: int = grader.max_concurrency
@@ -194,17 +198,17 @@ class Drain:
 
     def _send(self, entries: list[tuple[Claimed, Material]], options: Options, secret: Secret | None = None) -> None:
         attempt = max(run.failures for run, _ in entries) + 1
-        if self.batched:
+        if self.batched or len(entries) > 1:
             items = [material.item for _, material in entries]
             call = requests.build_batch(self.target, items, options, attempt, secret=secret)
         else:
             call = requests.build_score(self.target, entries[0][1].item, options, attempt, secret=secret)
-        self.out[call.request_id] = call, entries
+        self.out[call.request_id] = call, entries, self.version_id
         self.engine.submit(call.request, call.request_id)
 
     def _settle(self, request_id: str, result: OutboundResponse | OutboundError) -> None:
         """Turn one answer into verdicts and failures, or into further calls."""
-        call, entries = self.out.pop(request_id)
+        call, entries, version_id = self.out.pop(request_id)
         outcome = outcomes.interpret(call, self.target, result)
         first = outcome.verdicts[call.items[0]]
         if isinstance(first, Failure) and self._asks_again(first, call, entries):
@@ -215,13 +219,13 @@ class Drain:
             if isinstance(verdict, Failure):
                 self._miss(run, verdict)
             else:
-                self.judged.append(Judged(run, verdict, material.version_id, outcome.latency_ms))
+                self.judged.append(Judged(run, verdict, material.version_id, version_id, outcome.latency_ms))
 
     def _asks_again(self, failure: Failure, call: Call, entries: list[tuple[Claimed, Material]]) -> bool:
         """Whether the call goes out once more at once: signed with the current secret, or in halves."""
         if failure.resign or failure.code == "auth_failed":
             self._refresh()
-            if call.key.key_id != self.target.current.key_id:
+            if not self.stopped and call.key.key_id != self.target.current.key_id:
                 self._send(entries, call.options, self.target.current)
                 return True
         if failure.split and len(entries) > 1:
@@ -263,8 +267,12 @@ class Drain:
 
     def _save(self) -> None:
         if self.judged or self.missed:
-            recording.save(self.grader_id, self.version_id, self.judged, self.missed, self.facts)
+            judged, missed = self.judged, self.missed
             self.judged, self.missed = [], []
+            for version_id in {entry.grader_version_id for entry in judged} or {self.version_id}:
+                group = [entry for entry in judged if entry.grader_version_id == version_id]
+                recording.save(self.grader_id, version_id, group, missed, self.facts)
+                missed = []
         self.saved_at = time.monotonic()
 
     def _renew(self) -> None:
@@ -275,7 +283,7 @@ class Drain:
 
     def _held(self) -> list[Claimed]:
         waiting: list[Sequence[tuple[Claimed, Material]]] = [entries for entries, _ in self.ready]
-        waiting += [entries for _, entries in self.out.values()]
+        waiting += [entries for _, entries, _ in self.out.values()]
         return [*self.queue, *(run for entries in waiting for run, _ in entries)]
 
     def _abandon(self) -> None:

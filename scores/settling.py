@@ -60,15 +60,16 @@ def settle_panels(completion_ids: Iterable[UUID], facts: Facts) -> None:
     Reward.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def settle_overlooked(facts: Facts, *, limit: int = 500) -> int:
-    """Rewards of panels that finished lately and have none: a guard of the sweep. How many were found."""
+def settle_overlooked(facts: Facts, *, ever: bool = False, limit: int = 500) -> int:
+    """Rewards of panels that finished lately (or `ever`) and have none: a guard of the sweep. How many were found."""
     of_panel = WorkflowRun.objects.filter(panel_size__gt=1)
     late = of_panel.filter(
         ~Exists(Reward.objects.filter(completion=OuterRef("completion"))),
         ~Exists(of_panel.filter(completion=OuterRef("completion")).exclude(status__in=FINAL)),
-        completed_at__gt=database_now() - LOOK_BACK,
         status__in=FINAL,
     )
+    if not ever:
+        late = late.filter(completed_at__gt=database_now() - LOOK_BACK)
     unsettled = set(late.values_list("completion_id", flat=True)[:limit])
     if unsettled:
         with transaction.atomic():

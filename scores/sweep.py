@@ -7,7 +7,7 @@ restarting the database loses nothing.
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from autotune.core.clock import database_now
 from graders.models import Grader
@@ -21,6 +21,8 @@ from scores.states import RunStatus
 
 LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
 HELD_BY_NOBODY = (RunStatus.PENDING, RunStatus.SLEEPING)
+SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
+GONE_MESSAGE = "The grader answered 410 Gone, or was deleted: it takes no more work."
 OVERDUE_AT_ONCE = 500
 RETURNED_AT_ONCE = 2_000
 ENDS_EVERY = 5  # passes
@@ -42,7 +44,7 @@ def sweep(*, passes: int = 0) -> list[UUID]:
         _end_overdue(facts)
         _end_gone()
     if passes % GUARD_EVERY == 0:
-        settling.settle_overlooked(facts)
+        settling.settle_overlooked(facts, ever=passes == 0)
     return due_graders()
 
 
@@ -86,31 +88,26 @@ def _to_pending(due: RunQuerySet, **changes: None) -> None:
 def _end_overdue(facts: Facts) -> None:
     """Runs that no call may begin for any more: their grader is inactive, or the queue was too long."""
     now = database_now()
-    overdue = WorkflowRun.objects.filter(status__in=HELD_BY_NOBODY, deadline_at__lt=now).values_list(
-        "pk", "completion_id", "task_id", "organization_id", "panel_size"
-    )
-    runs = [Saved(*row) for row in overdue[:OVERDUE_AT_ONCE]]
-    if runs:
-        recording.fail(runs, retries.OVERDUE.code, retries.OVERDUE.message, facts)
+    for status in HELD_BY_NOBODY:  # one by one: each has its partial index, both together would read the whole table
+        overdue = WorkflowRun.objects.filter(status=status, deadline_at__lt=now).values_list(*SAVED)
+        runs = [Saved(*row) for row in overdue[:OVERDUE_AT_ONCE]]
+        if runs:
+            recording.fail(runs, retries.OVERDUE.code, retries.OVERDUE.message, facts)
 
 
 def _end_gone() -> None:
-    """What came back to graders that are gone: from an expired lease, or given back by another process's drain."""
-    waiting = WorkflowRun.objects.filter(grader=OuterRef("pk"), status__in=HELD_BY_NOBODY)
-    gone = Grader.objects.filter(gone_at__isnull=False, status=GraderStatus.INACTIVE)
-    for grader_id in gone.filter(Exists(waiting)).values_list("pk", flat=True):
+    """What waits for graders that were deleted, or came back to ones that are gone from another process's drain."""
+    gone = Q(gone_at__isnull=False, status=GraderStatus.INACTIVE) | Q(deleted_at__isnull=False)
+    waiting = [Exists(WorkflowRun.objects.filter(grader=OuterRef("pk"), status=status)) for status in HELD_BY_NOBODY]
+    for grader_id in Grader.objects.filter(gone, waiting[0] | waiting[1]).values_list("pk", flat=True):
         fail_gone(grader_id)
 
 
 def fail_gone(grader_id: UUID) -> int:
-    """Fail what waits for a grader that answered a signed 410. How many."""
-    waiting = WorkflowRun.objects.filter(grader_id=grader_id, status__in=HELD_BY_NOBODY)
+    """Fail what waits for a grader that answered a signed 410, or was deleted. How many."""
     facts, total = Facts(), 0
-    while runs := [
-        Saved(*row)
-        for row in waiting.values_list("pk", "completion_id", "task_id", "organization_id", "panel_size")[
-            :OVERDUE_AT_ONCE
-        ]
-    ]:
-        total += recording.fail(runs, "grader_gone", "The grader answered 410 Gone: it takes no more work.", facts)
+    for status in HELD_BY_NOBODY:
+        waiting = WorkflowRun.objects.filter(grader_id=grader_id, status=status).values_list(*SAVED)
+        while runs := [Saved(*row) for row in waiting[:OVERDUE_AT_ONCE]]:
+            total += recording.fail(runs, "grader_gone", GONE_MESSAGE, facts)
     return total

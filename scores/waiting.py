@@ -12,6 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error, connection
 
+from autotune.core.connections import release
 from scores.models import Reward
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class Hub:
             self._waiting.setdefault(completion_id, []).append(done)
             self._start()
             self._changed.notify()
-        connection.close()
+        release()
         try:
             return done.wait(seconds)
         finally:

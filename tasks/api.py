@@ -9,7 +9,7 @@ from autotune.core import pagination
 from autotune.core.api import operation
 from tasks import definitions
 from tasks.inputs import NewTask, TaskDeletion, TaskPatch, TaskQuery
-from tasks.models import Task
+from tasks.models import Task, TaskVersion
 from tasks.shapes import TaskAnswer, TaskMade, TaskPage, TaskVersionList, task_out, version_out
 
 ORDER = pagination.Order("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
@@ -29,8 +29,11 @@ class TaskList(ApiView):
             tasks = tasks.judged_by(query.grader_id.uuid)
         if query.model:
             tasks = tasks.filter(model_name=query.model)
-        rows, place = pagination.page(tasks.with_panel(), query, ORDER, owner=self.principal.organization.pk)
-        return TaskPage([task_out(task) for task in rows], place)
+        light = tasks.only("id", "name", "created_at", "updated_at", "version_id")
+        rows, place = pagination.page(light, query, ORDER, owner=self.principal.organization.pk)
+        pagination.require_modest(TaskVersion.objects.filter(pk__in=[row.version_id for row in rows]), ["content"])
+        whole = Task.objects.filter(pk__in=[row.pk for row in rows]).with_panel().in_bulk()
+        return TaskPage([task_out(whole[row.pk]) for row in rows if row.pk in whole], place)
 
     @operation(
         summary="Create a task",

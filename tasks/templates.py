@@ -1,7 +1,10 @@
 """Prompt templates: `{{name}}` stands for a variable. Nothing in them is evaluated."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
+
+from django.conf import settings
 
 from autotune.core import parsing
 from autotune.core.errors import FieldError
@@ -17,7 +20,8 @@ def variables(template: str) -> list[str]:
 def render(template: str, values: Mapping[str, str]) -> str:
     """The prompt: each variable replaced by its value, once, so a value that holds `{{x}}` stays as it is.
 
-    raises Invalid, pointing to `/variables/<name>`, for every variable that is missing and every one that is extra
+    raises Invalid, pointing to `/variables/<name>`, for every variable that is missing and every one that is extra; to
+           `/variables` if the prompt would be longer than a prompt may be, which is known before it is made
     """
     wanted = variables(template)
     errors = [_error(name, "missing_variable", "The template needs it.") for name in wanted if name not in values]
@@ -25,7 +29,18 @@ def render(template: str, values: Mapping[str, str]) -> str:
     errors += [_error(name, "unknown_variable", "The template has no such variable.") for name in sorted(extra)]
     if errors:
         raise parsing.invalid(errors)
+    if _length(template, values) > settings.MAX_TEXT_BYTES:
+        detail = f"The prompt would be longer than {settings.MAX_TEXT_BYTES} octets of UTF-8."
+        raise parsing.invalid([FieldError("/variables", "too_long", detail)])
     return VARIABLE.sub(lambda match: values[match[1]], template)
+
+
+def _length(template: str, values: Mapping[str, str]) -> int:
+    """Octets of the prompt that `render` would make."""
+    octets = len(VARIABLE.sub("", template).encode())
+    return octets + sum(
+        count * len(values[name].encode()) for name, count in Counter(VARIABLE.findall(template)).items()
+    )
 
 
 def _error(name: str, code: str, detail: str) -> FieldError:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import F
 
 from graders.gateway.types import Verdict
+from graders.models import NO_VERSION
 from scores import recording
 from scores.claims import Claimed
 from scores.materials import Facts
@@ -27,7 +28,7 @@ def claim(run, *, lease_s=15):
 
 
 def judged(claimed, value=0.5, confidence=0.9, *, version_id, latency_ms=20.0, **verdict):
-    return Judged(claimed, Verdict(value, confidence, **verdict), version_id, latency_ms)
+    return Judged(claimed, Verdict(value, confidence, **verdict), version_id, NO_VERSION, latency_ms)
 
 
 def missed(claimed, code="timeout", message="No answer.", *, wake_at=None, repeats=1, called=True):

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import NotAcceptable
@@ -192,8 +191,3 @@ def read_query(request: HttpRequest, shape: type[QueryStruct] | None) -> Any:
             raise Invalid.field(f"?{name}", "invalid_text", "NUL is not allowed.")
         given[name] = values[0]
     return parsing.convert_query(given, shape) if shape else None
-
-
-def public_url(path: str) -> str:
-    """An absolute link to one of our pages; built from the settings, never from the request's Host."""
-    return settings.PUBLIC_URL + path

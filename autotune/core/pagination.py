@@ -7,13 +7,15 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.core import signing
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Sum
+from django.db.models.functions import Coalesce, Length
 from msgspec import Meta
 
 from autotune.core.api import ApiStruct, QueryStruct
 from autotune.core.errors import Invalid
 
 MAX_OFFSET = 100_000
+MAX_PAGE_BYTES = 32 * 2**20
 
 
 class Pagination(ApiStruct):
@@ -71,6 +73,15 @@ def page(queryset: QuerySet, query: PageQuery, order: Order, *, owner: object) -
     rows = rows[: query.limit]
     following = _cursor(rows[-1], sort, keys, salt) if more else None
     return rows, Pagination(query.limit, query.offset, total, following)
+
+
+def require_modest(rows: QuerySet, texts: Sequence[str]) -> None:
+    """raises Invalid `page_too_large` if the rows hold more octets of text than an answer should; none are read"""
+    sizes = [Coalesce(Length(name), 0) for name in texts]
+    total = rows.aggregate(octets=Sum(sum(sizes[1:], sizes[0])))
+    if (total["octets"] or 0) > MAX_PAGE_BYTES:
+        detail = f"these rows hold more than {MAX_PAGE_BYTES // 2**20} MiB of text; ask for fewer at a time."
+        raise Invalid.field("?limit", "page_too_large", detail)
 
 
 def _sort_keys(text: str, order: Order) -> tuple[str, list[str]]:

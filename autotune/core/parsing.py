@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 import msgspec
 from django.conf import settings
@@ -14,6 +14,8 @@ from autotune.core.strictjson import JSONRefused
 
 T = TypeVar("T")
 MAX_ERRORS = 100
+MAX_SENTENCE = 1_000
+MAX_SHOWN = 200
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>\$.*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")  # msgspec writes `[...]` for a free key: the pointer ends at its object
 _MEMBER = re.compile(r"`(.*)`$", re.DOTALL)
@@ -107,8 +109,11 @@ def convert_query(given: dict[str, str], shape: type[T]) -> T:
 
 def field_error(exc: msgspec.ValidationError, prefix: str = "") -> FieldError:
     """msgspec's sentence as code, pointer and detail."""
-    match = _WHERE.match(str(exc))
-    what, path = (match["what"], match["path"] or "$") if match else (str(exc), "$")
+    text = str(exc)
+    if len(text) > MAX_SENTENCE:  # only a name from outside can make it so long: it is not searched, and not sent back
+        return FieldError(prefix, _classify(text)[0], f"{text[:MAX_SHOWN]}…")
+    match = _WHERE.match(text)
+    what, path = (match["what"], match["path"] or "$") if match else (text, "$")
     pointer = prefix + "".join(f"/{escape(step[0] or step[1])}" for step in _STEP.findall(path[1:]))
     code, detail = _classify(what)
     if code in {"unknown_field", "missing_field"} and (named := _MEMBER.search(what)):
@@ -170,13 +175,3 @@ def check_metadata(value: Any, pointer: str) -> FieldError | None:
     if len(msgspec.json.encode(value)) > settings.MAX_METADATA_BYTES:
         return FieldError(pointer, "too_long", f"Larger than {settings.MAX_METADATA_BYTES} octets of JSON.")
     return None
-
-
-def wire_name(shape: type, name: str) -> str:
-    """The member's name on the wire."""
-    return dict(zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True))[name]  # type: ignore[attr-defined]
-
-
-def kinds(shape: type) -> dict[str, Any]:
-    """The types of a Struct's members by Python name."""
-    return get_type_hints(shape, include_extras=True)

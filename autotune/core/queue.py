@@ -3,7 +3,6 @@
 import logging
 
 from celery import current_app
-from django.db import transaction
 
 logger = logging.getLogger(__name__)
 
@@ -16,8 +15,3 @@ def send(job: str, *args: object) -> bool:
         logger.warning("wake-up %s not sent: %s", job, exc)
         return False
     return True
-
-
-def enqueue_on_commit(job: str, *args: object) -> None:
-    """Send `job` after the commit. Named, so that capabilities never import jobs."""
-    transaction.on_commit(lambda: send(job, *args), robust=True)

@@ -1,0 +1,72 @@
+"""What one small request may cost: names, templates and lists that would make the server work or hold far too much."""
+
+import time
+
+import pytest
+
+from autotune.core import pagination, parsing
+from autotune.core.errors import Invalid
+from graders.models import Grader
+from scores.inputs import NewCompletion
+from scores.scoring import Drain, callable_grader
+from tasks import templates
+from tests.factories import CompletionFactory, GraderFactory, OrganizationFactory, RunFactory, TaskFactory, public
+
+
+def test_a_long_member_name_is_neither_searched_nor_sent_back():
+    name = "`" * 100_000 + "x - at `$z"
+    with pytest.raises(Invalid) as refused:
+        parsing.convert({name: 1}, NewCompletion)
+    (error,) = refused.value.errors
+    assert (error.code, error.pointer) == ("unknown_field", "")
+    assert len(error.detail) < 300
+
+
+def test_a_prompt_that_would_be_too_long_is_refused_before_it_is_made():
+    with pytest.raises(Invalid) as refused:
+        templates.render("{{x}}" * 200_000, {"x": "y" * 1_000_000})
+    assert [(error.pointer, error.code) for error in refused.value.errors] == [("/variables", "too_long")]
+
+
+def test_rendered_prompts_are_bounded_over_a_whole_batch(api_for, settings):
+    settings.MAX_BODY_BYTES = 10_000
+    api = api_for(role="training_operator")
+    task = TaskFactory(organization=api.organization)
+    content = task.version.content | {"promptTemplate": "{{q}}" * 10}
+    task.version.content = content
+    task.version.save()
+    item = {"taskId": task.public_id, "modelId": "m", "response": "r", "variables": {"q": "x" * 100}}
+    answer = api.post("/completions/batch", {"completions": [item] * 12})
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0] | {"detail": ""} == {"pointer": "/completions", "code": "too_long", "detail": ""}
+    assert task.completions.count() == 0
+
+
+def test_a_page_of_tasks_is_bounded_in_octets(api_for, monkeypatch):
+    api = api_for(role="training_operator")
+    TaskFactory.create_batch(3, organization=api.organization)
+    assert api.get("/tasks?limit=3").status_code == 200
+    monkeypatch.setattr(pagination, "MAX_PAGE_BYTES", 300)
+    answer = api.get("/tasks?limit=3")
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "page_too_large")
+
+
+def test_what_may_not_be_read_may_not_be_put_into_a_panel(api_for):
+    api = api_for(role="organization_admin")
+    listed = GraderFactory(organization=OrganizationFactory(), visibility="listed")
+    assert api.get(f"/graders/{public('grader', listed)}").status_code == 404
+    answer = api.post("/tasks", {"name": "t", "promptTemplate": "p", "graderId": public("grader", listed)})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (404, "/graderId")
+
+
+def test_a_smaller_batch_size_under_load_plans_the_waiting_calls_anew(task, grader, fake):
+    """The grader's limit is lowered while calls of the old size wait in the drain."""
+    runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(25)]
+    work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, asked=lambda: False, ending=lambda: False)
+    work._claim()
+    assert work._load()
+    Grader.objects.filter(pk=grader.pk).update(max_batch_size=1)
+    work._refresh()
+    work.run()
+    assert {path for path, _ in fake.calls} == {"/score"}
+    assert sorted(fake.items) == sorted(public("comp", run.completion) for run in runs)
