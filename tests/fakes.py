@@ -60,6 +60,11 @@ def refuse(status, body=None, *, signed=True, times=1):
     return [lambda handler, path, request: (status, body or {"error": "no"}, signed)] * times
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 256  # the library's 5 would refuse a window of calls that connect at once
+    daemon_threads = True
+
+
 @contextmanager
 def serving(fake):
     """Serve the fake on a free port of loopback, to which outbound calls are allowed meanwhile."""
@@ -93,8 +98,7 @@ def serving(fake):
         def log_message(self, *args):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), Handler)
     fake.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
