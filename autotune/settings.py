@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "django_celery_beat",
     "autotune.core",
     "autotune.access",
+    "autotune.webhooks",
     "graders",
     "tasks",
     "scores",

@@ -26,6 +26,10 @@ class Grader(models.Model):
     avg_latency_ms as the grader says of itself; measured figures are in the statistics
     auth_failures  answers 401 or 403 in a row; three make it degraded
     gone_at        when it answered a signed 410; its runs fail until it was verified again
+    pins           SHA-256 of public keys (SPKI) in base64, one of which its certificate must have
+    troubles       why it is degraded (graders.states.Trouble); it is active again when the last one ends
+    held_until     no call goes out before: rate limit, Retry-After, open circuit, or it says that it is unhealthy
+    health         what /health said last, `health_repeats` times in a row; '' before the first look
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -51,6 +55,13 @@ class Grader(models.Model):
     timeout_ms = models.PositiveIntegerField(default=4_000)
     batch_timeout_ms = models.PositiveIntegerField(default=30_000)
 
+    pins = models.JSONField(default=list, blank=True)
+
+    troubles = models.JSONField(default=list, blank=True)
+    held_until = models.DateTimeField(null=True, blank=True)
+    held_reason = models.CharField(max_length=32, blank=True)
+    health = models.CharField(max_length=16, blank=True)
+    health_repeats = models.PositiveSmallIntegerField(default=0)
     auth_failures = models.PositiveSmallIntegerField(default=0)
     verified_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True)
@@ -77,6 +88,17 @@ class Grader(models.Model):
     @property
     def public_id(self) -> str:
         return ids.encode("grader", self.pk)
+
+
+class GraderGuard(models.Model):
+    """What all workers share about calling a grader, where Redis does not keep it (graders/guards)."""
+
+    grader = models.OneToOneField(Grader, primary_key=True, on_delete=models.CASCADE, related_name="guard")
+    state = models.JSONField(default=dict)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"guard of {self.grader_id}"
 
 
 class GraderSecret(models.Model):

@@ -16,6 +16,15 @@ class GraderStatus(models.TextChoices):
     DEGRADED = "degraded"
 
 
+class Trouble(models.TextChoices):
+    """Why a grader is degraded; each ends by itself."""
+
+    HEALTH = "health"
+    CIRCUIT = "circuit"
+    AUTH = "auth"
+    VERIFICATION = "verification"
+
+
 class Visibility(models.TextChoices):
     PRIVATE = "private"
     LISTED = "listed"

@@ -10,12 +10,12 @@ from typing import ClassVar
 from django.db import models
 from django.utils import timezone
 
-from autotune.access.models import Organization
+from autotune.access.models import Organization, User
 from autotune.core import ids
 from autotune.core.fields import EncryptedTextField
 from graders.models import Grader, GraderVersion
-from scores.querysets import RewardQuerySet, RunQuerySet, ScoreQuerySet
-from scores.states import RunStatus
+from scores.querysets import ReviewQuerySet, RewardQuerySet, RunQuerySet, ScoreQuerySet
+from scores.states import ReviewStatus, RunStatus, WaitsFor
 from tasks.models import Completion, Task
 from tasks.states import Aggregation, Priority
 
@@ -31,6 +31,10 @@ class WorkflowRun(models.Model):
     deadline_at    no call begins after it
     error_code     of the last failed attempt; of the run itself once it is `failed`
     error_repeats  attempts in a row that ended with `error_code`
+    waits_for      while `waiting`: a callback or a review, until `wake_at`
+    generation     0 for the runs of the intake; a re-score makes runs of the next one
+    steps          what happened on the way, newest last, bounded; null for a run that had nothing but its call
+                   (scores/timeline.py)
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -49,6 +53,9 @@ class WorkflowRun(models.Model):
     error_code = models.CharField(max_length=64, default="", blank=True)
     error_message = models.CharField(max_length=600, default="", blank=True)
     error_repeats = models.PositiveSmallIntegerField(default=0)
+    waits_for = models.CharField(max_length=8, choices=WaitsFor.choices, blank=True, default="", db_default="")
+    generation = models.PositiveSmallIntegerField(default=0, db_default=0)
+    steps = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True)
     completed_at = models.DateTimeField(null=True, blank=True)
@@ -66,6 +73,13 @@ class WorkflowRun(models.Model):
             models.Index(fields=["leased_until"], condition=models.Q(status="running"), name="scores_run_leased"),
             models.Index(fields=["wake_at"], condition=models.Q(status="sleeping"), name="scores_run_sleeping"),
             models.Index(fields=["completed_at"], condition=models.Q(panel_size__gt=1), name="scores_run_panels"),
+            models.Index(fields=["wake_at"], condition=models.Q(status="waiting"), name="scores_run_waiting"),
+            models.Index(fields=["organization", "id"], name="scores_run_by_org"),
+            models.Index(
+                fields=["organization", "error_code", "id"],
+                condition=models.Q(status="failed"),
+                name="scores_run_failed",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -81,6 +95,8 @@ class Score(models.Model):
 
     raw_value   on the grader's own scale; the same as `value` for graders of protocol 1
     dimensions  [{name, value, weight}] or null
+    superseded  a newer score of the same grader, from a re-score, counts in its place
+    reviewed_by who decided, where a person did
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -98,6 +114,10 @@ class Score(models.Model):
     raw_value = models.FloatField()
     reasoning = EncryptedTextField(null=True)
     dimensions = models.JSONField(null=True)
+    superseded = models.BooleanField(default=False, db_default=False)
+    reviewed_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar[ScoreQuerySet] = ScoreQuerySet.as_manager()  # type: ignore[assignment]
@@ -160,3 +180,105 @@ class Reward(models.Model):
 
     def __str__(self) -> str:
         return f"reward of {self.completion_id}"
+
+
+class Callback(models.Model):
+    """One attempt at an asynchronous grader, on record before it goes out: its callback finds it here by its token.
+
+    token_digest  SHA-256 of the token in the callback's address
+    signature     as it was sent with the request
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, related_name="+")
+    grader_version = models.ForeignKey(
+        GraderVersion, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
+    )
+    token_digest = models.BinaryField(max_length=32, unique=True)
+    request_id = models.CharField(max_length=64)
+    signature = models.CharField(max_length=64)
+    kind = models.CharField(max_length=5)
+    include_dimensions = models.BooleanField()
+    include_explanation = models.BooleanField()
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"callback for {self.request_id}"
+
+
+class CallbackItem(models.Model):
+    """One run of such an attempt. `body_digest`: SHA-256 of the callback that was recorded for it."""
+
+    id = models.BigAutoField(primary_key=True)
+    callback = models.ForeignKey(Callback, on_delete=models.CASCADE, related_name="items")
+    run = models.ForeignKey(WorkflowRun, on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    attempt = models.PositiveIntegerField()
+    body_digest = models.BinaryField(max_length=32, null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["callback", "run"], name="scores_callback_item")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} attempt {self.attempt}"
+
+
+class Review(models.Model):
+    """A run that waits for a person: the grader's preliminary verdict, and what was decided.
+
+    claimed_until  who looks at it has it so long for themselves
+    expires_at     then the run fails with `review_expired`
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, related_name="+")
+    run = models.OneToOneField(WorkflowRun, on_delete=models.PROTECT, related_name="review")
+    completion = models.ForeignKey(Completion, on_delete=models.PROTECT, related_name="reviews")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, related_name="+")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, related_name="+")
+    grader_version = models.ForeignKey(GraderVersion, on_delete=models.PROTECT, db_index=False, related_name="+")
+    status = models.CharField(max_length=9, choices=ReviewStatus.choices, default=ReviewStatus.OPEN)
+    value = models.FloatField()
+    confidence = models.FloatField()
+    reasoning = EncryptedTextField(null=True)
+    dimensions = models.JSONField(null=True)
+    claimed_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, related_name="+"
+    )
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_value = models.FloatField(null=True, blank=True)
+    explanation = EncryptedTextField(null=True)
+    expires_at = models.DateTimeField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[ReviewQuerySet] = ReviewQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(status__in=ReviewStatus.values), name="scores_review_status")
+        ]
+        indexes = [
+            models.Index(fields=["organization", "id"], name="scores_review_by_org"),
+            models.Index(fields=["expires_at"], condition=models.Q(status="open"), name="scores_review_open"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("rev", self.pk)
+
+
+class Pulse(models.Model):
+    """When a periodic work last came to its end, such as the sweep: what stands still shows here."""
+
+    name = models.CharField(max_length=32, primary_key=True)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.at:%H:%M:%S}"

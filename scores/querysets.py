@@ -20,3 +20,9 @@ class ScoreQuerySet(ScopedQuerySet):
 class RewardQuerySet(ScopedQuerySet):
     resource = "exports"
     owner_path = "completion__created_by_id"
+
+
+class ReviewQuerySet(ScopedQuerySet):
+    resource = "reviews"
+    owner_path = "grader__created_by_id"
+    owner_organization_path = "grader__organization_id"

@@ -14,6 +14,23 @@ class RunStatus(models.TextChoices):
     FAILED = "failed"
 
 
+class WaitsFor(models.TextChoices):
+    """What a waiting run waits for."""
+
+    CALLBACK = "callback"
+    REVIEW = "review"
+
+
+class ReviewStatus(models.TextChoices):
+    """`cancelled`: the run ended otherwise while it was open."""
+
+    OPEN = "open"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
 FINAL = (RunStatus.COMPLETED, RunStatus.FAILED)
 
 

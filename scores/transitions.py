@@ -11,7 +11,10 @@ from scores.states import RunStatus
 
 MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     # a late answer of an expired lease still counts, hence COMPLETED from PENDING and SLEEPING
-    RunStatus.PENDING: frozenset({RunStatus.RUNNING, RunStatus.COMPLETED, RunStatus.WAITING, RunStatus.FAILED}),
+    # what is due sleeps while its grader is held: no worker is kept by it
+    RunStatus.PENDING: frozenset(
+        {RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.COMPLETED, RunStatus.WAITING, RunStatus.FAILED}
+    ),
     RunStatus.RUNNING: frozenset(
         {RunStatus.PENDING, RunStatus.SLEEPING, RunStatus.WAITING, RunStatus.COMPLETED, RunStatus.FAILED}
     ),

@@ -28,6 +28,7 @@ class Task(models.Model):
     backoff_ms = models.PositiveIntegerField(default=500)
     max_backoff_ms = models.PositiveIntegerField(default=30_000)
     deadline_ms = models.PositiveBigIntegerField(default=86_400_000)
+    review_below_confidence = models.FloatField(null=True, blank=True)
     include_dimensions = models.BooleanField(default=True)
     include_explanation = models.BooleanField(default=True)
     archived = models.BooleanField(default=False)

@@ -9,6 +9,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from autotune.core import ids
+from autotune.core.fields import EncryptedTextField
 
 
 class Organization(models.Model):
@@ -144,3 +145,30 @@ class ApiKey(models.Model):
     @property
     def public_id(self) -> str:
         return ids.encode("key", self.pk)
+
+
+class StoredAnswer(models.Model):
+    """What a POST with an `Idempotency-Key` was answered; written in the transaction of its work (access/idempotency).
+
+    route          method and path
+    key_digest     SHA-256 of the key
+    request_digest keyed digest of the query and the body's octets
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.CASCADE, db_index=False)
+    route = models.CharField(max_length=200)
+    key_digest = models.BinaryField(max_length=32)
+    request_digest = models.BinaryField(max_length=32)
+    status = models.PositiveSmallIntegerField()
+    answer = EncryptedTextField(null=True)
+    expires_at = models.DateTimeField(db_index=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "route", "key_digest"], name="access_stored_answer_key")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.route} {self.status}"

@@ -6,7 +6,10 @@ from django.urls import register_converter
 
 from autotune.core import ids
 
-KINDS = ("org", "user", "role", "key", "task", "taskv", "comp", "run", "score", "grader", "graderv")
+KINDS = (
+    "org", "user", "role", "key", "task", "taskv", "comp", "run", "score", "grader", "graderv",
+    "whk", "evt", "dlv", "rev",
+)  # fmt: skip
 
 
 def register() -> None:

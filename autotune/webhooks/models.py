@@ -1,0 +1,133 @@
+"""Subscriptions, the outbox of events, and their deliveries.
+
+An event is written in the transaction of the change that it tells of, and only where somebody has subscribed. It is
+rendered and fanned out to deliveries a moment later by the pump, which also delivers: nothing here waits in a broker.
+"""
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from autotune.access.models import Organization, User
+from autotune.core import ids
+from autotune.core.fields import EncryptedJSONField, EncryptedTextField
+from autotune.webhooks.querysets import DeliveryQuerySet, WebhookQuerySet
+from autotune.webhooks.states import DeliveryStatus, EventKind, WebhookStatus
+
+
+class Webhook(models.Model):
+    """Somebody's address for events.
+
+    events          kinds of event that go there
+    secret          `whsec_` and base64; shown once. The previous one signs too until `previous_valid_until`
+    failing_since   when deliveries to it began to fail without a success between
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    url = models.CharField(max_length=2048)
+    events = models.JSONField(default=list)
+    description = models.TextField(blank=True)
+    secret = EncryptedTextField()
+    previous_secret = EncryptedTextField(null=True)
+    previous_valid_until = models.DateTimeField(null=True, blank=True)
+    status = models.CharField(max_length=8, choices=WebhookStatus.choices, default=WebhookStatus.ACTIVE)
+    disabled_reason = models.CharField(max_length=300, blank=True)
+    failing_since = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects: ClassVar[WebhookQuerySet] = WebhookQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(status__in=WebhookStatus.values), name="webhooks_webhook_status")
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("whk", self.pk)
+
+
+class Event(models.Model):
+    """Something that happened: the outbox. Its id is the `webhook-id` of all its deliveries.
+
+    subject_id     what it is about, where `data` is made from it at fan-out (a completion, say)
+    data           what it says, where that must be kept from the moment itself
+    body           the payload as sent, made at fan-out and the same for every try
+    fanned_out_at  when its deliveries were made
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(
+        Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
+    )
+    kind = models.CharField(max_length=40, choices=EventKind.choices)
+    subject_id = models.UUIDField(null=True)
+    data = EncryptedJSONField(null=True)
+    body = EncryptedTextField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    fanned_out_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["id"], condition=models.Q(fanned_out_at=None), name="webhooks_event_due"),
+            models.Index(fields=["created_at"], name="webhooks_event_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.public_id}"
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("evt", self.pk)
+
+
+class Delivery(models.Model):
+    """One event on its way to one endpoint.
+
+    attempt       tries so far, and the lease's token
+    leased_until  while a try is out
+    log           of the last tries: [{at, status, latencyMs, error, excerpt}], bounded
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, db_index=False, related_name="deliveries")
+    event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="deliveries")
+    status = models.CharField(max_length=9, choices=DeliveryStatus.choices, default=DeliveryStatus.PENDING)
+    attempt = models.PositiveIntegerField(default=0)
+    next_at = models.DateTimeField(default=timezone.now)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    log = models.JSONField(default=list)
+    created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[DeliveryQuerySet] = DeliveryQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        constraints = [
+            models.UniqueConstraint(fields=["event", "webhook"], name="webhooks_delivery_once"),
+            models.CheckConstraint(
+                condition=models.Q(status__in=DeliveryStatus.values), name="webhooks_delivery_status"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["webhook", "next_at"], condition=models.Q(status="pending"), name="webhooks_delivery_due"
+            ),
+            models.Index(fields=["webhook", "-id"], name="webhooks_delivery_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("dlv", self.pk)
