@@ -14,7 +14,7 @@ GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test example-gsm8k bench bench-export bench-short lint format types imports check openapi clean
+.PHONY: help setup dev demo test example-gsm8k bench bench-export bench-short faults faults-short lint format types imports check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,12 @@ bench-export: $(DEV) ## peak memory of the web process for exports of 20,000 and
 
 bench-short: $(DEV) ## the same in small: every score once and right, no figures worth keeping
 	@exec $(BIN)/python bench/run.py --short $(ARGS)
+
+faults: $(DEV) ## break the whole server again and again, and count what came of it (ARGS: --full, --only NAME, --kills N)
+	@exec $(BIN)/python -m bench.faults $(ARGS)
+
+faults-short: $(DEV) ## the same in small, in under three minutes
+	@exec $(BIN)/python -m bench.faults --short --together $(ARGS)
 
 lint: $(DEV) ## ruff
 	@$(BIN)/ruff check .

@@ -40,6 +40,17 @@ def networks(name: str) -> list[str]:
     return entries
 
 
+def whole_number(name: str, default: int, *, least: int = 1, most: int) -> int:
+    """The number NAME, or `default` where it is not set.
+
+    raises ImproperlyConfigured if it is not a whole number from `least` to `most`
+    """
+    text = os.environ.get(name, "").strip() or str(default)
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise ImproperlyConfigured(f"{name} must be a whole number from {least} to {most}.")
+    return int(text)
+
+
 def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:
     """The secret NAME; on the embedded default one that is made once and kept in `data_dir` (mode 0600).
 

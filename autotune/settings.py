@@ -1,16 +1,18 @@
 """Settings, read from the environment and safe when it is empty. Every variable is documented in `.env.example`."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
+from tempfile import gettempdir
 from urllib.parse import urlsplit
 
 import environ
-from celery.schedules import schedule
+from celery.schedules import crontab, schedule
 from django.core.exceptions import ImproperlyConfigured
 
 from autotune.core import masterkeys
 from autotune.core.addresses import parse_allow
-from autotune.environment import kept_secret, listed, networks, secret
+from autotune.environment import kept_secret, listed, networks, secret, whole_number
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -38,6 +40,7 @@ try:
 except ValueError as exc:
     raise ImproperlyConfigured(f"AUTOTUNE_OUTBOUND_ALLOW: {exc}") from exc
 AUTOTUNE_TRUSTED_PROXIES = networks("AUTOTUNE_TRUSTED_PROXIES")
+AUTOTUNE_METRICS_NETWORKS = networks("AUTOTUNE_METRICS_NETWORKS")
 ALLOWED_HOSTS = listed("ALLOWED_HOSTS") or [
     "localhost", "127.0.0.1", "[::1]", str(urlsplit(PUBLIC_URL).hostname),
 ]  # fmt: skip
@@ -116,6 +119,8 @@ else:
         },
     }
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}}
+if not PRODUCTION:  # a file, as in service: in memory, threads would share one cache and its table locks
+    DATABASES["default"]["TEST"] = {"NAME": str(Path(gettempdir()) / f"autotune-test-{os.getpid()}.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- people and sessions --------------------------------------------------------------------------------------------
@@ -133,7 +138,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 if HTTPS:
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^api/v1/(health|ready)$"]  # probes of an orchestrator come by plain http
+    SECURE_REDIRECT_EXEMPT = [r"^api/v1/(health|ready|moving|metrics)$"]  # probes of an orchestrator come by plain http
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True
@@ -141,6 +146,12 @@ if HTTPS:
     CSRF_COOKIE_SECURE = True
     CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# --- mail: what concerns people, such as a webhook that was disabled --------------------------------------------------
+# Without a server mails are written to the standard output, where the logs go.
+vars().update(env.email_url_config(secret("AUTOTUNE_EMAIL_URL") or "consolemail://"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("AUTOTUNE_EMAIL_FROM", default="") or f"autotune@{urlsplit(PUBLIC_URL).hostname}"
 
 # --- text, time, static files ---------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en-gb"
@@ -163,6 +174,11 @@ MAX_METADATA_DEPTH = 16
 MAX_BATCH_COMPLETIONS = 10_000
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 LONG_POLL_MAX_WAITERS = 48
+
+# --- waits ----------------------------------------------------------------------------------------------------------
+# protocol section 3: 1 minute to 30 days
+CALLBACK_DEADLINE_S = whole_number("AUTOTUNE_CALLBACK_DEADLINE_S", 7 * 86_400, least=60, most=30 * 86_400)
+REVIEW_DAYS = whole_number("AUTOTUNE_REVIEW_DAYS", 30, most=365)  # then a run that waits for a person fails
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -229,16 +245,27 @@ else:
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "scores.sweep", "schedule": schedule(5.0), "options": {"expires": 5}},
+    "deliver-webhooks": {"task": "webhooks.deliver", "schedule": schedule(5.0), "options": {"expires": 5}},
+    "clean-up-webhooks": {"task": "webhooks.clean_up", "schedule": crontab(hour="3", minute="37")},
     "fold-statistics": {"task": "graders.fold_statistics", "schedule": schedule(30.0), "options": {"expires": 30}},
+    "check-health": {"task": "graders.check_health", "schedule": schedule(300.0), "options": {"expires": 300}},
+    "clean-up-graders": {"task": "graders.clean_up", "schedule": schedule(86_400.0)},
+    "clean-up-scores": {"task": "scores.clean_up", "schedule": schedule(86_400.0)},
+    "clean-up-access": {"task": "access.clean_up", "schedule": crontab(hour="3", minute="7")},
 }
 
 # --- logs -----------------------------------------------------------------------------------------------------------
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"request": {"()": "autotune.core.middleware.RequestIdFilter"}},
+    "filters": {
+        "request": {"()": "autotune.core.middleware.RequestIdFilter"},
+        "redaction": {"()": "autotune.core.logs.RedactionFilter"},
+    },
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request"]}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request", "redaction"]},
+    },
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="") or "INFO"},
     "loggers": {"django.request": {"level": "ERROR"}, "celery.worker.strategy": {"level": "WARNING"}},
 }

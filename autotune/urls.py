@@ -9,6 +9,7 @@ converters.register()
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("api/v1/", include("autotune.webhooks.urls")),
     path("api/v1/", include("graders.urls")),
     path("api/v1/", include("tasks.urls")),
     path("api/v1/", include("scores.urls")),

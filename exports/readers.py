@@ -16,6 +16,7 @@ from tasks.models import Completion, PanelMember
 from tasks.states import Part
 
 MAX_KNOWN = 10_000
+COUNTED = Score.objects.filter(shadow=False, superseded=False)  # what a newer score has replaced counts no more
 
 
 def reader(query: ExportQuery, selection: Selection) -> Reader:
@@ -55,7 +56,7 @@ class RewardReader:
         return heads, found[-1][0] if len(found) == limit else None
 
     def scores(self) -> Any:
-        found = self.selection.scoped(Score.objects.filter(shadow=False, run__panel_size=1), "exports")
+        found = self.selection.scoped(COUNTED.filter(run__panel_size=1), "exports")
         return found.filter(completion__in=self._rewards().values("completion_id"))
 
     def _rewards(self) -> Any:
@@ -67,7 +68,7 @@ class RewardReader:
         if query.model_id is not None:
             found = found.filter(completion__model_id=query.model_id)
         if selection.grader or selection.grader_version:
-            scores = Score.objects.filter(completion_id=OuterRef("completion_id"), shadow=False)
+            scores = COUNTED.filter(completion_id=OuterRef("completion_id"))
             found = found.filter(Exists(selection.judged_by(scores)))
         return found
 
@@ -76,7 +77,7 @@ class RewardReader:
         if not completions:
             return {}
         names = ["completion_id", "grader_id", "grader_version_id", *(["dimensions"] if self.query.dimensions else [])]
-        found = Score.objects.filter(completion_id__in=completions, shadow=False).order_by("id").values_list(*names)
+        found = COUNTED.filter(completion_id__in=completions).order_by("id").values_list(*names)
         return {(pk, grader): (version, *(rest or [None])) for pk, grader, version, *rest in found}
 
     def _learn(self, versions: Collection[UUID]) -> None:
@@ -95,7 +96,7 @@ class RewardReader:
 
 @dataclass(slots=True)
 class ScoreReader:
-    """`per=grader`: scores that count (no shadow ones), by completion and then in the order they came."""
+    """`per=grader`: scores that count, by completion and then in the order they came."""
 
     query: ExportQuery
     selection: Selection
@@ -117,7 +118,7 @@ class ScoreReader:
 
     def _counted(self) -> Any:
         selection = self.selection
-        found = selection.judged_by(Score.objects.filter(shadow=False))
+        found = selection.judged_by(COUNTED.all())
         found = selection.period(selection.bounded(found), "created_at")
         if self.query.min_reward is not None:
             found = found.filter(completion__reward__value__gte=self.query.min_reward)

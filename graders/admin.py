@@ -1,4 +1,4 @@
-"""Admin pages of graders. Registering and changing is the API's; here graders are seen, switched off and on."""
+"""Admin pages of graders. Registering and changing is the API's; here graders are seen, asked, switched off and on."""
 
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from autotune.core import ids
 from autotune.core.admin import PublicIdSearch, Record
 from autotune.core.errors import AutotuneError
-from graders import registry
+from graders import health, registry
 from graders.models import (
     Grader,
     GraderCheck,
@@ -48,21 +48,32 @@ def switch_on(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Que
     _switch(model_admin, request, queryset, on=True)
 
 
+@admin.action(description="Ask the selected graders' /health now", permissions=["switch"])
+def check_health(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
+    asked = health.look(list(queryset))
+    model_admin.message_user(request, f"{asked} graders were asked; their checks tell what they said.")
+
+
 @admin.register(Grader)
 class GraderAdmin(PublicIdSearch, Record, admin.ModelAdmin):
     kind = "grader"
-    list_display = ("name", "public_id", "organization", "status", "visibility", "version", "endpoint", "verified_at")
+    list_display = (
+        "name", "public_id", "organization", "status", "troubles", "held_until", "visibility", "version", "endpoint",
+        "verified_at",
+    )  # fmt: skip
     list_filter = ("status", "kind", "visibility", ("deleted_at", admin.EmptyFieldListFilter), "created_at")
     list_select_related = ("organization", "version")
     search_fields = ("name", "description", "organization__name", "endpoint")
     show_full_result_count = False
     ordering = ("-created_at",)
-    actions = (switch_off, switch_on)
+    actions = (switch_off, switch_on, check_health)
     fields = (
         "public_id", "organization", "name", "description", "kind", "endpoint", "status", "visibility", "version",
         ("max_batch_size", "supports_dimensions", "supports_explanations", "supports_async"),
         ("avg_latency_ms", "domains"), ("rate_per_minute", "max_concurrency", "timeout_ms", "batch_timeout_ms"),
-        "auth_failures", "verified_at", "gone_at", "created_by", "created_at", "updated_at", "deleted_at",
+        "pins", ("troubles", "auth_failures"), ("held_until", "held_reason"),
+        ("health", "health_repeats", "checked_at"),
+        "switched_off", "verified_at", "gone_at", "created_by", "created_at", "updated_at", "deleted_at",
     )  # fmt: skip
 
     def has_switch_permission(self, request: HttpRequest) -> bool:

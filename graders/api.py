@@ -7,8 +7,9 @@ from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
 from autotune.core.api import operation
+from autotune.core.clock import database_now
 from autotune.core.pagination import Order, page
-from graders import credentials, registry, shapes, stats, verification, versions
+from graders import credentials, health, registry, shapes, stats, verification, versions
 from graders.inputs import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
 from graders.models import Grader, GraderCheck, GraderStatusChange
 
@@ -35,6 +36,7 @@ class Graders(ApiView):
         body=GraderIn,
         answers={201: shapes.GraderRegistered},
         errors=(409,),
+        secrets=("credentials.sharedSecret",),
     )
     def post(self, request: Request, body: GraderIn) -> shapes.GraderRegistered:
         made = registry.register(self.principal, body)
@@ -99,6 +101,7 @@ class GraderVerify(GraderView):
         action="update",
         answers={200: shapes.VerificationOut},
         errors=(409,),
+        calls_out=True,
     )
     def post(self, request: Request, grader_id: UUID) -> shapes.VerificationOut:
         probe = verification.verify(self.grader(grader_id, "update"))
@@ -115,6 +118,7 @@ class GraderRotateSecret(GraderView):
         needs_body=False,
         answers={200: shapes.RotatedSecret},
         errors=(409,),
+        secrets=("credentials.sharedSecret",),
     )
     def post(self, request: Request, grader_id: UUID, body: RotateIn) -> shapes.RotatedSecret:
         grader = self.grader(grader_id, "update")
@@ -142,12 +146,27 @@ class GraderHealth(GraderView):
         answers={200: shapes.GraderHealthOut},
     )
     def get(self, request: Request, grader_id: UUID) -> shapes.GraderHealthOut:
-        grader = self.grader(grader_id)
-        whole = self.whole(grader)
-        return shapes.GraderHealthOut(
-            status=grader.status,
-            checks=[shapes.check_out(row, whole=whole) for row in _recent(GraderCheck, grader)],
-            status_changes=[shapes.status_change_out(row, whole=whole) for row in _recent(GraderStatusChange, grader)],
+        return self._shown(self.grader(grader_id))
+
+    @operation(
+        summary="Ask the grader's /health now, as the platform does every five minutes.",
+        resource=RESOURCE,
+        action="update",
+        answers={200: shapes.GraderHealthOut},
+        errors=(409,),
+        calls_out=True,
+    )
+    def post(self, request: Request, grader_id: UUID) -> shapes.GraderHealthOut:
+        health.check_now(self.grader(grader_id, "update"))
+        return self._shown(self.grader(grader_id, "update"))
+
+    def _shown(self, grader: Grader) -> shapes.GraderHealthOut:
+        return shapes.health_out(
+            grader,
+            _recent(GraderCheck, grader),
+            _recent(GraderStatusChange, grader),
+            whole=self.whole(grader),
+            now=database_now(),
         )
 
 

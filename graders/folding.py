@@ -1,7 +1,10 @@
-"""Folding: the job that moves tallies into five-minute statistics, so that a report reads few rows."""
+"""Folding: the jobs that move tallies into five-minute statistics, and old statistics into those of whole days.
+
+So a report reads few rows, however long a grader has been at work.
+"""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -11,6 +14,8 @@ from graders.models import Grader, GraderStatistic, Tally
 from graders.tallies import COUNTERS, Counters
 
 STEP: Final = timedelta(minutes=5)
+DAY: Final = timedelta(days=1)
+FINE_FOR: Final = timedelta(days=32)  # longer than the longest window that is reported by five minutes
 GROUP: Final = 1_000  # tallies folded in one transaction
 MAX_GROUPS: Final = 20  # and transactions in one run
 _LOCK: Final = 0x67726164666F6C64  # 'gradfold'
@@ -32,6 +37,27 @@ def fold() -> int:
         if count < GROUP:
             break
     return folded
+
+
+def compact(grader_id: UUID, now: datetime) -> int:
+    """Make one row of each old day and version of a grader's statistics. Returns how many rows it became fewer."""
+    fine = GraderStatistic.objects.filter(grader_id=grader_id, start__lt=floor_to(DAY, now - FINE_FOR))
+    fine = fine.exclude(start__time=time())  # a row at midnight may be fine too, and may stay alone
+    days = {floor_to(DAY, start) for start in fine.values_list("start", flat=True)}
+    return sum(_compact_day(grader_id, day) for day in sorted(days))
+
+
+@transaction.atomic
+def _compact_day(grader_id: UUID, day: datetime) -> int:
+    if not _alone():
+        return 0
+    old = GraderStatistic.objects.filter(grader_id=grader_id, start__gte=day, start__lt=day + DAY)
+    sums: dict[Key, Counters] = {}
+    for row in (rows := list(old)):
+        sums.setdefault((grader_id, row.version_id, day), Counters()).add(*_counters(row))
+    GraderStatistic.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    _write(sums)
+    return len(rows) - len(sums)
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Holds: until when nobody may call a grader, and why. One column on its row, which claims, the sweep and `/moving` read.
+"""Holds: until when nobody may call a grader, and why. A column of its row, for drains, the sweep and `/moving`.
 
 Work waits meanwhile and costs nothing: it is accepted, stays due, and no worker is kept by it.
 """

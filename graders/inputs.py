@@ -1,5 +1,6 @@
 """What the API takes about graders. Structs state types and bounds; `check_*` the rules that a type cannot say."""
 
+from base64 import b64decode, b64encode
 from typing import Annotated, Final, Literal
 from unicodedata import category
 
@@ -12,6 +13,9 @@ from autotune.core.parsing import invalid
 from graders.credentials import MAX_GRACE_HOURS
 
 MAX_DOMAINS: Final = 32
+MAX_PINS: Final = 8
+PIN_CHARACTERS: Final = 44
+PIN_OCTETS: Final = 32
 NOT_ONE_LINE: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -22,6 +26,8 @@ Concurrency = Annotated[int, Meta(ge=1, le=1024)]
 Timeout = Annotated[int, Meta(ge=100, le=30_000)]
 BatchTimeout = Annotated[int, Meta(ge=100, le=120_000)]
 Latency = Annotated[int, Meta(ge=0, le=600_000)]
+Pin = Annotated[str, Meta(min_length=PIN_CHARACTERS, max_length=PIN_CHARACTERS)]
+Pins = Annotated[list[Pin], Meta(max_length=MAX_PINS)]
 
 
 class CapabilitiesIn(BodyStruct):
@@ -45,7 +51,8 @@ class LimitsIn(BodyStruct):
 
 
 class GraderIn(BodyStruct):
-    """`endpoint` is the base URL: /score, /score/batch and /health are appended to it."""
+    """`endpoint` is the base URL: /score, /score/batch and /health are appended to it. `pins`: SHA-256 of public keys
+    (SPKI) in base64; its certificate must have one of them."""
 
     name: Name
     endpoint: str
@@ -53,6 +60,7 @@ class GraderIn(BodyStruct):
     description: Description | None = None
     limits: LimitsIn | None = None
     visibility: Literal["private", "listed"] | None = None
+    pins: Pins | None = None
 
 
 class GraderPatch(BodyStruct):
@@ -64,6 +72,7 @@ class GraderPatch(BodyStruct):
     description: Description | UnsetType | None = UNSET
     limits: LimitsIn | UnsetType | None = UNSET
     visibility: Literal["private", "listed"] | UnsetType | None = UNSET
+    pins: Pins | UnsetType | None = UNSET
     status: Literal["active", "inactive"] | UnsetType = UNSET
 
 
@@ -90,13 +99,27 @@ class StatsQuery(QueryStruct):
 
 
 def check(body: GraderIn | GraderPatch) -> None:
-    """raises Invalid that names every text which is not one line of something"""
+    """raises Invalid that names every text which is not one line of something, and every pin that is none"""
     found = _one_line(body.name, "/name") if isinstance(body.name, str) else []
     if isinstance(body.capabilities, CapabilitiesIn):
         for place, domain in enumerate(body.capabilities.domains or ()):
             found += _one_line(domain, f"/capabilities/domains/{place}")
+    for place, pin in enumerate(body.pins or ()):
+        found += _pin(pin, f"/pins/{place}")
     if found:
         raise invalid(found)
+
+
+def _pin(text: str, pointer: str) -> list[FieldError]:
+    """32 octets in base64, and not one character written otherwise than base64 writes it."""
+    try:
+        octets = b64decode(text, validate=True)
+    except ValueError:
+        octets = b""
+    if len(octets) == PIN_OCTETS and b64encode(octets).decode() == text:
+        return []
+    told = "A pin is the SHA-256 of a public key (SPKI) in base64: 44 characters that stand for 32 octets."
+    return [FieldError(pointer, "invalid_pin", told)]
 
 
 def _one_line(text: str, pointer: str) -> list[FieldError]:

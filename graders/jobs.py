@@ -2,7 +2,8 @@
 
 from celery import shared_task
 
-from graders import credentials, folding
+from autotune.core.clock import database_now
+from graders import cleaning, credentials, folding, health
 
 
 @shared_task(name="graders.fold_statistics", ignore_result=True)
@@ -10,3 +11,15 @@ def fold_statistics() -> None:
     """Fold the counters, and drop the secrets whose grace period is over."""
     folding.fold()
     credentials.drop_expired()
+
+
+@shared_task(name="graders.check_health", ignore_result=True)
+def check_health() -> None:
+    """Ask the graders in service how they are."""
+    health.check_due()
+
+
+@shared_task(name="graders.clean_up", ignore_result=True)
+def clean_up() -> None:
+    """Delete what nobody reads any more."""
+    cleaning.clean(database_now())

@@ -26,10 +26,13 @@ class Grader(models.Model):
     avg_latency_ms as the grader says of itself; measured figures are in the statistics
     auth_failures  answers 401 or 403 in a row; three make it degraded
     gone_at        when it answered a signed 410; its runs fail until it was verified again
+    switched_off   by its owner, who alone switches it on again
     pins           SHA-256 of public keys (SPKI) in base64, one of which its certificate must have
     troubles       why it is degraded (graders.states.Trouble); it is active again when the last one ends
     held_until     no call goes out before: rate limit, Retry-After, open circuit, or it says that it is unhealthy
-    health         what /health said last, `health_repeats` times in a row; '' before the first look
+    health         what the last look at /health found (graders.states.HealthStatus); '' before the first
+    health_repeats how many looks in a row have found so
+    checked_at     when a process last took the grader on to ask its /health
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -57,11 +60,13 @@ class Grader(models.Model):
 
     pins = models.JSONField(default=list, blank=True)
 
+    switched_off = models.BooleanField(default=False)
     troubles = models.JSONField(default=list, blank=True)
     held_until = models.DateTimeField(null=True, blank=True)
     held_reason = models.CharField(max_length=32, blank=True)
     health = models.CharField(max_length=16, blank=True)
     health_repeats = models.PositiveSmallIntegerField(default=0)
+    checked_at = models.DateTimeField(null=True, blank=True)
     auth_failures = models.PositiveSmallIntegerField(default=0)
     verified_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True)
@@ -155,7 +160,7 @@ class GraderVersion(models.Model):
 
 
 class GraderCheck(models.Model):
-    """One check of a grader: by verification now, by the health job later."""
+    """One check of a grader: by verification or by a look at its /health."""
 
     id = models.BigAutoField(primary_key=True)
     grader = models.ForeignKey(Grader, on_delete=models.CASCADE, db_index=False, related_name="checks")

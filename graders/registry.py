@@ -30,6 +30,11 @@ SWITCHED_OFF: Final = "Switched off by its owner."
 SWITCHED_ON: Final = "Switched on by its owner."
 MOVED: Final = "The endpoint's address changed; it is called again after it was verified."
 RETIRED: Final = "Deleted."
+_AFRESH: Final[dict[str, Any]] = {
+    "verified_at": None, "gone_at": None, "auth_failures": 0, "troubles": [], "held_until": None, "held_reason": "",
+    "health": "", "health_repeats": 0,
+}  # fmt: skip
+"""What is forgotten when a grader moves to another address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ def register(principal: Principal, body: GraderIn) -> Registered:
         description=body.description or "",
         endpoint=_address(body.endpoint),
         visibility=body.visibility or Visibility.PRIVATE,
+        pins=_pins(body.pins),
         **_capabilities(body.capabilities),
         **_limits(body.limits),
     )
@@ -75,7 +81,7 @@ def patch(grader: Grader, body: GraderPatch) -> Registered:
     if endpoint is not None and endpoint != grader.endpoint:
         changes["endpoint"] = endpoint
         if _origin(endpoint) != _origin(grader.endpoint):
-            changes |= {"verified_at": None, "gone_at": None, "auth_failures": 0}
+            changes |= _AFRESH
             secret = credentials.issue(grader)
     for name, value in changes.items():
         setattr(grader, name, value)
@@ -119,12 +125,13 @@ def _locked(grader_id: UUID) -> Grader:
 
 
 def _switch(grader: Grader, *, on: bool) -> None:
+    if on and grader.verified_at is None:
+        raise Conflict("Only a verified grader becomes active: verify it first.", code="not_verified")
+    Grader.objects.filter(pk=grader.pk).exclude(switched_off=not on).update(switched_off=not on)
     if not on:
         status.change(grader.pk, GraderStatus.INACTIVE, SWITCHED_OFF)
-    elif grader.verified_at is None:
-        raise Conflict("Only a verified grader becomes active: verify it first.", code="not_verified")
-    else:
-        status.change(grader.pk, GraderStatus.ACTIVE, SWITCHED_ON, only_from=[GraderStatus.INACTIVE])
+    elif grader.status == GraderStatus.INACTIVE:
+        status.admit(grader.pk, SWITCHED_ON)
 
 
 def _store(grader: Grader, update_fields: list[str] | None = None) -> None:
@@ -146,6 +153,8 @@ def _changes(body: GraderPatch) -> dict[str, Any]:
         changes["description"] = body.description or ""
     if body.visibility is not UNSET:
         changes["visibility"] = body.visibility or Visibility.PRIVATE
+    if body.pins is not UNSET:
+        changes["pins"] = _pins(body.pins)
     if isinstance(body.capabilities, CapabilitiesIn):
         changes |= _defaults(CAPABILITIES) | _capabilities(body.capabilities)
     if body.limits is None:
@@ -153,6 +162,11 @@ def _changes(body: GraderPatch) -> dict[str, Any]:
     elif isinstance(body.limits, LimitsIn):
         changes |= _limits(body.limits)
     return changes
+
+
+def _pins(given: list[str] | None) -> list[str]:
+    """Each once, in the given order."""
+    return list(dict.fromkeys(given or ()))
 
 
 def _capabilities(given: CapabilitiesIn) -> dict[str, Any]:

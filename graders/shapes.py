@@ -1,5 +1,8 @@
 """What the API answers about graders. No queries here beyond what the caller prefetched."""
 
+from collections.abc import Iterable
+from datetime import datetime
+
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.core import ids
@@ -68,10 +71,10 @@ class GraderOut(ApiStruct):
 
 
 class CredentialsOut(ApiStruct):
-    """Shown once."""
+    """The secret is shown once: null where the answer is repeated for an `Idempotency-Key`."""
 
     grader_id: str
-    shared_secret: str
+    shared_secret: str | None
 
 
 class GraderAnswer(ApiStruct):
@@ -151,9 +154,17 @@ class StatusChangeOut(ApiStruct):
 
 
 class GraderHealthOut(ApiStruct):
-    """The newest first."""
+    """The newest first.
+
+    `health`: what /health said last, null before it was asked. `troubles`: why the grader is degraded. `heldUntil`: no
+    call goes out before. All four are null for consumers of other organizations.
+    """
 
     status: str
+    health: str | None
+    troubles: list[str] | None
+    held_until: str | None
+    held_reason: str | None
     checks: list[RecordedCheckOut]
     status_changes: list[StatusChangeOut]
 
@@ -203,7 +214,7 @@ def grader_out(grader: Grader, principal: Principal) -> GraderOut:
         visibility=grader.visibility,
         version=ids.encode("graderv", grader.version_id) if grader.version_id else None,
         limits=_limits(grader) if whole else None,
-        pins=[] if whole else None,
+        pins=grader.pins if whole else None,
         redaction=RedactionOut() if whole else None,
         verified_at=wire(grader.verified_at) if grader.verified_at else None,
         created_at=wire(grader.created_at),
@@ -214,6 +225,27 @@ def grader_out(grader: Grader, principal: Principal) -> GraderOut:
 def credentials_out(grader: Grader, secret: str) -> CredentialsOut:
     """A new secret, on its only way out."""
     return CredentialsOut(grader.public_id, secret)
+
+
+def health_out(
+    grader: Grader,
+    recent: Iterable[GraderCheck],
+    changes: Iterable[GraderStatusChange],
+    *,
+    whole: bool,
+    now: datetime,
+) -> GraderHealthOut:
+    """A hold that is over by `now` is none."""
+    held_until = grader.held_until if whole and grader.held_until and grader.held_until > now else None
+    return GraderHealthOut(
+        status=grader.status,
+        health=(grader.health or None) if whole else None,
+        troubles=grader.troubles if whole else None,
+        held_until=wire(held_until) if held_until else None,
+        held_reason=grader.held_reason if held_until else None,
+        checks=[check_out(check, whole=whole) for check in recent],
+        status_changes=[status_change_out(change, whole=whole) for change in changes],
+    )
 
 
 def check_out(check: GraderCheck, *, whole: bool) -> RecordedCheckOut:

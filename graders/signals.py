@@ -1,4 +1,4 @@
-"""What higher apps may object to. Receivers run inside the sender's transaction and refuse by raising a typed error."""
+"""What higher apps are asked. Receivers run inside the sender's transaction."""
 
 from django.dispatch import Signal
 
@@ -6,4 +6,10 @@ grader_retiring = Signal()
 """A grader is about to become a tombstone; its row is locked. Sent with `grader`.
 
 A receiver that knows of something which still names the grader raises `Conflict(code="in_use")`.
+"""
+
+grader_audience = Signal()
+"""A grader's status changed: whom does it concern? Sent with `grader_id`.
+
+A receiver returns the ids of organizations, beside the owner's, that are told.
 """

@@ -25,6 +25,15 @@ class Trouble(models.TextChoices):
     VERIFICATION = "verification"
 
 
+class HealthStatus(models.TextChoices):
+    """What a look at /health found. `unreachable`: nothing that can be believed."""
+
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    UNHEALTHY = "unhealthy"
+    UNREACHABLE = "unreachable"
+
+
 class Visibility(models.TextChoices):
     PRIVATE = "private"
     LISTED = "listed"

@@ -1,4 +1,8 @@
-"""The one place that moves a grader's status, with its reason on record; and what the answers to calls mean for it."""
+"""The one place that moves a grader's status, with its reason on record; and what the answers to calls mean for it.
+
+A degraded grader has troubles (graders.states.Trouble). Each is added and ended by whoever watches over it: /health and
+verification, the circuit, the row of refusals. The end of the last one makes the grader active again.
+"""
 
 from collections.abc import Collection
 from typing import Final
@@ -8,8 +12,12 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from autotune.core import ids
+from autotune.webhooks.outbox import Emitted, emit
+from autotune.webhooks.states import EventKind
 from graders.models import Grader, GraderStatusChange
-from graders.states import GraderStatus
+from graders.signals import grader_audience
+from graders.states import GraderStatus, Trouble
 
 AUTH_FAILURES_UNTIL_DEGRADED: Final = 3
 MAX_AUTH_FAILURES: Final = 1_000  # the counter stops here
@@ -19,26 +27,69 @@ AUTH_REASON: Final = (
 )
 AUTH_OVER_REASON: Final = "The grader accepts the platform's signature again."
 GONE_REASON: Final = "The grader answered with a signed 410: it is no longer in service."
+WORKING: Final = (GraderStatus.ACTIVE, GraderStatus.DEGRADED)
 
 
 @transaction.atomic
 def change(
     grader_id: UUID, to: GraderStatus, reason: str, *, only_from: Collection[GraderStatus] = tuple(GraderStatus)
 ) -> bool:
-    """Move a grader to `to` and record why.
+    """Move a grader to `to`, record why, and tell those whom it concerns.
 
     only_from  the statuses that it may come from
     returns    False if nothing moved: it is there already, comes from another status, or was deleted
     """
-    live = Grader.objects.live().filter(pk=grader_id)
-    previous = live.select_for_update(no_key=True).values_list("status", flat=True).first()
-    if previous is None or previous == to or previous not in only_from:
+    grader = _locked(grader_id)
+    if grader is None or grader.status == to or grader.status not in only_from:
         return False
-    live.update(status=to, updated_at=timezone.now())
+    previous = grader.status
+    Grader.objects.filter(pk=grader_id).update(status=to, updated_at=timezone.now())
     GraderStatusChange.objects.create(
         grader_id=grader_id, previous=previous, current=to, reason=reason[:MAX_REASON], at=timezone.now()
     )
+    _tell(grader, previous, to, reason[:MAX_REASON])
     return True
+
+
+@transaction.atomic
+def trouble(grader_id: UUID, cause: Trouble, reason: str) -> bool:
+    """Add a cause of trouble; an active grader becomes degraded. True if it was not there before."""
+    grader = _locked(grader_id)
+    if grader is None:
+        return False
+    fresh = cause not in grader.troubles
+    if fresh:
+        Grader.objects.filter(pk=grader_id).update(troubles=[*grader.troubles, cause])
+    change(grader_id, GraderStatus.DEGRADED, reason, only_from=[GraderStatus.ACTIVE])
+    return fresh
+
+
+@transaction.atomic
+def recovered(grader_id: UUID, cause: Trouble | Collection[Trouble], reason: str) -> bool:
+    """End a cause of trouble, or several. A degraded grader without any left becomes active, if it is verified.
+
+    returns  whether anything changed
+    """
+    grader = _locked(grader_id)
+    if grader is None:
+        return False
+    over = {cause} if isinstance(cause, Trouble) else set(cause)
+    left = [one for one in grader.troubles if one not in over]
+    ended = left != grader.troubles
+    if ended:
+        Grader.objects.filter(pk=grader_id).update(troubles=left)
+    if left or grader.verified_at is None:
+        return ended
+    return change(grader_id, GraderStatus.ACTIVE, reason, only_from=[GraderStatus.DEGRADED]) or ended
+
+
+@transaction.atomic
+def admit(grader_id: UUID, reason: str) -> bool:
+    """Take a grader into service: active, or degraded while it has troubles. Whether it moved."""
+    grader = _locked(grader_id)
+    if grader is None:
+        return False
+    return change(grader_id, GraderStatus.DEGRADED if grader.troubles else GraderStatus.ACTIVE, reason)
 
 
 def note_auth_failure(grader_id: UUID) -> None:
@@ -46,12 +97,12 @@ def note_auth_failure(grader_id: UUID) -> None:
     with transaction.atomic():
         row = Grader.objects.filter(pk=grader_id)
         row.filter(auth_failures__lt=MAX_AUTH_FAILURES).update(auth_failures=F("auth_failures") + 1)
-        if row.filter(auth_failures__gte=AUTH_FAILURES_UNTIL_DEGRADED, status=GraderStatus.ACTIVE).exists():
-            change(grader_id, GraderStatus.DEGRADED, AUTH_REASON, only_from=[GraderStatus.ACTIVE])
+        if row.filter(auth_failures__gte=AUTH_FAILURES_UNTIL_DEGRADED).exists():
+            trouble(grader_id, Trouble.AUTH, AUTH_REASON)
 
 
 def note_auth_success(grader_id: UUID) -> None:
-    """A call's answer verified: the row of failures ends, and so does a degradation that came of it alone.
+    """A call's answer verified: the row of failures ends, and so does the trouble that it was.
 
     One look at the row by its key when there is nothing to do.
     """
@@ -59,8 +110,8 @@ def note_auth_success(grader_id: UUID) -> None:
     if not failing.exists():
         return
     with transaction.atomic():
-        if failing.update(auth_failures=0) and _degraded_by_auth(grader_id):
-            change(grader_id, GraderStatus.ACTIVE, AUTH_OVER_REASON, only_from=[GraderStatus.DEGRADED])
+        if failing.update(auth_failures=0):
+            recovered(grader_id, Trouble.AUTH, AUTH_OVER_REASON)
 
 
 def note_gone(grader_id: UUID) -> bool:
@@ -75,6 +126,23 @@ def note_gone(grader_id: UUID) -> bool:
     return bool(fresh)
 
 
-def _degraded_by_auth(grader_id: UUID) -> bool:
-    last = GraderStatusChange.objects.filter(grader_id=grader_id).order_by("-id").values_list("reason", flat=True)
-    return last.first() == AUTH_REASON
+def _locked(grader_id: UUID) -> Grader | None:
+    """What matters here of a live grader, held until the transaction ends."""
+    row = Grader.objects.live().filter(pk=grader_id).select_for_update(no_key=True)
+    return row.only("status", "troubles", "verified_at", "organization_id").first()
+
+
+def _tell(grader: Grader, previous: str, current: str, reason: str) -> None:
+    """An event for its owner, and one without the reason for each other organization that higher apps name.
+
+    The reason is its owner's affair: it may hold what the grader itself said.
+    """
+    data = {"graderId": ids.encode("grader", grader.pk), "previousStatus": str(previous), "currentStatus": str(current)}
+    told = {grader.organization_id}
+    for _, named in grader_audience.send(sender=Grader, grader_id=grader.pk):
+        told.update(named or ())  # type: ignore[arg-type]  # the stubs take what receivers return for text
+    own = grader.organization_id
+    emit(
+        EventKind.GRADER_STATUS_CHANGED,
+        [Emitted(one, grader.pk, data | {"reason": reason if one == own else None}) for one in sorted(told)],
+    )

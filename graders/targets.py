@@ -40,4 +40,5 @@ def _target(grader: Grader, held: list[GraderSecret]) -> GraderTarget:
         batch_timeout_ms=grader.batch_timeout_ms,
         supports_dimensions=grader.supports_dimensions,
         supports_explanations=grader.supports_explanations,
+        pins=tuple(f"sha256//{pin}" for pin in grader.pins),
     )

@@ -12,30 +12,28 @@ from django.utils import timezone
 
 from autotune.core import http, ids
 from autotune.core.connections import release
-from autotune.core.errors import Conflict, NotFound
 from autotune.core.outbound import OutboundError, OutboundResponse
-from graders import credentials, status, targets, versions
+from graders import checks, credentials, holds, probing, status, targets, versions
+from graders.checks import CAPABILITIES, SCORE, Check
 from graders.gateway import outcomes, requests
 from graders.gateway.types import (
+    Accepted,
     Call,
     Failure,
     GraderTarget,
     Health,
-    HealthOutcome,
     Item,
     Options,
     Outcome,
     Secret,
     Verdict,
 )
-from graders.models import Grader, GraderCheck
-from graders.states import GraderStatus
+from graders.models import Grader
+from graders.states import GraderStatus, HealthStatus, Trouble
 
-HEALTH, CLOCK, CAPABILITIES, SCORE = "health", "clock", "capabilities", "score"
-TOLERATED_SKEW_S: Final = 60
-KEPT_CHECKS: Final = 200
 VERIFIED: Final = "Verified: it answered /health and a sample /score with valid signatures."
 SAYS_DEGRADED: Final = "Verified, but its /health says that it is degraded."
+ENDED: Final = frozenset({Trouble.HEALTH, Trouble.VERIFICATION, Trouble.AUTH})  # the circuit ends by real calls alone
 SAMPLE_PROMPT: Final = "What is 2 + 2?"
 SAMPLE_RESPONSE: Final = "4"
 COMPARED: Final = (
@@ -44,17 +42,6 @@ COMPARED: Final = (
     ("supports_explanations", "supportsExplanations"),
     ("supports_async", "supportsAsync"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check. `latency_ms` of its call, where it made one."""
-
-    name: str
-    passed: bool
-    detail: str
-    latency_ms: float | None = None
-    clock_skew_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,35 +73,18 @@ def verify(grader: Grader) -> Probe:
 
 def run(grader: Grader, target: GraderTarget) -> Probe:
     """Call /health, then /score, and judge the answers. Writes nothing."""
-    health = _health(target)
-    found = health.health
+    outcome = probing.ask_health({grader.pk: target})[grader.pk]
+    found = outcome.health
+    first = [checks.of_health(outcome), *([clock] if (clock := checks.of_clock(outcome)) else [])]
     if isinstance(found, Failure):
-        checks = [Check(HEALTH, False, _told(found), health.latency_ms, health.clock_skew_s), *_clock(health)]
-        checks.append(Check(SCORE, False, "Not tried, since /health did not pass."))
-        return Probe(tuple(checks), None, _keys(health.key_id_verified))
-    fit = found.status != "unhealthy"
-    checks = [
-        Check(HEALTH, fit, f"The grader says that it is {found.status}.", health.latency_ms, health.clock_skew_s),
-        *_clock(health),
-        Check(CAPABILITIES, True, _compared(grader, found)),
-    ]
-    if not fit:
-        checks.append(Check(SCORE, False, "Not tried, since the grader says that it is unhealthy."))
-        return Probe(tuple(checks), found, _keys(health.key_id_verified))
+        first.append(Check(SCORE, False, "Not tried, since /health did not pass."))
+        return Probe(tuple(first), None, _keys(outcome.key_id_verified))
+    first.append(Check(CAPABILITIES, True, _compared(grader, found)))
+    if found.status == "unhealthy":
+        first.append(Check(SCORE, False, "Not tried, since the grader says that it is unhealthy."))
+        return Probe(tuple(first), found, _keys(outcome.key_id_verified))
     scored, said = _score(target)
-    checks.append(said)
-    return Probe(tuple(checks), found, _keys(health.key_id_verified, scored.key_id_verified))
-
-
-def _health(target: GraderTarget) -> HealthOutcome:
-    def call(secret: Secret | None) -> HealthOutcome:
-        built = requests.build_health(target, secret=secret)
-        return outcomes.interpret_health(built, target, _fetch(built))
-
-    outcome = call(None)
-    if isinstance(outcome.health, Failure) and outcome.health.resign:
-        outcome = call(target.current)
-    return outcome
+    return Probe((*first, said), found, _keys(outcome.key_id_verified, scored.key_id_verified))
 
 
 def _score(target: GraderTarget) -> tuple[Outcome, Check]:
@@ -132,31 +102,20 @@ def _score(target: GraderTarget) -> tuple[Outcome, Check]:
     return outcome, _judged(verdict, outcome)
 
 
-def _judged(verdict: Verdict | Failure, outcome: Outcome) -> Check:
+def _judged(verdict: Verdict | Failure | Accepted, outcome: Outcome) -> Check:
     """A valid score passes, and so does a grader that says, signed, that it cannot judge the sample."""
     if isinstance(verdict, Verdict):
         warnings = "".join(f" {warning}" for warning in verdict.warnings)
         return Check(SCORE, True, f"The sample was scored.{warnings}", outcome.latency_ms, outcome.clock_skew_s)
+    assert isinstance(verdict, Failure)  # a 202 is one, since the sample is asked for without a callback
     cannot = verdict.code == "grader_error"
-    detail = f"It cannot judge the sample, and says so: {verdict.message}" if cannot else _told(verdict)
+    detail = f"It cannot judge the sample, and says so: {verdict.message}" if cannot else checks.told(verdict)
     return Check(SCORE, cannot, detail, outcome.latency_ms, outcome.clock_skew_s)
 
 
-def _clock(health: HealthOutcome) -> list[Check]:
-    """The grader's clock, where a good signature shows it. Up to 300 s are borne; above 60 s the owner is told."""
-    skew = health.clock_skew_s
-    if skew is None:
-        return []
-    if abs(skew) <= TOLERATED_SKEW_S:
-        return [Check(CLOCK, True, "The grader's clock agrees with ours.", clock_skew_s=skew)]
-    side = "ahead of" if skew > 0 else "behind"
-    borne = not isinstance(health.health, Failure)
-    return [Check(CLOCK, borne, f"The grader's clock is {abs(skew):.0f} s {side} ours. Set it.", clock_skew_s=skew)]
-
-
-def _compared(grader: Grader, health: Health) -> str:
+def _compared(grader: Grader, found: Health) -> str:
     """Where /health and the registration differ. What is registered counts."""
-    told, differences = health.capabilities, []
+    told, differences = found.capabilities, []
     for name, wire_name in COMPARED:
         said, registered = getattr(told, name), getattr(grader, name)
         if said is not None and said != registered:
@@ -170,10 +129,6 @@ def _compared(grader: Grader, health: Health) -> str:
 
 def _wire(value: bool | int) -> str:
     return str(value).lower()
-
-
-def _told(failure: Failure) -> str:
-    return f"{failure.code}: {failure.message}"
 
 
 def _keys(*key_ids: str | None) -> frozenset[str]:
@@ -190,45 +145,29 @@ def _fetch(call: Call) -> OutboundResponse | OutboundError:
 @transaction.atomic
 def settle(grader: Grader, target: GraderTarget, probe: Probe) -> None:
     """Keep what a probe found and move the grader by it. Raises as `verify` does."""
-    now = Grader.objects.live().select_for_update(no_key=True).filter(pk=grader.pk).first()
-    if now is None:
-        raise NotFound("There is no such grader.")
-    held = {secret.key_id for secret in credentials.active_secrets(now)}
-    if now.endpoint != target.base_url or target.current.key_id not in held:
-        raise Conflict(
-            "The grader's address or secret changed while it was verified. Verify it again.", code="changed_meanwhile"
-        )
-    _keep(now, probe)
+    now = checks.locked(grader.pk, target)
+    checks.keep(now, probe.checks)
     for key_id in probe.key_ids:
         credentials.confirm(key_id)
-    if not probe.verified:
+    if probe.verified and probe.health is not None:
+        _settle_verified(now, probe.health)
+    elif now.status != GraderStatus.INACTIVE:
         first = next(check for check in probe.checks if not check.passed)
         reason = f"Verification failed at {first.name}. {first.detail}"
-        status.change(now.pk, GraderStatus.DEGRADED, reason, only_from=[GraderStatus.ACTIVE])
-        return
-    versions.seen(now, probe.health.version if probe.health else None)
+        status.trouble(now.pk, Trouble.VERIFICATION, reason)
+
+
+def _settle_verified(grader: Grader, found: Health) -> None:
+    """In service from now on, unless its owner has switched it off."""
+    versions.seen(grader, found.version)
     moment = timezone.now()
-    Grader.objects.filter(pk=now.pk).update(verified_at=moment, gone_at=None, auth_failures=0, updated_at=moment)
-    if probe.health is not None and probe.health.status == "degraded":
-        status.change(now.pk, GraderStatus.DEGRADED, SAYS_DEGRADED)
-    else:
-        status.change(now.pk, GraderStatus.ACTIVE, VERIFIED)
-
-
-def _keep(grader: Grader, probe: Probe) -> None:
-    """Store the checks, and of the grader's checks only the newest."""
-    GraderCheck.objects.bulk_create(
-        GraderCheck(
-            grader=grader,
-            name=check.name,
-            passed=check.passed,
-            detail=check.detail[:600],
-            latency_ms=check.latency_ms,
-            clock_skew_s=check.clock_skew_s,
-        )
-        for check in probe.checks
+    Grader.objects.filter(pk=grader.pk).update(
+        verified_at=moment, gone_at=None, auth_failures=0, health=found.status, health_repeats=1, updated_at=moment
     )
-    all_of_it = GraderCheck.objects.filter(grader=grader)
-    oldest = all_of_it.order_by("-id").values_list("pk", flat=True)[KEPT_CHECKS : KEPT_CHECKS + 1].first()
-    if oldest is not None:
-        all_of_it.filter(pk__lte=oldest).delete()
+    holds.release(grader.pk, holds.UNHEALTHY)
+    well = found.status == HealthStatus.HEALTHY
+    if not well:
+        status.trouble(grader.pk, Trouble.HEALTH, SAYS_DEGRADED)
+    status.recovered(grader.pk, ENDED if well else ENDED - {Trouble.HEALTH}, VERIFIED)
+    if grader.status == GraderStatus.INACTIVE and not grader.switched_off:
+        status.admit(grader.pk, VERIFIED if well else SAYS_DEGRADED)

@@ -15,9 +15,11 @@ from scores import transitions
 from scores.models import WorkflowRun
 from scores.querysets import RunQuerySet
 from scores.states import RunStatus
+from scores.timeline import appended, entry
 
 LEASE = timedelta(seconds=15)
 RENEW_AFTER = timedelta(seconds=5)
+RESTED = 256  # runs of a held grader that are put to sleep at once
 
 
 @dataclass(slots=True)
@@ -35,11 +37,12 @@ class Claimed:
     error_code: str
     error_repeats: int
     priority: int
+    generation: int = 0
 
 
 _COLUMNS = (
     "id", "completion_id", "task_id", "organization_id", "attempt", "panel_size", "deadline_at", "failures",
-    "error_code", "error_repeats", "priority",
+    "error_code", "error_repeats", "priority", "generation",
 )  # fmt: skip
 _CLAIM = f"""
 with due as (
@@ -93,6 +96,23 @@ def give_back(runs: Sequence[Claimed]) -> None:
         return
     for held in _ours(runs):
         held.update(status=RunStatus.PENDING, leased_until=None)
+
+
+def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int = RESTED) -> int:
+    """Let the head of what is due sleep until its grader may be called again. How many.
+
+    Those behind it stay due: while the grader is held nobody looks at them, and writing them all would cost more than
+    the wait.
+    """
+    with transaction.atomic():
+        due = WorkflowRun.objects.filter(grader_id=grader_id, status=RunStatus.PENDING)
+        locked = due.order_by("-priority", "pk").select_for_update(skip_locked=True, no_key=True)
+        runs = list(locked.only("attempt", "steps")[:limit])
+        for run in runs:
+            run.status, run.wake_at = RunStatus.SLEEPING, until
+            run.steps = appended(run.steps, entry("hold", run.attempt, reason, wake_at=until))
+        WorkflowRun.objects.bulk_update(runs, ["status", "wake_at", "steps"], batch_size=RESTED)
+    return len(runs)
 
 
 def _update_ours(statement: str, runs: Sequence[Claimed], *values: Any) -> None:

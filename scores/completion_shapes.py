@@ -13,6 +13,7 @@ from scores.states import CompletionStatus, RunStatus
 from tasks.models import Completion
 from tasks.states import Priority
 
+NOT_BEGUN = (RunStatus.PENDING, RunStatus.SLEEPING)  # of a run that was never claimed
 PRIORITY_NAMES = {Priority.LOW: "low", Priority.NORMAL: "normal", Priority.HIGH: "high"}
 
 
@@ -97,7 +98,10 @@ class BatchPartly(ApiStruct):
 
 
 class ScoreStateOut(ApiStruct):
-    """`score` is the sole grader's; for a panel the reward in a score's shape. Null until the completion is final."""
+    """`score` is the sole grader's, the newest if it was scored again; for a panel the reward in a score's shape.
+
+    Null until the completion is final.
+    """
 
     score: ScoreOut | None
     scores: list[ScoreOut]
@@ -106,10 +110,10 @@ class ScoreStateOut(ApiStruct):
 
 
 def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionStatus:
-    """A completion's status, from its reward and its runs."""
+    """A completion's status, from its reward and its runs. What sleeps until its `notBefore` has not begun."""
     if reward is not None:
         return CompletionStatus.FAILED if reward.value is None else CompletionStatus.COMPLETED
-    begun = any(run.attempt > 0 or run.status != RunStatus.PENDING for run in runs)
+    begun = any(run.attempt > 0 or run.status not in NOT_BEGUN for run in runs)
     return CompletionStatus.PROCESSING if begun else CompletionStatus.PENDING
 
 

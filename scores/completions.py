@@ -13,6 +13,7 @@ from autotune.core import pagination
 from autotune.core.errors import NotFound
 from scores import filters, reading
 from scores.completion_shapes import (
+    NOT_BEGUN,
     CompletionOut,
     CompletionPage,
     ScoreStateOut,
@@ -22,7 +23,7 @@ from scores.completion_shapes import (
 )
 from scores.inputs import CompletionQuery
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import FINAL, RunStatus
+from scores.states import FINAL
 from scores.waiting import hub
 from tasks.models import Completion, Task
 
@@ -106,10 +107,11 @@ def _score_state(principal: Principal, completion: Completion) -> ScoreStateOut:
     status = status_of(reward, runs)
     if _sees_own_alone(principal):
         reward = None
-    scoring = [run for run in runs if run.panel_size > 0]
+    panel = {run.grader_id for run in runs if run.panel_size > 0}
     score = None
-    if reward is not None and len(scoring) == 1:
-        score = next((reading.shape(one) for one in scores if one.run_id == scoring[0].pk), None)
+    if reward is not None and len(panel) == 1:
+        counted = [one for one in scores if not one.shadow and not one.superseded]
+        score = reading.shape(counted[-1]) if counted else None
     elif reward is not None:
         score = reading.reward_shape(reward)
     return ScoreStateOut(score, reading.shapes(scores), reward_out(reward), status)
@@ -119,7 +121,7 @@ def _with_status(found: Any, status: str) -> Any:
     if status in ("completed", "failed"):
         return found.filter(reward__value__isnull=status == "failed", reward__isnull=False)
     runs: QuerySet = WorkflowRun.objects.filter(completion=OuterRef("pk"))
-    begun = runs.filter(Q(attempt__gt=0) | ~Q(status=RunStatus.PENDING))  # as completion_shapes.status_of says
+    begun = runs.filter(Q(attempt__gt=0) | ~Q(status__in=NOT_BEGUN))  # as completion_shapes.status_of says
     unfinished = found.filter(reward__isnull=True)
     return unfinished.filter(Exists(begun) if status == "processing" else ~Exists(begun))
 

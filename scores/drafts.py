@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import msgspec
 from django.conf import settings
 
-from autotune.core import strictjson
+from autotune.core import clock, strictjson
 from autotune.core.errors import FieldError, Invalid
 from autotune.core.parsing import check_metadata, check_text
 from autotune.core.strictjson import JSONRefused
@@ -18,6 +19,7 @@ from tasks.states import Priority
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 MAX_MESSAGES = 1_000
+MAX_AHEAD = timedelta(days=30)  # of `notBefore`
 PRIORITIES: Mapping[str | None, Priority] = {
     "low": Priority.LOW,
     None: Priority.NORMAL,
@@ -28,7 +30,10 @@ PRIORITIES: Mapping[str | None, Priority] = {
 
 @dataclass(slots=True)
 class Draft:
-    """A completion that keeps every rule but those that need the database. `index` is its place in the request."""
+    """A completion that keeps every rule but those that need the database. `index` is its place in the request.
+
+    not_before  when its runs may begin; None: at once
+    """
 
     index: int
     pointer: str
@@ -40,6 +45,7 @@ class Draft:
     external_id: str | None
     metadata: dict[str, Any] | None
     priority: Priority
+    not_before: datetime | None = None
 
     def canonical(self) -> tuple[bytes, ...]:
         """The content that makes two completions equal: model, prompt or messages, response, metadata."""
@@ -67,6 +73,7 @@ def draft(
     """
     try:
         prompt = _prompt(item, pointer, template)
+        not_before = _not_before(item.not_before, f"{pointer}/notBefore")
     except Invalid as exc:
         return None, list(exc.errors)
     found = [
@@ -90,6 +97,7 @@ def draft(
             item.external_id,
             item.metadata or None,
             PRIORITIES[item.priority or priority],
+            not_before,
         ),
         [],
     )
@@ -112,6 +120,23 @@ def repeated(drafts: Sequence[Draft]) -> dict[int, FieldError]:
 
 def _check_blank(value: str, pointer: str) -> FieldError | None:
     return None if value.strip() else FieldError(pointer, "invalid_format", "Must not be blank.")
+
+
+def _not_before(text: str | None, pointer: str) -> datetime | None:
+    """The instant before which no grader is asked; None for one that is over.
+
+    raises Invalid with a pointer
+    """
+    if text is None:
+        return None
+    try:
+        moment = clock.parse_filter(text, end=False).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Invalid.field(pointer, "invalid_date", "give a date or a date-time of ISO 8601.") from None
+    now = datetime.now(UTC)
+    if moment > now + MAX_AHEAD:
+        raise Invalid.field(pointer, "out_of_range", f"at most {MAX_AHEAD.days} days ahead.")
+    return moment if moment > now else None
 
 
 def _source(item: NewCompletion) -> str:

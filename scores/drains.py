@@ -6,7 +6,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from scores import sweep, wakeups
+from autotune.core.clock import database_now
+from scores import claims, sweep, wakeups
 from scores.scoring import Drain, callable_grader
 
 TIME_LIMIT_S = 20.0  # then other graders have their turn, and a successor goes on
@@ -54,6 +55,9 @@ def _drain(grader_id: UUID, asked: threading.Event) -> bool:
     grader = callable_grader(grader_id)
     if grader is None:
         return False
+    if grader.held_until is not None and grader.held_until > database_now():
+        claims.rest(grader_id, grader.held_until, grader.held_reason)
+        return False
 
     def was_asked() -> bool:
         if not asked.is_set():
@@ -66,4 +70,4 @@ def _drain(grader_id: UUID, asked: threading.Event) -> bool:
     work.run()
     if work.gone:
         sweep.fail_gone(grader_id)
-    return work.stopped and not work.gone
+    return work.stopped and not (work.gone or work.held)

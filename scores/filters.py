@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
 from msgspec import Meta
 
 from autotune.access import policy
@@ -135,21 +136,31 @@ def check(query: ScoreFilter, principal: Principal) -> Selection:
 
 
 def scores(selection: Selection) -> ScoreQuerySet:
-    """The scores of a selection, shadow ones too."""
+    """The scores of a selection, shadow ones and superseded ones too."""
     found = selection.scoped(Score.objects.all(), "scores")
     if selection.query.model_id:
         found = found.filter(completion__model_id=selection.query.model_id)
     return selection.period(selection.bounded(selection.judged_by(found)), "created_at")
 
 
+def counted(selection: Selection) -> ScoreQuerySet:
+    """Those that figures and records rest on: neither a shadow grader's, nor replaced by a newer one."""
+    return scores(selection).filter(shadow=False, superseded=False)
+
+
 def unscored(selection: Selection) -> RunQuerySet:
     """The scoring runs of a selection that have no score: unfinished, or failed.
+
+    Of a completion that was scored again only the newest run of a grader counts, and none where the grader has a score.
 
     A score that is not there has no value and no version: bounds do not apply, `graderVersion` stands for its grader,
     and the dates are those of the submission.
     """
     found = selection.scoped(WorkflowRun.objects.all(), "scores").filter(panel_size__gt=0)
     found = found.exclude(status=RunStatus.COMPLETED)
+    same = {"completion": OuterRef("completion"), "grader": OuterRef("grader")}
+    newer = WorkflowRun.objects.filter(**same, generation__gt=OuterRef("generation"))
+    found = found.filter(~Exists(newer), ~Exists(Score.objects.filter(**same, shadow=False)))
     if selection.task:
         found = found.filter(completion__task_id=selection.task)  # runs have no index by task, completions have
     if selection.query.model_id:

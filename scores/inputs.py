@@ -29,6 +29,7 @@ class NewCompletion(BodyStruct):
     external_id: ExternalId | None = None
     metadata: dict[str, Any] | None = None
     priority: PriorityName | None = None
+    not_before: str | None = None
 
 
 class NewBatch(BodyStruct):

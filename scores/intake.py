@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from uuid import UUID
 
 from django.conf import settings
@@ -148,7 +149,10 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) ->
 
 
 def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> int:
-    """Milliseconds until all is scored, if the graders keep the latency that they tell and nothing else is queued."""
+    """Milliseconds until all is scored, if the graders keep the latency that they tell and nothing else is queued.
+
+    What begins later is waited for.
+    """
     counts: dict[UUID, int] = {}
     graders: dict[UUID, Grader] = {}
     for one in drafts:
@@ -162,4 +166,5 @@ def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> int:
         calls = -(-count // grader.max_batch_size)
         waves = -(-calls // grader.max_concurrency)
         longest = max(longest, waves * grader.avg_latency_ms)
-    return longest
+    last = max((one.not_before for one in drafts if one.not_before), default=None)
+    return longest + (max(0, round((last - datetime.now(UTC)).total_seconds() * 1000)) if last else 0)

@@ -6,7 +6,8 @@ from uuid import UUID
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from scores import drains, wakeups
+from autotune.core.clock import database_now
+from scores import cleaning, drains, wakeups
 from scores import sweep as sweeping
 from scores.sweeper import Sweeper
 
@@ -24,6 +25,12 @@ def sweep() -> None:
     """Beat's sweep, for the case that no worker's own sweeper lives: leases, sleepers, and what is due."""
     for grader_id in sweeping.sweep(passes=1):
         drains.drain(grader_id)
+
+
+@shared_task(name="scores.clean_up", ignore_result=True)
+def clean_up() -> None:
+    """Delete what nobody reads any more."""
+    cleaning.clean(database_now())
 
 
 @worker_ready.connect

@@ -18,7 +18,7 @@ from tasks.states import Part
 
 logger = logging.getLogger(__name__)
 LOAD_BYTES = 16 * 2**20  # of ciphertext loaded at once: a batch may hold 1,000 completions of 2 MiB each
-TEXT_ERASED = Failure("text_erased", "The completion's text was erased before it was scored.", fault="platform")
+TEXT_ERASED = Failure("text_erased", "The completion's text was erased before it was scored.", fault="caller")
 TEXT_UNREADABLE = Failure("text_unreadable", "The completion's text cannot be decrypted.", fault="platform")
 FRESH_S = 5.0  # how long a drain believes what it read of a task
 _TEXT_COLUMNS = ("prompt", "response", "messages", "metadata")
@@ -37,10 +37,11 @@ _FIELDS = tuple(encrypted(Completion, name) for name in _TEXT_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """How a task wants its graders asked and its failures retried."""
+    """How a task wants its graders asked, its failures retried and its scores reviewed (under which confidence)."""
 
     options: Options
     policy: RetryPolicy
+    review_below: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,17 @@ class Facts:
         found = self._tasks.get(task_id)
         if found is None or found[0] < time.monotonic():
             task = Task.objects.only(
-                "max_attempts", "backoff_ms", "max_backoff_ms", "include_dimensions", "include_explanation"
+                "max_attempts",
+                "backoff_ms",
+                "max_backoff_ms",
+                "include_dimensions",
+                "include_explanation",
+                "review_below_confidence",
             ).get(pk=task_id)
             facts = TaskFacts(
                 Options(task.include_dimensions, task.include_explanation),
                 RetryPolicy(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
+                task.review_below_confidence,
             )
             found = self._tasks[task_id] = (time.monotonic() + FRESH_S, facts)
         return found[1]

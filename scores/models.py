@@ -80,6 +80,7 @@ class WorkflowRun(models.Model):
                 condition=models.Q(status="failed"),
                 name="scores_run_failed",
             ),
+            models.Index(fields=["completed_at"], condition=models.Q(status="failed"), name="scores_run_failed_at"),
         ]
 
     def __str__(self) -> str:
@@ -226,13 +227,14 @@ class CallbackItem(models.Model):
 class Review(models.Model):
     """A run that waits for a person: the grader's preliminary verdict, and what was decided.
 
+    run            of its reviews at most one is open; a run that was retried after a rejection may have several
     claimed_until  who looks at it has it so long for themselves
     expires_at     then the run fails with `review_expired`
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, related_name="+")
-    run = models.OneToOneField(WorkflowRun, on_delete=models.PROTECT, related_name="review")
+    run = models.ForeignKey(WorkflowRun, on_delete=models.PROTECT, related_name="reviews")
     completion = models.ForeignKey(Completion, on_delete=models.PROTECT, related_name="reviews")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, related_name="+")
     grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, related_name="+")
@@ -259,7 +261,8 @@ class Review(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(status__in=ReviewStatus.values), name="scores_review_status")
+            models.CheckConstraint(condition=models.Q(status__in=ReviewStatus.values), name="scores_review_status"),
+            models.UniqueConstraint(fields=["run"], condition=models.Q(status="open"), name="scores_review_of_run"),
         ]
         indexes = [
             models.Index(fields=["organization", "id"], name="scores_review_by_org"),

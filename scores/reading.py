@@ -18,7 +18,7 @@ from scores.models import Reward, Score
 
 COLUMNS = (
     "id", "completion_id", "grader_id", "grader_version_id", "value", "confidence", "raw_value", "reasoning",
-    "dimensions", "created_at",
+    "dimensions", "reviewed_by_id", "created_at",
 )  # fmt: skip
 ORDER = Order("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
 
@@ -116,7 +116,7 @@ def shapes(rows: Sequence[Any]) -> list[ScoreOut]:
             UNIT_SCALE,
             _text(row),
             row.dimensions,
-            None,
+            named("user", row.reviewed_by_id) if row.reviewed_by_id else None,
             None,
             clock.wire(row.created_at),
         )

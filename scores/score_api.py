@@ -24,7 +24,8 @@ class ScoresView(ApiView):
         answers={200: ScoreList},
     )
     def get(self, request: Request, query: ScoreListQuery) -> ScoreList:
-        """Scores of shadow graders are listed too; figures, rewards and exports leave them out.
+        """Scores of shadow graders are listed too, and those that a newer one of the same grader has replaced; figures,
+        rewards and exports leave both out.
 
         Sort by `createdAt` (default `-createdAt`) or `value`. `endDate` is inclusive for a date, exclusive for a
         date-time.
@@ -48,7 +49,8 @@ class SummaryView(ApiView):
         answers={200: SummaryOut},
     )
     def get(self, request: Request, query: ScoreFilter) -> Any:
-        """Over the scores that the same filters list, without those of shadow graders.
+        """Over the scores that the same filters list, without those of shadow graders and those that a newer one of the
+        same grader has replaced.
 
         `unscored` counts the scoring runs in the selection that have no score, unfinished or failed. They are left out
         of every other figure, never counted as 0.

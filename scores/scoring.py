@@ -1,31 +1,34 @@
 """A drain: claims the runs of one grader, calls it in a rolling window, saves in small groups, until nothing is due.
 
 One slow call holds nobody back: a call that ends makes room for the next, and its results are saved with the group at
-hand. No transaction is open while a call is out.
+hand. No transaction is open while a call is out, and no connection is kept while there is nothing to save.
 """
 
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from autotune.core import http, ids
+from autotune.core import ids
 from autotune.core.clock import database_now
+from autotune.core.connections import release
 from autotune.core.outbound import OutboundError, OutboundResponse
 from graders import credentials, status, targets
-from graders.gateway import outcomes, requests
-from graders.gateway.types import Call, Failure, GraderTarget, Options, Outcome, Secret, Verdict
+from graders.gateway import outcomes
+from graders.gateway.types import Accepted, Failure, GraderTarget, Outcome, Secret, Verdict
 from graders.models import Grader
 from graders.states import GraderStatus
-from scores import claims, materials, recording, retries
+from scores import claims, recording, retries
+from scores.calling import Calls, Sent
 from scores.claims import Claimed
-from scores.materials import Facts, Material
-from scores.recording import Judged, Missed
+from scores.materials import Facts
+from scores.pacing import Pace
+from scores.planning import Plan, Planned
+from scores.results import Judged, Left, Missed, Results
+from scores.timeline import entry
 
 CLAIM_BATCH = 512  # runs claimed at once for a grader with batches
 CLAIM_SINGLE = 128
-LOAD_SINGLE = 64  # completions whose texts are loaded at once for single calls
 SAVE_AT = 64
 SAVE_AFTER_S = 0.05
 POLL_S = 0.02
@@ -44,6 +47,7 @@ class Drain:
     until   the monotonic time at which it ends, with the calls that are out
     asked   whether somebody has told of new work since it was asked
     ending  whether it is to end before its time
+    held    the grader may not be called for now; what was claimed sleeps
     """
 
     def __init__(
@@ -52,28 +56,22 @@ class Drain:
         self.until = until
         self.asked = asked
         self.ending = ending
-        self.engine = http.engine()
         self.facts = Facts()
-        self.queue: deque[Claimed] = deque()
-        self.ready: deque[tuple[list[tuple[Claimed, Material]], Options]] = deque()
-        self.out: dict[str, tuple[Call, list[tuple[Claimed, Material]], UUID]] = {}
-        self.judged: list[Judged] = []
-        self.missed: list[Missed] = []
+        self.calls = Calls()
+        self.results = Results()
         self.saved_at = self.renewed_at = time.monotonic()
-        self.dry = self.stopped = self.gone = False
+        self.dry = self.stopped = self.gone = self.held = False
         self.refused = grader.auth_failures > 0
         self._take_over(grader)
+        self.pace = Pace(grader, self.clock)  # at the end: from here on it must be closed
+        self.plan = Plan(self.facts, self.pace.size, self._miss_uncalled)
 
     def _take_over(self, grader: Grader) -> None:
-        self.grader_id: UUID = grader.pk
         assert grader.version_id is not None  # callable_grader sees to it
-        planned_for = self.target.max_batch_size if self.ready else grader.max_batch_size
-        if planned_for != grader.max_batch_size:  # calls of another size are planned anew
-            self.queue.extendleft(run for entries, _ in reversed(self.ready) for run, _ in reversed(entries))
-            self.ready.clear()
+        self.grader = grader
+        self.grader_id: UUID = grader.pk
         self.version_id: UUID = grader.version_id
         self.target: GraderTarget = targets.load(grader)
-        self.window: int = grader.max_concurrency
         self.clock, self.refreshed_at = database_now(), time.monotonic()
 
     def _refresh(self) -> None:
@@ -83,6 +81,7 @@ class Drain:
             self.stopped = True
         else:
             self._take_over(grader)
+            self.pace.take_over(grader)
 
     def _now(self) -> datetime:
         """The database's clock, read at the last refresh: waits and deadlines are told by it alone."""
@@ -102,37 +101,79 @@ class Drain:
             self._abandon()
 
     def _step(self) -> bool:
-        now = time.monotonic()
-        if now >= self.until or self.ending():
-            self.stopped = True
-        elif not self.stopped and now - self.refreshed_at >= REFRESH_S:
-            self._refresh()
+        self._look_around()
         self._claim()
         self._call()
-        if not self.out:
+        if not self.calls:
             self._save()
-            return not self.stopped and (bool(self.queue or self.ready) or self._may_find_more())
-        for tag, result in self.engine.poll(self._patience()):
-            self._settle(str(tag), result)
+            if self.stopped or not (self.plan or self._may_find_more()):
+                return False
+            if self.pace.window == 0 or self.pace.waits_for_tokens:
+                self._idle(POLL_S)
+            return True
+        answered = list(self.calls.answers(self._patience()))
+        for sent, result in answered:
+            self._settle(sent, result)
+        if self.pace.has_failures:
+            self.pace.report(self._now())
         if self._group_is_due():
             self._save()
+        elif not answered and not self.results:
+            release()
         self._renew()
         return True
 
+    def _look_around(self) -> None:
+        """Whether to go on, with which grader, and how fast."""
+        now = time.monotonic()
+        if now >= self.until or self.ending() or self.pace.starved():
+            self.stopped = True
+        elif not self.stopped and now - self.refreshed_at >= REFRESH_S:
+            self._refresh()
+        self.pace.refresh(self.grader, self._now(), want=self._wanted())
+        if self.stopped:
+            return
+        self.plan.resize(self.pace.size)
+        if hold := self.pace.held(self._now()):
+            self._rest(*hold)
+
+    def _wanted(self) -> int:
+        """Calls that we would have out: with nothing more to ask, those that are out, so that others have the rest."""
+        if self.stopped or (self.dry and not self.plan):
+            return len(self.calls)
+        return self.grader.max_concurrency
+
+    def _rest(self, until: datetime, reason: str) -> None:
+        """Nobody may call the grader before `until`: what we hold sleeps, and so does the head of what is due."""
+        self.held = self.stopped = True
+        left = self.plan.clear()
+        self.pace.give_back(len(left))
+        self.results.resting += [Left(run, until, reason) for run in left]
+        claims.rest(self.grader_id, until, reason)
+
+    def _idle(self, seconds: float) -> None:
+        """Wait for our share of the calls, or for tokens."""
+        release()
+        time.sleep(seconds)
+
     def _patience(self) -> float:
         """Seconds to wait for answers: until the group at hand is due, or new work may have come."""
-        if not (self.judged or self.missed):
+        if not self.results:
             return POLL_S
         return max(0.0, min(POLL_S, self.saved_at + SAVE_AFTER_S - time.monotonic()))
 
     def _claim(self) -> None:
-        if self.stopped or len(self.out) >= self.window or self.queue or self.ready or not self._may_find_more():
+        room = self.pace.window - len(self.calls)
+        if self.stopped or room <= 0 or self.plan or not self._may_find_more():
             return
-        room = self.window - len(self.out)
-        limit = min(CLAIM_BATCH, self.target.max_batch_size * room) if self.batched else min(CLAIM_SINGLE, 2 * room)
-        claimed = claims.take(self.grader_id, limit=limit)
-        self.dry = len(claimed) < limit
-        self.queue.extend(claimed)
+        limit = min(CLAIM_BATCH, self.pace.size * room) if self.batched else min(CLAIM_SINGLE, 2 * room)
+        granted = self.pace.take(1 if self.pace.probing else limit, self._now())
+        if not granted:
+            return
+        claimed = claims.take(self.grader_id, limit=granted)
+        self.pace.give_back(granted - len(claimed))
+        self.dry = len(claimed) < granted
+        self.plan.add(claimed)
 
     def _may_find_more(self) -> bool:
         """Whether another claim may find something: the last one was full, or somebody has told us since."""
@@ -142,99 +183,68 @@ class Drain:
 
     def _call(self) -> None:
         """Send calls while there is room in the window."""
-        while not self.stopped and len(self.out) < self.window:
-            if not self.ready and not self._load():
-                return
-            entries, options = self.ready.popleft()
-            self._send(entries, options)
+        while not self.stopped and (room := self.pace.window - len(self.calls)) > 0:
+            planned = self.plan.next(room=room, fit=self._within_deadline)
+            if planned is None:
+                break
+            self._build(planned)
+        self.calls.send(self.grader_id)
 
-    def _load(self) -> bool:
-        """Texts for the next claimed runs, grouped into calls; False when nothing is left to be called for."""
-        room = self.window - len(self.out)
-        count = self.target.max_batch_size if self.batched else min(LOAD_SINGLE, room)
-        while self.queue and not self.ready:
-            self._prepare([self.queue.popleft() for _ in range(min(count, len(self.queue)))])
-        return bool(self.ready)
-
-    def _prepare(self, chunk: list[Claimed]) -> None:
-        """Make calls of those of the runs that may be called for; the others are missed."""
-        chunk = self._within_deadline(chunk)
-        texts = materials.load([run.completion_id for run in chunk])
-        self.queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
-        groups: dict[UUID, list[tuple[Claimed, Material]]] = {}
-        for run in chunk:
-            if run.completion_id not in texts:
-                continue
-            material = texts[run.completion_id]
-            if isinstance(material, Failure):
-                self._miss(run, material, called=False)
-            else:
-                groups.setdefault(run.task_id, []).append((run, material))
-        for options, entries in self._by_options(groups):
-            self._plan(entries, options)
-
-    def _by_options(
-        self, groups: dict[UUID, list[tuple[Claimed, Material]]]
-    ) -> list[tuple[Options, list[tuple[Claimed, Material]]]]:
-        merged: dict[Options, list[tuple[Claimed, Material]]] = {}
-        for task_id, entries in groups.items():
-            merged.setdefault(self.facts.task(task_id).options, []).extend(entries)
-        return list(merged.items())
-
-    def _plan(self, entries: list[tuple[Claimed, Material]], options: Options) -> None:
-        if not self.batched:
-            self.ready.extend(([entry], options) for entry in entries)
-            return
-        at = 0
-        for part in requests.split_by_size([material.item for _, material in entries]):
-            self.ready.append((entries[at : at + len(part)], options))
-            at += len(part)
+    def _build(self, planned: Planned, secret: Secret | None = None) -> None:
+        self.calls.build(
+            self.target,
+            self.version_id,
+            planned.entries,
+            planned.options,
+            now=self._now(),
+            number=self.pace.sent(),
+            answers_later=self.grader.supports_async,
+            secret=secret,
+        )
 
     def _within_deadline(self, chunk: list[Claimed]) -> list[Claimed]:
         now = self._now()
         late = [run for run in chunk if run.deadline_at <= now]
-        self.missed += [Missed(run, retries.OVERDUE, called=False) for run in late]
+        self.results.missed += [
+            Missed(run, retries.OVERDUE, called=False, step=entry("end", run.attempt, retries.OVERDUE.code, ended=now))
+            for run in late
+        ]
         return [run for run in chunk if run.deadline_at > now] if late else chunk
 
-    def _send(self, entries: list[tuple[Claimed, Material]], options: Options, secret: Secret | None = None) -> None:
-        attempt = max(run.failures for run, _ in entries) + 1
-        if self.batched or len(entries) > 1:
-            items = [material.item for _, material in entries]
-            call = requests.build_batch(self.target, items, options, attempt, secret=secret)
-        else:
-            call = requests.build_score(self.target, entries[0][1].item, options, attempt, secret=secret)
-        self.out[call.request_id] = call, entries, self.version_id
-        self.engine.submit(call.request, call.request_id)
-
-    def _settle(self, request_id: str, result: OutboundResponse | OutboundError) -> None:
+    def _settle(self, sent: Sent, result: OutboundResponse | OutboundError) -> None:
         """Turn one answer into verdicts and failures, or into further calls."""
-        call, entries, version_id = self.out.pop(request_id)
+        call, entries = sent.call, sent.entries
         outcome = outcomes.interpret(call, self.target, result)
         first = outcome.verdicts[call.items[0]]
-        if isinstance(first, Failure) and self._asks_again(first, call, entries):
+        self.pace.note(outcome, sent.number, len(entries), batched=call.kind == "batch", now=self._now())
+        if isinstance(first, Failure) and self._asks_again(first, sent):
             return
         self._note(outcome, first)
         for run, material in entries:
             verdict = outcome.verdicts[ids.encode("comp", run.completion_id)]
             if isinstance(verdict, Failure):
-                self._miss(run, verdict)
+                self._miss(run, verdict, sent.at)
+            elif isinstance(verdict, Accepted):
+                assert call.callback is not None  # a 202 to any other call is a failure
+                self.results.accepted.append(Left(run, call.callback.expires_at, "accepted", sent.at))
             else:
-                self.judged.append(Judged(run, verdict, material.version_id, version_id, outcome.latency_ms))
+                judged = Judged(run, verdict, material.version_id, sent.version_id, outcome.latency_ms)
+                self.results.judged.append(judged)
 
-    def _asks_again(self, failure: Failure, call: Call, entries: list[tuple[Claimed, Material]]) -> bool:
+    def _asks_again(self, failure: Failure, sent: Sent) -> bool:
         """Whether the call goes out once more at once: signed with the current secret, or in halves."""
         if failure.resign or failure.code == "auth_failed":
             self._refresh()
-            if not self.stopped and call.key.key_id != self.target.current.key_id:
-                self._send(entries, call.options, self.target.current)
+            if not self.stopped and sent.call.key.key_id != self.target.current.key_id:
+                self._build(Planned(sent.entries, sent.call.options), self.target.current)
+                self.calls.send(self.grader_id)
                 return True
-        if failure.split and len(entries) > 1:
-            middle = len(entries) // 2
-            self.ready.extendleft([(entries[middle:], call.options), (entries[:middle], call.options)])
+        if failure.split and len(sent.entries) > 1:
+            self.plan.halve(sent.entries, sent.call.options)
             return True
         return False
 
-    def _note(self, outcome: Outcome, first: Verdict | Failure) -> None:
+    def _note(self, outcome: Outcome, first: Verdict | Failure | Accepted) -> None:
         """What an answer says of the grader itself: it knows a secret, refuses us, or is gone."""
         if outcome.key_id_verified not in (None, self.target.signing[0].key_id):
             credentials.note_verified(self.target, outcome.key_id_verified)
@@ -249,7 +259,12 @@ class Drain:
             status.note_auth_success(self.grader_id)
             self.refused = False
 
-    def _miss(self, run: Claimed, failure: Failure, *, called: bool = True) -> None:
+    def _miss_uncalled(self, run: Claimed, failure: Failure) -> None:
+        self._miss(run, failure)
+
+    def _miss(self, run: Claimed, failure: Failure, sent_at: datetime | None = None) -> None:
+        """What follows from a failure; `sent_at` None: no call went out."""
+        now = self._now()
         decision = retries.decide(
             failure,
             self.facts.task(run.task_id).policy,
@@ -257,39 +272,34 @@ class Drain:
             last_code=run.error_code,
             repeats=run.error_repeats,
             deadline=run.deadline_at,
-            now=self._now(),
+            now=now,
         )
-        self.missed.append(Missed(run, decision, called))
+        about = entry("call", run.attempt, failure.code, started=sent_at, ended=now, wake_at=decision.wake_at)
+        self.results.missed.append(Missed(run, decision, sent_at is not None, about))
 
     def _group_is_due(self) -> bool:
-        size = len(self.judged) + len(self.missed)
+        size = len(self.results)
         return size >= SAVE_AT or (size > 0 and time.monotonic() - self.saved_at >= SAVE_AFTER_S)
 
     def _save(self) -> None:
-        if self.judged or self.missed:
-            judged, missed = self.judged, self.missed
-            self.judged, self.missed = [], []
-            for version_id in {entry.grader_version_id for entry in judged} or {self.version_id}:
-                group = [entry for entry in judged if entry.grader_version_id == version_id]
-                recording.save(self.grader_id, version_id, group, missed, self.facts)
-                missed = []
+        if self.results:
+            results, self.results = self.results, Results()
+            for version_id, part in results.by_version(self.version_id):
+                recording.save(self.grader_id, version_id, part, self.facts)
+        self.pace.report(self._now())
         self.saved_at = time.monotonic()
 
     def _renew(self) -> None:
         if time.monotonic() - self.renewed_at < claims.RENEW_AFTER.total_seconds():
             return
         self.renewed_at = time.monotonic()
-        claims.renew(self._held())
-
-    def _held(self) -> list[Claimed]:
-        waiting: list[Sequence[tuple[Claimed, Material]]] = [entries for entries, _ in self.ready]
-        waiting += [entries for _, entries, _ in self.out.values()]
-        return [*self.queue, *(run for entries in waiting for run, _ in entries)]
+        claims.renew([*self.plan.runs(), *self.calls.runs()])
 
     def _abandon(self) -> None:
         """Give back what is not out; calls that are still out (only after an error) run out their lease."""
-        left = [*self.queue, *(run for entries, _ in self.ready for run, _ in entries)]
+        left = self.plan.clear()
         if left:
             claims.give_back(left)
-        if self.out:
-            self.engine.abandon()
+            self.pace.give_back(len(left))
+        self.calls.abandon()
+        self.pace.close()

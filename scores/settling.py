@@ -1,6 +1,11 @@
-"""Rewards of completions whose scoring runs are all final: written once, in the transaction that made them so."""
+"""Rewards of completions whose scoring runs are all final: written in the transaction that made them so.
+
+A re-score makes runs of a newer generation. The newest score of each scoring grader counts, so a completion keeps its
+reward while it is scored again, and also if that fails.
+"""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
@@ -8,56 +13,51 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from autotune.core.clock import database_now
+from autotune.webhooks import outbox
+from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.states import EventKind
 from scores import rewards
 from scores.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
-from scores.statements import Saved
-from scores.states import FINAL, RunStatus
-from tasks.models import Completion, TaskVersion
+from scores.states import FINAL
+from tasks.models import Completion
 
 LOOK_BACK = timedelta(minutes=15)
+_CHANGEABLE = ("value", "confidence", "used", "failed", "error_code", "scored_at")
+_COMPARED = ("value", "confidence", "used", "failed", "error_code")
+
+
+@dataclass(slots=True)
+class _Member:
+    """A scoring grader of one completion: its newest run, and its newest score if it ever gave one."""
+
+    run: WorkflowRun
+    scores: list[Score] = field(default_factory=list)
 
 
 def lock(completion_ids: Iterable[UUID]) -> None:
-    """Lock completions of larger panels, in id order: of two graders that finish together one sees both scores."""
+    """Lock completions, in id order and before their runs: of two that finish together one sees both scores."""
     rows = Completion.objects.filter(pk__in=set(completion_ids)).order_by("pk")
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def settle_sole_failures(failed: Sequence[Saved]) -> None:
-    """The failed rewards of completions whose only scoring run failed."""
-    sole = [run for run in failed if run.panel_size == 1]
-    if not sole:
-        return
-    versions = TaskVersion.objects.filter(completion__in=[run.completion_id for run in sole])
-    by_completion = dict(versions.values_list("completion", "aggregation"))
-    Reward.objects.bulk_create(
-        [
-            _row(
-                run,
-                rewards.reward([], failed=1, aggregation="", error_code=run.error_code),
-                by_completion[run.completion_id],
-            )
-            for run in sole
-        ],
-        ignore_conflicts=True,
-    )
+def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
+    """Write the rewards of those of the (locked) completions whose newest scoring runs are all final, and tell of them.
 
-
-def settle_panels(completion_ids: Iterable[UUID], facts: Facts) -> None:
-    """The rewards of those of the (locked) completions whose scoring runs are all final."""
+    Older scores of a grader that has given a newer one are marked as superseded.
+    """
     wanted = sorted(set(completion_ids))
     if not wanted:
         return
-    runs: dict[UUID, list[WorkflowRun]] = {}
-    for run in WorkflowRun.objects.filter(completion_id__in=wanted, panel_size__gt=0).order_by("pk"):
-        runs.setdefault(run.completion_id, []).append(run)
-    ready = {key: held for key, held in runs.items() if all(run.status in FINAL for run in held)}
+    members = _members(wanted)
+    ready = {key: held for key, held in members.items() if all(one.run.status in FINAL for one in held.values())}
+    if not ready:
+        return
     version_of = dict(Completion.objects.filter(pk__in=ready).values_list("pk", "task_version_id"))
     facts.versions(version_of.values())
-    scores = {score.run_id: score for score in Score.objects.filter(completion_id__in=ready, shadow=False)}
-    rows = [_panel_row(held, scores, facts, version_of[key]) for key, held in ready.items()]
-    Reward.objects.bulk_create(rows, ignore_conflicts=True)
+    made = [_reward(key, held, facts, version_of[key]) for key, held in sorted(ready.items())]
+    _supersede(ready)
+    _write(made)
 
 
 def settle_overlooked(facts: Facts, *, ever: bool = False, limit: int = 500) -> int:
@@ -74,31 +74,72 @@ def settle_overlooked(facts: Facts, *, ever: bool = False, limit: int = 500) -> 
     if unsettled:
         with transaction.atomic():
             lock(unsettled)
-            settle_panels(unsettled, facts)
+            settle(unsettled, facts)
     return len(unsettled)
 
 
-def _panel_row(runs: Sequence[WorkflowRun], scores: dict[UUID, Score], facts: Facts, version_id: UUID) -> Reward:
+def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
+    """By completion and grader."""
+    members: dict[UUID, dict[UUID, _Member]] = {}
+    runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, panel_size__gt=0)
+    for run in runs.defer("steps").order_by("generation", "pk"):
+        of_completion = members.setdefault(run.completion_id, {})
+        if member := of_completion.get(run.grader_id):
+            member.run = run
+        else:
+            of_completion[run.grader_id] = _Member(run)
+    scores = Score.objects.filter(completion_id__in=completion_ids, shadow=False)
+    for score in scores.defer("reasoning").order_by("run__generation", "pk"):
+        if member := members[score.completion_id].get(score.grader_id):
+            member.scores.append(score)
+    return members
+
+
+def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, version_id: UUID) -> Reward:
     version = facts.version(version_id)
-    found = [scores[run.pk] for run in runs if run.pk in scores]
-    scored = [rewards.Scored(s.value, s.confidence, version.weights.get(s.grader_id, 1.0)) for s in found]
-    failed = [run for run in runs if run.status == RunStatus.FAILED]
-    code = failed[0].error_code if failed else rewards.NO_SCORE
-    result = rewards.reward(scored, failed=len(failed), aggregation=version.aggregation, error_code=code)
-    first = runs[0]
-    about = Saved(first.pk, first.completion_id, first.task_id, first.organization_id, first.panel_size)
-    return _row(about, result, version.aggregation)
-
-
-def _row(run: Saved, result: rewards.Result, aggregation: str) -> Reward:
+    counted = [one.scores[-1] for one in members.values() if one.scores]
+    scored = [rewards.Scored(s.value, s.confidence, version.weights.get(s.grader_id, 1.0)) for s in counted]
+    unscored = [one.run for one in members.values() if not one.scores]
+    code = unscored[0].error_code if unscored else rewards.NO_SCORE
+    result = rewards.reward(scored, failed=len(unscored), aggregation=version.aggregation, error_code=code)
+    about = next(iter(members.values())).run
     return Reward(
-        completion_id=run.completion_id,
-        organization_id=run.organization_id,
-        task_id=run.task_id,
+        completion_id=completion_id,
+        organization_id=about.organization_id,
+        task_id=about.task_id,
         value=result.value,
         confidence=result.confidence,
-        aggregation=aggregation,
+        aggregation=version.aggregation,
         used=result.used,
         failed=result.failed,
         error_code=result.error_code,
     )
+
+
+def _supersede(ready: dict[UUID, dict[UUID, _Member]]) -> None:
+    older = [
+        score.pk
+        for members in ready.values()
+        for member in members.values()
+        for score in member.scores[:-1]
+        if not score.superseded
+    ]
+    if older:
+        Score.objects.filter(pk__in=older).update(superseded=True)
+
+
+def _write(made: Sequence[Reward]) -> None:
+    """Store what is new or changed, and put its event into the outbox."""
+    there = Reward.objects.in_bulk([one.pk for one in made])
+    changed = [one for one in made if one.pk not in there or _differs(one, there[one.pk])]
+    if not changed:
+        return
+    Reward.objects.bulk_create(changed, update_conflicts=True, unique_fields=["completion"], update_fields=_CHANGEABLE)
+    for kind, failed in ((EventKind.SCORE_COMPLETED, False), (EventKind.SCORE_FAILED, True)):
+        told = [Emitted(one.organization_id, one.pk) for one in changed if (one.value is None) == failed]
+        if told:
+            outbox.emit(kind, told)
+
+
+def _differs(one: Reward, other: Reward) -> bool:
+    return any(getattr(one, name) != getattr(other, name) for name in _COMPARED)

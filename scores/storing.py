@@ -24,7 +24,7 @@ COMPLETION_COLUMNS = (
 )  # fmt: skip
 RUN_COLUMNS = (
     "id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority", "attempt",
-    "failures", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
+    "failures", "wake_at", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
 )  # fmt: skip
 _PROMPT, _RESPONSE, _MESSAGES, _METADATA = (
     encrypted(Completion, name) for name in ("prompt", "response", "messages", "metadata")
@@ -118,7 +118,8 @@ def store(
     bulk.insert(WorkflowRun, RUN_COLUMNS, [row for rows in runs for row in rows])
     for (one, completion_id), rows in zip(made, runs, strict=True):
         taken.append(Taken(one.index, completion_id, one.external_id, [row[0] for row in rows]))
-    wakeups.on_commit({grader.pk for key in {one.task_id for one in fresh} for grader, _ in panels[key].graders})
+    due = {one.task_id for one in fresh if one.not_before is None}
+    wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
     return taken, clashes
 
 
@@ -198,12 +199,13 @@ def _completion_rows(
 
 
 def _run_rows(made: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel], now: datetime) -> list[list[tuple]]:
-    """For each completion its runs, scoring ones first, in the order of RUN_COLUMNS."""
+    """For each completion its runs, scoring ones first, in the order of RUN_COLUMNS; they sleep until `notBefore`."""
     out = []
     for one, completion_id in made:
         panel = panels[one.task_id]
         task = panel.task
-        deadline = now + timedelta(milliseconds=task.deadline_ms)
+        status = RunStatus.PENDING if one.not_before is None else RunStatus.SLEEPING
+        deadline = (one.not_before or now) + timedelta(milliseconds=task.deadline_ms)
         ordered = sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
         out.append(
             [
@@ -214,10 +216,11 @@ def _run_rows(made: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel],
                     task.pk,
                     grader.pk,
                     panel.scoring if part == Part.SCORING else 0,
-                    RunStatus.PENDING.value,
+                    status.value,
                     one.priority.value,
                     0,
                     0,
+                    one.not_before,
                     deadline,
                     "",
                     "",

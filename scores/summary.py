@@ -64,7 +64,7 @@ def of(query: ScoreFilter, principal: Principal) -> SummaryOut:
     raises Invalid or NotFound as filters.check does
     """
     selection = filters.check(query, principal)
-    scores = filters.scores(selection).filter(shadow=False).order_by()
+    scores = filters.counted(selection).order_by()
     lacking = filters.unscored(selection).order_by()
     models = _by_model(scores, lacking)
     return SummaryOut(

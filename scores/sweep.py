@@ -1,5 +1,7 @@
 """The sweep: returns expired leases, wakes sleepers, ends what is overdue, and finds work that nobody holds.
 
+Waits for a callback or a person end here too, when their time is over.
+
 Every worker and beat run it, one at a time. It rests on rows alone, so killing any process, flushing the broker or
 restarting the database loses nothing.
 """
@@ -12,15 +14,19 @@ from django.db.models import Exists, OuterRef, Q
 from autotune.core.clock import database_now
 from graders.models import Grader
 from graders.states import GraderStatus
-from scores import recording, retries, settling, transitions
+from scores import callbacks, deciding, recording, retries, settling, transitions
 from scores.materials import Facts
-from scores.models import WorkflowRun
+from scores.models import Pulse, WorkflowRun
 from scores.querysets import RunQuerySet
 from scores.statements import Saved
-from scores.states import RunStatus
+from scores.states import RunStatus, WaitsFor
+from scores.timeline import appended, entry
 
+PULSE = "sweep"
+CALLBACK_EXPIRED_MESSAGE = "The grader accepted the completion with 202, but its callback did not come in time."
 LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
 HELD_BY_NOBODY = (RunStatus.PENDING, RunStatus.SLEEPING)
+_AWAITS_CALLBACK = Q(status=RunStatus.WAITING, waits_for=WaitsFor.CALLBACK)
 SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
 GONE_MESSAGE = "The grader answered 410 Gone, or was deleted: it takes no more work."
 OVERDUE_AT_ONCE = 500
@@ -42,17 +48,20 @@ def sweep(*, passes: int = 0) -> list[UUID]:
     facts = Facts()
     if passes % ENDS_EVERY == 0:
         _end_overdue(facts)
+        _end_waits(facts)
         _end_gone()
     if passes % GUARD_EVERY == 0:
         settling.settle_overlooked(facts, ever=passes == 0)
+    _beat()
     return due_graders()
 
 
 def due_graders() -> list[UUID]:
-    """Graders that may be called and have pending runs: one index probe for each grader."""
+    """Graders that may be called now and have pending runs: one index probe for each grader."""
     pending = WorkflowRun.objects.filter(grader=OuterRef("pk"), status=RunStatus.PENDING)
+    free = Q(held_until=None) | Q(held_until__lte=database_now())
     callable_graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE)
-    return list(callable_graders.filter(Exists(pending)).values_list("pk", flat=True))
+    return list(callable_graders.filter(free, Exists(pending)).values_list("pk", flat=True))
 
 
 def _alone() -> bool:
@@ -64,25 +73,35 @@ def _alone() -> bool:
         return cursor.fetchone()[0]
 
 
+def _beat() -> None:
+    """What tells that sweeps come to their end (scores/moving.py)."""
+    pulse = Pulse(name=PULSE, at=database_now())
+    Pulse.objects.bulk_create([pulse], update_conflicts=True, unique_fields=["name"], update_fields=["at"])
+
+
 def _return_expired() -> None:
     """Runs whose worker was lost: due again, for the next claim. An expired lease is no failed attempt."""
-    _to_pending(
-        WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__lt=database_now()), leased_until=None
-    )
+    now = database_now()
+    lost = _to_pending(WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__lt=now), leased_until=None)
+    told = list(WorkflowRun.objects.filter(pk__in=lost).only("attempt", "steps"))
+    for run in told:
+        run.steps = appended(run.steps, entry("lease", run.attempt, "worker_lost", ended=now))
+    WorkflowRun.objects.bulk_update(told, ["steps"], batch_size=500)
 
 
 def _wake_sleepers() -> None:
     _to_pending(WorkflowRun.objects.filter(status=RunStatus.SLEEPING, wake_at__lte=database_now()), wake_at=None)
 
 
-def _to_pending(due: RunQuerySet, **changes: None) -> None:
-    """Move what is still so once it is locked; what somebody else holds is left to them."""
+def _to_pending(due: RunQuerySet, **changes: None) -> list[UUID]:
+    """Move what is still so once it is locked; what somebody else holds is left to them. The runs that moved."""
     locked = due.order_by("pk").select_for_update(skip_locked=True, no_key=True)
     held = list(locked.values_list("pk", flat=True)[:RETURNED_AT_ONCE])
     if held:
         WorkflowRun.objects.filter(pk__in=held, status__in=transitions.sources(RunStatus.PENDING)).update(
             status=RunStatus.PENDING, **changes
         )
+    return held
 
 
 def _end_overdue(facts: Facts) -> None:
@@ -95,19 +114,39 @@ def _end_overdue(facts: Facts) -> None:
             recording.fail(runs, retries.OVERDUE.code, retries.OVERDUE.message, facts)
 
 
+def _end_waits(facts: Facts) -> None:
+    """Callbacks and decisions that did not come in time."""
+    now = database_now()
+    late = WorkflowRun.objects.filter(_AWAITS_CALLBACK, wake_at__lt=now)
+    runs = [Saved(*row) for row in late.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
+    if runs:
+        recording.fail(runs, callbacks.EXPIRED, CALLBACK_EXPIRED_MESSAGE, facts)
+    deciding.expire(now)
+
+
 def _end_gone() -> None:
     """What waits for graders that were deleted, or came back to ones that are gone from another process's drain."""
-    gone = Q(gone_at__isnull=False, status=GraderStatus.INACTIVE) | Q(deleted_at__isnull=False)
-    waiting = [Exists(WorkflowRun.objects.filter(grader=OuterRef("pk"), status=status)) for status in HELD_BY_NOBODY]
-    for grader_id in Grader.objects.filter(gone, waiting[0] | waiting[1]).values_list("pk", flat=True):
+    deleted = Q(deleted_at__isnull=False)
+    gone = Q(gone_at__isnull=False, status=GraderStatus.INACTIVE) | deleted
+    of_grader = WorkflowRun.objects.filter(grader=OuterRef("pk"))
+    waiting = [Exists(of_grader.filter(status=status)) for status in HELD_BY_NOBODY]
+    unanswerable = deleted & Exists(of_grader.filter(_AWAITS_CALLBACK))
+    found = Grader.objects.filter(gone, waiting[0] | waiting[1] | unanswerable)
+    for grader_id in found.values_list("pk", flat=True):
         fail_gone(grader_id)
 
 
 def fail_gone(grader_id: UUID) -> int:
-    """Fail what waits for a grader that answered a signed 410, or was deleted. How many."""
+    """Fail what waits for a grader that answered a signed 410, or was deleted. How many.
+
+    A deleted one's secrets are retired, so that it cannot call back either; a gone one still may.
+    """
+    kinds = [Q(status=status) for status in HELD_BY_NOBODY]
+    if Grader.objects.filter(pk=grader_id, deleted_at__isnull=False).exists():
+        kinds.append(_AWAITS_CALLBACK)
     facts, total = Facts(), 0
-    for status in HELD_BY_NOBODY:
-        waiting = WorkflowRun.objects.filter(grader_id=grader_id, status=status).values_list(*SAVED)
+    for kind in kinds:
+        waiting = WorkflowRun.objects.filter(kind, grader_id=grader_id).values_list(*SAVED)
         while runs := [Saved(*row) for row in waiting[:OVERDUE_AT_ONCE]]:
             total += recording.fail(runs, "grader_gone", GONE_MESSAGE, facts)
     return total

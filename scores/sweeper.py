@@ -15,7 +15,7 @@ from scores.sweep import sweep
 
 logger = logging.getLogger(__name__)
 EVERY_S = 1.0
-DRAINERS = 2  # threads for what the sweep finds; the pool's threads serve the wake-ups
+DRAINERS = 16  # threads for what the sweep finds: graders that hang must not keep all of them
 
 
 class Sweeper:

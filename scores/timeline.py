@@ -1,7 +1,7 @@
 """The timeline of a run: what happened to it, in a compact form beside the row.
 
-A run that is called once and scored keeps nothing: its row tells it all. What else happens (a failed attempt, a sleep, a
-wait, a decision, a retry) adds one entry, and of many only the newest are kept.
+A run that is called once and scored keeps nothing: its row tells it all. What else happens (a failed attempt, a sleep,
+a wait, a decision, a retry) adds one entry, and of many only the newest are kept.
 """
 
 from collections.abc import Sequence

@@ -2,15 +2,26 @@
 
 from django.urls import URLPattern, path
 
-from scores import completion_api, score_api, task_api
+from scores import callback_api, completion_api, review_api, run_api, score_api, task_api
 
 urlpatterns: list[URLPattern] = [
     path("tasks/<task:task_id>", task_api.TaskView.as_view()),
+    path("callbacks/<str:token>", callback_api.CallbackView.as_view()),
     path("completions", completion_api.CompletionsView.as_view()),
     path("completions/batch", completion_api.CompletionBatchView.as_view()),
     path("completions/<comp:completion_id>", completion_api.CompletionView.as_view()),
     path("completions/<comp:completion_id>/score", completion_api.CompletionScoreView.as_view()),
+    path("completions/<comp:completion_id>/rescore", run_api.RescoreView.as_view()),
+    path("reviews", review_api.ReviewsView.as_view()),
+    path("reviews/<rev:review_id>", review_api.ReviewView.as_view()),
+    path("reviews/<rev:review_id>/claim", review_api.ReviewClaimView.as_view()),
+    path("reviews/<rev:review_id>/decision", review_api.ReviewDecisionView.as_view()),
     path("scores", score_api.ScoresView.as_view()),
     path("scores/summary", score_api.SummaryView.as_view()),
     path("scores/<score:score_id>", score_api.ScoreView.as_view()),
+    path("workflow-runs", run_api.RunsView.as_view()),
+    path("workflow-runs/retry", run_api.RetryRunsView.as_view()),
+    path("workflow-runs/<run:run_id>", run_api.RunView.as_view()),
+    path("workflow-runs/<run:run_id>/retry", run_api.RetryRunView.as_view()),
+    path("workflow-runs/<run:run_id>/cancel", run_api.CancelRunView.as_view()),
 ]

@@ -42,11 +42,12 @@ class TaskAdmin(PublicIdSearch, admin.ModelAdmin):
     fields = (
         "public_id", "organization", "name", "description", "version", "model_name", "archived",
         ("max_attempts", "backoff_ms", "max_backoff_ms", "deadline_ms"), ("include_dimensions", "include_explanation"),
-        "created_by", "created_at", "updated_at",
+        "review_below_confidence", "created_by", "created_at", "updated_at",
     )  # fmt: skip
     readonly_fields = (
         "public_id", "organization", "version", "model_name", "max_attempts", "backoff_ms", "max_backoff_ms",
-        "deadline_ms", "include_dimensions", "include_explanation", "created_by", "created_at", "updated_at",
+        "deadline_ms", "include_dimensions", "include_explanation", "review_below_confidence", "created_by",
+        "created_at", "updated_at",
     )  # fmt: skip
     actions = (archive,)
 

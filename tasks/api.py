@@ -58,7 +58,7 @@ class TaskDetail(ApiView):
         errors=(409,),
     )
     def patch(self, request: Request, task_id: UUID, body: TaskPatch) -> TaskAnswer:
-        """`options` and `retry` are merged member by member, everything else is replaced; null is the default.
+        """`options`, `retry` and `review` are merged member by member, the rest is replaced; null is the default.
 
         A change of what defines the task (prompts, schema, model, panel, aggregation) makes a new version. Completions
         that are on their way keep theirs.

@@ -5,7 +5,9 @@ class TasksConfig(AppConfig):
     name = "tasks"
 
     def ready(self) -> None:
-        from graders.signals import grader_retiring
+        from graders.signals import grader_audience, grader_retiring
+        from tasks import audience
         from tasks.panels import keep_what_is_used
 
+        grader_audience.connect(audience.of_grader, dispatch_uid="tasks.audience")
         grader_retiring.connect(keep_what_is_used, dispatch_uid="tasks.keep_what_is_used")

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from autotune.access.principal import Principal
 from autotune.core.errors import Conflict, FieldError, Invalid, NotFound
 from tasks import inputs, panels, versions
-from tasks.inputs import NewTask, RetryPolicy, TaskPatch
+from tasks.inputs import NewTask, RetryPolicy, ReviewPolicy, TaskPatch
 from tasks.models import PanelMember, Task, TaskVersion
 from tasks.panels import Seat
 from tasks.states import Aggregation
@@ -155,6 +155,7 @@ def _columns(task: Task, given: TaskPatch) -> dict[str, Any]:
         "deadline_ms": given.deadline_ms,
         "archived": given.archived,
         **_merged(given.retry, ("max_attempts", "backoff_ms", "max_backoff_ms")),
+        **_review(given.review),
         **_merged(given.options, ("include_dimensions", "include_explanation")),
     }
     if given.model is not UNSET:
@@ -174,6 +175,11 @@ def _merged(given: Any, names: tuple[str, ...]) -> dict[str, Any]:
     if given is UNSET or given is None:
         return dict.fromkeys(names, given)
     return {name: getattr(given, name) for name in names}
+
+
+def _review(given: ReviewPolicy | UnsetType | None) -> dict[str, Any]:
+    below = given.below_confidence if isinstance(given, ReviewPolicy) else given
+    return {"review_below_confidence": below}
 
 
 def _check_retry(task: Task, columns: dict[str, Any], given: Any) -> None:

@@ -50,6 +50,12 @@ class RetryPolicy(BodyStruct):
     max_backoff_ms: Backoff | UnsetType | None = UNSET
 
 
+class ReviewPolicy(BodyStruct):
+    """Scores whose confidence is under `belowConfidence` wait for a person. Null: the default, which is none do."""
+
+    below_confidence: Annotated[float, Meta(ge=0, le=1)] | UnsetType | None = UNSET
+
+
 class TaskOptions(BodyStruct):
     """What is asked of graders. Null: the default, which is true."""
 
@@ -77,6 +83,7 @@ class NewTask(BodyStruct):
     response_schema: dict[str, Any] | None = None
     model: ModelSpec | Name | None = None
     aggregation: Aggregation | None = None
+    review: ReviewPolicy | None = None
     retry: RetryPolicy | None = None
     deadline_ms: Deadline | None = None
     options: TaskOptions | None = None
@@ -84,7 +91,7 @@ class NewTask(BodyStruct):
 
 
 class TaskPatch(BodyStruct):
-    """Changes of a task. `options` and `retry` merge member by member, all else is replaced; null is the default."""
+    """Changes of a task. `options`, `retry` and `review` merge member by member, others are replaced; null: default."""
 
     name: Name | UnsetType = UNSET
     prompt_template: Template | UnsetType = UNSET
@@ -95,6 +102,7 @@ class TaskPatch(BodyStruct):
     response_schema: dict[str, Any] | UnsetType | None = UNSET
     model: ModelSpec | Name | UnsetType | None = UNSET
     aggregation: Aggregation | UnsetType | None = UNSET
+    review: ReviewPolicy | UnsetType | None = UNSET
     retry: RetryPolicy | UnsetType | None = UNSET
     deadline_ms: Deadline | UnsetType | None = UNSET
     options: TaskOptions | UnsetType | None = UNSET

@@ -21,7 +21,9 @@ class ModelOut(ApiStruct):
     params: dict[str, Any] | None
 
 
-class ReviewOut(ApiStruct):
+class ReviewPolicyOut(ApiStruct):
+    """Scores whose confidence is under it wait for a person."""
+
     below_confidence: float
 
 
@@ -53,7 +55,7 @@ class TaskOut(ApiStruct):
     grader_id: str
     graders: list[PanelOut]
     aggregation: Aggregation
-    review: ReviewOut | None
+    review: ReviewPolicyOut | None
     retry: RetryOut
     deadline_ms: int
     options: OptionsOut
@@ -118,7 +120,7 @@ def task_out(task: Task) -> TaskOut:
         grader_id=next(member.grader_id for member in graders if member.part is Part.SCORING),
         graders=graders,
         aggregation=Aggregation(version.aggregation),
-        review=None,
+        review=None if task.review_below_confidence is None else ReviewPolicyOut(task.review_below_confidence),
         retry=RetryOut(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
         deadline_ms=task.deadline_ms,
         options=OptionsOut(task.include_dimensions, task.include_explanation),

@@ -1,5 +1,6 @@
 """Factories that fill in what a test does not care about."""
 
+import base64
 import hashlib
 from datetime import timedelta
 
@@ -10,11 +11,14 @@ from factory.django import DjangoModelFactory
 from autotune.access import keys
 from autotune.access.models import ApiKey, Membership, Organization, Role, User
 from autotune.core import ids
+from autotune.webhooks.models import Delivery, Event, Webhook
 from graders.models import Grader, GraderSecret, GraderVersion
 from graders.states import GraderStatus
-from scores.models import Reward, Score, WorkflowRun
+from scores.callbacks import digest_of
+from scores.models import Callback, CallbackItem, Review, Reward, Score, WorkflowRun
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 
+WEBHOOK_SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 SECRET = "atgs_factory00000000000000000000000000000000000000"
 
 
@@ -171,6 +175,78 @@ class ScoreFactory(DjangoModelFactory):
                 failed=0,
             )
         return score
+
+
+class CallbackFactory(DjangoModelFactory):
+    """A request that a grader accepted for `run`, with the token of its callback's address."""
+
+    class Meta:
+        model = Callback
+
+    kind = "score"
+    request_id = "r1"
+    signature = "0" * 64
+    include_dimensions = True
+    include_explanation = True
+    expires_at = factory.LazyFunction(lambda: timezone.now() + timedelta(days=7))
+
+    @classmethod
+    def _create(cls, model_class, *args, run, token="token", **fields):
+        fields = {"grader": run.grader, "grader_version": run.grader.version, **fields}
+        callback = super()._create(model_class, *args, token_digest=digest_of(token), **fields)
+        CallbackItem.objects.create(callback=callback, run=run, attempt=run.attempt)
+        return callback
+
+
+class ReviewFactory(DjangoModelFactory):
+    """An open review, with its run waiting for it."""
+
+    class Meta:
+        model = Review
+
+    run = factory.SubFactory(
+        RunFactory,
+        status="waiting",
+        waits_for="review",
+        attempt=1,
+        wake_at=factory.LazyFunction(lambda: timezone.now() + timedelta(days=30)),
+    )
+    organization = factory.SelfAttribute("run.organization")
+    completion = factory.SelfAttribute("run.completion")
+    task = factory.SelfAttribute("run.task")
+    grader = factory.SelfAttribute("run.grader")
+    grader_version = factory.LazyAttribute(lambda review: review.grader.version)
+    value = 0.25
+    confidence = 0.5
+    reasoning = "Not sure."
+    expires_at = factory.SelfAttribute("run.wake_at")
+
+
+class WebhookFactory(DjangoModelFactory):
+    """An active webhook for `grader.status_changed`, with the secret WEBHOOK_SECRET."""
+
+    class Meta:
+        model = Webhook
+
+    organization = factory.SubFactory(OrganizationFactory)
+    created_by = factory.SubFactory(UserFactory)
+    url = "https://receiver.example.org/hook"
+    events = factory.LazyFunction(lambda: ["grader.status_changed"])
+    secret = WEBHOOK_SECRET
+
+
+class DeliveryFactory(DjangoModelFactory):
+    """An event on its way to a webhook."""
+
+    class Meta:
+        model = Delivery
+
+    webhook = factory.SubFactory(WebhookFactory)
+    event = factory.LazyAttribute(
+        lambda delivery: Event.objects.create(
+            organization=delivery.webhook.organization, kind="grader.status_changed", data={"graderId": "grader_x"}
+        )
+    )
 
 
 def public(kind, instance):

@@ -18,11 +18,15 @@ class FakeGrader:
 
     `script` is a list of functions called for one call each, in order, before the normal behaviour:
     (handler, path, request body) -> (status, body, signed), and a dict of headers if there are some to add.
+
+    `answers_later` makes it accept with 202 what may be answered later; `accepted` holds those requests, and
+    tests/calling_back.py sends their answers. `on_accept` is called with each request before its 202 goes out.
     """
 
     def __init__(self, judge=lambda completion: 0.75, *, secret=SECRET, version="1.0.0"):
         self.judge, self.secret, self.version = judge, secret, version
         self.script, self.calls, self.items, self.keys = [], [], [], []
+        self.answers_later, self.accepted, self.on_accept = False, [], None
         self.lock = threading.Lock()
         self.gate = threading.Event()
         self.gate.set()
@@ -40,10 +44,19 @@ class FakeGrader:
         self.gate.wait(10)
         if step is not None:
             return step(handler, path, body)
-        if path == "/score":
-            return 200, {"requestId": body["requestId"], **self.result(body["completion"])}, True
+        if self.answers_later and "callbackUrl" in body:
+            self.accepted.append(body)
+            if self.on_accept is not None:
+                self.on_accept(body)
+            return 202, {"requestId": body["requestId"], "status": "accepted"}, True
+        return 200, self.judged(body), True
+
+    def judged(self, body):
+        """The answer to a request, sent with 200 or as a callback."""
+        if "completion" in body:
+            return {"requestId": body["requestId"], **self.result(body["completion"])}
         results = [{"completionId": item["id"], **self.result(item)} for item in body["completions"]]
-        return 200, {"requestId": body["requestId"], "scores": results}, True
+        return {"requestId": body["requestId"], "scores": results}
 
     def result(self, completion):
         with self.lock:

@@ -10,7 +10,7 @@ from scores import recording
 from scores.claims import Claimed
 from scores.materials import Facts
 from scores.models import WorkflowRun
-from scores.recording import Judged, Missed
+from scores.results import Judged, Missed, Results
 from scores.retries import Decision
 from tests.factories import CompletionFactory, RunFactory, TaskFactory
 
@@ -23,7 +23,7 @@ def claim(run, *, lease_s=15):
     run.refresh_from_db()
     return Claimed(
         run.pk, run.completion_id, run.task_id, run.organization_id, run.attempt, run.panel_size, run.deadline_at,
-        run.failures, run.error_code, run.error_repeats, run.priority,
+        run.failures, run.error_code, run.error_repeats, run.priority, run.generation,
     )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def missed(claimed, code="timeout", message="No answer.", *, wake_at=None, repea
 
 
 def save(grader, good=(), bad=()):
-    recording.save(grader.pk, grader.version_id, list(good), list(bad), Facts())
+    recording.save(grader.pk, grader.version_id, Results(list(good), list(bad)), Facts())
 
 
 def state(run):

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.access import keys, roles
-from autotune.access.models import ApiKey, Membership, Organization, Role, User
+from autotune.access.models import ApiKey, Membership, Organization, Role, StoredAnswer, User
 from autotune.core.admin import PublicIdSearch, Record
 
 admin.site.unregister(Group)  # what people may do is in roles
@@ -170,6 +170,22 @@ class ApiKeyAdmin(PublicIdSearch, Record, admin.ModelAdmin):
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("access.change_apikey")
+
+
+@admin.register(StoredAnswer)
+class StoredAnswerAdmin(Record, admin.ModelAdmin):
+    """Which requests can be repeated until when; neither their keys nor their answers are shown."""
+
+    list_display = ("route", "organization", "status", "created_at", "expires_at")
+    list_filter = ("status", "created_at")
+    list_select_related = ("organization",)
+    search_fields = ("route", "organization__name")
+    show_full_result_count = False
+    ordering = ("-created_at",)
+    fields = ("route", "organization", "status", "created_at", "expires_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[StoredAnswer]:
+        return super().get_queryset(request).defer("answer", "key_digest", "request_digest")
 
 
 def _built_in(role: Role | None) -> bool:

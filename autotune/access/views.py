@@ -1,9 +1,12 @@
 """The base of every API view: the principal, and the check of its role before anything is read."""
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 from uuid import UUID
 
-from autotune.access import policy
+from django.http.response import HttpResponseBase
+
+from autotune.access import idempotency, policy
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
 from autotune.core.api import Operation, OperationView
@@ -14,7 +17,12 @@ Q_ = TypeVar("Q_", bound="ScopedQuerySet[Any]")
 
 
 class ApiView(OperationView):
-    """An operation's `resource` and `action` are what the caller's role must allow: 401 without a caller, else 403."""
+    """An operation's `resource` and `action` are what the caller's role must allow: 401 without a caller, else 403.
+
+    Every POST takes an `Idempotency-Key` (autotune/access/idempotency).
+    """
+
+    keyed_methods = frozenset({"POST"})
 
     @property
     def principal(self) -> Principal:
@@ -23,6 +31,14 @@ class ApiView(OperationView):
     def authorize(self, operation: Operation) -> None:
         if operation.resource:
             policy.require(self.principal, operation.resource, operation.action)
+
+    def perform(self, operation: Operation, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+        request = self.request._request
+        key = idempotency.key_of(request) if request.method in self.keyed_methods else None
+        if key is None:
+            return work()
+        asked = idempotency.Asked.of(request, key, self.principal.organization.pk)
+        return idempotency.once(asked, work, secrets=operation.secrets, calls_out=operation.calls_out)
 
 
 def find(queryset: ScopedQuerySet, pk: UUID, what: str) -> Any:

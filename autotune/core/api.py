@@ -43,6 +43,9 @@ class Operation:
     errors    statuses that the operation itself can give, beside those that every operation can
     produces  media types of the answer where it is not JSON
     converts  False: `body` describes the shape, and the method gets the parsed JSON (a batch names all its errors)
+    secrets   members of the answer, as `credentials.sharedSecret`, that are shown once: null when it is repeated
+    raw_body  the method reads the body's octets itself
+    calls_out the method waits for somebody else's server, or makes transactions of its own: none is held around it
     """
 
     summary: str
@@ -55,6 +58,9 @@ class Operation:
     produces: Sequence[str] = ("application/json",)
     needs_body: bool = True
     converts: bool = True
+    secrets: Sequence[str] = ()
+    calls_out: bool = False
+    raw_body: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +92,14 @@ class OperationView(APIView):
     """A DRF view whose methods are operations. DRF authenticates, throttles and catches; the shapes are ours."""
 
     content_negotiation_class = Negotiation  # not in the settings: DRF would import this module while it is being read
+    keyed_methods: frozenset[str] = frozenset()  # those that take an `Idempotency-Key`
 
     def authorize(self, operation: Operation) -> None:
         """Raise Forbidden or Unauthenticated; the access app's view does."""
+
+    def perform(self, operation: Operation, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+        """The answer of `work()`, the method with its arguments; the access app's view may have it stored already."""
+        return work()
 
     def produced_types(self, method: str | None) -> Sequence[str]:
         handler = getattr(self, (method or "get").lower(), None)
@@ -120,9 +131,9 @@ def operation(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., H
             if what.body:
                 parsed = read_json(request._request, may_be_empty=not what.needs_body)
                 given["body"] = parsing.convert(parsed, what.body) if what.converts else parsed
-            elif request.method not in SAFE_METHODS:
+            elif request.method not in SAFE_METHODS and not what.raw_body:
                 refuse_members(request._request)
-            return respond(method(self, request, **given), what)
+            return self.perform(what, lambda: respond(method(self, request, **given), what))
 
         handle.operation = what  # type: ignore[attr-defined]
         return handle

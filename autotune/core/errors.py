@@ -18,7 +18,10 @@ class FieldError:
 
 
 class AutotuneError(Exception):
-    """An error with a stable code and a status. `detail` is one sentence that names what to change."""
+    """An error with a stable code and a status. `detail` is one sentence that names what to change.
+
+    current  a Struct of the object as it stands, where somebody else was first
+    """
 
     status = 500
     code = "internal_error"
@@ -31,12 +34,14 @@ class AutotuneError(Exception):
         code: str | None = None,
         errors: Sequence[FieldError] = (),
         headers: Mapping[str, str] | None = None,
+        current: object = None,
     ) -> None:
         super().__init__(detail or self.title)
         self.detail = detail or self.title
         self.code = code or self.code
         self.errors = tuple(errors)
         self.headers = dict(headers or {})
+        self.current = current
 
 
 class Invalid(AutotuneError):
@@ -90,6 +95,12 @@ class TooLarge(AutotuneError):
 
 class UnsupportedMedia(AutotuneError):
     status, code, title = 415, "unsupported_media_type", "Unsupported media type"
+
+
+class Unprocessable(AutotuneError):
+    """Well formed, and contradicts what came before; each use has its own code."""
+
+    status, title = 422, "Unprocessable"
 
 
 class TooManyRequests(AutotuneError):

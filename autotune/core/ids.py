@@ -1,6 +1,7 @@
 """Public ids: a kind, an underscore and 26 characters of Crockford base32 over a UUIDv7 (TypeID 0.3)."""
 
 import re
+from datetime import datetime
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -15,6 +16,11 @@ _SUFFIX = re.compile(SUFFIX)
 def new() -> UUID:
     """A fresh UUIDv7: ids made later sort later, to the millisecond."""
     return uuid7()
+
+
+def first_of(moment: datetime) -> UUID:
+    """What no id that is made from this moment on is smaller than: a bound in time for a primary key."""
+    return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)
 
 
 def encode(kind: str, value: UUID) -> str:

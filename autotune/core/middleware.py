@@ -3,7 +3,7 @@
 import ipaddress
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from secrets import token_urlsafe
 
@@ -61,8 +61,7 @@ class TrustedProxyMiddleware:
         return self.get_response(request)
 
     def _trusted(self, address: str) -> bool:
-        ip = _address(address)
-        return ip is not None and any(ip in network for network in self.networks)
+        return within(address, self.networks)
 
     def _client(self, forwarded: str) -> str:
         """The nearest address that is no proxy of ours, read from the right; '' if there is none."""
@@ -113,6 +112,12 @@ class BodyMiddleware:
         if request.META.get("HTTP_CONTENT_ENCODING", "identity").strip().lower() != "identity":
             return errors.UnsupportedMedia("Send the body without Content-Encoding.")
         return None
+
+
+def within(address: str, networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
+    """Whether the text is an address in one of the networks."""
+    ip = _address(address)
+    return ip is not None and any(ip in network for network in networks)
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

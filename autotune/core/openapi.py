@@ -17,6 +17,20 @@ from autotune.core.problems import Problem
 REF = "#/components/schemas/{name}"
 COMMON_ERRORS = (400, 401, 403, 404, 405, 406, 503)
 BODY_ERRORS = (411, 413, 415)
+KEY_ERRORS = (409, 422)
+KEY_PARAMETER = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Makes the request repeatable: for 24 hours the same key and request get the same answer.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
+}
+REPLAYED_HEADER = {
+    "Idempotency-Replayed": {
+        "description": "`true` where this is the stored answer of an earlier request with the same key.",
+        "schema": {"type": "string", "enum": ["true"]},
+    }
+}
 ERRORS = {
     400: "The request breaks a rule; `errors` name the members.",
     401: "No key, or one that is not valid.",
@@ -25,9 +39,12 @@ ERRORS = {
     405: "The path has no such method.",
     406: "Nothing that `Accept` names can be answered.",
     409: "The state of the object does not allow it.",
+    410: "What was asked for is over.",
     411: "The body has no Content-Length.",
     413: "The body is too large.",
     415: "The body is not plain JSON in UTF-8.",
+    422: "The `Idempotency-Key` was used for another request.",
+    429: "Too many requests; try again after `Retry-After`.",
     503: "The database is away; try again after `Retry-After`.",
 }
 NO_ERRORS = {304: "Unchanged: `If-None-Match` names the present `ETag`."}
@@ -55,13 +72,14 @@ class OperationSchema(AutoSchema):
             return None
         used_types.update(filter(None, (what.body, *what.answers.values(), Problem)))
         kinds = {name: kind for kind, name in KIND_OF_PATH.findall(path_regex)}
+        keyed = method in getattr(self.view, "keyed_methods", ())
         described = {
             "operationId": _operation_id(path, method),
             "summary": what.summary,
             "description": inspect.cleandoc(getattr(handler, "__doc__", None) or ""),
             "tags": [path.removeprefix("/api/v1/").split("/")[0]],
-            "parameters": _path_parameters(path, kinds) + _query_parameters(what),
-            "responses": _responses(what, open_to_all=not self.view.permission_classes),
+            "parameters": _path_parameters(path, kinds) + _query_parameters(what) + [KEY_PARAMETER] * keyed,
+            "responses": _responses(what, open_to_all=not self.view.permission_classes, keyed=keyed),
         }
         if what.body:
             described["requestBody"] = {
@@ -109,7 +127,7 @@ def _path_parameters(path: str, kinds: dict[str, str]) -> list[dict[str, Any]]:
             "name": name,
             "in": "path",
             "required": True,
-            "schema": {"type": "string", "pattern": f"^{kinds.get(name, '')}_{ids.SUFFIX}$"},
+            "schema": {"type": "string"} | ({"pattern": f"^{kinds[name]}_{ids.SUFFIX}$"} if name in kinds else {}),
         }
         for name in re.findall(r"{(\w+)}", path)
     ]
@@ -136,16 +154,20 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**rest, **(options[0] if len(options) == 1 else {"anyOf": options})}
 
 
-def _responses(what: Operation, *, open_to_all: bool) -> dict[str, Any]:
+def _responses(what: Operation, *, open_to_all: bool, keyed: bool) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for status, shape in what.answers.items():
         answers[str(status)] = {"description": NO_ERRORS.get(status, what.summary)}
         if status != 304 and (shape or what.produces != ("application/json",)):
             answers[str(status)]["content"] = {media: {"schema": _content(media, shape)} for media in what.produces}
+        if keyed and status < 300:
+            answers[str(status)]["headers"] = REPLAYED_HEADER
     common = [status for status in COMMON_ERRORS if not (open_to_all and status in (401, 403))]
     problem = {"application/problem+json": {"schema": {"$ref": REF.format(name="Problem")}}}
-    for status in sorted({*common, *what.errors, *(BODY_ERRORS if what.body else ())}):
-        answers.setdefault(str(status), {"description": ERRORS[status], "content": problem})
+    more = (BODY_ERRORS if what.body else ()) + (KEY_ERRORS if keyed else ())
+    for status in sorted({*common, *what.errors, *more}):
+        described = answers.setdefault(str(status), {"description": ERRORS[status]})
+        described["content"] = described.get("content", {}) | problem
     return answers
 
 

@@ -27,7 +27,7 @@ class Location(msgspec.Struct, rename="camel"):
 
 
 class Problem(msgspec.Struct, rename="camel", omit_defaults=True):
-    """An error as it goes out. `code` is stable."""
+    """An error as it goes out. `code` is stable; `current` is the object as it stands, where another was first."""
 
     type: str
     title: str
@@ -36,6 +36,7 @@ class Problem(msgspec.Struct, rename="camel", omit_defaults=True):
     code: str
     request_id: str | None
     errors: list[Location] = []
+    current: Any = None
 
 
 def answer(error: AutotuneError, request: HttpRequest | None) -> HttpResponse:
@@ -48,6 +49,7 @@ def answer(error: AutotuneError, request: HttpRequest | None) -> HttpResponse:
         code=error.code,
         request_id=getattr(request, "request_id", None),
         errors=[Location(_readable(e.pointer), e.code, _readable(e.detail)) for e in error.errors],
+        current=error.current,
     )
     response = HttpResponse(msgspec.json.encode(problem), status=error.status, content_type="application/problem+json")
     for name, value in error.headers.items():

@@ -1,15 +1,18 @@
-"""The open endpoints: probes, the OpenAPI document and its rendering."""
+"""Probes, metrics, the OpenAPI document and its rendering: open to all but the metrics."""
 
 from typing import Any
 
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from rest_framework.permissions import BasePermission
 from rest_framework.renderers import TemplateHTMLRenderer
 from rest_framework.request import Request
 
 from autotune.core.api import Answer, Negotiation, OperationView, operation
-from autotune.site import probes
+from autotune.site import metrics, moving, probes
+from autotune.site.moving import Moving
 from autotune.site.probes import Health, Readiness
 
 
@@ -32,6 +35,30 @@ class ReadyView(OpenView):
         """503 only for what submitting needs: database, migrations, disk. A broker that is away is `degraded`."""
         state = probes.readiness()
         return Answer(state, 503 if state.status == "failed" else 200)
+
+
+class MovingView(OpenView):
+    @operation(summary="Does due work move", answers={200: Moving, 503: Moving})
+    def get(self, request: Request) -> Answer:
+        """503 while work that is due stands still: no worker sweeps, nobody takes the due runs of a grader, runs of
+        lost workers are not returned, or events wait. A large backlog that is worked on is no fault."""
+        state = moving.state()
+        return Answer(state, 503 if state.status == "failed" else 200)
+
+
+class MayReadMetrics(BasePermission):
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return metrics.may_read(request.auth, request._request.META.get("REMOTE_ADDR", ""))  # type: ignore[arg-type]
+
+
+class MetricsView(OperationView):
+    permission_classes = (MayReadMetrics,)
+
+    @operation(summary="Metrics for Prometheus", answers={200: None}, produces=("text/plain",))
+    def get(self, request: Request) -> HttpResponseBase:
+        """With a key that may read the administration of the operating organization, or without one from
+        `AUTOTUNE_METRICS_NETWORKS`."""
+        return HttpResponse(metrics.text(), content_type=metrics.CONTENT_TYPE)
 
 
 class FirstRenderer(Negotiation):

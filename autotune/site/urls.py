@@ -6,8 +6,11 @@ from autotune.site import api, pages
 
 urlpatterns: list[URLPattern] = [
     path("", pages.home, name="home"),
+    path("reviews/<rev:review_id>", pages.review),
     path("api/v1/health", api.HealthView.as_view()),
     path("api/v1/ready", api.ReadyView.as_view()),
+    path("api/v1/moving", api.MovingView.as_view()),
+    path("api/v1/metrics", api.MetricsView.as_view()),
     path("api/v1/schema", api.SchemaView.as_view(), name="schema"),
     path("api/v1/docs", api.DocsView.as_view(), name="docs"),
 ]

@@ -22,6 +22,7 @@ class Webhook(models.Model):
     events          kinds of event that go there
     secret          `whsec_` and base64; shown once. The previous one signs too until `previous_valid_until`
     failing_since   when deliveries to it began to fail without a success between
+    own_only        of events about graders, those about its creator's own: whoever made it reads no others
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -35,6 +36,7 @@ class Webhook(models.Model):
     previous_valid_until = models.DateTimeField(null=True, blank=True)
     status = models.CharField(max_length=8, choices=WebhookStatus.choices, default=WebhookStatus.ACTIVE)
     disabled_reason = models.CharField(max_length=300, blank=True)
+    own_only = models.BooleanField(default=False)
     failing_since = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -93,6 +95,9 @@ class Delivery(models.Model):
     """One event on its way to one endpoint.
 
     attempt       tries so far, and the lease's token
+    failures      tries that failed since it was queued
+    queued_at     when it was made, or last asked for again: given up three days later
+    next_at       when it is due; while a try is out, the end of its lease
     leased_until  while a try is out
     log           of the last tries: [{at, status, latencyMs, error, excerpt}], bounded
     """
@@ -102,6 +107,8 @@ class Delivery(models.Model):
     event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="deliveries")
     status = models.CharField(max_length=9, choices=DeliveryStatus.choices, default=DeliveryStatus.PENDING)
     attempt = models.PositiveIntegerField(default=0)
+    failures = models.PositiveIntegerField(default=0)
+    queued_at = models.DateTimeField(default=timezone.now)
     next_at = models.DateTimeField(default=timezone.now)
     leased_until = models.DateTimeField(null=True, blank=True)
     log = models.JSONField(default=list)

@@ -1,8 +1,10 @@
 """The named questions about webhooks and their deliveries."""
 
+from datetime import datetime
 from typing import Self
 
 from autotune.access.policy import ScopedQuerySet
+from autotune.webhooks.states import DeliveryStatus, WebhookStatus
 
 
 class WebhookQuerySet(ScopedQuerySet):
@@ -12,8 +14,19 @@ class WebhookQuerySet(ScopedQuerySet):
         """Not deleted."""
         return self.filter(deleted_at=None)
 
+    def active(self) -> Self:
+        """Those that get events."""
+        return self.live().filter(status=WebhookStatus.ACTIVE)
+
 
 class DeliveryQuerySet(ScopedQuerySet):
     resource = "webhooks"
     organization_path = "webhook__organization_id"
     owner_path = "webhook__created_by_id"
+
+    def pending(self) -> Self:
+        return self.filter(status=DeliveryStatus.PENDING)
+
+    def due(self, now: datetime) -> Self:
+        """To be tried now: what is out comes into it when its lease ends."""
+        return self.pending().filter(next_at__lte=now)

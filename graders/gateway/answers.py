@@ -7,7 +7,7 @@ from unicodedata import is_normalized, normalize
 
 from autotune.core import strictjson
 from graders.gateway.texts import clean
-from graders.gateway.types import Capabilities, Dimension, Failure, Health, Options, Verdict
+from graders.gateway.types import Accepted, Capabilities, Dimension, Failure, Health, Options, Verdict
 
 MAX_DIMENSIONS: Final = 64
 MAX_DIMENSION_NAME: Final = 64
@@ -59,6 +59,17 @@ def parse_batch(
         except _Refused as exc:
             results[completion_id] = exc.failure
     return results
+
+
+def parse_accepted(body: bytes, request_id: str) -> Accepted | Failure:
+    """The acknowledgement in a 202: the grader has the work, and will call back."""
+    try:
+        status = _text(_envelope(body, request_id), "status", "")
+        if status != "accepted":
+            raise _Refused("not_accepted", '/status of an answer with 202 must be "accepted".')
+    except _Refused as exc:
+        return exc.failure
+    return Accepted()
 
 
 def parse_health(body: bytes) -> Health | Failure:

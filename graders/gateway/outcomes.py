@@ -7,7 +7,7 @@ from typing import Final
 
 from autotune.core.outbound import OutboundError, OutboundResponse
 from graders.gateway import answers, signing
-from graders.gateway.types import Call, Failure, GraderTarget, Health, HealthOutcome, Outcome, Secret, Verdict
+from graders.gateway.types import Accepted, Call, Failure, GraderTarget, Health, HealthOutcome, Outcome, Secret, Verdict
 
 TWICE: Final = 2  # a bad signature, time or id is tried once more
 THRICE: Final = 3  # an unsigned refusal is tried at most twice more
@@ -26,9 +26,11 @@ def interpret(
     now     seconds since 1970 on our clock, for the check of the answer's time
     """
     read = _Reading(call, target, result, now)
-    found: dict[str, Verdict | Failure] | Failure
+    found: dict[str, Verdict | Failure] | Failure | Accepted
     if read.failure is not None:
         found = read.failure
+    elif isinstance(result, OutboundResponse) and result.status == 202:
+        found = answers.parse_accepted(read.body, call.request_id)
     else:
         body = read.body
         secrets = [secret.value for secret in target.signing]
@@ -37,11 +39,11 @@ def interpret(
         else:
             only = call.items[0]
             found = {only: answers.parse_score(body, call.request_id, only, call.options, secrets)}
-    verdicts: dict[str, Verdict | Failure] = {}
-    if isinstance(found, Failure):
+    verdicts: dict[str, Verdict | Failure | Accepted] = {}
+    if isinstance(found, Failure | Accepted):
         verdicts.update(dict.fromkeys(call.items, found))
     else:
-        verdicts = found
+        verdicts.update(found)
     return Outcome(verdicts, read.key_id, read.skew_s, result.elapsed_ms)
 
 
@@ -108,7 +110,7 @@ class _Reading:
             return Failure(
                 "wrong_content_type", f"The answer's Content-Type {said[:120]}; it must be application/json."
             )
-        if result.status == 202:
+        if result.status == 202 and self._call.callback is None:
             return Failure(
                 "accepted_without_callback",
                 "The grader answered 202, but this request carried no callbackUrl. Answer 200 with the result.",

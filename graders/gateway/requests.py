@@ -4,13 +4,14 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from autotune.core import ecmajson
+from autotune.core import clock, ecmajson
 from autotune.core.outbound import OutboundRequest
 from graders.gateway import signing
 from graders.gateway.types import (
     MAX_BATCH_TIMEOUT_MS,
     MAX_SCORE_TIMEOUT_MS,
     Call,
+    CallbackAddress,
     GraderTarget,
     Item,
     Kind,
@@ -23,11 +24,11 @@ MAX_ANSWER: Final[dict[Kind, int]] = {"health": 64 << 10, "score": 1 << 20, "bat
 HEALTH_CONNECT_MS: Final = 1_000
 HEALTH_TIMEOUT_MS: Final = 2_000
 BODY_TARGET: Final = 10 << 20  # batches are made smaller to stay below this where they can
-_ENVELOPE: Final = 256  # octets around the items of a batch, or around the texts of an item, at most
+_ENVELOPE: Final = 512  # octets around the items of a batch, or around the texts of an item, at most
 _LONGEST_ESCAPE: Final = 6  # octets that one character may take
 _PATHS: Final[dict[Kind, str]] = {"health": "/health", "score": "/score", "batch": "/score/batch"}
 _OPTIONS: Final = {
-    (dimensions, explanation): b',"options":{"includeDimensions":%b,"includeExplanation":%b}}'
+    (dimensions, explanation): b',"options":{"includeDimensions":%b,"includeExplanation":%b}'
     % (str(dimensions).lower().encode(), str(explanation).lower().encode())
     for dimensions in (True, False)
     for explanation in (True, False)
@@ -41,17 +42,22 @@ def build_score(
     attempt: int,
     *,
     secret: Secret | None = None,
+    callback: CallbackAddress | None = None,
     now: float | None = None,
 ) -> Call:
     """A signed POST /score.
 
-    attempt  from 1; a hint to the grader
-    secret   the secret to sign with; the target's first unless given
+    attempt   from 1; a hint to the grader
+    secret    the secret to sign with; the target's first unless given
+    callback  where it may answer later, for a grader that can
     """
     request_id = signing.new_request_id()
-    body = b'{"requestId":"%b","completion":%b%b' % (request_id.encode(), encode_item(item), _options(options))
+    body = b'{"requestId":"%b","completion":%b%b%b}' % (
+        request_id.encode(), encode_item(item), _options(options), _later(callback),
+    )  # fmt: skip
     timeout_ms = min(target.timeout_ms, MAX_SCORE_TIMEOUT_MS)
-    return _call(target, "score", request_id, body, (item.completion_id,), options, attempt, timeout_ms, secret, now)
+    ids = (item.completion_id,)
+    return _call(target, "score", request_id, body, ids, options, attempt, timeout_ms, secret, callback, now)
 
 
 def build_batch(
@@ -61,21 +67,24 @@ def build_batch(
     attempt: int,
     *,
     secret: Secret | None = None,
+    callback: CallbackAddress | None = None,
     now: float | None = None,
 ) -> Call:
     """A signed POST /score/batch; see `build_score`. The caller has split the items by count and size."""
     request_id = signing.new_request_id()
     listed = b",".join(map(encode_item, items))
-    body = b'{"requestId":"%b","completions":[%b]%b' % (request_id.encode(), listed, _options(options))
+    body = b'{"requestId":"%b","completions":[%b]%b%b}' % (
+        request_id.encode(), listed, _options(options), _later(callback),
+    )  # fmt: skip
     ids = tuple(item.completion_id for item in items)
     timeout_ms = min(target.batch_timeout_ms, MAX_BATCH_TIMEOUT_MS)
-    return _call(target, "batch", request_id, body, ids, options, attempt, timeout_ms, secret, now)
+    return _call(target, "batch", request_id, body, ids, options, attempt, timeout_ms, secret, callback, now)
 
 
 def build_health(target: GraderTarget, *, secret: Secret | None = None, now: float | None = None) -> Call:
     """A signed GET /health."""
     request_id = signing.new_request_id()
-    return _call(target, "health", request_id, b"", (), Options(), 1, HEALTH_TIMEOUT_MS, secret, now)
+    return _call(target, "health", request_id, b"", (), Options(), 1, HEALTH_TIMEOUT_MS, secret, None, now)
 
 
 def encode_item(item: Item) -> bytes:
@@ -121,6 +130,14 @@ def _options(options: Options) -> bytes:
     return _OPTIONS[options.include_dimensions, options.include_explanation]
 
 
+def _later(callback: CallbackAddress | None) -> bytes:
+    """The members that let a grader answer later."""
+    if callback is None:
+        return b""
+    until = clock.wire(callback.expires_at).encode()
+    return b',"callbackUrl":%b,"callbackExpiresAt":"%b"' % (ecmajson.string(callback.url), until)
+
+
 def _call(
     target: GraderTarget,
     kind: Kind,
@@ -131,6 +148,7 @@ def _call(
     attempt: int,
     timeout_ms: int,
     secret: Secret | None,
+    callback: CallbackAddress | None,
     now: float | None,
 ) -> Call:
     key = secret or target.signing[0]
@@ -157,4 +175,4 @@ def _call(
         max_body=MAX_ANSWER[kind],
         pins=target.pins,
     )
-    return Call(request, request_id, timestamp, signature, items, kind, key, options)
+    return Call(request, request_id, timestamp, signature, items, kind, key, options, callback)

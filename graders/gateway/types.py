@@ -1,5 +1,6 @@
 """The small values that the gateway takes and gives."""
 
+from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ MAX_SCORE_TIMEOUT_MS = 30_000
 MAX_BATCH_TIMEOUT_MS = 120_000
 
 Kind = Literal["score", "batch", "health"]
-Fault = Literal["grader", "platform"]
+Fault = Literal["grader", "caller", "platform"]
 
 
 class Secret(Struct, frozen=True):
@@ -63,12 +64,20 @@ class Options(Struct, frozen=True):
     include_explanation: bool = True
 
 
+class CallbackAddress(Struct, frozen=True):
+    """Where, and until when, a grader may answer later."""
+
+    url: str
+    expires_at: datetime
+
+
 class Call(Struct, frozen=True):
     """One signed attempt, ready to send.
 
     request_id  new for every attempt; `timestamp` and `signature` as sent
     items       completion ids asked for, in order; empty for a health call
     key         the secret that signed it
+    callback    where the answer may come later; None: it must come at once
     """
 
     request: OutboundRequest
@@ -79,6 +88,7 @@ class Call(Struct, frozen=True):
     kind: Kind
     key: Secret
     options: Options = Options()
+    callback: CallbackAddress | None = None
 
 
 class Dimension(Struct, frozen=True):
@@ -122,6 +132,10 @@ class Failure(Struct, frozen=True):
     fault: Fault = "grader"
 
 
+class Accepted(Struct, frozen=True):
+    """A signed 202: the grader will call back."""
+
+
 class Outcome(Struct, frozen=True):
     """What one call brought.
 
@@ -130,7 +144,7 @@ class Outcome(Struct, frozen=True):
     clock_skew_s     the grader's clock less ours, known when the answer's signature is good
     """
 
-    verdicts: dict[str, Verdict | Failure]
+    verdicts: dict[str, Verdict | Failure | Accepted]
     key_id_verified: str | None
     clock_skew_s: float | None
     latency_ms: float

@@ -4,6 +4,12 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 
+def note_who_was_switched_off(apps, schema_editor):
+    """A verified grader that is inactive, and did not answer that it is gone, was switched off by its owner."""
+    graders = apps.get_model('graders', 'Grader').objects
+    graders.filter(status='inactive', verified_at__isnull=False, gone_at=None).update(switched_off=True)
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -49,4 +55,15 @@ class Migration(migrations.Migration):
             name='troubles',
             field=models.JSONField(blank=True, default=list),
         ),
+        migrations.AddField(
+            model_name='grader',
+            name='switched_off',
+            field=models.BooleanField(default=False),
+        ),
+        migrations.AddField(
+            model_name='grader',
+            name='checked_at',
+            field=models.DateTimeField(blank=True, null=True),
+        ),
+        migrations.RunPython(note_who_was_switched_off, migrations.RunPython.noop, elidable=True),
     ]

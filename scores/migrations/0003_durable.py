@@ -102,6 +102,10 @@ class Migration(migrations.Migration):
             model_name='workflowrun',
             index=models.Index(condition=models.Q(('status', 'failed')), fields=['organization', 'error_code', 'id'], name='scores_run_failed'),
         ),
+        migrations.AddIndex(
+            model_name='workflowrun',
+            index=models.Index(condition=models.Q(('status', 'failed')), fields=['completed_at'], name='scores_run_failed_at'),
+        ),
         migrations.AddField(
             model_name='callback',
             name='grader',
@@ -155,7 +159,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='review',
             name='run',
-            field=models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='review', to='scores.workflowrun'),
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='reviews', to='scores.workflowrun'),
         ),
         migrations.AddField(
             model_name='review',
@@ -177,5 +181,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='review',
             constraint=models.CheckConstraint(condition=models.Q(('status__in', ['open', 'approved', 'rejected', 'expired', 'cancelled'])), name='scores_review_status'),
+        ),
+        migrations.AddConstraint(
+            model_name='review',
+            constraint=models.UniqueConstraint(condition=models.Q(('status', 'open')), fields=('run',), name='scores_review_of_run'),
         ),
     ]

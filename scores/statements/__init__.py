@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from graders.gateway.types import Verdict
@@ -13,17 +13,21 @@ from scores.claims import Claimed
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """A verdict to store. `reward` is the reward's value where the run is the sole one of its completion, else None."""
+    """A verdict to store. `reward` is the reward's value where the run is the sole one of its completion, else None.
+
+    step  the timeline's entry, where the run was not just called and answered
+    """
 
     run: Claimed
     verdict: Verdict
     aggregation: str
     reward: float | None
+    step: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failure to store. `attempt` None: whatever attempt the run is at (only for runs that nobody holds)."""
+    """A failure to store. `attempt` None: whatever attempt the run is at (for runs that end without an answer)."""
 
     run_id: UUID
     attempt: int | None
@@ -31,6 +35,17 @@ class Failed:
     message: str
     repeats: int
     wake_at: datetime | None = None
+    step: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """A run that an attempt leaves until `until`: it sleeps, or waits for a callback. No failure of the run."""
+
+    run_id: UUID
+    attempt: int
+    until: datetime
+    step: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +64,19 @@ class Statements(Protocol):
     """What both engines offer; each runs inside the caller's transaction."""
 
     def complete(self, grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
-        """Complete the runs that have no verdict yet, insert their scores and sole rewards; the moved ids."""
+        """Complete the runs that have no verdict yet, insert their scores, sole rewards and events; the moved ids."""
 
     def fail(self, failures: Sequence[Failed]) -> list[Saved]:
-        """Move the runs that the attempt still holds to `failed`; the moved ones."""
+        """Move the runs that the attempt still holds, or whose callback it awaits, to `failed`; the moved ones."""
 
     def sleep(self, failures: Sequence[Failed]) -> None:
         """Move the runs that the attempt still holds to `sleeping`."""
+
+    def rest(self, paused: Sequence[Paused]) -> None:
+        """The same without a failure: their grader is held."""
+
+    def wait(self, paused: Sequence[Paused]) -> None:
+        """Move the runs that the attempt still holds to `waiting`, for a callback."""
 
 
 def statements(vendor: str) -> Statements:

@@ -6,23 +6,25 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, Q
 
-from scores import transitions
+from autotune.webhooks import outbox
+from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.states import EventKind
+from scores import timeline, transitions
 from scores.models import Reward, Score, WorkflowRun
-from scores.statements import Failed, Saved, Success
+from scores.statements import Failed, Paused, Saved, Success
 from scores.statements.prepared import Prepared, prepare
-from scores.states import RunStatus
+from scores.states import RunStatus, WaitsFor
 
-_COMPLETES_FROM = frozenset(transitions.sources(RunStatus.COMPLETED)) - {RunStatus.WAITING.value}
 _SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size", "error_code")
 
 
 def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
     """See Statements."""
     wanted = [success.run.run_id for success in successes]
-    open_runs = WorkflowRun.objects.filter(pk__in=wanted, status__in=_COMPLETES_FROM)
-    moved = set(open_runs.values_list("pk", flat=True))
+    open_runs = WorkflowRun.objects.filter(pk__in=wanted, status__in=transitions.sources(RunStatus.COMPLETED))
+    moved = set(open_runs.exclude(waits_for=WaitsFor.REVIEW).values_list("pk", flat=True))
     if not moved:
         return moved
     now = datetime.now(UTC)
@@ -31,14 +33,26 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
         completed_at=now,
         leased_until=None,
         wake_at=None,
+        waits_for="",
         error_code="",
         error_message="",
         error_repeats=0,
     )
+    for success in successes:
+        if success.step is not None and success.run.run_id in moved:
+            _tell(success.run.run_id, success.step)
     pairs = [pair for pair in zip(successes, prepare(successes), strict=True) if pair[0].run.run_id in moved]
     Score.objects.bulk_create(_score(success, one, grader_id, grader_version_id, now) for success, one in pairs)
+    sole = [success for success, _ in pairs if success.run.panel_size == 1]
     Reward.objects.bulk_create(
-        [_reward(success, now) for success, _ in pairs if success.run.panel_size == 1], ignore_conflicts=True
+        [_reward(success, now) for success in sole],
+        update_conflicts=True,
+        unique_fields=["completion"],
+        update_fields=["value", "confidence", "used", "failed", "error_code", "scored_at"],
+    )
+    outbox.emit(
+        EventKind.SCORE_COMPLETED,
+        [Emitted(success.run.organization_id, success.run.completion_id) for success in sole],
     )
     return moved
 
@@ -48,7 +62,7 @@ def fail(failures: Sequence[Failed]) -> list[Saved]:
     moved = [
         failure.run_id
         for failure in failures
-        if _move(failure, RunStatus.FAILED, completed_at=datetime.now(UTC), wake_at=None)
+        if _move(failure, RunStatus.FAILED, completed_at=datetime.now(UTC), wake_at=None, waits_for="")
     ]
     return [Saved(*row) for row in WorkflowRun.objects.filter(pk__in=moved).values_list(*_SAVED)]
 
@@ -59,11 +73,39 @@ def sleep(failures: Sequence[Failed]) -> None:
         _move(failure, RunStatus.SLEEPING, wake_at=failure.wake_at)
 
 
+def rest(paused: Sequence[Paused]) -> None:
+    """See Statements."""
+    for one in paused:
+        _pause(one, RunStatus.SLEEPING, "")
+
+
+def wait(paused: Sequence[Paused]) -> None:
+    """See Statements."""
+    for one in paused:
+        _pause(one, RunStatus.WAITING, WaitsFor.CALLBACK)
+
+
+def _pause(one: Paused, to: RunStatus, waits_for: str) -> None:
+    held = WorkflowRun.objects.filter(pk=one.run_id, attempt=one.attempt, status=RunStatus.RUNNING)
+    moved = held.update(status=to, waits_for=waits_for, wake_at=one.until, leased_until=None)
+    if moved and one.step is not None:
+        _tell(one.run_id, one.step)
+
+
+def _tell(run_id: UUID, step: dict[str, Any]) -> None:
+    """Add an entry to a run's timeline."""
+    run = WorkflowRun.objects.filter(pk=run_id)
+    run.update(steps=timeline.appended(run.values_list("steps", flat=True).get(), step))
+
+
 def _move(failure: Failed, to: RunStatus, **changes: Any) -> int:
     held = WorkflowRun.objects.filter(pk=failure.run_id, status__in=transitions.sources(to))
     if failure.attempt is not None:
-        held = held.filter(attempt=failure.attempt, status=RunStatus.RUNNING)
-    return held.update(
+        ours = Q(status=RunStatus.RUNNING)
+        if to == RunStatus.FAILED:
+            ours |= Q(waits_for=WaitsFor.CALLBACK)
+        held = held.filter(ours, attempt=failure.attempt)
+    moved = held.update(
         status=to,
         leased_until=None,
         error_code=failure.code,
@@ -72,6 +114,9 @@ def _move(failure: Failed, to: RunStatus, **changes: Any) -> int:
         failures=F("failures") + (1 if failure.repeats else 0),
         **changes,
     )
+    if moved and failure.step is not None:
+        _tell(failure.run_id, failure.step)
+    return moved
 
 
 def _score(success: Success, one: Prepared, grader_id: UUID, grader_version_id: UUID, now: datetime) -> Score:

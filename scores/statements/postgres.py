@@ -3,34 +3,42 @@
 Insert-first would leave a score on a run that a cancel closed meanwhile.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
+from autotune.webhooks.payloads import subscribed_sql
+from autotune.webhooks.states import EventKind
 from scores import transitions
-from scores.statements import Failed, Saved, Success
+from scores.statements import Failed, Paused, Saved, Success
 from scores.statements.prepared import prepare
-from scores.states import RunStatus
+from scores.states import RunStatus, WaitsFor
+from scores.timeline import MAX_STEPS
 
-# A run that waits for a person already has its grader's answer; only the decision completes it.
-_NOT_WAITING = frozenset({RunStatus.WAITING})
+# Whoever waits for a person already has its grader's answer; only the decision completes it.
+_NO_REVIEW = f"r.waits_for <> '{WaitsFor.REVIEW}'"
+_STEPS = f"""steps = case when due.step is null then r.steps
+        when jsonb_array_length(r.steps) >= {MAX_STEPS} then (r.steps - 0) || due.step
+        else coalesce(r.steps, '[]'::jsonb) || due.step end"""
 
 _COMPLETE = f"""
 with incoming as (
     select * from unnest(
-        %s::uuid[], %s::uuid[], %s::float8[], %s::float8[], %s::bytea[], %s::jsonb[], %s::text[], %s::float8[]
-    ) as x(run_id, score_id, value, confidence, reasoning, dimensions, aggregation, reward)
+        %s::uuid[], %s::uuid[], %s::uuid[], %s::float8[], %s::float8[], %s::bytea[], %s::jsonb[], %s::text[],
+        %s::float8[], %s::jsonb[]
+    ) as x(run_id, score_id, event_id, value, confidence, reasoning, dimensions, aggregation, reward, step)
 ), due as (
     select r.organization_id, r.completion_id, r.task_id, r.panel_size, x.*
     from incoming x join scores_workflowrun r on r.id = x.run_id
-    where {transitions.guard(RunStatus.COMPLETED, unless=_NOT_WAITING)}
+    where {transitions.guard(RunStatus.COMPLETED)} and {_NO_REVIEW}
     order by r.id for no key update of r
 ), moved as (
     update scores_workflowrun r
-    set status = 'completed', completed_at = clock_timestamp(), leased_until = null, wake_at = null,
-        error_code = '', error_message = '', error_repeats = 0
+    set status = 'completed', completed_at = clock_timestamp(), leased_until = null, wake_at = null, waits_for = '',
+        error_code = '', error_message = '', error_repeats = 0, {_STEPS}
     from due where r.id = due.run_id
     returning r.id
 ), scored as (
@@ -44,34 +52,59 @@ with incoming as (
                                used, failed, error_code, scored_at)
     select completion_id, organization_id, task_id, reward, confidence, aggregation, 1, 0, '', clock_timestamp()
     from due join moved on moved.id = due.run_id where panel_size = 1
-    on conflict (completion_id) do nothing
+    on conflict (completion_id) do update
+    set value = excluded.value, confidence = excluded.confidence, used = 1, failed = 0, error_code = '',
+        scored_at = excluded.scored_at
+), told as (
+    insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
+    select event_id, organization_id, '{EventKind.SCORE_COMPLETED}', completion_id, clock_timestamp()
+    from due join moved on moved.id = due.run_id
+    where panel_size = 1 and {subscribed_sql(EventKind.SCORE_COMPLETED)}
 )
 select id from moved
 """  # noqa: S608 - constants alone
 
-_HELD = """
+_HELD = f"""
 with incoming as (
-    select * from unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::int[], %s::timestamptz[])
-        as x(run_id, attempt, code, message, repeats, wake_at)
+    select * from unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::int[], %s::timestamptz[], %s::jsonb[])
+        as x(run_id, attempt, code, message, repeats, wake_at, step)
 ), due as (
     select r.id, x.* from incoming x join scores_workflowrun r on r.id = x.run_id
-    where {guard} and (x.attempt is null or (x.attempt = r.attempt and r.status = 'running'))
+    where {{guard}} and (x.attempt is null or (x.attempt = r.attempt and {{held}}))
     order by r.id for no key update of r
 )
 update scores_workflowrun r
-set status = '{to}', {changes}, leased_until = null, error_code = due.code, error_message = due.message,
-    error_repeats = due.repeats, failures = failures + (due.repeats > 0)::int
+set status = '{{to}}', {{changes}}, leased_until = null, error_code = due.code, error_message = due.message,
+    error_repeats = due.repeats, failures = failures + (due.repeats > 0)::int, {_STEPS}
 from due where r.id = due.id
 returning r.id, r.completion_id, r.task_id, r.organization_id, r.panel_size, r.error_code
-"""
+"""  # noqa: S608 - constants alone
 _FAIL = _HELD.format(
     guard=transitions.guard(RunStatus.FAILED),
+    held=f"(r.status = 'running' or r.waits_for = '{WaitsFor.CALLBACK}')",
     to=RunStatus.FAILED.value,
-    changes="completed_at = clock_timestamp(), wake_at = null",
+    changes="completed_at = clock_timestamp(), wake_at = null, waits_for = ''",
 )
 _SLEEP = _HELD.format(
-    guard=transitions.guard(RunStatus.SLEEPING), to=RunStatus.SLEEPING.value, changes="wake_at = due.wake_at"
+    guard=transitions.guard(RunStatus.SLEEPING),
+    held="r.status = 'running'",
+    to=RunStatus.SLEEPING.value,
+    changes="wake_at = due.wake_at",
 )
+_PAUSE = f"""
+with incoming as (
+    select * from unnest(%s::uuid[], %s::int[], %s::timestamptz[], %s::jsonb[]) as x(run_id, attempt, until, step)
+), due as (
+    select r.id, x.* from incoming x join scores_workflowrun r on r.id = x.run_id
+    where r.status = 'running' and x.attempt = r.attempt
+    order by r.id for no key update of r
+)
+update scores_workflowrun r
+set status = '{{to}}', waits_for = '{{waits_for}}', wake_at = due.until, leased_until = null, {_STEPS}
+from due where r.id = due.id
+"""  # noqa: S608 - constants alone
+_REST = _PAUSE.format(to=RunStatus.SLEEPING.value, waits_for="")
+_WAIT = _PAUSE.format(to=RunStatus.WAITING.value, waits_for=WaitsFor.CALLBACK.value)
 
 
 def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
@@ -82,12 +115,14 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     columns: list[Any] = [
         [success.run.run_id for success in successes],
         [one.score_id for one in prepared],
+        [one.event_id for one in prepared],
         [success.verdict.value for success in successes],
         [success.verdict.confidence for success in successes],
         [one.reasoning for one in prepared],
         [one.dimensions for one in prepared],
         [success.aggregation for success in successes],
         [success.reward for success in successes],
+        [_json(success.step) for success in successes],
     ]
     with connection.cursor() as cursor:
         cursor.execute(_COMPLETE, [*columns, grader_id, grader_version_id])
@@ -104,6 +139,16 @@ def sleep(failures: Sequence[Failed]) -> None:
     _held(_SLEEP, failures)
 
 
+def rest(paused: Sequence[Paused]) -> None:
+    """See Statements."""
+    _pause(_REST, paused)
+
+
+def wait(paused: Sequence[Paused]) -> None:
+    """See Statements."""
+    _pause(_WAIT, paused)
+
+
 def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
     if not failures:
         return []
@@ -114,7 +159,25 @@ def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
         [failure.message[:600] for failure in failures],
         [failure.repeats for failure in failures],
         [failure.wake_at for failure in failures],
+        [_json(failure.step) for failure in failures],
     ]
     with connection.cursor() as cursor:
         cursor.execute(statement, columns)
         return cursor.fetchall()
+
+
+def _pause(statement: str, paused: Sequence[Paused]) -> None:
+    if not paused:
+        return
+    columns: list[Any] = [
+        [one.run_id for one in paused],
+        [one.attempt for one in paused],
+        [one.until for one in paused],
+        [_json(one.step) for one in paused],
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, columns)
+
+
+def _json(step: dict[str, Any] | None) -> str | None:
+    return None if step is None else json.dumps(step)

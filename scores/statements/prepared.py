@@ -16,9 +16,10 @@ _REASONING = encrypted(Score, "reasoning")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A score's id, its ciphertext of the reasoning, and its dimensions (text of a JSON list), or None for each."""
+    """The ids of a score and its event, the ciphertext of the reasoning, the dimensions (text of a JSON list)."""
 
     score_id: UUID
+    event_id: UUID
     reasoning: bytes | None
     dimensions: str | None
 
@@ -42,4 +43,4 @@ def _prepare(success: Success, ciphers: dict[UUID, Cipher]) -> Prepared:
             [{"name": one.name, "value": one.value, "weight": one.weight} for one in verdict.dimensions],
             ensure_ascii=False,
         )
-    return Prepared(score_id, reasoning, dimensions)
+    return Prepared(score_id, ids.new(), reasoning, dimensions)

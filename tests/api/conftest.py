@@ -1,10 +1,19 @@
-"""A world of one organization, and another one beside it."""
+"""A world of one organization, the operating one, and another one beside it."""
 
 import pytest
 
 from tests.api.documented import World
 from tests.conftest import Api
-from tests.factories import ApiKeyFactory, CompletionFactory, GraderFactory, RunFactory, ScoreFactory, TaskFactory
+from tests.factories import (
+    ApiKeyFactory,
+    CompletionFactory,
+    DeliveryFactory,
+    GraderFactory,
+    ReviewFactory,
+    RunFactory,
+    ScoreFactory,
+    TaskFactory,
+)
 from tests.fakes import FakeGrader, serving
 
 
@@ -23,13 +32,15 @@ def world_of(key, endpoint):
         score=score,
         spare_grader=GraderFactory(organization=organization),
         spare_task=TaskFactory(organization=organization, graders=[grader]),
+        delivery=DeliveryFactory(webhook__organization=organization, webhook__url=f"{endpoint}/health"),
+        review=ReviewFactory(run__completion__task=task, dimensions=dimensions),
     )
 
 
 @pytest.fixture
 def world(db):
     with serving(FakeGrader()) as fake:
-        yield world_of(ApiKeyFactory(), fake.url)
+        yield world_of(ApiKeyFactory(organization__operating=True), fake.url)
 
 
 @pytest.fixture

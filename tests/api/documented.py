@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.factories import public
+from tests.calling_back import signature
+from tests.factories import CallbackFactory, CompletionFactory, ReviewFactory, RunFactory, WebhookFactory, public
 
 FILE = Path(__file__).resolve().parents[2] / "docs/openapi.json"
 PREFIX = "/api/v1"
@@ -40,6 +41,10 @@ class Documented:
     def needs_key(self) -> bool:
         return bool(self.described["security"])
 
+    @property
+    def takes_idempotency_key(self) -> bool:
+        return any(one["name"] == "Idempotency-Key" for one in self.described.get("parameters", ()))
+
     def url(self, ids: dict[str, str]) -> str:
         return self.path.format(**ids)
 
@@ -66,6 +71,8 @@ class World:
     score: Any
     spare_grader: Any
     spare_task: Any
+    delivery: Any
+    review: Any
 
     @property
     def ids(self) -> dict[str, str]:
@@ -74,18 +81,25 @@ class World:
             "task_id": public("task", self.task),
             "completion_id": public("comp", self.completion),
             "score_id": public("score", self.score),
+            "run_id": public("run", self.score.run),
+            "webhook_id": public("whk", self.delivery.webhook),
+            "delivery_id": public("dlv", self.delivery),
+            "review_id": public("rev", self.review),
+            "token": "no-such-token",
         }
 
 
 @dataclass(frozen=True)
 class Call:
-    """A right request. `body` and `ids` are made from the world; `repeat` sends it so often, the last one counts."""
+    """A right request. `body`, `ids` and `headers` are made from the world; `repeat` sends it so often, the last one
+    counts."""
 
     body: Callable[[World], Any] | None = None
     query: str = ""
     ids: Callable[[World], dict[str, str]] = lambda world: {}
     known: bool = False  # with the ETag of an earlier answer
     repeat: int = 1
+    headers: Callable[[World], dict[str, str]] = lambda world: {}
 
     def url(self, operation: Documented, world: World) -> str:
         return operation.url({**world.ids, **self.ids(world)}) + self.query
@@ -112,11 +126,50 @@ def spare(world: World) -> dict[str, str]:
     return {"grader_id": public("grader", world.spare_grader), "task_id": public("task", world.spare_task)}
 
 
+def run(status: str) -> Callable[[World], dict[str, str]]:
+    """The id of a new run of this status."""
+
+    def made(world: World) -> dict[str, str]:
+        completion = CompletionFactory(task=world.spare_task)
+        return {"run_id": public("run", RunFactory(completion=completion, status=status, error_code="timeout"))}
+
+    return made
+
+
+def new_review(world: World) -> dict[str, str]:
+    return {"review_id": public("rev", ReviewFactory(run__completion__task=world.task))}
+
+
+def late_answer(world: World) -> dict[str, Any]:
+    return {"requestId": "late", "score": {"value": 1, "confidence": 1}}
+
+
+def new_callback(world: World) -> dict[str, str]:
+    """The token of an accepted request that waits for its answer."""
+    run = RunFactory(completion__task=world.task, status="waiting", waits_for="callback", attempt=1)
+    CallbackFactory(run=run, token="token", request_id="late")
+    return {"token": "token"}
+
+
+def signed_late(world: World) -> dict[str, str]:
+    return signature("late", json.dumps(late_answer(world)).encode())
+
+
+def new_webhook(world: World) -> dict[str, Any]:
+    return {"url": "https://hooks.example.org/in?token=t", "events": ["score.completed"], "description": "d"}
+
+
+def spare_webhook(world: World) -> dict[str, str]:
+    return {"webhook_id": public("whk", WebhookFactory(organization=world.delivery.webhook.organization))}
+
+
 PLAIN, KNOWN = Call(), Call(known=True)
 LISTED = [PLAIN, Call(query="?limit=1&offset=0"), Call(query="?sort=-createdAt")]
 CALLS: dict[str, list[Call]] = {
     "GET /health": [PLAIN],
     "GET /ready": [PLAIN],
+    "GET /moving": [PLAIN],
+    "GET /metrics": [PLAIN],
     "GET /schema": [PLAIN],
     "GET /docs": [PLAIN],
     "GET /graders": [*LISTED, Call(query="?status=active&kind=endpoint&visibility=private")],
@@ -131,6 +184,7 @@ CALLS: dict[str, list[Call]] = {
     "POST /graders/{grader_id}/rotate-secret": [Call(lambda world: {"graceHours": 1, "force": True})],
     "GET /graders/{grader_id}/stats": [PLAIN, Call(query="?window=all")],
     "GET /graders/{grader_id}/health": [PLAIN],
+    "POST /graders/{grader_id}/health": [PLAIN],
     "GET /graders/{grader_id}/versions": [PLAIN],
     "GET /tasks": [*LISTED, Call(query="?archived=true")],
     "POST /tasks": [Call(new_task)],
@@ -150,6 +204,33 @@ CALLS: dict[str, list[Call]] = {
     ],
     "GET /completions/{completion_id}": [PLAIN, KNOWN],
     "GET /completions/{completion_id}/score": [PLAIN, Call(query="?wait=1"), KNOWN],
+    "POST /completions/{completion_id}/rescore": [PLAIN],
+    "GET /workflow-runs": [*LISTED, Call(query="?status=completed&code=timeout")],
+    "GET /workflow-runs/{run_id}": [PLAIN, Call(ids=run("failed"))],
+    "POST /workflow-runs/{run_id}/retry": [Call(ids=run("failed"))],
+    "POST /workflow-runs/{run_id}/cancel": [Call(ids=run("running"))],
+    "POST /workflow-runs/retry": [Call(lambda world: {"code": "timeout", "status": "failed"})],
+    "GET /reviews": [*LISTED, Call(query="?status=open&sort=expiresAt")],
+    "GET /reviews/{review_id}": [PLAIN],
+    "POST /reviews/{review_id}/claim": [PLAIN],
+    "POST /reviews/{review_id}/decision": [
+        Call(lambda world: {"approved": True, "value": 0.5, "explanation": "Right."}),
+        Call(lambda world: {"approved": True}, ids=new_review),
+        Call(lambda world: {"approved": False}, ids=new_review),
+    ],
+    "POST /callbacks/{token}": [Call(late_answer, ids=new_callback, headers=signed_late)],
+    "GET /webhooks": [*LISTED, Call(query="?status=active")],
+    "POST /webhooks": [Call(new_webhook)],
+    "GET /webhooks/{webhook_id}": [PLAIN],
+    "PATCH /webhooks/{webhook_id}": [
+        Call(lambda world: {"description": None, "status": "active", "events": ["review.requested"]}),
+        Call(lambda world: {"url": "https://moved.example.org/in"}, ids=spare_webhook),
+    ],
+    "DELETE /webhooks/{webhook_id}": [Call(ids=spare_webhook)],
+    "POST /webhooks/{webhook_id}/rotate-secret": [Call(lambda world: {"force": True}), Call(ids=spare_webhook)],
+    "POST /webhooks/{webhook_id}/test": [PLAIN],
+    "GET /webhooks/{webhook_id}/deliveries": [*LISTED, Call(query="?status=pending")],
+    "POST /webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver": [PLAIN],
     "GET /scores": [*LISTED, Call(query="?minScore=0&maxScore=1")],
     "GET /scores/{score_id}": [PLAIN, KNOWN],
     "GET /scores/summary": [PLAIN, Call(query="?minScore=1")],

@@ -8,9 +8,10 @@ from autotune.core import ids
 from tests.api.documented import CALLS, OPERATIONS, PROBLEM
 
 WITH_BODY = [operation for operation in OPERATIONS if operation.has_body]
-WITHOUT_BODY = [one for one in OPERATIONS if not one.has_body and one.method in ("POST", "DELETE")]
 WITH_KEY = [operation for operation in OPERATIONS if operation.needs_key]
-WITH_IDS = [operation for operation in OPERATIONS if operation.ids]
+WITHOUT_BODY = [one for one in WITH_KEY if not one.has_body and one.method in ("POST", "DELETE")]
+REPEATABLE = [operation for operation in OPERATIONS if operation.takes_idempotency_key]
+WITH_IDS = [operation for operation in WITH_KEY if operation.ids]
 
 
 def each(operations):
@@ -57,11 +58,41 @@ def test_a_key_in_the_query_is_no_key(world, operation):
     assert key not in json.dumps(refusal(answer, 401))
 
 
-@each([one for one in OPERATIONS if not one.needs_key])
+@each([one for one in OPERATIONS if not one.needs_key and one.method == "GET"])
 def test_an_open_endpoint_looks_at_no_key(world, operation):
     world.api.key = None
     assert call(operation, world).status_code == 200
     assert call(operation, world, authorization="Bearer x").status_code == 200
+
+
+# --- idempotency keys -----------------------------------------------------------------------------------------------
+
+
+def test_every_post_with_a_key_of_the_api_takes_an_idempotency_key():
+    assert [one for one in WITH_KEY if one.method == "POST"] == REPEATABLE
+
+
+@each(REPEATABLE)
+def test_the_same_request_again_is_answered_with_the_first_answer(world, operation):
+    right = CALLS[operation.name][0]
+    url, body = right.url(operation, world), right_body(operation, world)
+    first, again, other = (
+        world.api.call(operation.method, url, sent, idempotency_key="k")
+        for sent in (body, body, {**(body or {}), "wat": 1})
+    )
+    assert first.status_code == again.status_code < 300, again.content
+    assert (first.get("Idempotency-Replayed"), again["Idempotency-Replayed"]) == (None, "true")
+    assert again.json().keys() == first.json().keys()
+    assert other.status_code in (400, 422)
+
+
+@each(REPEATABLE)
+def test_an_idempotency_key_that_is_none_is_refused(world, operation):
+    right = CALLS[operation.name][0]
+    answer = world.api.call(
+        operation.method, right.url(operation, world), right_body(operation, world), idempotency_key=""
+    )
+    assert refusal(answer, 400)["errors"][0]["pointer"] == "@Idempotency-Key"
 
 
 # --- parameters and request ids -------------------------------------------------------------------------------------
@@ -147,7 +178,16 @@ def test_an_operation_without_a_body_takes_none(world, operation):
 
 # --- ids ------------------------------------------------------------------------------------------------------------
 
-KINDS = {"grader_id": "grader", "task_id": "task", "completion_id": "comp", "score_id": "score"}
+KINDS = {
+    "grader_id": "grader",
+    "task_id": "task",
+    "completion_id": "comp",
+    "score_id": "score",
+    "review_id": "rev",
+    "run_id": "run",
+    "webhook_id": "whk",
+    "delivery_id": "dlv",
+}
 
 
 def malformed(kind):
@@ -161,18 +201,17 @@ def malformed(kind):
 
 @each(WITH_IDS)
 def test_a_malformed_id_in_the_path_is_not_found(world, operation):
-    (name,) = operation.ids
-    for text in malformed(KINDS[name]):
-        answer = call(operation, world, ids={name: text}, body=right_body(operation, world))
-        assert answer.status_code in (404, 405), text  # 405 where the text is another route, such as /scores/summary
-        assert answer["Content-Type"] == PROBLEM
+    for name in operation.ids:
+        for text in malformed(KINDS[name]):
+            answer = call(operation, world, ids={**world.ids, name: text}, body=right_body(operation, world))
+            assert answer.status_code in (404, 405), text  # 405: the text is another route, such as /scores/summary
+            assert answer["Content-Type"] == PROBLEM
 
 
 @each(WITH_IDS)
 def test_what_belongs_to_another_organization_is_not_found(world, elsewhere, operation):
-    (name,) = operation.ids
     body = right_body(operation, world)
-    nobodys = {name: ids.encode(KINDS[name], ids.new())}
+    nobodys = {name: ids.encode(KINDS[name], ids.new()) for name in operation.ids}
     found = [call(operation, world, ids=where, body=body) for where in (elsewhere.ids, nobodys)]
     first, second = ({**refusal(answer, 404), "requestId": None} for answer in found)
     assert first == second

@@ -2,15 +2,18 @@
 
 import json
 from copy import deepcopy
+from datetime import timedelta
 
 import msgspec
 import pytest
 from django.core.management import call_command
 from django.urls import URLPattern, get_resolver
+from django.utils import timezone
 from jsonschema import Draft202012Validator
 
 from autotune.core.api import ApiStruct
 from autotune.site import probes
+from scores.models import Pulse
 from tests.api.documented import CALLS, FILE, JSON, OPERATIONS, PREFIX, PROBLEM, load
 from tests.factories import public
 
@@ -120,10 +123,6 @@ def test_every_operation_is_described_and_names_its_parameters():
 
 
 LATER = [
-    "/workflow-runs",
-    "/workflow-runs/retry",
-    "/callbacks/x",
-    "/reviews",
     "/feedback",
     "/runs",
     "/runs/batch",
@@ -141,7 +140,6 @@ LATER = [
     "/budgets",
     "/experiments",
     "/usage",
-    "/webhooks",
     "/organizations",
     "/members",
     "/roles",
@@ -149,8 +147,6 @@ LATER = [
     "/audit-events",
     "/erasures",
     "/legal-holds",
-    "/moving",
-    "/metrics",
     "/exports",
     "/preference-pairs",
     "/rewards",
@@ -175,7 +171,6 @@ def test_what_comes_later_below_an_object_is_not_there(world):
         world.ids[name] for name in ("grader_id", "task_id", "completion_id", "score_id")
     )
     for method, path in (
-        ("POST", f"/completions/{completion}/rescore"),
         ("GET", f"/graders/{grader}/calibration"),
         ("POST", f"/graders/{grader}/versions"),
         ("POST", f"/graders/{grader}/fix"),
@@ -202,7 +197,7 @@ def test_there_is_a_right_request_for_every_operation_and_for_no_other():
 def test_every_documented_answer_is_given_and_keeps_to_its_schema(world, operation):
     statuses = set()
     for call in CALLS[operation.name]:
-        url, headers = call.url(operation, world), {}
+        url, headers = call.url(operation, world), call.headers(world)
         body = call.body(world) if call.body else None
         if operation.has_body and body is not None:
             (described,) = operation.described["requestBody"]["content"].values()
@@ -245,6 +240,14 @@ def test_not_ready_is_a_documented_answer(world, monkeypatch):
     monkeypatch.setattr(probes, "readiness", lambda: failed)
     (operation,) = (one for one in OPERATIONS if one.name == "GET /ready")
     answer = world.api.get("/ready")
+    assert answer.status_code == 503
+    check(operation, answer)
+
+
+def test_not_moving_is_a_documented_answer(world):
+    Pulse.objects.create(name="sweep", at=timezone.now() - timedelta(hours=1))
+    (operation,) = (one for one in OPERATIONS if one.name == "GET /moving")
+    answer = world.api.get("/moving")
     assert answer.status_code == 503
     check(operation, answer)
 

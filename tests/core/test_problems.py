@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import include, path
 from psycopg_pool import PoolTimeout
 
+import autotune.urls  # noqa: F401 - registers the converters of the site's routes
 from autotune.core import errors
 from autotune.core.api import ApiStruct, BodyStruct, OperationView, operation
 from autotune.core.errors import FieldError, Invalid

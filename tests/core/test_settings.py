@@ -193,6 +193,9 @@ def test_the_port_is_in_the_default_address(read):
         ("DATABASE_URL", "sqlite:///autotune.sqlite3"),
         ("AUTOTUNE_ENCRYPTION_KEYS", "k1:hunter2"),
         ("AUTOTUNE_ENCRYPTION_KEYS", f"{KEYS},{KEYS}"),
+        ("AUTOTUNE_REVIEW_DAYS", "0"),
+        ("AUTOTUNE_REVIEW_DAYS", "366"),
+        ("AUTOTUNE_REVIEW_DAYS", "a month"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_by_its_name(start, name, value):

@@ -1,11 +1,14 @@
 """PATCH and DELETE /graders/:id."""
 
+from datetime import timedelta
+
 import pytest
 
 from autotune.core.errors import Conflict
-from graders import credentials
+from graders import credentials, holds, status, targets
 from graders.models import Grader, GraderSecret, GraderStatusChange
 from graders.signals import grader_retiring
+from graders.states import Trouble
 from tests.factories import SECRET, GraderFactory
 
 
@@ -66,7 +69,7 @@ def test_an_empty_patch_changes_nothing(owner, path):
         ({"status": None}, "/status"),
         ({"status": "degraded"}, "/status"),
         ({"limits": {"timeoutMs": 1}}, "/limits/timeoutMs"),
-        ({"pins": []}, "/pins"),
+        ({"pins": "none"}, "/pins"),
         ({"kind": "rubric"}, "/kind"),
         ({"owner": "me"}, "/owner"),
         ({"version": "2"}, "/version"),
@@ -136,8 +139,27 @@ def test_a_grader_is_switched_off_and_on(owner, grader, path):
 
 
 def test_switching_on_does_not_hide_a_degradation(owner, grader, path):
-    Grader.objects.update(status="degraded")
+    status.trouble(grader.pk, Trouble.CIRCUIT, "open")
     assert patched(owner, path, {"status": "active"})["grader"]["status"] == "degraded"
+    patched(owner, path, {"status": "inactive"})
+    assert patched(owner, path, {"status": "active"})["grader"]["status"] == "degraded"
+
+
+def test_another_address_begins_without_the_troubles_of_the_old_one(owner, grader, path):
+    status.trouble(grader.pk, Trouble.HEALTH, "ill")
+    holds.hold(grader.pk, grader.created_at + timedelta(days=1), holds.UNHEALTHY)
+    patched(owner, path, {"endpoint": "https://other.example.org"})
+    grader.refresh_from_db()
+    assert (grader.troubles, grader.held_until, grader.held_reason, grader.health) == ([], None, "", "")
+
+
+def test_pins_are_replaced_as_a_whole(owner, grader, path):
+    one, two = "A" * 43 + "=", "B" * 42 + "A="
+    assert patched(owner, path, {"pins": [one, two, one]})["grader"]["pins"] == [one, two]
+    assert targets.load(Grader.objects.get()).pins == (f"sha256//{one}", f"sha256//{two}")
+    assert patched(owner, path, {"name": "Sea law"})["grader"]["pins"] == [one, two]
+    assert patched(owner, path, {"pins": [two]})["grader"]["pins"] == [two]
+    assert patched(owner, path, {"pins": None})["grader"]["pins"] == []
 
 
 def test_an_unverified_grader_cannot_be_switched_on(owner, grader, path):

@@ -1,13 +1,18 @@
 """Admin actions of graders go through the registry."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from autotune.access.models import User
-from graders.models import Grader, GraderStatusChange
+from graders import holds
+from graders.models import Grader, GraderCheck, GraderStatusChange
 from tests.factories import GraderFactory
+from tests.fakes import FakeGrader, serving
 
 LIST = "admin:graders_grader_changelist"
 
@@ -54,3 +59,17 @@ def test_graders_are_neither_registered_nor_deleted_here(site, view):
     grader = GraderFactory()
     args = [grader.pk] if view == "delete" else []
     assert site.get(reverse(f"admin:graders_grader_{view}", args=args)).status_code == 403
+
+
+def test_graders_are_asked_how_they_are_and_their_troubles_and_holds_are_shown(site):
+    with serving(FakeGrader()) as fake:
+        graders = [GraderFactory(endpoint=fake.url, status="degraded", troubles=["circuit"]), GraderFactory()]
+        holds.hold(graders[0].pk, timezone.now() + timedelta(minutes=3), holds.CIRCUIT_OPEN)
+        page = act(site, "check_health", *graders)
+    assert "2 graders were asked" in page.content.decode()
+    assert set(GraderCheck.objects.values_list("grader_id", "passed")) == {
+        (graders[0].pk, True),
+        (graders[1].pk, False),
+    }
+    form = site.get(reverse("admin:graders_grader_change", args=[graders[0].pk])).content.decode()
+    assert all(text in form for text in ("circuit_open", "[&quot;circuit&quot;]", "healthy"))

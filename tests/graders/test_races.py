@@ -7,7 +7,7 @@ from django.db import connection
 
 from graders import credentials, folding, stats, status, versions
 from graders.models import Grader, GraderSecret, GraderStatistic, GraderStatusChange, GraderVersion, Tally
-from graders.states import GraderStatus
+from graders.states import GraderStatus, Trouble
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 BODY = {"name": "Law", "endpoint": "https://grader.example.org/v1", "capabilities": {}}
@@ -105,3 +105,13 @@ def test_confirming_at_once_is_told_once(owner, grader, path):
     owner.post(f"{path}/rotate-secret")
     key_id = GraderSecret.objects.get(current=True).key_id
     assert sorted(at_once(*[lambda: credentials.confirm(key_id)] * 4)) == [False] * 3 + [True]
+
+
+def test_troubles_at_once_are_all_kept_and_degrade_it_once(grader):
+    at_once(*(lambda t=trouble: status.trouble(grader.pk, t, t) for trouble in Trouble))
+    grader.refresh_from_db()
+    assert (sorted(grader.troubles), grader.status) == (sorted(Trouble), "degraded")
+    at_once(*(lambda t=trouble: status.recovered(grader.pk, t, t) for trouble in Trouble))
+    grader.refresh_from_db()
+    assert (grader.troubles, grader.status) == ([], "active")
+    assert GraderStatusChange.objects.count() == 2

@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from graders import registry
 from graders.models import Grader, GraderSecret
 
+PIN = "A" * 43 + "="  # 32 octets
 BODY = {"name": "Law", "endpoint": "https://grader.example.org/v1", "capabilities": {"maxBatchSize": 10}}
 
 
@@ -139,7 +140,15 @@ def test_an_endpoint_is_kept_in_its_normal_form(owner):
         ({"limits": {"batchTimeoutMs": 120001}}, "/limits/batchTimeoutMs", "out_of_range"),
         ({"visibility": "public"}, "/visibility", "invalid_choice"),
         ({"rubric": {}}, "/rubric", "unknown_field"),
-        ({"pins": []}, "/pins", "unknown_field"),
+        ({"pins": "x" * 44}, "/pins", "wrong_type"),
+        ({"pins": [PIN] * 9}, "/pins", "invalid_length"),
+        ({"pins": [PIN, "x" * 43]}, "/pins/1", "invalid_length"),
+        ({"pins": ["-----BEGIN PUBLIC KEY-----" + "A" * 1_000_000]}, "/pins/0", "invalid_length"),
+        ({"pins": [PIN[:-1] + "\n"]}, "/pins/0", "invalid_pin"),
+        ({"pins": ["!" * 43 + "="]}, "/pins/0", "invalid_pin"),
+        ({"pins": ["A" * 44]}, "/pins/0", "invalid_pin"),
+        ({"pins": ["A" * 42 + "B="]}, "/pins/0", "invalid_pin"),
+        ({"pins": ["sha256//" + "A" * 36]}, "/pins/0", "invalid_pin"),
         ({"redaction": {}}, "/redaction", "unknown_field"),
         ({"owner": "org_x"}, "/owner", "unknown_field"),
         ({"status": "active"}, "/status", "unknown_field"),

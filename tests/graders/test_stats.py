@@ -178,6 +178,38 @@ def test_folding_is_bounded_and_goes_on(grader, monkeypatch):
     assert sum(GraderStatistic.objects.values_list("scored", flat=True)) == 8
 
 
+@time_machine.travel(NOON, tick=False)
+def test_old_days_become_one_row_a_version_and_the_figures_stay(owner, grader, path):
+    other = GraderFactory()
+    for hours in (0, 24 * 31, 24 * 40, 24 * 40 + 2, 24 * 40 + 4, 24 * 60):
+        for one in (grader, other):
+            record(one, [0.25, 1.0], [10.0, 20.0], {"timeout": 1}, version=one.version_id)
+        record(grader, [0.5], [30.0])
+        Tally.objects.update(at=NOON - timedelta(hours=hours))
+        folding.fold()
+    whole, month = report(owner, path, "all"), report(owner, path, "30d")
+    assert folding.compact(grader.pk, NOON) == 4
+    assert folding.compact(grader.pk, NOON) == 0
+    assert GraderStatistic.objects.filter(grader=grader).count() == 8
+    assert GraderStatistic.objects.filter(grader=other).count() == 6
+    after = report(owner, path, "all")
+    assert {**after, "timeline": None} == {**whole, "timeline": None}
+    assert sum(point["scored"] for point in after["timeline"]) == after["totalScored"] == 18
+    assert report(owner, path, "30d") == month
+
+
+@time_machine.travel(NOON, tick=False)
+def test_a_day_that_is_one_row_already_takes_what_comes_late(grader):
+    midnight = folding.floor_to(folding.DAY, NOON) - timedelta(days=50)
+    for hours in (0, 3, 9):
+        record(grader, [0.5], [10.0])
+        Tally.objects.update(at=midnight + timedelta(hours=hours))
+        folding.fold()
+        folding.compact(grader.pk, NOON)
+    row = GraderStatistic.objects.get()
+    assert (row.start, row.scored) == (midnight, 3)
+
+
 def test_the_counters_of_a_grader_that_is_no_more_are_dropped(grader):
     import uuid
 

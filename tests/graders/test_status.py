@@ -4,7 +4,7 @@ import pytest
 
 from graders import status
 from graders.models import Grader, GraderStatusChange
-from graders.states import GraderStatus
+from graders.states import GraderStatus, Trouble
 
 
 @pytest.fixture
@@ -64,10 +64,52 @@ def test_a_good_answer_ends_a_degradation_by_refusals(grader, now):
 
 
 def test_a_good_answer_does_not_end_another_degradation(grader, now):
-    status.change(grader.pk, GraderStatus.DEGRADED, "it says so")
-    status.note_auth_failure(grader.pk)
+    status.trouble(grader.pk, Trouble.HEALTH, "it says so")
+    for _ in range(3):
+        status.note_auth_failure(grader.pk)
     status.note_auth_success(grader.pk)
+    assert (now(), grader.troubles) == ("degraded", ["health"])
+
+
+def test_the_end_of_the_last_trouble_makes_it_active(grader, now):
+    assert status.trouble(grader.pk, Trouble.HEALTH, "ill") is True
+    assert status.trouble(grader.pk, Trouble.CIRCUIT, "open") is True
+    assert status.trouble(grader.pk, Trouble.CIRCUIT, "open again") is False
+    assert status.recovered(grader.pk, Trouble.HEALTH, "well") is True
     assert now() == "degraded"
+    assert status.recovered(grader.pk, Trouble.HEALTH, "well") is False
+    assert status.recovered(grader.pk, Trouble.CIRCUIT, "closed") is True
+    assert (now(), grader.troubles) == ("active", [])
+    assert list(GraderStatusChange.objects.order_by("id").values_list("reason", flat=True)) == ["ill", "closed"]
+
+
+def test_a_degradation_of_which_no_trouble_is_known_ends_with_any(grader, now):
+    Grader.objects.update(status="degraded")
+    assert status.recovered(grader.pk, Trouble.CIRCUIT, "closed") is True
+    assert now() == "active"
+
+
+def test_an_unverified_grader_does_not_become_active(grader, now):
+    Grader.objects.update(status="degraded", verified_at=None)
+    status.recovered(grader.pk, Trouble.HEALTH, "well")
+    assert now() == "degraded"
+
+
+def test_trouble_of_an_inactive_grader_waits_for_it(grader, now):
+    status.change(grader.pk, GraderStatus.INACTIVE, "off")
+    assert status.trouble(grader.pk, Trouble.CIRCUIT, "open") is True
+    assert now() == "inactive"
+    status.admit(grader.pk, "on")
+    assert now() == "degraded"
+    status.recovered(grader.pk, Trouble.CIRCUIT, "closed")
+    assert now() == "active"
+
+
+def test_trouble_of_a_deleted_grader_is_nobodys(grader):
+    Grader.objects.update(deleted_at=grader.created_at)
+    assert status.trouble(grader.pk, Trouble.HEALTH, "x") is False
+    assert status.recovered(grader.pk, Trouble.HEALTH, "x") is False
+    assert status.admit(grader.pk, "x") is False
 
 
 def test_without_failures_a_good_answer_is_one_look(grader, django_assert_num_queries):

@@ -2,15 +2,18 @@
 
 import json
 import time
+from datetime import timedelta
 
 import pytest
 from autotune_sdk.grader import CannotJudge
+from django.utils import timezone
 from werkzeug import Response
 
 from autotune.core.errors import Conflict, NotFound
-from graders import credentials, targets, verification, versions
+from graders import credentials, holds, status, targets, verification, versions
 from graders.gateway import signing
 from graders.models import Grader, GraderCheck, GraderStatusChange
+from graders.states import Trouble
 from tests.factories import SECRET
 
 
@@ -240,12 +243,43 @@ def test_a_grader_that_moved_or_went_meanwhile_is_not_verified(owner, path, serv
     assert not GraderCheck.objects.exists()
 
 
-def test_only_the_newest_checks_are_kept(owner, path, at, serve, monkeypatch, verify):
-    monkeypatch.setattr(verification, "KEPT_CHECKS", 6)
+def test_a_good_one_ends_every_trouble_but_an_open_circuit(owner, path, serve, at, grader, verify):
+    at(serve(SECRET).url, status="degraded", troubles=["health", "auth", "verification", "circuit"], auth_failures=3)
+    assert verify(owner, path)[0] is True
+    grader.refresh_from_db()
+    assert (grader.status, grader.troubles, grader.auth_failures) == ("degraded", ["circuit"], 0)
+    status.recovered(grader.pk, Trouble.CIRCUIT, "closed")
+    assert verify(owner, path)[0] is True
+    grader.refresh_from_db()
+    assert grader.status == "active"
+
+
+def test_a_good_one_lets_the_calls_of_a_held_grader_go_on(owner, path, serve, at, grader, verify):
+    at(serve(SECRET).url, status="degraded", troubles=["health"], health="unhealthy")
+    holds.hold(grader.pk, timezone.now() + timedelta(minutes=6), holds.UNHEALTHY)
+    assert verify(owner, path)[0] is True
+    grader.refresh_from_db()
+    assert (grader.status, grader.health, grader.held_until) == ("active", "healthy", None)
+
+
+def test_a_grader_that_its_owner_switched_off_is_verified_and_stays_off(owner, path, serve, at, grader, verify):
     at(serve(SECRET).url)
-    for _ in range(3):
-        verify(owner, path)
-    assert GraderCheck.objects.count() == 6
+    verify(owner, path)
+    owner.patch(path, {"status": "inactive"})
+    Grader.objects.update(verified_at=None)
+    assert verify(owner, path)[0] is True
+    grader.refresh_from_db()
+    assert (grader.status, grader.verified_at is not None) == ("inactive", True)
+    assert owner.patch(path, {"status": "active"}).json()["grader"]["status"] == "active"
+
+
+def test_one_that_was_gone_is_back_after_it_was_verified(owner, path, serve, at, grader, verify):
+    at(serve(SECRET).url)
+    verify(owner, path)
+    status.note_gone(grader.pk)
+    assert verify(owner, path)[0] is True
+    grader.refresh_from_db()
+    assert (grader.status, grader.gone_at) == ("active", None)
 
 
 def test_a_body_is_refused_and_an_empty_object_taken(owner, path, serve, at):

@@ -59,8 +59,8 @@ PLACE = {  # where a call that makes an error takes its code
     "SignatureRefused": 0, "refuse": 0, "recording.fail": 1,
 }  # fmt: skip
 CODES_IN = {"_BY_CODE", "RETRYABLE", "_classify", "code", "error_code"}  # tables, and functions that give a code
-CODES_IN |= {"DEADLINE_EXCEEDED", "NO_SCORE", "PANEL_INCOMPLETE"}
-NO_CODES = {"", "type"}
+CODES_IN |= {"DEADLINE_EXCEEDED", "NO_SCORE", "PANEL_INCOMPLETE", "REFUSALS", "EXPIRED"}
+NO_CODES = {"", "type", "expired"}  # the last is the state of a review
 
 
 def codes_of(tree: ast.AST) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 import threading
 import time
+from uuid import UUID
 
 import pytest
 
-from autotune.core import http
+from autotune.core import http, queue
 from scores.scoring import Drain, callable_grader
 from tests.factories import GraderFactory, TaskFactory
 from tests.fakes import FakeGrader, serving
@@ -26,6 +27,20 @@ def grader(db, fake):
 @pytest.fixture
 def task(grader):
     return TaskFactory(organization=grader.organization, graders=[grader])
+
+
+@pytest.fixture
+def woken(monkeypatch, django_capture_on_commit_callbacks):
+    """`woken(work)`: (what `work()` gives, the graders that are woken after its commit)."""
+
+    def run(work):
+        sent = []
+        monkeypatch.setattr(queue.current_app, "send_task", lambda job, args=(), **_: sent.append(UUID(args[0])))
+        with django_capture_on_commit_callbacks(execute=True):
+            result = work()
+        return result, sent
+
+    return run
 
 
 @pytest.fixture

@@ -64,7 +64,9 @@ def test_a_smaller_batch_size_under_load_plans_the_waiting_calls_anew(task, grad
     runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(25)]
     work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, asked=lambda: False, ending=lambda: False)
     work._claim()
-    assert work._load()
+    ready = work.plan.next(room=1, fit=lambda runs: runs)
+    assert len(ready.entries) == 10
+    work.plan.halve(ready.entries, ready.options)  # two calls of the old size wait now
     Grader.objects.filter(pk=grader.pk).update(max_batch_size=1)
     work._refresh()
     work.run()

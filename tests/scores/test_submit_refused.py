@@ -76,7 +76,6 @@ NOT_THE_CALLERS = [
     "callbackUrl",
     "webhook",
     "webhookUrl",
-    "notBefore",
     "task_id",
     "model_id",
     "externalID",

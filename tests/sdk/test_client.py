@@ -144,21 +144,67 @@ def test_repeating_ends(fake: Any, client: Any) -> None:
     assert caught.value.attempts == len(fake.requests) == 4
 
 
-def test_a_submission_is_repeated_only_when_the_server_can_tell(fake: Any, client: Any, task_id: str) -> None:
-    fake.script.append(None)
-    with pytest.raises(autotune_sdk.ConnectionFailed):
-        client.completions.submit(task_id=task_id, **item(1))
+def keys(fake: Any) -> list[str | None]:
+    return [headers.get("Idempotency-Key") for *_, headers, _ in fake.requests]
+
+
+def test_a_submission_has_a_key_of_its_own_and_keeps_it_when_it_is_repeated(
+    fake: Any, client: Any, task_id: str
+) -> None:
     fake.script += [None, (502, {}, b"")]
-    assert client.completions.submit(task_id=task_id, external_id="e", **item(1)).completion.external_id == "e"
+    client.completions.submit(task_id=task_id, **item(1))
+    client.completions.submit(task_id=task_id, **item(1))
+    first, second, third, other = keys(fake)
+    assert first == second == third != other
+    assert first
+    assert other
+
+
+def test_a_key_of_yours_is_sent_as_it_is(fake: Any, client: Any, task_id: str) -> None:
     fake.script.append(None)
     client.completions.submit(task_id=task_id, idempotency_key="k", **item(2))
-    assert fake.requests[-1][3]["Idempotency-Key"] == "k"
-    assert "Idempotency-Key" not in fake.requests[0][3]
-    fake.script.append((429, {"Retry-After": "0"}, b""))  # throttled: not done, so it may be sent again
-    client.completions.submit(task_id=task_id, **item(3))
+    client.completions.submit_batch([item(1)], task_id=task_id, idempotency_key="b")
+    assert keys(fake) == ["k", "k", "b"]
+
+
+def test_each_request_of_a_split_batch_has_its_own_key(
+    fake: Any, client: Any, task_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_batching, "MAX_ITEMS", 2)
+    fake.script.append(None)
+    sent = client.completions.submit_batch((item(n) for n in range(5)), task_id=task_id)
+    assert len(sent.ids) == 5
+    first, again, second, third = keys(fake)
+    assert first == again
+    assert (second, third) == (f"{first}-1", f"{first}-2")
+
+
+def test_an_earlier_try_that_is_still_at_work_is_asked_for_its_answer(fake: Any, client: Any, task_id: str) -> None:
+    status, headers, body = fake.problem(409, "idempotency_in_flight", "at work")
+    fake.script += [None, (status, {**headers, "Retry-After": "1"}, body)]
+    assert client.completions.submit(task_id=task_id, **item(1)).completion.id
+    assert len(set(keys(fake))) == 1
+    assert 1 <= client._transport.naps[-1] <= 1.25
+
+
+def test_another_conflict_and_a_key_that_was_used_for_something_else_are_not_repeated(
+    fake: Any, client: Any, task_id: str
+) -> None:
+    fake.script += [fake.problem(409, "conflict", "c"), fake.problem(422, "idempotency_key_reused", "r")]
+    with pytest.raises(autotune_sdk.ConflictError):
+        client.completions.submit(task_id=task_id, **item(1))
+    with pytest.raises(autotune_sdk.InvalidRequest):
+        client.completions.submit(task_id=task_id, **item(1))
+    assert len(fake.requests) == 2
+
+
+def test_what_has_no_key_is_repeated_only_when_it_was_not_done(fake: Any, client: Any, task_id: str) -> None:
+    fake.script.append((429, {"Retry-After": "0"}, b""))  # throttled
+    client.tasks.create(name="n", prompt_template="{{q}}", grader_id="g")
     fake.script.append(None)
     with pytest.raises(autotune_sdk.ConnectionFailed):
-        client.completions.submit_batch([item(1, external_id="a"), item(2)], task_id=task_id)
+        client.tasks.create(name="n", prompt_template="{{q}}", grader_id="g")
+    assert keys(fake) == [None] * 3
 
 
 def test_nobody_listening_is_a_connection_error() -> None:

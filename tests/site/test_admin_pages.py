@@ -20,14 +20,24 @@ from django_celery_beat.models import (
     SolarSchedule,
 )
 
-from autotune.access.models import ApiKey, Role, User
+from autotune.access.models import ApiKey, Role, StoredAnswer, User
 from autotune.core.models import DataKey
+from autotune.webhooks.models import Delivery, Event
 from graders.models import GraderCheck, GraderSecret, GraderStatistic, GraderStatusChange, Tally
-from tests.factories import SECRET, ApiKeyFactory, OrganizationFactory, ScoreFactory
+from scores.models import Pulse
+from tests.factories import (
+    SECRET,
+    WEBHOOK_SECRET,
+    ApiKeyFactory,
+    OrganizationFactory,
+    ReviewFactory,
+    ScoreFactory,
+    WebhookFactory,
+)
 
 ROWS = 50
 MOST_QUERIES = 15
-OURS = ("core", "access", "graders", "tasks", "scores", "exports")
+OURS = ("core", "access", "webhooks", "graders", "tasks", "scores", "exports")
 PROMPT = "a prompt that a customer wrote"
 PASSWORD = "a-password-that-nobody-sees"
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
@@ -46,7 +56,7 @@ def client_of(db):
 @pytest.fixture
 def world(db):
     """ROWS rows of every model, and what must not be seen of them."""
-    hidden = {"the grader's secret": SECRET, "the password": PASSWORD}
+    hidden = {"the grader's secret": SECRET, "the webhook's secret": WEBHOOK_SECRET, "the password": PASSWORD}
     organization = OrganizationFactory()
     for n in range(ROWS):
         score = ScoreFactory(
@@ -60,6 +70,16 @@ def world(db):
         GraderStatusChange.objects.create(grader=grader, previous="inactive", current="active", reason="verified")
         GraderStatistic.objects.create(grader=grader, start=timezone.now(), scored=2, value_sum=1.0)
         Tally.objects.create(grader_id=grader.pk, scored=1)
+        webhook = WebhookFactory(organization=organization, url=f"https://hooks.example.org/?token=hook-token-{n}")
+        event = Event.objects.create(organization=organization, kind="score.failed", data={"said": PROMPT})
+        Delivery.objects.create(webhook=webhook, event=event)
+        hidden[f"a URL's token {n}"] = f"hook-token-{n}"
+        StoredAnswer.objects.create(
+            organization=organization, route=f"POST /{n}", key_digest=bytes([n]), request_digest=b"r", status=202,
+            answer=PROMPT, expires_at=timezone.now(),
+        )  # fmt: skip
+        Pulse.objects.create(name=f"work {n}", at=timezone.now())
+        ReviewFactory(run__completion__prompt=PROMPT, run__completion__task=score.task)
         others(n)
     person = User.objects.create_user("boss@example.org", PASSWORD, is_staff=True, is_superuser=True)
     hidden["a password's hash"] = person.password

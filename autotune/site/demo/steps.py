@@ -48,7 +48,7 @@ def register(client: AutotuneClient, places: Places, endpoint: str) -> str:
         credentials = client.graders.update(grader_id, endpoint=endpoint).credentials
     if credentials is None and not places.secret.exists():
         credentials = client.graders.rotate_secret(grader_id, force=True)
-    if credentials is not None:
+    if credentials is not None and credentials.shared_secret is not None:
         kept.write(places.secret, credentials.shared_secret)
     return grader_id
 

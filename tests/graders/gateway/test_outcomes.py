@@ -1,13 +1,14 @@
 """The status table of the protocol: what each answer of a grader comes to."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
 from autotune.core.outbound import OutboundError, OutboundResponse
 from graders.gateway import requests, signing
 from graders.gateway.outcomes import interpret, interpret_health
-from graders.gateway.types import GraderTarget, Health, Item, Options, Secret, Verdict
+from graders.gateway.types import Accepted, CallbackAddress, GraderTarget, Health, Item, Options, Secret, Verdict
 
 CURRENT = Secret("key_new", "atgs_" + "n" * 43, current=True)
 PREVIOUS = Secret("key_old", "atgs_" + "o" * 43, current=False)
@@ -78,6 +79,52 @@ def test_either_secret_verifies_in_a_grace_period_and_the_outcome_says_which():
 def test_the_content_type_may_have_parameters(media):
     call = score_call()
     assert interpret(call, TARGET, answer(call, media=media), NOW).verdicts["comp_0"] == Verdict(0.5, 1.0)
+
+
+# --- answers that come later -----------------------------------------------------------------------------------------
+
+LATER = CallbackAddress("https://autotune.example/api/v1/callbacks/t", datetime(2026, 12, 5, tzinfo=UTC))
+ACCEPTED = {"status": "accepted"}
+
+
+def later_call(count=1):
+    build = requests.build_batch if count > 1 else lambda target, items, *rest, **more: score_call(**more)
+    return build(TARGET, ITEMS[:count], Options(), 1, callback=LATER)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_202_accepts_every_item_of_the_call(count):
+    call = later_call(count)
+    outcome = interpret(call, TARGET, answer(call, 202, ACCEPTED), NOW)
+    assert outcome.verdicts == dict.fromkeys(call.items, Accepted())
+    assert outcome.key_id_verified == "key_new"
+
+
+def test_a_call_that_may_be_answered_later_may_be_answered_at_once():
+    call = later_call()
+    assert interpret(call, TARGET, answer(call), NOW).verdicts == {"comp_0": Verdict(0.5, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"members": {"status": "done"}}, "not_accepted"),
+        ({"members": {}}, "missing_member"),
+        ({"members": {"status": 1}}, "wrong_type"),
+        ({"members": {"requestId": "another", **ACCEPTED}}, "wrong_request_id"),
+        ({"members": b""}, "invalid_json"),
+        ({"members": b"{"}, "invalid_json"),
+        ({"members": ACCEPTED, "media": "text/plain"}, "wrong_content_type"),
+        ({"members": ACCEPTED, "signed": False}, "missing_header"),
+        ({"members": ACCEPTED, "secret": PREVIOUS}, "bad_signature"),
+        ({"members": ACCEPTED, "at": NOW - 301}, "stale_timestamp"),
+    ],
+)
+def test_a_202_that_is_not_right_is_a_failure(options, code):
+    call = later_call()
+    failed = failure(call, answer(call, 202, **options))
+    assert failed.code == code
+    assert failed.retryable is (code in {"missing_header", "bad_signature", "stale_timestamp", "wrong_request_id"})
 
 
 # --- answers that are not believed -----------------------------------------------------------------------------------

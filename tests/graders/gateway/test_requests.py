@@ -1,11 +1,13 @@
 """Requests to graders: their text, their signature, their limits."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
+from autotune.core import ecmajson
 from graders.gateway import requests, signing
-from graders.gateway.types import GraderTarget, Item, Options, Secret
+from graders.gateway.types import CallbackAddress, GraderTarget, Item, Options, Secret
 
 CURRENT = Secret("key_new", "atgs_" + "n" * 43, current=True)
 PREVIOUS = Secret("key_old", "atgs_" + "o" * 43, current=False)
@@ -46,6 +48,27 @@ def test_a_batch_lists_its_items_in_order_without_a_callback():
     assert set(body) == {"requestId", "completions", "options"}
     assert body["options"] == {"includeDimensions": False, "includeExplanation": False}
     assert call.request.url.endswith("/v1/score/batch")
+
+
+LATER = CallbackAddress(
+    "https://autotune.example/api/v1/callbacks/t0-k_en", datetime(2026, 12, 5, 1, 2, 3, 456789, UTC)
+)
+
+
+def test_an_address_for_a_later_answer_stands_at_the_end():
+    tail = (
+        '"options":{"includeDimensions":true,"includeExplanation":true},'
+        '"callbackUrl":"https://autotune.example/api/v1/callbacks/t0-k_en","callbackExpiresAt":"2026-12-05T01:02:03.456Z"}'
+    )
+    for call in (
+        requests.build_score(TARGET, item(), Options(), 1, callback=LATER),
+        requests.build_batch(TARGET, [item()], Options(), 1, callback=LATER),
+    ):
+        text = call.request.body.decode()
+        assert text.endswith(tail)
+        assert ecmajson.dumps(json.loads(text)).decode() == text  # as ECMAScript would write it again
+        assert call.callback == LATER
+        assert signing.verify_request([CURRENT], call.request.headers, call.request.body, now=int(call.timestamp))
 
 
 def test_a_request_verifies_and_carries_its_hints():

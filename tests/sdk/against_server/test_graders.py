@@ -64,6 +64,7 @@ def test_statistics_health_and_versions_have_the_clients_shapes(client, grader, 
     assert len(stats.score_distribution) == 10
     assert stats.avg_latency_ms > 0
     assert client.graders.health(grader.id)
+    assert client.graders.check_health(grader.id)["checks"][0]["passed"]
     (version,) = client.graders.versions(grader.id)
     assert (version.id, version.label, version.scored) == (grader.version, "1.0.0", 4)
     assert is_recent(version.first_seen_at)

@@ -51,7 +51,11 @@ from .models_graders import (
     Limits,
     Verification,
 )
+from .models_reviews import Review
+from .models_runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
 from .models_tasks import PanelMember, Task, TaskDetail, TaskVersion
+from .models_webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
+from .webhooks import WebhookRefused, verify_webhook
 
 __all__ = [
     "APIError",
@@ -66,6 +70,8 @@ __all__ = [
     "ConflictError",
     "ConnectionFailed",
     "Credentials",
+    "Delivery",
+    "DeliveryTry",
     "Dimension",
     "ExportFile",
     "FieldError",
@@ -82,7 +88,12 @@ __all__ = [
     "PermissionDenied",
     "RateLimited",
     "RequestTimeout",
+    "Retried",
+    "RetrySkip",
+    "Review",
     "Reward",
+    "RunError",
+    "RunStep",
     "Score",
     "ScoreResult",
     "ScoreSummary",
@@ -95,5 +106,11 @@ __all__ = [
     "UnsendableValue",
     "Verification",
     "WaitTimeout",
+    "Webhook",
+    "WebhookEvent",
+    "WebhookRefused",
+    "WebhookRegistration",
+    "WorkflowRun",
     "__version__",
+    "verify_webhook",
 ]

@@ -37,12 +37,11 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Batch:
-    """One request. first: index of its first item in the whole sequence; repeatable: every item has an external id."""
+    """One request. first: index of its first item in the whole sequence."""
 
     body: bytes
     first: int
     count: int
-    repeatable: bool
 
 
 def wire_item(item: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -65,18 +64,16 @@ def split(items: Iterable[Mapping[str, Any]], defaults: Mapping[str, Any], prior
     tail = b'],"priority":' + _wire.dumps(priority) + b"}" if priority is not None else TAIL
     room = MAX_BODY - len(HEAD) - len(tail)
     parts: list[bytes] = []
-    size, first, repeatable = 0, 0, True
+    size, first = 0, 0
     for item in items:
-        wire = wire_item(item, defaults)
-        part = _wire.dumps(wire)
+        part = _wire.dumps(wire_item(item, defaults))
         if parts and (len(parts) == MAX_ITEMS or size + len(part) + 1 > room):
-            yield Batch(HEAD + b",".join(parts) + tail, first, len(parts), repeatable)
-            first, parts, size, repeatable = first + len(parts), [], 0, True
+            yield Batch(HEAD + b",".join(parts) + tail, first, len(parts))
+            first, parts, size = first + len(parts), [], 0
         parts.append(part)
         size += len(part) + 1
-        repeatable = repeatable and "externalId" in wire
     if parts:
-        yield Batch(HEAD + b",".join(parts) + tail, first, len(parts), repeatable)
+        yield Batch(HEAD + b",".join(parts) + tail, first, len(parts))
 
 
 def shifted(error: FieldError, first: int) -> FieldError:

@@ -24,6 +24,7 @@ CONNECT_TIMEOUT_S = 5.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.5, 8.0
 MAX_RETRY_AFTER_S = 300.0
 RETRYABLE = frozenset({429, 502, 503, 504})
+IN_FLIGHT = "idempotency_in_flight"  # 409: an earlier try is still at work, and its answer is to be had soon
 
 
 class _Bearer(AuthBase):
@@ -72,7 +73,7 @@ class Transport:
         safe: bool = False,
         idempotency_key: str | None = None,
     ) -> Any:
-        """The parsed answer of a POST. safe: sending it twice does what sending it once does."""
+        """The parsed answer of a POST. safe: sending it twice does what sending it once does, as it does with a key."""
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         sent = self.send(
             "POST", path, parameters=parameters, body=body, headers=headers, safe=safe or bool(idempotency_key)
@@ -141,7 +142,8 @@ class Transport:
                 if response.status_code < 300:
                     return response
                 failure = _answer_error(response)
-                repeat = response.status_code in RETRYABLE and (safe or response.status_code == 429)
+                again = response.status_code in RETRYABLE or failure.code == IN_FLIGHT
+                repeat = again and (safe or response.status_code == 429)
                 response.close()
             failure.attempts = attempt
             if not repeat or attempt > self.max_retries:

@@ -12,8 +12,11 @@ from ._transport import Transport
 from .errors import ConfigurationError
 from .resources.completions import Completions
 from .resources.graders import Graders
+from .resources.reviews import Reviews
+from .resources.runs import Runs
 from .resources.scores import Scores
 from .resources.tasks import Tasks
+from .resources.webhooks import Webhooks
 
 DEFAULT_BASE_URL = "http://localhost:8000"
 API_PATH = "/api/v1"
@@ -48,6 +51,9 @@ class AutotuneClient:
         self.completions = Completions(self._transport)
         self.scores = Scores(self._transport)
         self.graders = Graders(self._transport)
+        self.reviews = Reviews(self._transport)
+        self.runs = Runs(self._transport)
+        self.webhooks = Webhooks(self._transport)
 
     def close(self) -> None:
         """Closes the connections."""

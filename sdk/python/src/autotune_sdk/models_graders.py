@@ -74,10 +74,13 @@ class Grader:
 
 @dataclass(frozen=True)
 class Credentials:
-    """A grader's secret, shown once. Keep it; it is left out of repr."""
+    """A grader's secret, shown once. Keep it; it is left out of repr.
+
+    None in an answer that was repeated for an idempotency key.
+    """
 
     grader_id: str | None
-    shared_secret: str = field(repr=False)
+    shared_secret: str | None = field(repr=False)
 
 
 @dataclass(frozen=True)

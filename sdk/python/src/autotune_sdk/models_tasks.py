@@ -26,7 +26,7 @@ class Retry:
 
 
 @dataclass(frozen=True)
-class Review:
+class ReviewPolicy:
     """Scores under this confidence wait for a human."""
 
     below_confidence: float
@@ -61,7 +61,7 @@ class Task:
     grader_id: str | None
     graders: tuple[PanelMember, ...]
     aggregation: str
-    review: Review | None
+    review: ReviewPolicy | None
     retry: Retry
     deadline_ms: int
     options: Options

@@ -16,11 +16,14 @@ The kit verifies every request and signs every answer; the secret comes from AUT
 """
 
 from .kit import Grader
+from .later import CallbackExpired, CallbackRefused, Work
 from .protocol import Refused, sign, sign_request
 from .results import CannotJudge, Completion, Dimension, Graded, InvalidScore, Options, Score
 from .secrets import Secrets
 
 __all__ = [
+    "CallbackExpired",
+    "CallbackRefused",
     "CannotJudge",
     "Completion",
     "Dimension",
@@ -31,6 +34,7 @@ __all__ = [
     "Refused",
     "Score",
     "Secrets",
+    "Work",
     "sign",
     "sign_request",
 ]

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from .._strictjson import JSONRefused, loads
 from . import protocol
+from .later import read_work
 from .results import (
     CannotJudge,
     Completion,
     Graded,
     InvalidRequest,
     InvalidScore,
+    Options,
     Score,
     read_completion,
     read_options,
@@ -62,7 +64,7 @@ def answer(grader: Grader, method: str, path: str, headers: list[protocol.Header
             return _refusal(secrets, headers, 503, exc.code, RETRY_AFTER)
         return _refusal(secrets, headers, 401, exc.code)
     try:
-        status, content = 200, _route(grader, method, path)(grader, request_id, body)
+        status, content = _route(grader, method, path)(grader, request_id, body)
     except Problem as exc:
         return _signed(secrets, request_id, exc.status, {"requestId": request_id, "error": exc.error}, exc.headers)
     except Exception:
@@ -90,7 +92,7 @@ def _refusal(
     return _signed(secrets, request_id, status, content, extra)
 
 
-def _route(grader: Grader, method: str, path: str) -> Callable[[Grader, str, bytes], dict[str, Any]]:
+def _route(grader: Grader, method: str, path: str) -> Callable[[Grader, str, bytes], tuple[int, dict[str, Any]]]:
     """The function for a path; what stands before the last part is where the grader is mounted."""
     path = path.split("?", 1)[0]
     for suffix, allowed, function in (
@@ -105,11 +107,11 @@ def _route(grader: Grader, method: str, path: str) -> Callable[[Grader, str, byt
     raise Problem(404, "no such path")
 
 
-def _health(grader: Grader, request_id: str, body: bytes) -> dict[str, Any]:
-    return grader.health()
+def _health(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
+    return 200, grader.health()
 
 
-def _score(grader: Grader, request_id: str, body: bytes) -> dict[str, Any]:
+def _score(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
     data = _parse(body, request_id)
     try:
         completion = read_completion(data.get("completion"))
@@ -117,6 +119,8 @@ def _score(grader: Grader, request_id: str, body: bytes) -> dict[str, Any]:
         raise Problem(400, str(exc)) from exc
     began = time.perf_counter()
     options = read_options(data.get("options"))
+    if _accepts(grader, data, [completion], options, batch=False):
+        return 202, {"requestId": request_id, "status": "accepted"}
     verdict = grader.judge([completion], options)[0]
     milliseconds = _took(grader, began)
     error = _error_of(verdict)
@@ -125,14 +129,27 @@ def _score(grader: Grader, request_id: str, body: bytes) -> dict[str, Any]:
         raise Problem(500, "the scoring function failed")
     grader.record([_graded(completion, request_id, verdict, error)])
     said = {"score": verdict.wire(options)} if isinstance(verdict, Score) else {"error": error}
-    return {"requestId": request_id, **said, "processingTimeMs": milliseconds}
+    return 200, {"requestId": request_id, **said, "processingTimeMs": milliseconds}
 
 
-def _score_batch(grader: Grader, request_id: str, body: bytes) -> dict[str, Any]:
+def _accepts(
+    grader: Grader, data: dict[str, Any], completions: list[Completion], options: Options, *, batch: bool
+) -> bool:
+    """Whether the grader has kept the request, to answer it later."""
+    try:
+        work = read_work(data, completions, options, batch=batch)
+    except InvalidRequest as exc:
+        raise Problem(400, str(exc)) from exc
+    return work is not None and grader.accepts(work)
+
+
+def _score_batch(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
     """Items whose function failed are left out: the platform asks for them again."""
     data = _parse(body, request_id)
     completions = _read_batch(data.get("completions"), grader.max_batch_size)
     options = read_options(data.get("options"))
+    if _accepts(grader, data, completions, options, batch=True):
+        return 202, {"requestId": request_id, "status": "accepted"}
     began = time.perf_counter()
     verdicts = grader.judge(completions, options)
     milliseconds = _took(grader, began)
@@ -157,7 +174,7 @@ def _score_batch(grader: Grader, request_id: str, body: bytes) -> dict[str, Any]
     if not entries:
         raise Problem(500, "the scoring function failed")
     grader.record(graded)
-    return {"requestId": request_id, "scores": entries, "processingTimeMs": milliseconds}
+    return 200, {"requestId": request_id, "scores": entries, "processingTimeMs": milliseconds}
 
 
 def _read_batch(items: Any, limit: int) -> list[Completion]:

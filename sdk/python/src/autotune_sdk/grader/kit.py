@@ -7,10 +7,12 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any, TypeVar
 
 from .handling import Answer, answer
 from .itemlog import ItemLog
+from .later import Work, bodies_of, deliver, graded_of, verdicts_of
 from .protocol import Header, ReplayCache
 from .results import Completion, Graded, InvalidScore, Options, Score, to_score
 from .secrets import Secrets
@@ -59,6 +61,7 @@ class Grader:
         self.item_log: ItemLog | None = None
         self._score: Callable[[Completion, Options], Any] | None = None
         self._score_batch: Callable[[list[Completion], Options], Any] | None = None
+        self._later: Callable[[Work], Any] | None = None
         self._latency_ms: float | None = None
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -75,6 +78,30 @@ class Grader:
         or a mapping by id; a CannotJudge object in place of a score is an error for that item alone."""
         self._score_batch = _two_arguments(function)
         return function
+
+    def later(self, function: F) -> F:
+        """Decorates a function that keeps work durably, to be answered with `call_back`: (work) -> None, or False for
+        work that the scoring function shall answer at once. If it raises, the platform asks again."""
+        self._later = function
+        return function
+
+    def accepts(self, work: Work) -> bool:
+        """Whether the work was kept for later."""
+        return self._later is not None and self._later(work) is not False
+
+    def call_back(self, work: Work, results: Any, *, until: datetime | None = None) -> str:
+        """Send the results of accepted work, again and again until they are settled. Blocks meanwhile.
+
+        results  what a scoring function gives, or a CannotJudge; for a batch a list in order, or a mapping by id, which
+                 may hold a part of it
+        until    when to give up for now; the request's deadline unless given
+        raises   InvalidScore, ValueError: nothing was sent. CallbackRefused, CallbackExpired: see there
+        returns  recorded, already_recorded, result_conflict, expired, cancelled or not_found: all of them end it
+        """
+        verdicts = verdicts_of(work, results)
+        self.record(graded_of(work, verdicts))
+        settled = [deliver(work, body, self.secrets, until=until) for body in bodies_of(work, verdicts)]
+        return next((code for code in settled if code != "recorded"), "recorded")
 
     def judge(self, completions: list[Completion], options: Options) -> list[Verdict]:
         """A verdict for each: a Score, InvalidScore, CannotJudge, or whatever exception the function raised."""
@@ -140,7 +167,7 @@ class Grader:
                 "maxBatchSize": self.max_batch_size,
                 "supportsDimensions": self.supports_dimensions,
                 "supportsExplanations": self.supports_explanations,
-                "supportsAsync": False,
+                "supportsAsync": self._later is not None,
                 "avgLatencyMs": round(self._latency_ms or 0),
                 "domains": list(self.domains),
             },

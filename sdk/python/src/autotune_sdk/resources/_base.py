@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
+from uuid import uuid4
 
 from .. import _wire
 from .._transport import Transport
@@ -44,6 +45,11 @@ def segment(identifier: str) -> str:
     if not identifier or identifier in (".", ".."):
         raise ValueError("an id is needed")
     return quote(identifier, safe="")
+
+
+def new_key() -> str:
+    """An idempotency key that nobody else has."""
+    return str(uuid4())
 
 
 def given(parameters: Mapping[str, Any]) -> dict[str, Any]:

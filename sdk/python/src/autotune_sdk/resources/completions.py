@@ -11,7 +11,7 @@ from typing import Any
 from .. import _batching, _waiting, _wire
 from ..errors import APIError, FieldError, UnexpectedAnswer
 from ..models import BatchItem, BatchSubmitted, Completion, Outcome, Page, ScoreResult, Submitted
-from ._base import Resource, given, member, segment
+from ._base import Resource, given, member, new_key, segment
 
 MAX_WAIT_S = 30
 
@@ -36,8 +36,9 @@ class Completions(Resource):
     ) -> Submitted:
         """Submits one answer, with one of `prompt`, `messages` and `variables`.
 
-        With an `external_id` (unique per task) a repeated submission answers the first object, `existing` says so, and
-        the client repeats by itself when an answer is lost.
+        The client repeats by itself when an answer is lost: an idempotency key, one for each call unless you give it,
+        makes that harmless for 24 hours. With an `external_id` (unique per task) a submission that is repeated at any
+        later time answers the first object, and `existing` says so.
         """
         item = {
             "task_id": task_id,
@@ -54,8 +55,7 @@ class Completions(Resource):
         answer = self._transport.post(
             "/completions",
             _wire.dumps(_batching.wire_item(item)),
-            safe=external_id is not None,
-            idempotency_key=idempotency_key,
+            idempotency_key=idempotency_key or new_key(),
         )
         return _wire.decode(Submitted, answer)
 
@@ -73,6 +73,7 @@ class Completions(Resource):
 
         completions  mappings with the names of `submit`; `task_id` and `model_id` here fill in for items without one
         partial      take what is valid and name the rest in `errors`; otherwise any invalid item refuses its request
+        idempotency_key  of the first request, with `-1`, `-2` and so on of those after it; default: a new one
         Splits into requests of 10,000 items and 32 MiB: see `submit_batches` to learn of each as it is taken.
         """
         done = list(
@@ -105,12 +106,11 @@ class Completions(Resource):
         """As `submit_batch`, one result per request, as it is answered. Reads `completions` only as far as needed."""
         defaults = given({"task_id": task_id, "model_id": model_id})
         parameters = {"partial": True} if partial else {}
+        first_key = idempotency_key or new_key()
         for number, batch in enumerate(_batching.split(completions, defaults, priority)):
-            key = idempotency_key and (f"{idempotency_key}-{number}" if number else idempotency_key)
+            key = f"{first_key}-{number}" if number else first_key
             try:
-                answer = self._transport.post(
-                    "/completions/batch", batch.body, parameters, safe=batch.repeatable, idempotency_key=key
-                )
+                answer = self._transport.post("/completions/batch", batch.body, parameters, idempotency_key=key)
             except APIError as exc:
                 exc.errors = tuple(_batching.shifted(e, batch.first) for e in exc.errors)
                 raise
@@ -151,6 +151,16 @@ class Completions(Resource):
             "cursor": cursor,
         }
         return self._page("/completions", "completions", Completion, parameters)
+
+    def rescore(self, completion_id: str, *, idempotency_key: str | None = None) -> tuple[str, ...]:
+        """Has a final completion scored again by today's versions of its graders; gives the ids of the new runs.
+
+        Old scores stay; the reward follows the newest, once all new runs have ended. Raises ConflictError while the
+        completion is being scored.
+        """
+        path = f"/completions/{segment(completion_id)}/rescore"
+        answer = self._transport.post(path, b"{}", idempotency_key=idempotency_key or new_key())
+        return tuple(member(answer, "workflowRunIds"))
 
     def score(self, completion_id: str, wait_s: float = 0) -> ScoreResult:
         """How a completion stands. With `wait_s` (up to 30, rounded up to a second) the server waits for the reward."""

@@ -1,0 +1,244 @@
+"""Idempotency keys: a POST that comes again with its key is answered with what it was answered first.
+
+The answer is stored in the transaction of the work itself, so that a crash leaves both or neither. Only a success is
+stored: a refusal rolls back what the work did, and is found anew. Scope: organization and route.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, Self, TypeGuard
+from uuid import UUID
+
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from autotune.access.models import StoredAnswer
+from autotune.core import encryption
+from autotune.core.clock import database_now
+from autotune.core.errors import Conflict, FieldError, Invalid, Unprocessable
+from autotune.core.fields import encrypted
+
+HEADER: Final = "Idempotency-Key"
+REPLAYED: Final = "Idempotency-Replayed"
+POINTER: Final = f"@{HEADER}"
+KEPT: Final = timedelta(hours=24)
+RESERVED: Final = timedelta(minutes=2)  # longer than any work that waits for somebody else's server
+RETRY_AFTER_S: Final = 1
+CLEANED_AT_ONCE: Final = 5_000
+_IN_FLIGHT: Final = 0  # as the status of a row: reserved, not yet answered
+_KEY: Final = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")  # what HTTP leaves: spaces around a header's value are none
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request with a key, as it is looked up."""
+
+    organization_id: UUID
+    route: str
+    key_digest: bytes
+    request_digest: bytes
+
+    @classmethod
+    def of(cls, request: HttpRequest, key: str, organization_id: UUID) -> Self:
+        query = request.META.get("QUERY_STRING", "").encode()
+        return cls(
+            organization_id,
+            f"{request.method} {request.path}",
+            hashlib.sha256(key.encode()).digest(),
+            encryption.content_digest(organization_id, query, request.body),
+        )
+
+    @property
+    def lock(self) -> int:
+        """A signed number of 64 bits for the advisory lock; two that share it by chance answer 409 for a moment."""
+        whole = self.organization_id.bytes + self.key_digest + self.route.encode()
+        return int.from_bytes(hashlib.sha256(whole).digest()[:8], "big", signed=True)
+
+
+def key_of(request: HttpRequest) -> str | None:
+    """The request's key; None without the header.
+
+    raises Invalid with the pointer `@Idempotency-Key`
+    """
+    key = request.headers.get(HEADER)
+    if key is not None and not _KEY.fullmatch(key):
+        detail = "Send 1 to 255 printable ASCII characters."
+        error = FieldError(POINTER, "invalid_idempotency_key", detail)
+        raise Invalid(f"{POINTER}: {detail}", code="invalid_idempotency_key", errors=[error])
+    return key
+
+
+def once(
+    asked: Asked, work: Callable[[], HttpResponseBase], *, secrets: Sequence[str] = (), calls_out: bool = False
+) -> HttpResponseBase:
+    """The answer of `work()`, or the one that it gave to the same request before.
+
+    secrets    members of the answer that are stored as null
+    calls_out  the work waits for somebody else's server: the key is reserved first, and the answer stored after it
+    raises     Conflict `idempotency_in_flight`, Unprocessable `idempotency_key_reused`, and whatever the work raises
+    """
+    return _reserved(asked, work, secrets) if calls_out else _transacted(asked, work, secrets)
+
+
+def clean(now: datetime) -> int:
+    """Delete the answers that are kept no longer. How many."""
+    total = 0
+    expired = StoredAnswer.objects.filter(expires_at__lte=now).order_by("expires_at").values_list("pk", flat=True)
+    while found := list(expired[:CLEANED_AT_ONCE]):
+        total += StoredAnswer.objects.filter(pk__in=found, expires_at__lte=now).delete()[0]
+    return total
+
+
+def _transacted(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Sequence[str]) -> HttpResponseBase:
+    try:
+        return _in_one_transaction(asked, work, secrets)
+    except _CommitRefused:  # what it refers to was deleted meanwhile: the work finds that out when it looks again
+        try:
+            return _in_one_transaction(asked, work, secrets)
+        except _CommitRefused as exc:
+            raise Conflict("Another request changed the same objects. Try again.", code="conflict") from exc
+
+
+class _CommitRefused(Exception):
+    """A constraint that is checked at the commit."""
+
+
+def _in_one_transaction(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Sequence[str]) -> HttpResponseBase:
+    worked = False
+    try:
+        with transaction.atomic():
+            now = _alone(asked)
+            if stored := _stored(asked, now):
+                return _replay(stored, asked)
+            response = work()
+            if _is_success(response):
+                _row(asked, now, secrets, response).save(force_insert=True)
+            else:
+                transaction.set_rollback(True)
+            worked = True
+        return response
+    except IntegrityError as exc:
+        if not worked:
+            raise
+        raise _CommitRefused from exc
+
+
+def _reserved(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Sequence[str]) -> HttpResponseBase:
+    """No transaction is held while the work waits. A crash leaves the reservation, which ends by itself."""
+    with transaction.atomic():
+        now = _alone(asked)
+        if stored := _stored(asked, now):
+            return _replay(stored, asked)
+        reservation = _row(asked, now, secrets, None)
+        reservation.save(force_insert=True)
+    ours = StoredAnswer.objects.filter(pk=reservation.pk, status=_IN_FLIGHT)
+    try:
+        response = work()
+    except BaseException:
+        with suppress(DatabaseError):  # then it ends by itself
+            ours.delete()
+        raise
+    if _is_success(response):
+        answered = _row(asked, database_now(), secrets, response)
+        place = encrypted(StoredAnswer, "answer")
+        cipher = encryption.cipher_for(asked.organization_id)
+        ours.update(
+            status=answered.status,
+            answer=place.envelope(cipher, reservation.pk, answered.answer),
+            expires_at=answered.expires_at,
+        )
+    else:
+        ours.delete()
+    return response
+
+
+def _alone(asked: Asked) -> datetime:
+    """The present time, in a transaction that is now the only one with this key.
+
+    raises Conflict if another one is at it. On the embedded engine the immediate transaction waited for it instead
+    """
+    if connection.vendor != "postgresql":
+        return database_now()
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_xact_lock(%s), clock_timestamp()", [asked.lock])
+        free, now = cursor.fetchone()
+    if not free:
+        raise _in_flight()
+    return now
+
+
+def _in_flight() -> Conflict:
+    return Conflict(
+        f"A request with this {HEADER} is being worked on. Ask again for its answer.",
+        code="idempotency_in_flight",
+        headers={"Retry-After": str(RETRY_AFTER_S)},
+    )
+
+
+def _stored(asked: Asked, now: datetime) -> StoredAnswer | None:
+    """The row that counts; one that expired is deleted."""
+    rows = StoredAnswer.objects.filter(
+        organization_id=asked.organization_id, route=asked.route, key_digest=asked.key_digest
+    )
+    row = rows.first()
+    if row is not None and row.expires_at <= now:
+        rows.delete()
+        return None
+    return row
+
+
+def _replay(stored: StoredAnswer, asked: Asked) -> HttpResponse:
+    """The stored answer.
+
+    raises Unprocessable for another request, Conflict while the answer is not known
+    """
+    if bytes(stored.request_digest) != asked.request_digest:
+        raise Unprocessable(
+            f"This {HEADER} was used for another body or query. Take a new key for another request.",
+            code="idempotency_key_reused",
+        )
+    if stored.status == _IN_FLIGHT:
+        raise _in_flight()
+    response = HttpResponse(str(stored.answer or "").encode(), status=stored.status, content_type="application/json")
+    if stored.answer is None:
+        del response["Content-Type"]
+    response[REPLAYED] = "true"
+    return response
+
+
+def _is_success(response: HttpResponseBase) -> TypeGuard[HttpResponse]:
+    return isinstance(response, HttpResponse) and 200 <= response.status_code < 300
+
+
+def _row(asked: Asked, now: datetime, secrets: Sequence[str], response: HttpResponse | None) -> StoredAnswer:
+    """The row of an answer; of a reservation without one."""
+    return StoredAnswer(
+        organization_id=asked.organization_id,
+        route=asked.route,
+        key_digest=asked.key_digest,
+        request_digest=asked.request_digest,
+        status=_IN_FLIGHT if response is None else response.status_code,
+        answer=None if response is None else _without(secrets, response.content.decode()) or None,
+        expires_at=now + (RESERVED if response is None else KEPT),
+    )
+
+
+def _without(secrets: Sequence[str], body: str) -> str:
+    """The body with null in place of its secrets."""
+    if not secrets or not body:
+        return body
+    answer = json.loads(body)
+    for path in secrets:
+        *parents, last = path.split(".")
+        at: Any = answer
+        for parent in parents:
+            at = at.get(parent) if isinstance(at, dict) else None
+        if isinstance(at, dict) and last in at:
+            at[last] = None
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))

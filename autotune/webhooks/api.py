@@ -1,0 +1,138 @@
+"""Endpoints of webhooks and their deliveries."""
+
+from uuid import UUID
+
+from rest_framework.request import Request
+
+from autotune.access.views import ApiView, find_for
+from autotune.core.api import operation
+from autotune.core.pagination import Order, page
+from autotune.webhooks import endpoints, shapes, trying
+from autotune.webhooks.inputs import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery, WebhookRotate
+from autotune.webhooks.models import Delivery, Webhook
+
+RESOURCE = "webhooks"
+ORDER = Order("webhooks", {"createdAt": "created_at", "updatedAt": "updated_at"})
+DELIVERY_ORDER = Order("deliveries", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
+
+
+class WebhookView(ApiView):
+    """Base of the views below `/webhooks/:id`."""
+
+    def webhook(self, webhook_id: UUID, action: str = "read") -> Webhook:
+        return find_for(Webhook.objects.live(), self.principal, webhook_id, action, "webhook")
+
+
+class Webhooks(ApiView):
+    @operation(
+        summary="Subscribe an address to events. The secret is shown once.",
+        resource=RESOURCE,
+        action="create",
+        body=WebhookIn,
+        answers={201: shapes.WebhookWithSecret},
+        errors=(409,),
+        secrets=("secret",),
+    )
+    def post(self, request: Request, body: WebhookIn) -> shapes.WebhookWithSecret:
+        return _made(endpoints.create(self.principal, body))
+
+    @operation(
+        summary="List webhooks. The values of a URL's query are masked.",
+        resource=RESOURCE,
+        action="read",
+        query=WebhookQuery,
+        answers={200: shapes.WebhookList},
+    )
+    def get(self, request: Request, query: WebhookQuery) -> shapes.WebhookList:
+        found = Webhook.objects.live().visible_to(self.principal)
+        if query.status is not None:
+            found = found.filter(status=query.status)
+        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+        return shapes.WebhookList([shapes.webhook_out(row, masked=True) for row in rows], pagination)
+
+
+class WebhookDetail(WebhookView):
+    @operation(summary="Read a webhook.", resource=RESOURCE, action="read", answers={200: shapes.WebhookAnswer})
+    def get(self, request: Request, webhook_id: UUID) -> shapes.WebhookAnswer:
+        return shapes.WebhookAnswer(shapes.webhook_out(self.webhook(webhook_id)))
+
+    @operation(
+        summary="Change a webhook. Another scheme, host or port makes a new secret.",
+        resource=RESOURCE,
+        action="update",
+        body=WebhookPatch,
+        answers={200: shapes.WebhookWithSecret},
+    )
+    def patch(self, request: Request, webhook_id: UUID, body: WebhookPatch) -> shapes.WebhookWithSecret:
+        return _made(endpoints.change(self.principal, self.webhook(webhook_id, "update").pk, body))
+
+    @operation(
+        summary="Delete a webhook. Nothing is sent there any more.",
+        resource=RESOURCE,
+        action="delete",
+        answers={204: None},
+    )
+    def delete(self, request: Request, webhook_id: UUID) -> None:
+        endpoints.delete(self.webhook(webhook_id, "delete").pk)
+
+
+class WebhookRotateSecret(WebhookView):
+    @operation(
+        summary="Make a new secret, shown once. The one before signs too for 24 hours.",
+        resource=RESOURCE,
+        action="update",
+        body=WebhookRotate,
+        needs_body=False,
+        answers={200: shapes.WebhookWithSecret},
+        errors=(409,),
+        secrets=("secret",),
+    )
+    def post(self, request: Request, webhook_id: UUID, body: WebhookRotate) -> shapes.WebhookWithSecret:
+        return _made(endpoints.rotate(self.webhook(webhook_id, "update").pk, force=bool(body.force)))
+
+
+class WebhookTest(WebhookView):
+    @operation(
+        summary="Send a test event to this endpoint alone, and say what came of it.",
+        resource=RESOURCE,
+        action="update",
+        answers={200: shapes.DeliveryAnswer},
+        errors=(429,),
+        calls_out=True,
+    )
+    def post(self, request: Request, webhook_id: UUID) -> shapes.DeliveryAnswer:
+        return shapes.DeliveryAnswer(shapes.delivery_out(trying.test(self.webhook(webhook_id, "update").pk)))
+
+
+class WebhookDeliveries(WebhookView):
+    @operation(
+        summary="List the deliveries to a webhook, the newest first.",
+        resource=RESOURCE,
+        action="read",
+        query=DeliveryQuery,
+        answers={200: shapes.DeliveryList},
+    )
+    def get(self, request: Request, webhook_id: UUID, query: DeliveryQuery) -> shapes.DeliveryList:
+        found = Delivery.objects.filter(webhook=self.webhook(webhook_id)).select_related("event")
+        if query.status is not None:
+            found = found.filter(status=query.status)
+        found = found.defer("event__body", "event__data")
+        rows, pagination = page(found, query, DELIVERY_ORDER, owner=self.principal.organization.pk)
+        return shapes.DeliveryList([shapes.delivery_out(row) for row in rows], pagination)
+
+
+class WebhookRedeliver(WebhookView):
+    @operation(
+        summary="Deliver an event to this endpoint once more.",
+        resource=RESOURCE,
+        action="update",
+        answers={202: shapes.DeliveryAnswer},
+        errors=(409,),
+    )
+    def post(self, request: Request, webhook_id: UUID, delivery_id: UUID) -> shapes.DeliveryAnswer:
+        webhook = self.webhook(webhook_id, "update")
+        return shapes.DeliveryAnswer(shapes.delivery_out(trying.redeliver(webhook.pk, delivery_id)))
+
+
+def _made(made: endpoints.Made) -> shapes.WebhookWithSecret:
+    return shapes.WebhookWithSecret(shapes.webhook_out(made.webhook), made.secret)

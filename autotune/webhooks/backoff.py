@@ -1,0 +1,39 @@
+"""When a delivery that failed is tried again, and when it is given up."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+FIRST: Final = timedelta(seconds=5)
+LONGEST: Final = timedelta(hours=4)
+GIVE_UP: Final = timedelta(days=3)
+MAX_RETRY_AFTER: Final = timedelta(hours=12)
+DOUBLINGS: Final = 20  # far beyond LONGEST
+
+
+def next_try(failures: int, queued_at: datetime, now: datetime, *, asked: timedelta | None = None) -> datetime | None:
+    """When to try again after `failures` failures; None once three days have passed. The last try is on their last day.
+
+    asked   the wait that the endpoint asked for; it lengthens ours, within bounds
+    """
+    end = queued_at + GIVE_UP
+    if now >= end:
+        return None
+    wait = min(FIRST * 2 ** min(failures - 1, DOUBLINGS), LONGEST)
+    wait *= random.uniform(0.75, 1.25)  # noqa: S311 - jitter, no secret
+    if asked is not None:
+        wait = max(wait, min(asked, MAX_RETRY_AFTER))
+    return min(now + wait, end)
+
+
+def retry_after(text: str | None, now: datetime) -> timedelta | None:
+    """The wait of a `Retry-After` header, seconds or a date; None for one that says nothing sensible."""
+    value = (text or "").strip()
+    if value.isascii() and value.isdigit() and len(value) <= 9:
+        return timedelta(seconds=int(value))
+    try:
+        until = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(until.replace(tzinfo=until.tzinfo or UTC) - now, timedelta())

@@ -1,0 +1,23 @@
+"""Daily clean-up: events whose deliveries ended long ago, and webhooks that were deleted and have none left."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Exists, OuterRef
+
+from autotune.webhooks.models import Delivery, Event, Webhook
+
+KEPT: Final = timedelta(days=30)
+AT_ONCE: Final = 1_000
+
+
+def clean(now: datetime) -> int:
+    """Delete what is kept no longer. How many events."""
+    total, before = 0, now - KEPT
+    held = Delivery.objects.filter(event=OuterRef("pk"))
+    unfinished = Exists(held.pending()) | Exists(held.filter(ended_at__gt=before))
+    over = Event.objects.filter(~unfinished, created_at__lte=before, fanned_out_at__isnull=False).order_by("created_at")
+    while found := list(over.values_list("pk", flat=True)[:AT_ONCE]):
+        total += Event.objects.filter(pk__in=found).delete()[1].get("webhooks.Event", 0)
+    Webhook.objects.filter(~Exists(Delivery.objects.filter(webhook=OuterRef("pk"))), deleted_at__lte=before).delete()
+    return total

@@ -1,0 +1,192 @@
+"""Webhooks: made, changed, rotated, switched off and on, deleted."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+from msgspec import UNSET
+
+from autotune.access.principal import Principal
+from autotune.core import clock
+from autotune.core.addresses import AddressRefused, check_url
+from autotune.core.errors import Conflict, Invalid, NotFound
+from autotune.webhooks import inputs, rules, signing, telling
+from autotune.webhooks.inputs import WebhookIn, WebhookPatch
+from autotune.webhooks.models import Delivery, Webhook
+from autotune.webhooks.states import DeliveryStatus, WebhookStatus
+
+GRACE: Final = timedelta(hours=24)
+MAX_WEBHOOKS: Final = 100  # of an organization: each event is sent to all of its subscribers
+SWITCHED_OFF: Final = "Switched off by its owner."
+PARKED_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A webhook, and its new secret where one was made: it cannot be told again."""
+
+    webhook: Webhook
+    secret: str | None
+
+
+@transaction.atomic
+def create(principal: Principal, body: WebhookIn) -> Made:
+    """A new webhook with its secret.
+
+    raises  Invalid for an address or an event that is not taken, Conflict `too_many_webhooks`
+    """
+    url, kinds = _address(body.url), inputs.kinds(body.events, principal)
+    if Webhook.objects.live().filter(organization=principal.organization).count() >= MAX_WEBHOOKS:
+        raise Conflict(f"An organization has at most {MAX_WEBHOOKS} webhooks.", code="too_many_webhooks")
+    secret = signing.new_secret()
+    webhook = Webhook.objects.create(
+        organization=principal.organization,
+        created_by=principal.user,
+        url=url,
+        events=[kind.value for kind in kinds],
+        description=body.description or "",
+        own_only=rules.own_only(principal),
+        secret=secret,
+    )
+    return Made(webhook, secret)
+
+
+@transaction.atomic
+def change(principal: Principal, webhook_id: UUID, body: WebhookPatch) -> Made:
+    """Change what the body names. Another scheme, host or port makes a new secret: what was signed for one receiver
+    must not pass at another.
+
+    raises  Invalid, NotFound if it was deleted meanwhile
+    """
+    webhook = locked(webhook_id)
+    changes: dict[str, Any] = {}
+    secret = None
+    if isinstance(body.url, str) and (url := _address(body.url)) != webhook.url:
+        changes["url"] = url
+        if _origin(url) != _origin(webhook.url):
+            secret = signing.new_secret()
+            changes |= {"secret": secret, "previous_secret": None, "previous_valid_until": None, "failing_since": None}
+    if isinstance(body.events, list):
+        changes["events"] = [kind.value for kind in inputs.kinds(body.events, principal)]
+    if body.description is not UNSET:
+        changes["description"] = body.description or ""
+    if body.status == "active":
+        changes |= {"status": WebhookStatus.ACTIVE, "disabled_reason": "", "failing_since": None}
+    _save(webhook, changes)
+    if body.status == "disabled":
+        _switch_off(webhook)
+    return Made(locked(webhook_id), secret)
+
+
+@transaction.atomic
+def rotate(webhook_id: UUID, *, force: bool = False) -> Made:
+    """A new secret. The one before signs too for a day, so that the receiver can change over.
+
+    raises  Conflict `rotation_in_progress` within that day, unless forced: then the oldest ends at once
+    """
+    webhook = locked(webhook_id)
+    now = clock.database_now()
+    if not force and webhook.previous_valid_until is not None and webhook.previous_valid_until > now:
+        raise Conflict(
+            "The previous secret still signs. Wait for the end of its grace period, or send `force`.",
+            code="rotation_in_progress",
+        )
+    secret = signing.new_secret()
+    changes = {"secret": secret, "previous_secret": webhook.secret, "previous_valid_until": now + GRACE}
+    _save(webhook, changes)
+    return Made(webhook, secret)
+
+
+@transaction.atomic
+def delete(webhook_id: UUID) -> None:
+    """Delete a webhook: nothing is sent there any more, and its secrets are forgotten."""
+    webhook = locked(webhook_id)
+    _save(webhook, {"deleted_at": timezone.now(), "secret": "", "previous_secret": None})
+    park(webhook_id)
+
+
+@transaction.atomic
+def switch(webhook_id: UUID, *, on: bool) -> None:
+    """Switch a webhook off, or on again."""
+    webhook = locked(webhook_id)
+    if on:
+        _save(webhook, {"status": WebhookStatus.ACTIVE, "disabled_reason": "", "failing_since": None})
+    else:
+        _switch_off(webhook)
+
+
+def disable(webhook_id: UUID, reason: str) -> bool:
+    """Disable an endpoint because of what it answered, and tell its owner. False if it was off already."""
+    with transaction.atomic():
+        rows = Webhook.objects.active().filter(pk=webhook_id)
+        moved = rows.update(status=WebhookStatus.DISABLED, disabled_reason=reason, updated_at=timezone.now())
+        if moved:
+            park(webhook_id)
+    if moved:
+        telling.disabled(webhook_id, reason)
+    return bool(moved)
+
+
+def park(webhook_id: UUID) -> int:
+    """Park what waits for an endpoint that takes nothing more. What is out is parked when it comes back."""
+    total = 0
+    waiting = Delivery.objects.pending().filter(webhook_id=webhook_id, leased_until=None).order_by("pk")
+    while True:
+        with transaction.atomic():
+            rows = waiting.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True)
+            found = list(rows[:PARKED_AT_ONCE])
+            Delivery.objects.filter(pk__in=found).update(status=DeliveryStatus.PARKED, ended_at=timezone.now())
+        total += len(found)
+        if len(found) < PARKED_AT_ONCE:
+            return total
+
+
+def park_overlooked() -> int:
+    """Park what came to an endpoint in the moment in which it was switched off, or was out when its worker died."""
+    waiting = Exists(Delivery.objects.pending().filter(webhook=OuterRef("pk")))
+    off = Webhook.objects.exclude(status=WebhookStatus.ACTIVE, deleted_at=None).filter(waiting)
+    late = Delivery.objects.due(clock.database_now()).filter(webhook__in=off, leased_until__isnull=False)
+    late.update(leased_until=None)
+    return sum(park(webhook_id) for webhook_id in off.values_list("pk", flat=True))
+
+
+def locked(webhook_id: UUID) -> Webhook:
+    """The row as it is now, held until the transaction ends.
+
+    raises  NotFound if it was deleted meanwhile
+    """
+    webhook = Webhook.objects.live().select_for_update(no_key=True).filter(pk=webhook_id).first()
+    if webhook is None:
+        raise NotFound("There is no such webhook.")
+    return webhook
+
+
+def _switch_off(webhook: Webhook) -> None:
+    if webhook.status == WebhookStatus.ACTIVE:
+        _save(webhook, {"status": WebhookStatus.DISABLED, "disabled_reason": SWITCHED_OFF})
+        park(webhook.pk)
+
+
+def _save(webhook: Webhook, changes: dict[str, Any]) -> None:
+    for name, value in changes.items():
+        setattr(webhook, name, value)
+    if changes:
+        webhook.save(update_fields=[*changes, "updated_at"])
+
+
+def _address(url: str) -> str:
+    try:
+        return check_url(url, allow=settings.AUTOTUNE_OUTBOUND_ALLOW, kind="webhook")
+    except AddressRefused as exc:
+        raise Invalid.field("/url", exc.code, exc.message) from exc
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc

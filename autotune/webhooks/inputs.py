@@ -1,0 +1,67 @@
+"""What the API takes about webhooks."""
+
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from autotune.access.principal import Principal
+from autotune.core.api import BodyStruct
+from autotune.core.errors import FieldError
+from autotune.core.pagination import PageQuery
+from autotune.core.parsing import invalid
+from autotune.webhooks import rules
+from autotune.webhooks.states import EventKind
+
+MAX_EVENTS: Final = 32
+
+Kind = Literal["score.completed", "score.failed", "grader.status_changed", "review.requested"]
+Kinds = Annotated[list[Kind], Meta(min_length=1, max_length=MAX_EVENTS)]
+Description = Annotated[str, Meta(max_length=1_000)]
+
+
+class WebhookIn(BodyStruct):
+    """`url`: https, a query is allowed. `events`: each once."""
+
+    url: str
+    events: Kinds
+    description: Description | None = None
+
+
+class WebhookPatch(BodyStruct):
+    """Another scheme, host or port of the `url` makes a new secret. `active` lets a disabled one begin anew."""
+
+    url: str | UnsetType = UNSET
+    events: Kinds | UnsetType = UNSET
+    description: Description | UnsetType | None = UNSET
+    status: Literal["active", "disabled"] | UnsetType = UNSET
+
+
+class WebhookRotate(BodyStruct):
+    """`force`: also while the secret before still signs."""
+
+    force: bool | None = None
+
+
+class WebhookQuery(PageQuery):
+    status: Literal["active", "disabled"] | None = None
+
+
+class DeliveryQuery(PageQuery):
+    status: Literal["pending", "delivered", "parked"] | None = None
+
+
+def kinds(events: Sequence[str], principal: Principal) -> list[EventKind]:
+    """The kinds that are subscribed to.
+
+    raises  Invalid that names each one that stands twice, or that this principal may not hear of
+    """
+    found = [EventKind(event) for event in events]
+    twice = [
+        FieldError(f"/events/{place}", "duplicate", "It stands there already.")
+        for place, kind in enumerate(found)
+        if kind in found[:place]
+    ]
+    if errors := twice or rules.refused(principal, found):
+        raise invalid(errors)
+    return found

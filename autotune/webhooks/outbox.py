@@ -1,0 +1,43 @@
+"""The outbox: events are rows, written in the transaction of the change that they tell of.
+
+A change that rolls back emits nothing, and a process that dies after the commit loses nothing: the pump finds the rows.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from autotune.webhooks.models import Event, Webhook
+from autotune.webhooks.states import EventKind
+
+
+class Emitted(NamedTuple):
+    """One event of one organization: about a subject from which its data is made later, or with its data at hand."""
+
+    organization_id: UUID
+    subject_id: UUID | None = None
+    data: dict[str, Any] | None = None
+
+
+def emit(kind: EventKind, entries: Sequence[Emitted]) -> None:
+    """Write the events that somebody has subscribed to. Inside the caller's transaction; two queries for any number."""
+    listening = _listening(kind, {entry.organization_id for entry in entries})
+    wanted = [entry for entry in entries if entry.organization_id in listening]
+    if wanted:
+        Event.objects.bulk_create(
+            Event(
+                organization_id=entry.organization_id,
+                kind=kind,
+                subject_id=entry.subject_id,
+                data=entry.data,
+            )
+            for entry in wanted
+        )
+
+
+def _listening(kind: EventKind, organizations: set[UUID]) -> set[UUID]:
+    """Those of the organizations with an active webhook for this kind."""
+    if not organizations:
+        return set()
+    found = Webhook.objects.active().filter(organization_id__in=organizations).values_list("organization_id", "events")
+    return {organization for organization, events in found if kind in events}

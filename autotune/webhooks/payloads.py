@@ -1,0 +1,44 @@
+"""What events say. Higher apps register how the data of their kinds is made; here nobody knows a score."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from autotune.webhooks.states import EventKind, WebhookStatus
+
+Data = dict[str, Any]
+Render = Callable[[Sequence[UUID]], Mapping[UUID, Data]]
+Owners = Callable[[Sequence[UUID]], Mapping[UUID, UUID]]
+
+OWNED: Final = frozenset({EventKind.GRADER_STATUS_CHANGED})  # whoever reads only their own may hear of those
+_renderers: dict[EventKind, Render] = {}
+_owners: dict[EventKind, Owners] = {}
+
+
+def register(kind: EventKind, render: Render) -> None:
+    """Make the data of `kind` from subject ids, at fan-out. A subject that is left out drops its event: it is gone."""
+    _renderers[kind] = render
+
+
+def register_owners(kind: EventKind, owners: Owners) -> None:
+    """Who made the subjects of `kind`: webhooks that are for their creator's own things alone get no others."""
+    _owners[kind] = owners
+
+
+def render(kind: EventKind, subjects: Sequence[UUID]) -> Mapping[UUID, Data]:
+    """The data of events by subject; nothing for a kind that nobody renders."""
+    return _renderers[kind](subjects) if kind in _renderers and subjects else {}
+
+
+def owners(kind: EventKind, subjects: Sequence[UUID]) -> Mapping[UUID, UUID]:
+    """The people who made the subjects, as far as somebody knows."""
+    return _owners[kind](subjects) if kind in _owners and subjects else {}
+
+
+def subscribed_sql(kind: EventKind, alias: str = "due") -> str:
+    """A condition for statements of PostgreSQL: whether the organization of the row `alias` has subscribed."""
+    return (
+        f"exists (select 1 from webhooks_webhook w where w.organization_id = {alias}.organization_id"  # noqa: S608
+        f" and w.deleted_at is null and w.status = '{WebhookStatus.ACTIVE.value}'"
+        f" and jsonb_exists(w.events, '{EventKind(kind).value}'))"
+    )

@@ -1,0 +1,52 @@
+"""Who may subscribe to what.
+
+An event tells something of its subject, so a kind is for those who may read such subjects in their whole organization:
+scores for the `score` kinds, reviews for `review.requested`, graders for `grader.status_changed`. Who reads only their
+own graders may subscribe to the last one too, and hears of their own graders alone (`own_only`).
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+from autotune.core.errors import FieldError
+from autotune.webhooks.payloads import OWNED
+from autotune.webhooks.states import EventKind
+
+READS: Final = {
+    EventKind.SCORE_COMPLETED: "scores",
+    EventKind.SCORE_FAILED: "scores",
+    EventKind.GRADER_STATUS_CHANGED: "endpoint_graders",
+    EventKind.REVIEW_REQUESTED: "reviews",
+}
+SUBSCRIBABLE: Final = tuple(READS)
+WIDE: Final = ("organization", "all")
+
+
+def refused(principal: Principal, kinds: Iterable[EventKind]) -> list[FieldError]:
+    """An error for each kind that this principal may not subscribe to."""
+    return [
+        FieldError(
+            f"/events/{place}",
+            "event_refused",
+            f"The role {principal.role.name} may not read what {kind.value} tells of in the whole organization.",
+        )
+        for place, kind in enumerate(kinds)
+        if not _may(principal, kind)
+    ]
+
+
+def own_only(principal: Principal) -> bool:
+    """Whether what this principal subscribes tells of their own graders alone."""
+    return not _reads_widely(principal, EventKind.GRADER_STATUS_CHANGED)
+
+
+def _may(principal: Principal, kind: EventKind) -> bool:
+    if kind in OWNED and policy.reach(principal, READS[kind], "read") == "own":
+        return True
+    return _reads_widely(principal, kind)
+
+
+def _reads_widely(principal: Principal, kind: EventKind) -> bool:
+    return policy.reach(principal, READS[kind], "read") in WIDE

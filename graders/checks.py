@@ -1,0 +1,83 @@
+"""Checks of a grader: what a look at it found, in words for its owner, and their record."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from autotune.core.errors import Conflict, NotFound
+from graders import credentials
+from graders.gateway.types import Failure, GraderTarget, HealthOutcome
+from graders.models import Grader, GraderCheck
+
+HEALTH, CLOCK, CAPABILITIES, SCORE = "health", "clock", "capabilities", "score"
+TOLERATED_SKEW_S: Final = 60
+MAX_DETAIL: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check. `latency_ms` of its call, where it made one."""
+
+    name: str
+    passed: bool
+    detail: str
+    latency_ms: float | None = None
+    clock_skew_s: float | None = None
+
+
+def of_health(outcome: HealthOutcome) -> Check:
+    """Whether the grader may be called by what its /health brought."""
+    found = outcome.health
+    if isinstance(found, Failure):
+        return Check(HEALTH, False, told(found), outcome.latency_ms, outcome.clock_skew_s)
+    said = f"The grader says that it is {found.status}."
+    return Check(HEALTH, found.status != "unhealthy", said, outcome.latency_ms, outcome.clock_skew_s)
+
+
+def of_clock(outcome: HealthOutcome) -> Check | None:
+    """The grader's clock, where a good signature shows it. Up to 300 s are borne; above 60 s the owner is told."""
+    skew = outcome.clock_skew_s
+    if skew is None:
+        return None
+    if abs(skew) <= TOLERATED_SKEW_S:
+        return Check(CLOCK, True, "The grader's clock agrees with ours.", clock_skew_s=skew)
+    side = "ahead of" if skew > 0 else "behind"
+    borne = not isinstance(outcome.health, Failure)
+    return Check(CLOCK, borne, f"The grader's clock is {abs(skew):.0f} s {side} ours. Set it.", clock_skew_s=skew)
+
+
+def told(failure: Failure) -> str:
+    """A failure's code and sentence."""
+    return f"{failure.code}: {failure.message}"
+
+
+def locked(grader_id: UUID, target: GraderTarget) -> Grader:
+    """The grader that was looked at, its row held until the transaction ends.
+
+    raises  Conflict `changed_meanwhile` if its address or secret changed since; NotFound if it was deleted
+    """
+    grader = Grader.objects.live().select_for_update(no_key=True).filter(pk=grader_id).first()
+    if grader is None:
+        raise NotFound("There is no such grader.")
+    held = {secret.key_id for secret in credentials.active_secrets(grader)}
+    if grader.endpoint != target.base_url or target.current.key_id not in held:
+        raise Conflict(
+            "The grader's address or secret changed while it was asked. Ask again.", code="changed_meanwhile"
+        )
+    return grader
+
+
+def keep(grader: Grader, found: Iterable[Check]) -> None:
+    """Store checks."""
+    GraderCheck.objects.bulk_create(
+        GraderCheck(
+            grader=grader,
+            name=check.name,
+            passed=check.passed,
+            detail=check.detail[:MAX_DETAIL],
+            latency_ms=check.latency_ms,
+            clock_skew_s=check.clock_skew_s,
+        )
+        for check in found
+    )

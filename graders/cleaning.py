@@ -1,0 +1,42 @@
+"""Clean-up: checks and changes of status that nobody reads any more, statistics finer than anybody asks for.
+
+Two at once do no harm.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from graders import folding
+from graders.models import Grader, GraderCheck, GraderGuard, GraderStatusChange
+
+CHECKS_FOR: Final = timedelta(days=30)
+CHANGES_FOR: Final = timedelta(days=400)
+GUARDS_FOR: Final = timedelta(days=1)  # after the grader was deleted
+KEPT: Final = 200  # of each grader's rows the newest stay, whatever their age
+MOST_CHECKS: Final = 20_000  # and no more checks than so many, however young
+AT_ONCE: Final = 5_000  # rows in one statement
+
+
+def clean(now: datetime) -> int:
+    """Delete what is old. Returns how many rows there are less."""
+    deleted = 0
+    for grader_id in Grader.objects.order_by("pk").values_list("pk", flat=True).iterator(chunk_size=1_000):
+        deleted += _prune(GraderCheck, grader_id, older_than=now - CHECKS_FOR, beyond=KEPT)
+        deleted += _prune(GraderCheck, grader_id, older_than=now, beyond=MOST_CHECKS)
+        deleted += _prune(GraderStatusChange, grader_id, older_than=now - CHANGES_FOR, beyond=KEPT)
+        deleted += folding.compact(grader_id, now)
+    return deleted + GraderGuard.objects.filter(grader__deleted_at__lt=now - GUARDS_FOR).delete()[0]
+
+
+def _prune(model: type[GraderCheck | GraderStatusChange], grader_id: UUID, *, older_than: datetime, beyond: int) -> int:
+    """Delete a grader's rows before `older_than`, but for its newest `beyond`; in short statements."""
+    rows = model.objects.filter(grader_id=grader_id)
+    newest_doomed = rows.order_by("-id").values_list("pk", flat=True)[beyond : beyond + 1].first()
+    if newest_doomed is None:
+        return 0
+    deleted = 0
+    doomed = rows.filter(pk__lte=newest_doomed, at__lt=older_than).order_by("id").values_list("pk", flat=True)
+    while some := list(doomed[:AT_ONCE]):
+        deleted += model.objects.filter(pk__in=some).delete()[0]
+    return deleted

@@ -1,0 +1,120 @@
+"""The circuit breaker: closed, open, half-open (docs/protocol, section 5).
+
+A row is one in the order in which a holder sent its calls, not in which the answers came: a grader that fails one call
+of five at once and answers the others slowly has no row. Rows of several holders follow each other as they are told.
+Good answers are told within a second, so a row that one of several holders saw alone must be as old as that.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from graders.guards.state import Circuit
+
+ROW: Final = 5
+WINDOW_S: Final = 60.0
+SPAN_S: Final = 5.0
+WINDOW_CALLS: Final = 20
+FIRST_WAIT_S: Final = 10.0
+MAX_WAIT_S: Final = 300.0
+GOOD_PROBES: Final = 3
+TELL_EVERY_S: Final = 1.0
+
+
+class Told(NamedTuple):
+    """One thing that a holder tells: a call ended (not `in_row`), or is the next in the order of sending (`in_row`)."""
+
+    in_row: bool
+    ok: bool
+
+
+def judge(circuit: Circuit, told: Sequence[Told], *, holder: str, alone: bool, lease_s: float, now: float) -> Circuit:
+    """The circuit after what a holder tells. While it is open, nothing counts; while half-open, the probe alone.
+
+    alone    no other holder may have calls out
+    lease_s  how long the next probe may take
+    """
+    if not told:
+        return circuit
+    if circuit.phase == "half_open" and circuit.probe == holder:
+        return _probed(circuit, [ok for in_row, ok in told if in_row], lease_s, now)
+    if circuit.phase == "closed":
+        return _counted(circuit, told, holder, alone, now)
+    return circuit
+
+
+def due(circuit: Circuit, now: float) -> Circuit:
+    """What time alone makes of it: half-open after the wait, open for a row that nobody has broken within a second."""
+    if circuit.phase == "open" and circuit.until <= now:
+        return replace(circuit, phase="half_open", good=0, probe="")
+    if circuit.phase == "closed" and circuit.row >= ROW and _is_certain(circuit.row_since, now):
+        return _opened(circuit, now)
+    return circuit
+
+
+def doubtful() -> Circuit:
+    """Half-open, for a grader whose circuit was open when its state was lost."""
+    return Circuit(phase="half_open", wait_s=FIRST_WAIT_S)
+
+
+def probe(circuit: Circuit, holder: str, *, lease_s: float, now: float) -> Circuit:
+    """The probe is `holder`'s, unless another one has it. Asking does not renew its lease, which ends a killed one."""
+    if circuit.probe and circuit.probe_until > now:
+        return circuit
+    return replace(circuit, probe=holder, probe_until=now + lease_s)
+
+
+def leave(circuit: Circuit, holder: str) -> Circuit:
+    """The holder does not probe any more."""
+    return replace(circuit, probe="", probe_until=0.0) if circuit.probe == holder else circuit
+
+
+def reason(circuit: Circuit) -> str:
+    """Why it is open, for people."""
+    wait = f"The next call goes out in {circuit.wait_s:g} s"
+    if circuit.wait_s > FIRST_WAIT_S:
+        return f"The circuit is open: a call to see whether the grader works again failed. {wait}."
+    return f"The circuit is open: {ROW} calls in a row failed, or half of those of the last minute. {wait}."
+
+
+def _is_certain(row_since: float, now: float) -> bool:
+    """Whether the other holders have told by now what went well since the row began."""
+    return now - row_since >= TELL_EVERY_S
+
+
+def _probed(circuit: Circuit, answers: Sequence[bool], lease_s: float, now: float) -> Circuit:
+    for ok in answers:
+        if not ok:
+            return _opened(circuit, now)
+        circuit = replace(circuit, good=circuit.good + 1, probe_until=now + lease_s)
+        if circuit.good >= GOOD_PROBES:
+            return Circuit()
+    return circuit
+
+
+def _counted(circuit: Circuit, told: Sequence[Told], holder: str, alone: bool, now: float) -> Circuit:
+    row, row_by, row_since = circuit.row, circuit.row_by, circuit.row_since
+    spans = {start: [calls, bad] for start, calls, bad in circuit.window if start > now - WINDOW_S}
+    span = spans.setdefault(now - now % SPAN_S, [0, 0])
+    calls, bad = (sum(one[index] for one in spans.values()) for index in (0, 1))
+    for in_row, ok in told:
+        if not in_row:
+            span[0], calls = span[0] + 1, calls + 1
+            span[1], bad = span[1] + (not ok), bad + (not ok)
+            if calls >= WINDOW_CALLS and 2 * bad >= calls:
+                return _opened(circuit, now)
+        elif ok:
+            row, row_by, row_since = 0, "", 0.0
+        else:
+            row, row_by, row_since = (row + 1, row_by, row_since) if row else (1, holder, now)
+            row_by = row_by if row_by == holder else ""
+            if row >= ROW and (alone or not row_by or _is_certain(row_since, now)):
+                return _opened(circuit, now)
+    window = tuple((start, counts[0], counts[1]) for start, counts in sorted(spans.items()))
+    return replace(circuit, row=row, row_by=row_by, row_since=row_since, window=window)
+
+
+def _opened(circuit: Circuit, now: float) -> Circuit:
+    wait = min(MAX_WAIT_S, max(FIRST_WAIT_S, 2 * circuit.wait_s))
+    return Circuit(phase="open", until=now + wait, wait_s=wait)

@@ -1,0 +1,84 @@
+"""Where the shared state of a grader's guard lives: Redis, or its row in the database while Redis is away or not there.
+
+A change is a pure function of the state, applied to it as a whole; where a rival was first it is applied again to what
+the rival left. Nothing is moved from one home to the other: each knows what it was told, and forgets what it has not
+heard of for ten minutes. So a change of homes, or a flush, may lose the wait of an open circuit (the grader's row still
+names the trouble, so a probe goes first), the size of batches, and who calls at present: until the live holders have
+renewed, their calls are out beside those of others, and the bucket may give one more burst.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+from uuid import UUID
+
+import redis
+from django.db import IntegrityError, connection, transaction
+from msgspec.structs import replace
+
+from autotune.core.redis import attempt
+from graders.guards.state import STALE_S, State, decode, encode, from_row, to_row
+from graders.models import GraderGuard
+
+T = TypeVar("T")
+Rule = Callable[[State], tuple[State, T]]
+
+MAX_TRIES: Final = 200  # each lost one is a rival's success, so this many in one change do not happen
+COMPARE_AND_SET: Final = """
+local found = redis.call('GET', KEYS[1]) or ''
+if found ~= ARGV[1] then return found end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1
+"""
+
+
+class Home:
+    """The state of one grader's guard. Remembers what it saw last, so a change without rivals is one round trip."""
+
+    def __init__(self, grader_id: UUID) -> None:
+        self.grader_id = grader_id
+        self._seen = b""
+
+    def change(self, rule: Rule[T], now: float) -> T:
+        """Apply `rule`; it gives the new state and a result, and may be called several times."""
+        done: tuple[T] | None = attempt(lambda client: (self._in_redis(client, rule, now),), otherwise=None)
+        return done[0] if done else self._in_database(rule, now)
+
+    def _in_redis(self, client: redis.Redis, rule: Rule[T], now: float) -> T:
+        for _ in range(MAX_TRIES):
+            state, result = rule(decode(self._seen, now))
+            text = encode(_at(state, now))
+            found = client.eval(
+                COMPARE_AND_SET, 1, f"autotune:guard:{self.grader_id}", self._seen, text, int(STALE_S * 1_000)
+            )
+            if found == 1:
+                self._seen = text
+                return result
+            self._seen = found
+        raise redis.RedisError("a guard's state changed too often to be changed once more")
+
+    def _in_database(self, rule: Rule[T], now: float) -> T:
+        with transaction.atomic():
+            _need_not_be_durable()
+            row = GraderGuard.objects.select_for_update().filter(pk=self.grader_id).first() or self._new_row()
+            state, result = rule(from_row(row.state, now))
+            row.state = to_row(_at(state, now))
+            row.save(update_fields=["state", "changed_at"])
+        return result
+
+    def _new_row(self) -> GraderGuard:
+        try:
+            with transaction.atomic():
+                return GraderGuard.objects.create(pk=self.grader_id)
+        except IntegrityError:  # a rival made it
+            return GraderGuard.objects.select_for_update().get(pk=self.grader_id)
+
+
+def _need_not_be_durable() -> None:
+    """A server that dies may lose the last changes, as Redis does; so nobody waits for the disk with the row locked."""
+    if connection.vendor == "postgresql" and len(connection.atomic_blocks) == 1:  # a caller's transaction stays durable
+        with connection.cursor() as cursor:
+            cursor.execute("set local synchronous_commit to off")
+
+
+def _at(state: State, now: float) -> State:
+    return replace(state, at=max(now, state.at))

@@ -1,0 +1,112 @@
+"""What all workers share about calling one grader: one small value, changed as a whole. Times are epoch seconds."""
+
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+STALE_S: Final = (
+    600.0  # longer than the longest wait of a circuit: what nobody has touched for so long says nothing now
+)
+
+Phase = Literal["closed", "open", "half_open"]
+
+
+class Holder(Struct, frozen=True, array_like=True):
+    """A drain that calls the grader.
+
+    until  when its share comes back unless it renews it
+    want   calls that it would have out if it might
+    held   calls that it may have out, or still has from when it might have more
+    """
+
+    until: float
+    want: int
+    held: int
+
+
+class Circuit(Struct, frozen=True, omit_defaults=True):
+    """Whether the grader is called.
+
+    row          failures in a row; by `row_by` ('' once several holders saw some), the first at `row_since`
+    window       [start, calls, failures] of spans of 5 s, for the share of failures in a minute
+    until        when an open circuit lets the first probe pass
+    wait_s       the wait that led to `until`; it doubles
+    good         good probes in a row
+    probe        the holder that may probe, until `probe_until`
+    """
+
+    phase: Phase = "closed"
+    row: int = 0
+    row_by: str = ""
+    row_since: float = 0.0
+    window: tuple[tuple[float, int, int], ...] = ()
+    until: float = 0.0
+    wait_s: float = 0.0
+    good: int = 0
+    probe: str = ""
+    probe_until: float = 0.0
+
+
+class Bucket(Struct, frozen=True, array_like=True):
+    """Tokens there were at a time."""
+
+    tokens: float
+    at: float
+
+
+class Batch(Struct, frozen=True, array_like=True):
+    """size: items in a call, 0 for as many as the grader takes; good: full batches that went well since it changed."""
+
+    size: int = 0
+    good: int = 0
+
+
+class State(Struct, frozen=True, omit_defaults=True):
+    """at: when it was last written; 0 for the value of a grader of which nothing is known."""
+
+    at: float = 0.0
+    circuit: Circuit = Circuit()
+    batch: Batch = Batch()
+    bucket: Bucket | None = None
+    holders: dict[str, Holder] = {}
+
+    @property
+    def known(self) -> bool:
+        return self.at > 0.0
+
+
+NOTHING: Final = State()
+
+_decoder = msgspec.json.Decoder(State)
+
+
+def encode(state: State) -> bytes:
+    """As JSON text."""
+    return msgspec.json.encode(state)
+
+
+def decode(text: bytes, now: float) -> State:
+    """What was written; nothing is known where that is empty, not ours, or stale."""
+    try:
+        return _fresh(_decoder.decode(text), now) if text else NOTHING
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return NOTHING
+
+
+def to_row(state: State) -> dict[str, Any]:
+    """As a JSON object."""
+    row: dict[str, Any] = msgspec.to_builtins(state)
+    return row
+
+
+def from_row(row: Any, now: float) -> State:
+    """The counterpart of `decode` for a JSON object."""
+    try:
+        return _fresh(msgspec.convert(row, State), now)
+    except msgspec.MsgspecError:
+        return NOTHING
+
+
+def _fresh(state: State, now: float) -> State:
+    return state if state.at + STALE_S > now else NOTHING

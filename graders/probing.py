@@ -1,0 +1,40 @@
+"""Asking graders for their /health: many at once on this thread's outbound engine. The database is not touched."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from autotune.core import http
+from graders.gateway import outcomes, requests
+from graders.gateway.types import Call, Failure, GraderTarget, HealthOutcome
+
+PATIENCE_S = 1.0  # of one poll; what is out ends by its own time limits
+
+
+def ask_health(targets: Mapping[UUID, GraderTarget]) -> dict[UUID, HealthOutcome]:
+    """What the /health of each target brought; all are out together.
+
+    In a rotation's grace period a 401 or 403 to the previous secret is asked once more with the current one.
+    """
+    engine = http.engine()
+    found: dict[UUID, HealthOutcome] = {}
+    out: dict[str, tuple[UUID, Call]] = {}
+
+    def send(key: UUID, call: Call) -> None:
+        out[call.request_id] = key, call
+        engine.submit(call.request, call.request_id)
+
+    try:
+        for key, target in targets.items():
+            send(key, requests.build_health(target))
+        while out:
+            for tag, result in engine.poll(PATIENCE_S):
+                key, call = out.pop(str(tag))
+                outcome = outcomes.interpret_health(call, targets[key], result)
+                if isinstance(outcome.health, Failure) and outcome.health.resign:
+                    send(key, requests.build_health(targets[key], secret=targets[key].current))
+                else:
+                    found[key] = outcome
+    finally:
+        if out:
+            engine.abandon()
+    return found

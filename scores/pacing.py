@@ -1,0 +1,128 @@
+"""How fast a drain may go: its share of the grader's calls, items in a call, tokens, and until when nobody may call.
+
+The limits are shared by all workers (graders/guards); a drain asks for its share a few times a second at most.
+"""
+
+import secrets
+import time
+from datetime import datetime, timedelta
+
+from graders import holds
+from graders.gateway.types import Failure, Outcome
+from graders.guards import Answered, Guard
+from graders.models import Grader
+
+SHORT_S = 0.25  # between two looks while others hold a part of what we want
+LONG_S = 2.0
+PATIENCE_S = 2.0  # how long a drain without a single call waits for its share
+SOON = timedelta(seconds=1)  # a wait up to this is borne; for a longer one the grader is held and its runs sleep
+
+
+class Pace:
+    """One drain's view of its grader's limits. Times are the database's clock."""
+
+    def __init__(self, grader: Grader, now: datetime) -> None:
+        self._guard = Guard(grader, secrets.token_hex(8))
+        self._grader = grader
+        self._answers: list[Answered] = []
+        self._tokens_at: datetime | None = None
+        self._begun = self._looked = time.monotonic()
+        self._held: tuple[datetime, str] | None = None
+        self._want = grader.max_concurrency
+        self._permit = self._guard.refresh(grader, want=self._want, now=now)
+        self._take_over(grader)
+
+    @property
+    def window(self) -> int:
+        """Calls that may be out at once."""
+        return min(1, self._permit.slots) if self._permit.probing else self._permit.slots
+
+    @property
+    def probing(self) -> bool:
+        """Whether the circuit is half-open: one call of one item at a time, among all workers."""
+        return self._permit.probing
+
+    @property
+    def size(self) -> int:
+        """Items in a call at most."""
+        return 1 if self._permit.probing else max(1, min(self._grader.max_batch_size, self._permit.batch))
+
+    def refresh(self, grader: Grader, now: datetime, *, want: int) -> None:
+        """Look at the shared state again, if it is time to.
+
+        want  calls that we would have out, if we may; those that are out keep their place whatever it is
+        """
+        short = self._permit.others > 0 or self._permit.slots < grader.max_concurrency
+        if want <= self._want and time.monotonic() - self._looked < (SHORT_S if short else LONG_S):
+            return
+        self._want, self._looked = want, time.monotonic()
+        self._permit = self._guard.refresh(grader, want=want, now=now)
+
+    def take_over(self, grader: Grader) -> None:
+        """The grader's row was read again."""
+        self._take_over(grader)
+
+    def _take_over(self, grader: Grader) -> None:
+        self._grader = grader
+        self._held = (grader.held_until, grader.held_reason) if grader.held_until else None
+
+    def held(self, now: datetime) -> tuple[datetime, str] | None:
+        """Until when nothing may go out, and why; None if calls may go."""
+        permit = (self._permit.hold_until, self._permit.hold_reason) if self._permit.hold_until else None
+        return max((hold for hold in (self._held, permit) if hold and hold[0] > now), default=None)
+
+    def starved(self) -> bool:
+        """Whether others hold every call, and have for so long that we leave the work to them."""
+        return self.window == 0 and time.monotonic() - self._begun > PATIENCE_S
+
+    def take(self, wanted: int, now: datetime) -> int:
+        """Tokens for so many completions; those granted. A longer wait for the next holds the grader."""
+        if self._tokens_at is not None and now < self._tokens_at:
+            return 0
+        granted, next_at = self._guard.take(wanted, now=now)
+        self._tokens_at = None if granted else next_at
+        if not granted and next_at is not None and next_at - now > SOON:
+            self._hold(next_at, holds.RATE_LIMITED)
+        return granted
+
+    @property
+    def waits_for_tokens(self) -> bool:
+        return self._tokens_at is not None
+
+    def give_back(self, unused: int) -> None:
+        """Tokens of completions that were not asked for."""
+        if unused > 0:
+            self._guard.give_back(unused)
+
+    def sent(self) -> int:
+        """The number of a call that goes out now."""
+        return self._guard.sent()
+
+    def note(self, outcome: Outcome, number: int, items: int, *, batched: bool, now: datetime) -> None:
+        """What a call brought; told to all at the next `report`. A 429 with Retry-After holds the grader for all."""
+        failures = [one for one in outcome.verdicts.values() if isinstance(one, Failure)]
+        first = failures[0] if failures else None
+        ok = len(failures) < items or not all(one.trips for one in failures)
+        shrink = first is not None and items > 1 and (first.split or (batched and first.code == "timeout"))
+        self._answers.append(Answered(ok=ok, items=items, shrink=shrink, number=number))
+        if first is not None and first.code == "rate_limited" and first.retry_after_s is not None:
+            self._hold(now + timedelta(seconds=first.retry_after_s), holds.RATE_LIMITED)
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether something unreported may open the circuit: that is told before more goes out."""
+        return not all(answer.ok and not answer.shrink for answer in self._answers)
+
+    def report(self, now: datetime) -> None:
+        """Tell the shared state what the calls since the last report brought."""
+        if self._answers:
+            answers, self._answers = self._answers, []
+            self._permit = self._guard.note(answers, now=now) or self._permit
+
+    def close(self) -> None:
+        """Leave our share to the others."""
+        self._guard.close()
+
+    def _hold(self, until: datetime, reason: str) -> None:
+        self._held = max(self._held or (until, reason), (until, reason))
+        holds.hold(self._grader.pk, until, reason)

@@ -1,0 +1,112 @@
+"""What goes out about reviews."""
+
+from typing import Any
+
+from autotune.core import clock, ids
+from autotune.core.api import ApiStruct
+from autotune.core.pagination import Pagination
+from scores import reviews
+from scores.models import Review
+from scores.reading import DimensionOut
+from scores.states import ReviewStatus
+
+
+class ReviewOut(ApiStruct):
+    """A review. `value` is what was decided; `claimedBy` and `decidedBy` are `user_…` ids."""
+
+    id: str
+    workflow_run_id: str
+    completion_id: str
+    task_id: str
+    grader_id: str
+    grader_version: str
+    status: ReviewStatus
+    preliminary_score: float
+    preliminary_confidence: float
+    claimed_by: str | None
+    claimed_until: str | None
+    decided_by: str | None
+    decided_at: str | None
+    value: float | None
+    review_url: str
+    expires_at: str
+    created_at: str
+
+
+class ReviewDetailOut(ReviewOut):
+    """A review with what one needs to decide. `reasoning` and `dimensions` are the grader's own.
+
+    The texts of a completion that was erased are null.
+    """
+
+    reasoning: str | None
+    dimensions: list[DimensionOut] | None
+    explanation: str | None
+    task_name: str
+    model_id: str
+    prompt: str | None
+    messages: list[dict[str, Any]] | None
+    response: str | None
+
+
+class ReviewAnswer(ApiStruct):
+    review: ReviewDetailOut
+
+
+class ReviewCurrent(ApiStruct):
+    """The review as it stands, in a refusal."""
+
+    review: ReviewOut
+
+
+class ReviewPage(ApiStruct):
+    reviews: list[ReviewOut]
+    pagination: Pagination
+
+
+def review_out(review: Review) -> ReviewOut:
+    """A review without texts; makes no query."""
+    return ReviewOut(**_members(review))
+
+
+def detail_out(review: Review) -> ReviewDetailOut:
+    """A review with its texts; the completion and the task come with it or are read."""
+    completion = review.completion
+    dimensions: Any = review.dimensions
+    return ReviewDetailOut(
+        **_members(review),
+        reasoning=review.reasoning,
+        dimensions=None if dimensions is None else [DimensionOut(**one) for one in dimensions],
+        explanation=review.explanation,
+        task_name=review.task.name,
+        model_id=completion.model_id,
+        prompt=completion.prompt,
+        messages=completion.messages,
+        response=completion.response,
+    )
+
+
+def current(review: Review) -> ReviewCurrent:
+    return ReviewCurrent(review_out(review))
+
+
+def _members(review: Review) -> dict[str, Any]:
+    return {
+        "id": review.public_id,
+        "workflow_run_id": ids.encode("run", review.run_id),
+        "completion_id": ids.encode("comp", review.completion_id),
+        "task_id": ids.encode("task", review.task_id),
+        "grader_id": ids.encode("grader", review.grader_id),
+        "grader_version": ids.encode("graderv", review.grader_version_id),
+        "status": ReviewStatus(review.status),
+        "preliminary_score": review.value,
+        "preliminary_confidence": review.confidence,
+        "claimed_by": ids.encode("user", review.claimed_by_id) if review.claimed_by_id else None,
+        "claimed_until": clock.wire(review.claimed_until) if review.claimed_until else None,
+        "decided_by": ids.encode("user", review.decided_by_id) if review.decided_by_id else None,
+        "decided_at": clock.wire(review.decided_at) if review.decided_at else None,
+        "value": review.decided_value,
+        "review_url": reviews.address(review.pk),
+        "expires_at": clock.wire(review.expires_at),
+        "created_at": clock.wire(review.created_at),
+    }

@@ -1,0 +1,44 @@
+"""What comes in about workflow runs."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from autotune.core.api import BodyStruct
+from autotune.core.pagination import PageQuery
+from autotune.core.parsing import PublicId
+
+RunStatusName = Literal["pending", "running", "sleeping", "waiting", "completed", "failed"]
+Code = Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class CompletionRef(PublicId):
+    kind = "comp"
+
+
+class GraderRef(PublicId):
+    kind = "grader"
+
+
+class TaskRef(PublicId):
+    kind = "task"
+
+
+class RunQuery(PageQuery):
+    """Filters of the list. `code` is that of the last failed attempt, and of the run itself once it is `failed`."""
+
+    completion_id: CompletionRef | None = None
+    grader_id: GraderRef | None = None
+    task_id: TaskRef | None = None
+    status: RunStatusName | None = None
+    code: Code | None = None
+
+
+class RetryRuns(BodyStruct):
+    """Which failed runs are to begin anew: at least one filter; `status` is none but `failed`."""
+
+    completion_id: CompletionRef | None = None
+    grader_id: GraderRef | None = None
+    task_id: TaskRef | None = None
+    status: Literal["failed"] | None = None
+    code: Code | None = None

@@ -1,0 +1,114 @@
+"""What goes out about workflow runs."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from autotune.core import clock, ids
+from autotune.core.api import ApiStruct
+from autotune.core.pagination import Pagination
+from scores import failure_codes, steps
+from scores.models import WorkflowRun
+from scores.reading import ScoreOut
+from scores.states import RunStatus
+from scores.steps import Step
+
+
+class RunErrorOut(ApiStruct):
+    """Why a run failed. The message ends with what must change; `fault` is grader, caller or platform."""
+
+    code: str
+    message: str
+    fault: failure_codes.Fault
+
+
+class StepOut(ApiStruct):
+    """One thing that happened; `wakeAt`: until when the run slept or waited after it."""
+
+    step: str
+    attempt: int
+    started_at: str | None
+    ended_at: str | None
+    outcome: str | None
+    wake_at: str | None
+
+
+class WorkflowRunOut(ApiStruct):
+    """`attempt` counts claims; `wakeAt` is when a sleeping run is due, or until when a waiting one waits."""
+
+    id: str
+    completion_id: str
+    grader_id: str
+    status: RunStatus
+    current_step: str | None
+    attempt: int
+    wake_at: str | None
+    started_at: str | None
+    completed_at: str | None
+    result: ScoreOut | None
+    error: RunErrorOut | None
+    steps: list[StepOut]
+
+
+class WorkflowRunAnswer(ApiStruct):
+    workflow_run: WorkflowRunOut
+
+
+class WorkflowRunPage(ApiStruct):
+    workflow_runs: list[WorkflowRunOut]
+    pagination: Pagination
+
+
+class SkippedOut(ApiStruct):
+    """How many runs were left as they are, and the code of why."""
+
+    code: str
+    count: int
+
+
+class RetriedOut(ApiStruct):
+    """`more`: the request reached its limit, and failed runs are left; send it again."""
+
+    retried: int
+    skipped: list[SkippedOut]
+    more: bool
+
+
+class RescoreAnswer(ApiStruct):
+    workflow_run_ids: list[str]
+
+
+def run_out(run: WorkflowRun, result: ScoreOut | None) -> WorkflowRunOut:
+    """A run as it goes out."""
+    return WorkflowRunOut(
+        id=run.public_id,
+        completion_id=ids.encode("comp", run.completion_id),
+        grader_id=ids.encode("grader", run.grader_id),
+        status=RunStatus(run.status),
+        current_step=steps.current(run),
+        attempt=run.attempt,
+        wake_at=_wire(run.wake_at),
+        started_at=_wire(run.started_at),
+        completed_at=_wire(run.completed_at),
+        result=result,
+        error=error_of(run),
+        steps=step_outs(steps.of(run)),
+    )
+
+
+def error_of(run: WorkflowRun) -> RunErrorOut | None:
+    """The end of a failed run; None for any other, whatever its attempts came to."""
+    if run.status != RunStatus.FAILED:
+        return None
+    message = f"{run.error_message} {failure_codes.advice(run.error_code)}".strip()
+    return RunErrorOut(run.error_code, message, failure_codes.fault(run.error_code))
+
+
+def step_outs(found: Sequence[Step]) -> list[StepOut]:
+    return [
+        StepOut(one.step, one.attempt, _wire(one.started_at), _wire(one.ended_at), one.outcome, _wire(one.wake_at))
+        for one in found
+    ]
+
+
+def _wire(moment: datetime | None) -> str | None:
+    return None if moment is None else clock.wire(moment)

@@ -1,0 +1,68 @@
+"""What the API answers about workflow runs, as frozen dataclasses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from .models import Score
+
+
+@dataclass(frozen=True)
+class RunError:
+    """Why a run failed; the message ends with what must change. fault: 'grader', 'caller' or 'platform'."""
+
+    code: str
+    message: str
+    fault: str
+
+
+@dataclass(frozen=True)
+class RunStep:
+    """One thing that happened to a run. wake_at: until when it slept or waited after it."""
+
+    step: str
+    attempt: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    outcome: str | None
+    wake_at: datetime | None
+
+
+@dataclass(frozen=True)
+class WorkflowRun:
+    """One completion on its way to one grader's score.
+
+    status        'pending', 'running', 'sleeping', 'waiting', 'completed' or 'failed'
+    current_step  what it is at; None once it is final
+    """
+
+    id: str
+    completion_id: str
+    grader_id: str
+    status: str
+    current_step: str | None
+    attempt: int
+    wake_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    result: Score | None
+    error: RunError | None
+    steps: tuple[RunStep, ...] = ()
+
+
+@dataclass(frozen=True)
+class RetrySkip:
+    """How many runs were left as they are, and why."""
+
+    code: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Retried:
+    """What came of a retry by filter. more: failed runs are left beyond the limit of one request."""
+
+    retried: int
+    skipped: tuple[RetrySkip, ...]
+    more: bool

@@ -1,0 +1,71 @@
+"""What the API answers about webhooks, as frozen dataclasses, and an event as it arrives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """An address for events. In lists the values of the URL's query are masked. status: 'active' or 'disabled'."""
+
+    id: str
+    url: str
+    events: tuple[str, ...]
+    description: str | None
+    status: str
+    disabled_reason: str | None
+    failing_since: datetime | None
+    previous_valid_until: datetime | None
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class WebhookRegistration:
+    """A webhook with its new secret, which is shown once; None where none was made."""
+
+    webhook: Webhook
+    secret: str | None
+
+
+@dataclass(frozen=True)
+class DeliveryTry:
+    """One try. `status` is None without an answer; `error` says why it was no delivery."""
+
+    at: datetime
+    status: int | None
+    latency_ms: float | None
+    error: str | None
+    excerpt: str | None
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One event on its way to one webhook. status: 'pending', 'delivered' or 'parked' (given up).
+
+    attempts  tries begun; `tries` are the last ten that ended, the newest first
+    """
+
+    id: str
+    event_id: str
+    event: str
+    status: str
+    attempts: int
+    tries: tuple[DeliveryTry, ...]
+    next_attempt_at: datetime | None
+    created_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class WebhookEvent:
+    """An event as it arrived, verified. `id` is the same for every try: what was handled once need not be again."""
+
+    id: str
+    event: str
+    data: dict[str, Any]
+    timestamp: datetime

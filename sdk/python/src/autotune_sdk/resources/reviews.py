@@ -1,0 +1,79 @@
+"""Reviews: scores that wait for a person, because their grader was not sure enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import _wire
+from ..models import Page
+from ..models_reviews import Review
+from ._base import Resource, given, member, new_key, segment
+
+PAGE = 500
+
+
+class Reviews(Resource):
+    """`client.reviews`."""
+
+    def list(
+        self,
+        *,
+        task_id: str | None = None,
+        grader_id: str | None = None,
+        completion_id: str | None = None,
+        status: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Review]:
+        """One page of reviews, without their texts. What waits for a decision has the status 'open'."""
+        parameters = {
+            "task_id": task_id,
+            "grader_id": grader_id,
+            "completion_id": completion_id,
+            "status": status,
+            "sort": sort,
+            "limit": limit,
+            "offset": offset,
+            "cursor": cursor,
+        }
+        return self._page("/reviews", "reviews", Review, parameters)
+
+    def iterate(
+        self, *, task_id: str | None = None, grader_id: str | None = None, status: str | None = None
+    ) -> Iterator[Review]:
+        """All reviews of a selection, page by page (by cursor), the newest first."""
+        page = self.list(task_id=task_id, grader_id=grader_id, status=status, limit=PAGE)
+        yield from page
+        while page.next_cursor:
+            page = self.list(task_id=task_id, grader_id=grader_id, status=status, limit=PAGE, cursor=page.next_cursor)
+            yield from page
+
+    def get(self, review_id: str) -> Review:
+        """One review with what one needs to decide: prompt, response, the grader's reasoning."""
+        return _wire.decode(Review, member(self._transport.get(f"/reviews/{segment(review_id)}"), "review"))
+
+    def claim(self, review_id: str) -> Review:
+        """Keeps others from deciding for 15 minutes. Raises ConflictError while somebody else has it."""
+        answer = self._transport.post(f"/reviews/{segment(review_id)}/claim", b"{}", safe=True)
+        return _wire.decode(Review, member(answer, "review"))
+
+    def decide(
+        self,
+        review_id: str,
+        *,
+        approved: bool,
+        value: float | None = None,
+        explanation: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Review:
+        """Approves the preliminary score, or with a `value` puts another in its place, or rejects: the run fails.
+
+        raises  ConflictError once somebody else has decided, or the review has expired
+        """
+        body = given({"approved": approved, "value": value, "explanation": explanation})
+        answer = self._transport.post(
+            f"/reviews/{segment(review_id)}/decision", _wire.dumps(body), idempotency_key=idempotency_key or new_key()
+        )
+        return _wire.decode(Review, member(answer, "review"))

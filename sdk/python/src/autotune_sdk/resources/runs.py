@@ -1,0 +1,73 @@
+"""Workflow runs: how completions come to their scores, and what to do with those that did not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypedDict, Unpack
+
+from .. import _wire
+from ..models import Page
+from ..models_runs import Retried, WorkflowRun
+from ._base import Resource, given, member, new_key, segment
+
+PAGE = 500
+
+
+class RunFilters(TypedDict, total=False):
+    """Which runs. code: that of the last failed attempt, and of the run itself once it is 'failed'."""
+
+    completion_id: str | None
+    grader_id: str | None
+    task_id: str | None
+    status: str | None
+    code: str | None
+
+
+class Runs(Resource):
+    """`client.runs`."""
+
+    def list(
+        self,
+        *,
+        sort: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        cursor: str | None = None,
+        **filters: Unpack[RunFilters],
+    ) -> Page[WorkflowRun]:
+        """One page of runs, the newest first."""
+        parameters = {"sort": sort, "limit": limit, "offset": offset, "cursor": cursor, **filters}
+        return self._page("/workflow-runs", "workflowRuns", WorkflowRun, parameters)
+
+    def iterate(self, *, page_size: int = PAGE, **filters: Unpack[RunFilters]) -> Iterator[WorkflowRun]:
+        """All runs of a selection, page by page (by cursor), the newest first."""
+        page = self.list(limit=page_size, **filters)
+        yield from page
+        while page.next_cursor:
+            page = self.list(limit=page_size, cursor=page.next_cursor, **filters)
+            yield from page
+
+    def get(self, run_id: str) -> WorkflowRun:
+        """One run with its timeline."""
+        return _run(self._transport.get(f"/workflow-runs/{segment(run_id)}"))
+
+    def retry(self, run_id: str, *, idempotency_key: str | None = None) -> WorkflowRun:
+        """Lets a failed run begin anew. Raises ConflictError for another, and one that is replaced."""
+        path = f"/workflow-runs/{segment(run_id)}/retry"
+        return _run(self._transport.post(path, b"{}", idempotency_key=idempotency_key or new_key()))
+
+    def cancel(self, run_id: str, *, idempotency_key: str | None = None) -> WorkflowRun:
+        """Ends an unfinished run: it fails with `cancelled`. Raises ConflictError for one that has ended."""
+        path = f"/workflow-runs/{segment(run_id)}/cancel"
+        return _run(self._transport.post(path, b"{}", idempotency_key=idempotency_key or new_key()))
+
+    def retry_matching(self, *, idempotency_key: str | None = None, **filters: Unpack[RunFilters]) -> Retried:
+        """Lets the failed runs that the filters name begin anew, at most 10,000 for one call; at least one filter."""
+        body = _wire.dumps(given(filters))
+        answer = self._transport.post("/workflow-runs/retry", body, idempotency_key=idempotency_key or new_key())
+        member(answer, "retried")
+        return _wire.decode(Retried, answer)
+
+
+def _run(answer: object) -> WorkflowRun:
+    return _wire.decode(WorkflowRun, member(answer, "workflowRun"))

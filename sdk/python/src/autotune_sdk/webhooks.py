@@ -1,0 +1,57 @@
+"""For receivers of webhooks: is it from Autotune, is it whole, is it fresh (Standard Webhooks)?"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+
+from . import _wire
+from .errors import AutotuneError
+from .models_webhooks import WebhookEvent
+
+TOLERANCE_S = 300.0
+PREFIX = "whsec_"
+
+
+class WebhookRefused(AutotuneError):
+    """The request is not what its signature says, or too old: answer 400 and do nothing."""
+
+    code = "webhook_refused"
+
+
+def verify_webhook(
+    headers: Mapping[str, str], body: bytes | str, secret: str, *, tolerance_s: float = TOLERANCE_S
+) -> WebhookEvent:
+    """The event of a request, once it is known to be genuine.
+
+    headers  of the request; names in any case
+    body     its octets as they came: parsed and written again they would no longer be what was signed
+    raises   WebhookRefused
+    """
+    given = {name.lower(): value for name, value in headers.items()}
+    try:
+        message_id, sent_at, signatures = (given[f"webhook-{part}"] for part in ("id", "timestamp", "signature"))
+    except KeyError as exc:
+        raise WebhookRefused(f"the header {exc.args[0]} is missing") from None
+    octets = body.encode() if isinstance(body, str) else body
+    if not sent_at.isascii() or not sent_at.isdigit():
+        raise WebhookRefused("webhook-timestamp is not a number")
+    if abs(time.time() - int(sent_at[:12])) > tolerance_s:
+        raise WebhookRefused(f"webhook-timestamp is more than {tolerance_s:g} s off")
+    expected = _signature(secret, f"{message_id}.{sent_at}.".encode() + octets)
+    found = [value for version, _, value in (one.partition(",") for one in signatures.split(" ")) if version == "v1"]
+    if not any(hmac.compare_digest(expected.encode(), value.encode()) for value in found):
+        raise WebhookRefused("no signature matches the secret and the body")
+    return _wire.decode(WebhookEvent, {**json.loads(octets), "id": message_id})
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except ValueError:
+        raise WebhookRefused("the secret is not whsec_ and base64") from None
+    return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

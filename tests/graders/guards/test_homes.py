@@ -1,0 +1,219 @@
+"""The shared state is exact with many writers, and a Redis that is flushed, killed or away stops nothing."""
+
+import json
+import threading
+import time
+
+import pytest
+from django.db import connection
+
+from autotune.core import redis
+from graders.guards import bucket
+from graders.guards.state import NOTHING, Batch, Bucket, Circuit, Holder, State, decode, encode, from_row, to_row
+from graders.models import Grader, GraderGuard
+from graders.states import GraderStatus, Trouble
+from tests.concurrency import together
+from tests.factories import GraderFactory
+from tests.graders.guards.workers import Worker
+
+FULL = State(
+    at=1_000.0,
+    circuit=Circuit(phase="half_open", row=2, window=((995.0, 3, 1),), until=1_010.5, wait_s=20.0, probe="a"),
+    batch=Batch(50, 3),
+    bucket=Bucket(3.5, 999.0),
+    holders={"a": Holder(1_015.0, 16, 8)},
+)
+
+
+@pytest.mark.parametrize("state", [FULL, State(at=1_000.0)], ids=["full", "plain"])
+def test_a_state_is_read_as_it_was_written(state):
+    assert decode(encode(state), 1_001.0) == state
+    assert from_row(json.loads(json.dumps(to_row(state))), 1_001.0) == state
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff", b'{"at": "now"}', b'{"at": 1000, "circuit": 3}'])
+def test_what_is_not_a_state_says_nothing(text):
+    assert decode(text, 1_001.0) is NOTHING
+
+
+@pytest.mark.parametrize("row", [{}, [], None, {"at": 1_000, "holders": []}], ids=str)
+def test_a_row_that_is_not_a_state_says_nothing(row):
+    assert from_row(row, 1_001.0) == NOTHING
+
+
+def workers(grader, clock, count):
+    return [Worker(Grader.objects.get(pk=grader.pk), f"w{number}", clock) for number in range(count)]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestManyWriters:
+    pytestmark = pytest.mark.usefixtures("busy_home")
+
+    def test_tokens_are_granted_once(self, clock):
+        grader = GraderFactory(rate_per_minute=6_000)
+        Worker(grader, "first", clock).guard.take(1, now=clock.now)
+        clock.passes(60)
+
+        def taking(worker):
+            return lambda: sum(worker.guard.take(13, now=clock.now)[0] for _ in range(25))
+
+        assert sum(together(*map(taking, workers(grader, clock, 8)))) == bucket.capacity(6_000)
+
+    def test_the_shares_never_exceed_the_limit_and_all_of_it_is_used(self, clock):
+        grader = GraderFactory(max_concurrency=10)
+        crowd = workers(grader, clock, 6)
+
+        def asking(worker):
+            def ask():
+                for _ in range(10):
+                    worker.permit = worker.guard.refresh(worker.grader, want=10, now=clock.now)
+                return worker.permit.slots
+
+            return ask
+
+        together(*map(asking, crowd))
+        assert sum(worker.ask(10).slots for worker in crowd) == 10
+        assert sorted(worker.permit.slots for worker in crowd) == [1, 1, 2, 2, 2, 2]
+
+    def test_no_failure_is_lost(self, clock):
+        grader = GraderFactory()
+        crowd = workers(grader, clock, 4)
+        together(*(lambda worker=worker: worker.calls("b") for worker in crowd))
+        assert crowd[0].calls("b").hold_until is not None
+
+    def test_one_probes(self, clock):
+        grader = GraderFactory()
+        Worker(grader, "first", clock).calls("bbbbb")
+        clock.passes(10)
+        crowd = workers(grader, clock, 6)
+        permits = together(*(lambda worker=worker: worker.ask() for worker in crowd))
+        assert sorted(permit.probing for permit in permits) == [False] * 5 + [True]
+        assert sum(permit.slots for permit in permits) == 1
+
+
+@pytest.mark.django_db
+class TestWhenRedisForgets:
+    def test_work_goes_on_with_what_is_known_anew(self, worker, own_redis):
+        one, two = worker("a"), worker("b")
+        own_redis.flush()
+        assert one.ask().slots == 16
+        assert (two.ask().slots, one.ask().slots, two.ask().slots) == (0, 8, 8)
+
+    def test_a_grader_whose_circuit_was_open_is_probed_first(self, grader, worker, clock, own_redis):
+        one = worker("a")
+        one.calls("bbbbb")
+        own_redis.flush()
+        clock.passes(5)
+        other = worker("b")
+        assert (other.permit.probing, other.permit.slots) == (True, 1)
+        grader.refresh_from_db()
+        assert grader.troubles == [Trouble.CIRCUIT]
+        other.calls("ggg")
+        grader.refresh_from_db()
+        assert (grader.troubles, grader.status) == ([], GraderStatus.ACTIVE)
+
+    def test_a_flush_gives_a_seconds_worth_of_tokens_and_no_burst(self, worker, clock, own_redis):
+        Grader.objects.update(rate_per_minute=600)
+        one = worker("a")
+        own_redis.flush()
+        assert one.guard.take(1_000, now=clock.now)[0] == 10
+
+    @pytest.mark.parametrize("text", ["", "null", "[", '{"at": {}}'])
+    def test_a_value_that_is_not_ours_is_written_over(self, grader, worker, own_redis, text):
+        one = worker("a")
+        redis.attempt(lambda client: client.set(f"autotune:guard:{grader.pk}", text), otherwise=None)
+        assert one.ask().slots == 16
+
+
+@pytest.mark.django_db
+class TestWhenRedisIsAway:
+    def test_the_database_takes_over_at_once_and_nothing_waits(self, grader, worker, own_redis):
+        one = worker("a")
+        assert not GraderGuard.objects.exists()
+        own_redis.kill()
+        begun = time.monotonic()
+        assert one.ask().slots == 16
+        one.calls("bbbbb")
+        assert time.monotonic() - begun < 2
+        assert GraderGuard.objects.get().state["circuit"]["phase"] == "open"
+        grader.refresh_from_db()
+        assert grader.status == GraderStatus.DEGRADED
+
+    def test_when_it_is_back_an_open_circuit_is_probed_and_closes(self, grader, worker, clock, own_redis):
+        one = worker("a")
+        own_redis.kill()
+        one.ask()
+        one.calls("bbbbb")
+        own_redis.start()
+        clock.passes(10)
+        assert one.ask().probing
+        one.calls("ggg")
+        grader.refresh_from_db()
+        assert (grader.troubles, grader.held_until) == ([], None)
+
+    def test_the_second_outage_does_not_believe_the_first_ones_rivals(self, worker, clock, own_redis):
+        one, two = worker("a"), worker("b")
+        own_redis.kill()
+        assert two.ask().slots == 16
+        own_redis.start()
+        clock.passes(20)
+        one.ask()
+        own_redis.kill()
+        assert one.ask().slots == 16
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_redis_killed_and_flushed_under_many_writers_raises_nothing(clock, own_redis):
+    """Shares may be exceeded for a moment; afterwards they are kept again."""
+    grader = GraderFactory(max_concurrency=10, rate_per_minute=60_000)
+    crowd = workers(grader, clock, 4)
+    stop = threading.Event()
+
+    def working(worker):
+        def work():
+            rounds = 0
+            while not stop.is_set():
+                worker.guard.refresh(worker.grader, want=10, now=clock.now)
+                worker.guard.take(3, now=clock.now)
+                worker.calls("ggbg")
+                rounds += 1
+            return rounds
+
+        return work
+
+    def breaking():
+        try:
+            for _ in range(2):
+                time.sleep(0.1)
+                own_redis.flush()
+                time.sleep(0.1)
+                own_redis.kill()
+                time.sleep(0.2)
+                own_redis.start()
+        finally:
+            stop.set()
+
+    *rounds, _ = together(*map(working, crowd), breaking)
+    assert min(rounds) > 5
+    for _ in range(2):
+        slots = [worker.ask(10).slots for worker in crowd]
+    assert sum(slots) == 10
+
+
+@pytest.mark.django_db
+def test_a_change_without_rivals_is_one_command(worker, own_redis):
+    one = worker("a")
+    before = own_redis.commands()
+    one.ask()
+    one.ask()
+    # this look itself, and for each ask the script with the two commands in it
+    assert own_redis.commands() - before == 1 + 2 * 3
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_the_database_home_holds_no_transaction_open(grader, worker, settings):
+    settings.REDIS_URL = ""
+    worker("a").calls("b")
+    assert not connection.in_atomic_block

@@ -1,0 +1,82 @@
+"""Failures follow each other in the order in which calls were sent, not in which their answers came."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graders.guards import Answered
+from graders.guards.rows import MAX_KEPT, Rows
+
+
+def bad(number):
+    return Answered(ok=False, items=1, number=number)
+
+
+def good(number):
+    return Answered(ok=True, items=1, number=number)
+
+
+def in_row(told):
+    return "".join("g" if one.ok else "b" for one in told if one.in_row)
+
+
+def at_once(told):
+    return "".join("g" if one.ok else "b" for one in told if not one.in_row)
+
+
+def sending(count):
+    rows = Rows()
+    assert [rows.sent() for _ in range(count)] == list(range(1, count + 1))
+    return rows
+
+
+def test_bad_answers_that_overtake_good_ones_are_no_row():
+    rows = sending(6)
+    told = rows.hear([bad(2), bad(4), bad(6)])
+    assert (at_once(told), in_row(told)) == ("bbb", "")
+    assert in_row(rows.hear([good(1), good(3), good(5)])) == "gbgbgb"
+
+
+def test_who_gives_no_number_is_heard_in_the_order_of_the_answers():
+    told = Rows().hear([bad(0), good(0), bad(0)])
+    assert (at_once(told), in_row(told)) == ("bgb", "bgb")
+
+
+def test_calls_are_out_until_they_are_noted():
+    rows = sending(3)
+    assert rows.out == 3
+    rows.hear([bad(3), good(1)])
+    assert rows.out == 1
+
+
+def test_what_was_sent_before_the_circuit_changed_tells_nothing():
+    rows = sending(3)
+    rows.forget()
+    rows.sent()
+    told = rows.hear([bad(1), bad(2), good(4), bad(3)])
+    assert (at_once(told), in_row(told)) == ("g", "g")
+    assert rows.out == 0
+
+
+def test_at_the_end_nothing_more_is_waited_for():
+    rows = sending(4)
+    rows.hear([bad(2), bad(4)])
+    assert in_row(rows.end()) == "bb"
+    assert rows.out == 0
+
+
+def test_a_call_that_is_never_noted_holds_nothing_up_for_ever():
+    rows = sending(MAX_KEPT + 2)
+    assert in_row(rows.hear(bad(number) for number in range(2, MAX_KEPT + 3))).startswith("bbbbb")
+
+
+@given(order=st.permutations(range(1, 30)), cuts=st.sets(st.integers(1, 28)))
+def test_every_answer_is_told_once_in_each_way_and_in_the_order_of_sending(order, cuts):
+    rows, heard = sending(29), []
+    edges = [0, *sorted(cuts), 29]
+    for start, end in pairwise(edges):
+        heard += rows.hear(good(n) if n % 3 else bad(n) for n in order[start:end])
+    assert in_row(heard) == "".join("g" if n % 3 else "b" for n in range(1, 30))
+    assert at_once(heard) == "".join("g" if n % 3 else "b" for n in order)
+    assert rows.out == 0

@@ -1,0 +1,108 @@
+"""Concurrency is shared: fair, never more than the limit, and what a killed holder had comes back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graders.guards.slots import LEASE_S, live, renew, shares
+
+
+class Holding:
+    """Holders that call a grader of `limit`, each with the calls that it has out."""
+
+    def __init__(self, limit):
+        self.limit, self.now, self.holders, self.may, self.out = limit, 0.0, {}, {}, {}
+
+    def ask(self, name, want):
+        self.holders, self.may[name] = renew(
+            self.holders, name, want=want, out=self.out.get(name, 0), limit=self.limit, now=self.now
+        )
+        return self.may[name]
+
+    def fill(self, name):
+        self.out[name] = max(self.out.get(name, 0), self.may[name])
+
+
+@pytest.fixture
+def sixteen():
+    return Holding(16)
+
+
+def test_one_holder_has_all_that_it_wants(sixteen):
+    assert sixteen.ask("a", 10) == 10
+    assert sixteen.ask("a", 40) == 16
+
+
+def test_a_newcomer_has_its_share_as_soon_as_the_others_have_renewed(sixteen):
+    sixteen.ask("a", 16)
+    assert sixteen.ask("b", 16) == 0
+    assert sixteen.ask("a", 16) == 8
+    assert sixteen.ask("b", 16) == 8
+
+
+def test_a_share_is_not_free_while_calls_are_still_out_in_it(sixteen):
+    sixteen.ask("a", 16)
+    sixteen.fill("a")
+    sixteen.ask("b", 16)
+    assert (sixteen.ask("a", 16), sixteen.ask("b", 16)) == (8, 0)
+    sixteen.out["a"] = 11
+    assert (sixteen.ask("a", 16), sixteen.ask("b", 16)) == (8, 5)
+
+
+def test_who_wants_fewer_leaves_the_rest_to_the_others():
+    assert shares({"a": 2, "b": 100, "c": 100}, 16) == {"a": 2, "b": 7, "c": 7}
+
+
+def test_with_more_holders_than_slots_some_have_none():
+    assert sorted(shares(dict.fromkeys("abcde", 5), 3).values()) == [0, 0, 1, 1, 1]
+
+
+def test_who_wants_nothing_and_has_nothing_out_holds_nothing(sixteen):
+    sixteen.ask("a", 16)
+    sixteen.ask("a", 0)
+    assert sixteen.holders == {}
+
+
+def test_what_a_killed_holder_had_comes_back_after_its_lease(sixteen):
+    sixteen.ask("killed", 16)
+    sixteen.now = LEASE_S - 0.1
+    assert sixteen.ask("b", 16) == 0
+    sixteen.now = LEASE_S
+    assert sixteen.ask("b", 16) == 16
+    assert set(sixteen.holders) == {"b"}
+
+
+@given(
+    wants=st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 50), min_size=1),
+    limit=st.integers(1, 64),
+)
+def test_shares_use_all_there_is_and_nobody_has_more_than_a_fair_part_that_another_lacks(wants, limit):
+    given_ = shares(wants, limit)
+    assert sum(given_.values()) == min(limit, sum(wants.values()))
+    assert all(given_[name] <= wants[name] for name in wants)
+    lacking = [given_[name] for name in wants if given_[name] < wants[name]]
+    assert all(share <= min(lacking) + 1 for share in given_.values()) if lacking else True
+
+
+moves = st.lists(
+    st.tuples(st.sampled_from("abcde"), st.sampled_from(["ask", "fill", "end", "wait"]), st.integers(0, 20)),
+    max_size=60,
+)
+
+
+@given(moves=moves, limit=st.integers(1, 16))
+def test_calls_that_are_out_never_exceed_the_limit(moves, limit):
+    """Holders that renew within their lease, in any order, with calls that end when they like."""
+    world = Holding(limit)
+    for name, move, number in moves:
+        if move == "ask":
+            world.ask(name, number)
+        elif move == "fill" and name in live(world.holders, "", world.now):
+            world.fill(name)
+        elif move == "end":
+            world.out[name] = max(0, world.out.get(name, 0) - number)
+        else:
+            for each in list(world.holders):
+                world.ask(each, world.holders[each].want)
+            world.now += number % 15
+        assert sum(world.out.values()) <= limit

@@ -1,0 +1,71 @@
+"""Who is told that a grader's status changed: an event in the outbox, in the transaction of the change."""
+
+from django.db import transaction
+
+from autotune.webhooks.models import Event, Webhook
+from graders import status
+from graders.states import GraderStatus, Trouble
+from tests.factories import OrganizationFactory, TaskFactory, UserFactory
+
+
+def listens(organization, *kinds):
+    Webhook.objects.create(
+        organization=organization,
+        created_by=UserFactory(),
+        url="https://hooks.example.org",
+        events=list(kinds or ["grader.status_changed"]),
+        secret="whsec_x",
+    )
+    return organization
+
+
+def told():
+    return {event.organization_id: event.data for event in Event.objects.all()}
+
+
+def task_of(organization, grader, **fields):
+    return TaskFactory(organization=organization, graders=[grader], **fields)
+
+
+def test_the_owner_is_told_with_the_reason(grader):
+    listens(grader.organization)
+    status.trouble(grader.pk, Trouble.HEALTH, "ill")
+    assert told() == {
+        grader.organization_id: {
+            "graderId": grader.public_id,
+            "previousStatus": "active",
+            "currentStatus": "degraded",
+            "reason": "ill",
+        }
+    }
+
+
+def test_those_with_a_task_on_it_are_told_once_and_not_why(grader):
+    consumer = listens(OrganizationFactory())
+    task_of(consumer, grader)
+    task_of(consumer, grader)
+    status.change(grader.pk, GraderStatus.INACTIVE, "our affair")
+    assert {pk: data["reason"] for pk, data in told().items()} == {consumer.pk: None}
+
+
+def test_others_are_not_told(grader):
+    archived, old, other, deaf = (OrganizationFactory() for _ in range(4))
+    for organization in (archived, old, other):
+        listens(organization)
+    listens(deaf, "score.failed")
+    task_of(archived, grader, archived=True)
+    moved_on = task_of(old, grader)
+    moved_on.version = TaskFactory(organization=old).version
+    moved_on.save()
+    task_of(deaf, grader)
+    status.change(grader.pk, GraderStatus.INACTIVE, "off")
+    assert told() == {}
+
+
+def test_what_does_not_change_and_what_is_rolled_back_tells_nothing(grader):
+    listens(grader.organization)
+    status.change(grader.pk, GraderStatus.ACTIVE, "again")
+    with transaction.atomic():
+        status.change(grader.pk, GraderStatus.INACTIVE, "off")
+        transaction.set_rollback(True)
+    assert told() == {}

@@ -1,0 +1,61 @@
+"""Webhooks through the client: subscribing, a test, deliveries, and the receiver's own check."""
+
+import pytest
+from autotune_sdk import ConflictError, InvalidRequest, NotFound, RateLimited, verify_webhook
+
+from autotune.webhooks.outbox import Emitted, emit
+from autotune.webhooks.pump import Pump
+from autotune.webhooks.states import EventKind
+from tests.receiving import Receiver, receiving
+from tests.submitting import is_recent
+
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+KIND = EventKind.GRADER_STATUS_CHANGED
+
+
+@pytest.fixture
+def receiver():
+    with receiving(Receiver()) as running:
+        yield running
+
+
+def test_a_webhook_lives_through_its_life(client, receiver):
+    made = client.webhooks.create(url=receiver.url + "?token=abc", events=[KIND], description="pager")
+    webhook = made.webhook
+    assert (webhook.events, webhook.description, webhook.status) == ((KIND,), "pager", "active")
+    assert is_recent(webhook.created_at)
+    (listed,) = client.webhooks.list(status="active")
+    assert (listed.id, listed.url) == (webhook.id, receiver.url + "?token=***")
+    assert client.webhooks.get(webhook.id) == webhook
+
+    changed = client.webhooks.update(webhook.id, events=("score.failed",), description=None)
+    assert (changed.webhook.events, changed.webhook.description, changed.secret) == (("score.failed",), None, None)
+    rotated = client.webhooks.rotate_secret(webhook.id)
+    assert rotated.secret not in (None, made.secret)
+    with pytest.raises(ConflictError):
+        client.webhooks.rotate_secret(webhook.id)
+    assert client.webhooks.rotate_secret(webhook.id, force=True).secret != rotated.secret
+    client.webhooks.delete(webhook.id)
+    with pytest.raises(NotFound):
+        client.webhooks.get(webhook.id)
+    with pytest.raises(InvalidRequest):
+        client.webhooks.create(url=receiver.url, events=[])
+
+
+def test_what_arrives_is_verified_and_can_be_sent_again(client, key, receiver):
+    made = client.webhooks.create(url=receiver.url, events=[KIND])
+    tested = client.webhooks.test(made.webhook.id)
+    assert (tested.event, tested.status, tested.tries[0].status) == ("webhook.test", "delivered", 204)
+    with pytest.raises(RateLimited):
+        client.webhooks.test(made.webhook.id)
+
+    emit(KIND, [Emitted(key.organization_id, data={"graderId": "grader_x"})])
+    Pump().drain()
+    (delivery,) = [one for one in client.webhooks.deliveries(made.webhook.id) if one.event == KIND]
+    assert (delivery.status, delivery.attempts, delivery.next_attempt_at) == ("delivered", 1, None)
+    assert client.webhooks.redeliver(made.webhook.id, delivery.id).status == "pending"
+    Pump().drain()
+    events = [verify_webhook(got.headers, got.body, made.secret) for got in receiver.received]
+    assert [event.event for event in events] == ["webhook.test", KIND, KIND]
+    assert events[1] == events[2]
+    assert (events[1].id, events[1].data) == (delivery.event_id, {"graderId": "grader_x"})

@@ -1,0 +1,292 @@
+"""`/moving`: red when due work stands still, whatever processes are up; a long queue that moves is green."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from autotune.site import moving
+from autotune.webhooks.models import Event
+from graders import holds
+from graders.models import Grader
+from scores.models import Pulse, Score, WorkflowRun
+from scores.sweep import sweep
+from tests.factories import CompletionFactory, GraderFactory, OrganizationFactory, RunFactory, ScoreFactory, TaskFactory
+
+pytestmark = pytest.mark.django_db
+PATH = "/api/v1/moving"
+
+
+@pytest.fixture(autouse=True)
+def naps(monkeypatch):
+    """How long it waited before it looked again; `naps.act` happens meanwhile."""
+
+    class Naps(list):
+        act = staticmethod(lambda: None)
+
+    made = Naps()
+
+    def nap(seconds):
+        made.append(seconds)
+        made.act()
+
+    monkeypatch.setattr(moving.time, "sleep", nap)
+    return made
+
+
+@pytest.fixture
+def grader():
+    return GraderFactory()
+
+
+@pytest.fixture
+def task(grader):
+    return TaskFactory(organization=grader.organization, graders=[grader])
+
+
+@pytest.fixture
+def swept():
+    """A worker swept a second ago."""
+    return pulse(1)
+
+
+def ago(seconds):
+    return timezone.now() - timedelta(seconds=seconds)
+
+
+def pulse(seconds):
+    return Pulse.objects.update_or_create(name="sweep", defaults={"at": ago(seconds)})
+
+
+def run(task, due_s=0, **fields):
+    made = RunFactory(completion=CompletionFactory(task=task), **fields)
+    WorkflowRun.objects.filter(pk=made.pk).update(created_at=ago(due_s))
+    return made
+
+
+def scored(task, seconds):
+    made = ScoreFactory(run=run(task, status="completed", attempt=1))
+    Score.objects.filter(pk=made.pk).update(created_at=ago(seconds))
+
+
+def event(seconds, **fields):
+    Event.objects.create(organization=OrganizationFactory(), kind="score.completed", created_at=ago(seconds), **fields)
+
+
+def failed(client):
+    """The names of the checks that failed; the status and the whole agree with them."""
+    answer = client.get(PATH)
+    body = answer.json()
+    names = [check["name"] for check in body["checks"] if check["status"] == "failed"]
+    assert (answer.status_code, body["status"]) == ((503, "failed") if names else (200, "ok"))
+    assert all(bool(check["detail"]) == (check["status"] == "failed") for check in body["checks"])
+    return names
+
+
+# --- the probe ------------------------------------------------------------------------------------------------------
+
+
+def test_a_fresh_installation_moves_before_the_first_sweep(client):
+    assert client.get(PATH).json() == {
+        "status": "ok",
+        "checks": [{"name": name, "status": "ok", "detail": ""} for name in ("sweep", "due", "leases", "outbox")],
+        "oldestDueAgeS": None,
+        "expiredLeases": 0,
+        "outboxLagS": None,
+        "lastSweepAgeS": None,
+    }
+
+
+def test_it_is_open_and_takes_no_parameters(client, swept):
+    assert client.get(PATH, headers={"Authorization": "Bearer nonsense"}).status_code == 200
+    assert client.get(f"{PATH}?verbose=1").status_code == 400
+    assert client.post(PATH).status_code == 405
+
+
+def test_it_tells_ages_and_counts_and_names_nobody(client, task, grader):
+    pulse(2)
+    run(task, 10)
+    run(task, status="running", leased_until=ago(5))
+    event(20)
+    answer = client.get(PATH)
+    body = answer.json()
+    assert body["oldestDueAgeS"] == pytest.approx(10, abs=2)
+    assert body["lastSweepAgeS"] == pytest.approx(2, abs=2)
+    assert body["outboxLagS"] == pytest.approx(20, abs=2)
+    assert body["expiredLeases"] == 1
+    assert failed(client) == []
+    assert grader.name not in answer.content.decode()
+
+
+def test_without_its_database_nothing_moves(client, monkeypatch):
+    def away():
+        raise OperationalError("connection refused to hunter2@db")
+
+    monkeypatch.setattr(moving.moving, "database_now", away)
+    assert failed(client) == ["database"]
+    assert "hunter2" not in client.get(PATH).content.decode()
+
+
+def test_it_costs_a_few_queries_whatever_the_number_of_graders_and_runs(client, swept):
+    def count():
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            assert client.get(PATH).status_code == 200
+        return len(queries)
+
+    few = count()
+    for _ in range(3):
+        task = TaskFactory()
+        for _ in range(3):
+            run(task, 5)
+    assert count() <= few + 1
+
+
+# --- the sweep ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("seconds", "names"), [(1, []), (25, []), (31, ["sweep"]), (3600, ["sweep"])])
+def test_a_sweep_is_due_all_the_time(client, seconds, names):
+    pulse(seconds)
+    assert failed(client) == names
+
+
+def test_a_sweep_of_a_worker_is_what_counts(client):
+    pulse(3600)
+    sweep()
+    assert failed(client) == []
+
+
+def test_before_the_first_sweep_work_may_wait_a_little_and_no_longer(client, task):
+    waiting = run(task, 20)
+    assert failed(client) == []
+    WorkflowRun.objects.filter(pk=waiting.pk).update(created_at=ago(31))
+    assert failed(client) == ["sweep", "due"]
+
+
+# --- due runs -------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_sweeps_and_takes_nothing_is_found_out_after_30_seconds(client, task, swept):
+    waiting = run(task, 25)
+    assert failed(client) == []
+    WorkflowRun.objects.filter(pk=waiting.pk).update(created_at=ago(31))
+    assert failed(client) == ["due"]
+
+
+def test_so_is_one_that_stopped_after_its_last_score(client, task, swept):
+    run(task, 300)
+    scored(task, 25)
+    assert failed(client) == []
+    scored(TaskFactory(), 1)  # another grader's
+    Score.objects.filter(task=task).update(created_at=ago(31))
+    assert failed(client) == ["due"]
+
+
+def test_a_long_queue_that_is_worked_on_is_no_fault(client, task, swept):
+    for _ in range(5):
+        run(task, 3600)
+    run(task, 3600, status="running", leased_until=ago(-10))
+    assert failed(client) == []
+    assert client.get(PATH).json()["oldestDueAgeS"] > 3000
+
+
+def test_a_lease_that_ran_out_is_nobody_at_work(client, task, swept):
+    run(task, 3600)
+    run(task, 3600, status="running", leased_until=ago(5))
+    assert failed(client) == ["due"]
+
+
+def test_another_graders_work_hides_nothing(client, task, swept):
+    run(task, 31)
+    busy = TaskFactory()
+    run(busy, 31)
+    run(busy, status="running", leased_until=ago(-10))
+    scored(busy, 1)
+    assert failed(client) == ["due"]
+    assert "1 grader " in client.get(PATH).json()["checks"][1]["detail"]
+
+
+def test_newer_work_of_a_higher_priority_hides_nothing_either(client, task, swept):
+    run(task, 31, priority=0)
+    run(task, 1, priority=2)
+    assert failed(client) == ["due"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "inactive"},
+        {"deleted_at": 0},
+        {"held_until": -3600},
+        {"held_until": 1},
+    ],
+    ids=["inactive", "deleted", "held", "held until now"],
+)
+def test_work_of_a_grader_that_may_not_be_called_does_not_stand_still(client, task, grader, swept, change):
+    run(task, 3600)
+    times = {name: ago(value) if isinstance(value, int) else value for name, value in change.items()}
+    Grader.objects.filter(pk=grader.pk).update(**times)
+    assert failed(client) == []
+
+
+def test_when_a_hold_ended_long_ago_it_does(client, task, grader, swept):
+    run(task, 3600)
+    holds.hold(grader.pk, ago(40), holds.CIRCUIT_OPEN)
+    assert failed(client) == ["due"]
+    assert client.get(PATH).json()["oldestDueAgeS"] == pytest.approx(40, abs=5)
+
+
+@pytest.mark.parametrize("status", ["degraded", "active"])
+def test_a_degraded_grader_is_called_like_an_active_one(client, task, grader, swept, status):
+    Grader.objects.update(status=status)
+    run(task, 31)
+    assert failed(client) == ["due"]
+
+
+@pytest.mark.parametrize("status", ["sleeping", "waiting"])
+def test_what_sleeps_or_waits_until_later_is_not_due(client, task, swept, status):
+    run(task, 3600, status=status, wake_at=ago(-60))
+    assert failed(client) == []
+    assert client.get(PATH).json()["oldestDueAgeS"] is None
+
+
+def test_a_sleeper_whose_time_has_come_is_due(client, task, swept):
+    run(task, 3600, status="sleeping", wake_at=ago(12))
+    assert client.get(PATH).json()["oldestDueAgeS"] == pytest.approx(12, abs=2)
+
+
+def test_a_run_that_was_only_just_woken_is_looked_at_twice(client, task, swept, naps):
+    """It was made long ago, and nothing tells since when it is due: whoever works takes it in a moment."""
+    woken = run(task, 3600)
+    naps.act = lambda: WorkflowRun.objects.filter(pk=woken.pk).update(status="running", leased_until=ago(-15))
+    assert failed(client) == []
+    assert naps == [moving.LOOK_AGAIN_S]
+
+
+def test_so_is_a_queue_whose_runs_all_fail(client, task, swept, naps):
+    """They leave neither a lease nor a score, and yet its front moves on."""
+    first, _ = run(task, 3600), run(task, 3600)
+    naps.act = lambda: WorkflowRun.objects.filter(pk=first.pk).update(status="failed", error_code="grader_error")
+    assert failed(client) == []
+    naps.act = lambda: None
+    assert failed(client) == ["due"]
+
+
+# --- leases and the outbox ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("seconds", "names"), [(-5, []), (25, []), (31, ["leases"])])
+def test_a_lease_that_ran_out_is_returned_soon(client, task, swept, seconds, names):
+    run(task, status="running", leased_until=ago(seconds))
+    assert failed(client) == names
+
+
+@pytest.mark.parametrize(("seconds", "names"), [(1, []), (55, []), (61, ["outbox"])])
+def test_an_event_is_fanned_out_within_a_minute(client, swept, seconds, names):
+    event(seconds)
+    event(3600, fanned_out_at=timezone.now())
+    assert failed(client) == names
