@@ -13,6 +13,7 @@ from graders import health, registry
 from graders.models import (
     Grader,
     GraderCheck,
+    GraderGuard,
     GraderSecret,
     GraderStatistic,
     GraderStatusChange,
@@ -150,3 +151,15 @@ class TallyAdmin(Record, admin.ModelAdmin):
     @admin.display(ordering="grader_id")
     def grader(self, row: Tally) -> str:
         return ids.encode("grader", row.grader_id)
+
+
+@admin.register(GraderGuard)
+class GraderGuardAdmin(Record, admin.ModelAdmin):
+    """What workers share about calling a grader, while Redis does not keep it."""
+
+    list_display = ("grader", "changed_at")
+    list_filter = ("changed_at",)
+    list_select_related = ("grader",)
+    search_fields = ("grader__name",)
+    ordering = ("-changed_at",)
+    fields = ("grader", "state", "changed_at")

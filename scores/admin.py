@@ -8,6 +8,7 @@ from django.http import HttpRequest
 
 from autotune.core import ids
 from autotune.core.admin import PublicIdSearch, Record, TextForSuperusers, plain
+from scores import callback_admin as callback_admin  # registers its pages
 from scores import cancelling, failure_codes, retrying, steps
 from scores import review_admin as review_admin  # registers its pages
 from scores.models import Pulse, Reward, Score, WorkflowRun

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from celery import shared_task
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_init, worker_shutting_down
 
 from autotune.core.clock import database_now
 from scores import cleaning, drains, wakeups
@@ -33,7 +33,7 @@ def clean_up() -> None:
     cleaning.clean(database_now())
 
 
-@worker_ready.connect
+@worker_init.connect  # and not worker_ready, which waits for the broker: a worker may be started while that is away
 def _start_sweeper(**_: Any) -> None:
     sweeper = Sweeper()
     sweeper.start()

@@ -20,6 +20,7 @@ EARLY, FORGED, LATE = 0.05, 0.10, 0.05
 WORK_S = (0.05, 0.5)  # until the result is there
 AGAIN_S = (0.2, 5.0)  # first wait after a 401, 429, 5xx or no answer, and the longest
 PATIENCE_S = 300.0
+AT_ONCE = 16  # results on their way at a time
 STOP = {200, 409, 410, 404, 400, 413, 415, 422}
 
 
@@ -65,10 +66,15 @@ async def _call_back(x: Exchange) -> None:
             await asyncio.sleep(0.1)
     while x.who.memory.get("hold"):  # the scenario keeps results back: days pass, a key is rotated
         await asyncio.sleep(0.1)
+    async with x.who.memory.setdefault("room", asyncio.Semaphore(AT_ONCE)):
+        await _deliver(x, late=late)
+
+
+async def _deliver(x: Exchange, *, late: bool) -> None:
     body = dumps(x.good())
     timeout = aiohttp.ClientTimeout(total=10)
     async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as http:
-        if draw(first, "forged") < FORGED:
+        if draw(x.items[0], "forged") < FORGED:
             await _send(x, http, body, "forged", key=b"atgs_forger_forger_forger_forger_forger_forger_forger")
         kind = "late" if late else "good"
         await asyncio.gather(*(_until_told(x, http, body, kind) for _ in range(TIMES_AT_ONCE)))

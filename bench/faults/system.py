@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -17,7 +18,10 @@ from .database import Database
 from .keeper import Keeper
 from .servers import Postgres, Redis
 
-OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS")
+SETTINGS = re.compile(
+    r"AUTOTUNE_\w+|(DATABASE_URL|REDIS_URL|SECRET_KEY)(_FILE)?|WEB_\w+|WORKER_\w+"
+    r"|ALLOWED_HOSTS|PORT|DEBUG|LOG_LEVEL|GUNICORN_CMD_ARGS|DJANGO_SETTINGS_MODULE"
+)
 PORTS = range(21_000, 29_000)
 
 
@@ -35,7 +39,9 @@ class System:
 
     def start(self) -> None:
         """Returns when the server says that it is ready and every worker works."""
-        base = {name: value for name, value in os.environ.items() if name.removesuffix("_FILE") not in OURS}
+        for name in filter(SETTINGS.fullmatch, list(os.environ)):
+            del os.environ[name]  # not the caller's servers, secrets and mail
+        base = dict(os.environ)
         if self.postgres and self.redis:
             self.postgres.make()
             self.redis.start()

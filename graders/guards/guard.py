@@ -93,7 +93,7 @@ class Guard:
         """What calls brought, in the order in which they ended. Each call that has a number must be noted once.
 
         A round trip for news only: a failure, a circuit that is not closed or saw failures, or a second has passed.
-        returns  the new permit, where the circuit or the size of batches changed
+        returns  the new permit, where the circuit, our share or the size of batches changed
         """
         at = self._at(now)
         self._told += self._rows.hear(answers)
@@ -199,5 +199,7 @@ class Guard:
 
 
 def _differs(one: Permit, other: Permit) -> bool:
-    """Whether the circuit or the size of batches changed between them."""
-    return (one.probing, one.hold_until, one.batch) != (other.probing, other.hold_until, other.batch)
+    """Whether the circuit, our share or the size of batches changed; to tell renews the share, maybe a smaller one."""
+    return (one.probing, one.hold_until, one.batch, one.slots) != (
+        other.probing, other.hold_until, other.batch, other.slots,
+    )  # fmt: skip

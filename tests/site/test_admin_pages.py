@@ -23,12 +23,14 @@ from django_celery_beat.models import (
 from autotune.access.models import ApiKey, Role, StoredAnswer, User
 from autotune.core.models import DataKey
 from autotune.webhooks.models import Delivery, Event
-from graders.models import GraderCheck, GraderSecret, GraderStatistic, GraderStatusChange, Tally
+from graders.models import GraderCheck, GraderGuard, GraderSecret, GraderStatistic, GraderStatusChange, Tally
+from scores.callbacks import digest_of
 from scores.models import Pulse
 from tests.factories import (
     SECRET,
     WEBHOOK_SECRET,
     ApiKeyFactory,
+    CallbackFactory,
     OrganizationFactory,
     ReviewFactory,
     ScoreFactory,
@@ -78,6 +80,9 @@ def world(db):
             organization=organization, route=f"POST /{n}", key_digest=bytes([n]), request_digest=b"r", status=202,
             answer=PROMPT, expires_at=timezone.now(),
         )  # fmt: skip
+        GraderGuard.objects.create(grader=grader)
+        CallbackFactory(run=score.run, token=f"token-{n}")
+        hidden[f"the digest of a callback's token {n}"] = digest_of(f"token-{n}").hex()
         Pulse.objects.create(name=f"work {n}", at=timezone.now())
         ReviewFactory(run__completion__prompt=PROMPT, run__completion__task=score.task)
         others(n)

@@ -66,7 +66,12 @@ def test_a_mebibyte_of_braces_takes_no_time():
         assert variables(text) == []
 
 
-@given(st.lists(st.one_of(NAMES.map(lambda name: (name,)), st.text(st.characters(exclude_characters="{}")))), st.data())
+@given(
+    st.lists(
+        st.one_of(NAMES.map(lambda name: (name,)), st.text(st.characters(codec="utf-8", exclude_characters="{}")))
+    ),
+    st.data(),
+)
 def test_rendering_is_the_concatenation_of_texts_and_values(parts, data):
     template = "".join(f"{{{{ {part[0]} }}}}" if isinstance(part, tuple) else part for part in parts)
     names = {part[0] for part in parts if isinstance(part, tuple)}
