@@ -4,11 +4,12 @@ import os
 
 from celery import Celery
 
-from autotune.core import filebroker
+from autotune.core import filebroker, redisbroker
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
 
 filebroker.register()
+redisbroker.register()
 app = Celery("autotune")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(related_name="jobs")

@@ -3,7 +3,7 @@
 An asynchronous grader may call back before its 202 was read, so every attempt at one is on record before it goes out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -37,6 +37,7 @@ class Calls:
 
     def __init__(self) -> None:
         self._engine = http.engine()
+        self._engine.abandon()  # what an earlier work of this thread may have left
         self._out: dict[str, Sent] = {}
         self._fresh: list[tuple[Sent, str]] = []
 
@@ -84,16 +85,16 @@ class Calls:
     def answers(self, patience_s: float) -> Iterator[tuple[Sent, OutboundResponse | OutboundError]]:
         """What has come, waiting at most so long for the first."""
         for tag, result in self._engine.poll(patience_s):
-            yield self._out.pop(str(tag)), result
+            if sent := self._out.pop(str(tag), None):
+                yield sent, result
 
     def runs(self) -> Iterator[Claimed]:
         for sent in self._out.values():
             yield from (run for run, _ in sent.entries)
 
-    def abandon(self) -> Sequence[Sent]:
+    def abandon(self) -> None:
         """Forget what is out; after an error alone, since the leases must run out then."""
-        left = list(self._out.values())
-        if left:
-            self._engine.abandon()
+        self._fresh.clear()
+        if self._out:
             self._out.clear()
-        return left
+            self._engine.abandon()

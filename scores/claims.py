@@ -11,15 +11,17 @@ from django.db.models import F
 from django.db.models.functions import Coalesce
 
 from autotune.core.clock import database_now
+from graders import holds
 from scores import transitions
 from scores.models import WorkflowRun
 from scores.querysets import RunQuerySet
-from scores.states import RunStatus
+from scores.states import RunStatus, WaitsFor
 from scores.timeline import appended, entry
 
 LEASE = timedelta(seconds=15)
 RENEW_AFTER = timedelta(seconds=5)
 RESTED = 256  # runs of a held grader that are put to sleep at once
+RESTED_BRIEFLY = 32  # for a rate limit, which holds the grader anew every few seconds
 
 
 @dataclass(slots=True)
@@ -98,20 +100,21 @@ def give_back(runs: Sequence[Claimed]) -> None:
         held.update(status=RunStatus.PENDING, leased_until=None)
 
 
-def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int = RESTED) -> int:
+def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = None) -> int:
     """Let the head of what is due sleep until its grader may be called again. How many.
 
     Those behind it stay due: while the grader is held nobody looks at them, and writing them all would cost more than
     the wait.
     """
+    limit = limit or (RESTED_BRIEFLY if reason == holds.RATE_LIMITED else RESTED)
     with transaction.atomic():
         due = WorkflowRun.objects.filter(grader_id=grader_id, status=RunStatus.PENDING)
         locked = due.order_by("-priority", "pk").select_for_update(skip_locked=True, no_key=True)
         runs = list(locked.only("attempt", "steps")[:limit])
         for run in runs:
-            run.status, run.wake_at = RunStatus.SLEEPING, until
+            run.status, run.waits_for, run.wake_at = RunStatus.SLEEPING, WaitsFor.GRADER, until
             run.steps = appended(run.steps, entry("hold", run.attempt, reason, wake_at=until))
-        WorkflowRun.objects.bulk_update(runs, ["status", "wake_at", "steps"], batch_size=RESTED)
+        WorkflowRun.objects.bulk_update(runs, ["status", "waits_for", "wake_at", "steps"], batch_size=RESTED)
     return len(runs)
 
 

@@ -6,6 +6,7 @@ a wait is written only by the attempt that holds the lease. A unique constraint 
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -19,6 +20,8 @@ from scores.results import Judged, Missed, Results
 from scores.rewards import Scored, aggregate
 from scores.statements import Failed, Saved, Success, statements
 from scores.timeline import entry
+
+OVERTAKEN: Final = "end"
 
 
 def save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Facts) -> None:
@@ -38,11 +41,17 @@ def save_callback(
         return _save(grader_id, grader_version_id, Results(list(judged), list(failed)), facts)
 
 
-def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts, *, step: str = "end") -> int:
-    """Fail unfinished runs that no answer ends: past their deadline, cancelled, their grader gone. How many moved."""
+def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts, *, step: str = OVERTAKEN) -> int:
+    """Fail unfinished runs that no answer ends: past their deadline, cancelled, their grader gone. How many moved.
+
+    step  for the timeline; one that ends by itself (OVERTAKEN) is left alone if a person looks at it by now
+    """
     with transaction.atomic():
         settling.lock({run.completion_id for run in runs if run.panel_size > 0})
-        failures = [Failed(run.run_id, None, code, message, 0, step=entry(step, 0, code)) for run in runs]
+        asked = step != OVERTAKEN
+        failures = [
+            Failed(run.run_id, None, code, message, 0, step=entry(step, 0, code), of_review=asked) for run in runs
+        ]
         failed = statements(connection.vendor).fail(failures)
         settling.settle({run.completion_id for run in failed if run.panel_size > 0}, facts)
     return len(failed)
@@ -52,9 +61,9 @@ def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Fac
     """Everything of a group, inside a transaction; the runs that are scored, failed or under review now."""
     final = [entry for entry in results.missed if entry.decision.wake_at is None]
     settling.lock(_shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.panel_size > 0})
-    if results.mixed:
-        _lock_runs(results)
     certain, doubtful = _by_confidence(results.judged, facts)
+    if results.mixed or (certain and doubtful):
+        _lock_runs(results)
     store = statements(connection.vendor)
     moved = store.complete(grader_id, grader_version_id, [_success(entry, facts) for entry in certain])
     failed = store.fail([_failed(entry) for entry in final])
@@ -87,7 +96,8 @@ def _by_confidence(judged: Sequence[Judged], facts: Facts) -> tuple[list[Judged]
     """The verdicts that count as they are, and those that a person shall look at (the task's `review`)."""
     certain: list[Judged] = []
     doubtful: list[Judged] = []
-    for one in judged:
+    first = {one.run.run_id: one for one in reversed(judged)}  # of two on one run the first counts
+    for one in first.values():
         below = facts.task(one.run.task_id).review_below if one.run.panel_size > 0 else None
         (doubtful if below is not None and one.verdict.confidence < below else certain).append(one)
     return certain, doubtful

@@ -205,6 +205,7 @@ class Drain:
     def _within_deadline(self, chunk: list[Claimed]) -> list[Claimed]:
         now = self._now()
         late = [run for run in chunk if run.deadline_at <= now]
+        self.pace.give_back(len(late))
         self.results.missed += [
             Missed(run, retries.OVERDUE, called=False, step=entry("end", run.attempt, retries.OVERDUE.code, ended=now))
             for run in late
@@ -246,7 +247,8 @@ class Drain:
 
     def _note(self, outcome: Outcome, first: Verdict | Failure | Accepted) -> None:
         """What an answer says of the grader itself: it knows a secret, refuses us, or is gone."""
-        if outcome.key_id_verified not in (None, self.target.signing[0].key_id):
+        verified = outcome.key_id_verified
+        if verified == self.target.current.key_id and verified != self.target.signing[0].key_id:
             credentials.note_verified(self.target, outcome.key_id_verified)
             self._refresh()
         if isinstance(first, Failure) and first.gone:
@@ -260,6 +262,7 @@ class Drain:
             self.refused = False
 
     def _miss_uncalled(self, run: Claimed, failure: Failure) -> None:
+        self.pace.give_back(1)
         self._miss(run, failure)
 
     def _miss(self, run: Claimed, failure: Failure, sent_at: datetime | None = None) -> None:
@@ -297,9 +300,11 @@ class Drain:
 
     def _abandon(self) -> None:
         """Give back what is not out; calls that are still out (only after an error) run out their lease."""
-        left = self.plan.clear()
-        if left:
-            claims.give_back(left)
-            self.pace.give_back(len(left))
         self.calls.abandon()
-        self.pace.close()
+        left = self.plan.clear()
+        try:
+            if left:
+                claims.give_back(left)
+                self.pace.give_back(len(left))
+        finally:
+            self.pace.close()

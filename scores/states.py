@@ -15,8 +15,9 @@ class RunStatus(models.TextChoices):
 
 
 class WaitsFor(models.TextChoices):
-    """What a waiting run waits for."""
+    """What a waiting run waits for; a sleeping one may sleep for its grader, which is held."""
 
+    GRADER = "grader"
     CALLBACK = "callback"
     REVIEW = "review"
 

@@ -47,6 +47,7 @@ def sweep(*, passes: int = 0) -> list[UUID]:
         _wake_sleepers()
     facts = Facts()
     if passes % ENDS_EVERY == 0:
+        _wake_released()
         _end_overdue(facts)
         _end_waits(facts)
         _end_gone()
@@ -90,10 +91,19 @@ def _return_expired() -> None:
 
 
 def _wake_sleepers() -> None:
-    _to_pending(WorkflowRun.objects.filter(status=RunStatus.SLEEPING, wake_at__lte=database_now()), wake_at=None)
+    asleep = WorkflowRun.objects.filter(status=RunStatus.SLEEPING)
+    _to_pending(asleep.filter(wake_at__lte=database_now()), wake_at=None, waits_for="")
 
 
-def _to_pending(due: RunQuerySet, **changes: None) -> list[UUID]:
+def _wake_released() -> None:
+    """Runs that sleep for a grader whose hold was ended before its time: its circuit closed, or it is healthy again."""
+    released = Grader.objects.filter(held_until=None, pk=OuterRef("grader"))
+    asleep = WorkflowRun.objects.filter(Exists(released), status=RunStatus.SLEEPING, waits_for=WaitsFor.GRADER)
+    with transaction.atomic():
+        _to_pending(asleep, wake_at=None, waits_for="")
+
+
+def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
     """Move what is still so once it is locked; what somebody else holds is left to them. The runs that moved."""
     locked = due.order_by("pk").select_for_update(skip_locked=True, no_key=True)
     held = list(locked.values_list("pk", flat=True)[:RETURNED_AT_ONCE])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+HOLD: Final = "hold"  # its grader may not be called for now
 MAX_STEPS: Final = 40  # entries of one run; older ones are dropped
 
 
@@ -34,8 +35,13 @@ def entry(
 
 
 def appended(steps: Sequence[dict[str, Any]] | None, *more: dict[str, Any]) -> list[dict[str, Any]]:
-    """The stored entries with `more` behind them, the oldest dropped."""
-    return [*(steps or ()), *more][-MAX_STEPS:]
+    """The stored entries with `more` behind them, the oldest dropped. A hold after a hold takes its place."""
+    kept = list(steps or ())
+    for one in more:
+        if one["s"] == HOLD and kept and kept[-1]["s"] == HOLD:
+            kept.pop()
+        kept.append(one)
+    return kept[-MAX_STEPS:]
 
 
 def moment(milliseconds: int | None) -> datetime | None:

@@ -88,7 +88,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='workflowrun',
             name='waits_for',
-            field=models.CharField(blank=True, choices=[('callback', 'Callback'), ('review', 'Review')], db_default='', default='', max_length=8),
+            field=models.CharField(blank=True, choices=[('grader', 'Grader'), ('callback', 'Callback'), ('review', 'Review')], db_default='', default='', max_length=8),
         ),
         migrations.AddIndex(
             model_name='workflowrun',

@@ -27,7 +27,10 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failure to store. `attempt` None: whatever attempt the run is at (for runs that end without an answer)."""
+    """A failure to store. `attempt` None: whatever attempt the run is at (for runs that end without an answer).
+
+    of_review  also one that waits for a person
+    """
 
     run_id: UUID
     attempt: int | None
@@ -36,6 +39,7 @@ class Failed:
     repeats: int
     wake_at: datetime | None = None
     step: dict[str, Any] | None = None
+    of_review: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def sleep(failures: Sequence[Failed]) -> None:
 def rest(paused: Sequence[Paused]) -> None:
     """See Statements."""
     for one in paused:
-        _pause(one, RunStatus.SLEEPING, "")
+        _pause(one, RunStatus.SLEEPING, WaitsFor.GRADER)
 
 
 def wait(paused: Sequence[Paused]) -> None:
@@ -100,6 +100,8 @@ def _tell(run_id: UUID, step: dict[str, Any]) -> None:
 
 def _move(failure: Failed, to: RunStatus, **changes: Any) -> int:
     held = WorkflowRun.objects.filter(pk=failure.run_id, status__in=transitions.sources(to))
+    if not failure.of_review:
+        held = held.exclude(waits_for=WaitsFor.REVIEW)
     if failure.attempt is not None:
         ours = Q(status=RunStatus.RUNNING)
         if to == RunStatus.FAILED:

@@ -21,6 +21,7 @@ from scores.timeline import MAX_STEPS
 # Whoever waits for a person already has its grader's answer; only the decision completes it.
 _NO_REVIEW = f"r.waits_for <> '{WaitsFor.REVIEW}'"
 _STEPS = f"""steps = case when due.step is null then r.steps
+        when due.step ->> 's' = 'hold' and r.steps -> -1 ->> 's' = 'hold' then (r.steps - (-1)) || due.step
         when jsonb_array_length(r.steps) >= {MAX_STEPS} then (r.steps - 0) || due.step
         else coalesce(r.steps, '[]'::jsonb) || due.step end"""
 
@@ -66,11 +67,11 @@ select id from moved
 
 _HELD = f"""
 with incoming as (
-    select * from unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::int[], %s::timestamptz[], %s::jsonb[])
-        as x(run_id, attempt, code, message, repeats, wake_at, step)
+    select * from unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::int[], %s::timestamptz[], %s::jsonb[],
+        %s::bool[]) as x(run_id, attempt, code, message, repeats, wake_at, step, of_review)
 ), due as (
     select r.id, x.* from incoming x join scores_workflowrun r on r.id = x.run_id
-    where {{guard}} and (x.attempt is null or (x.attempt = r.attempt and {{held}}))
+    where {{guard}} and (x.of_review or {_NO_REVIEW}) and (x.attempt is null or (x.attempt = r.attempt and {{held}}))
     order by r.id for no key update of r
 )
 update scores_workflowrun r
@@ -103,7 +104,7 @@ update scores_workflowrun r
 set status = '{{to}}', waits_for = '{{waits_for}}', wake_at = due.until, leased_until = null, {_STEPS}
 from due where r.id = due.id
 """  # noqa: S608 - constants alone
-_REST = _PAUSE.format(to=RunStatus.SLEEPING.value, waits_for="")
+_REST = _PAUSE.format(to=RunStatus.SLEEPING.value, waits_for=WaitsFor.GRADER.value)
 _WAIT = _PAUSE.format(to=RunStatus.WAITING.value, waits_for=WaitsFor.CALLBACK.value)
 
 
@@ -160,6 +161,7 @@ def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
         [failure.repeats for failure in failures],
         [failure.wake_at for failure in failures],
         [_json(failure.step) for failure in failures],
+        [failure.of_review for failure in failures],
     ]
     with connection.cursor() as cursor:
         cursor.execute(statement, columns)

@@ -161,3 +161,22 @@ def test_the_head_of_what_is_due_sleeps_and_the_rest_stays_behind_it(single, sin
     first.refresh_from_db()
     last.refresh_from_db()
     assert (first.status, first.wake_at, last.status) == ("sleeping", until, "pending")
+
+
+def test_what_sleeps_for_a_grader_wakes_when_its_hold_is_ended_before_its_time(single, single_task, fake, drain):
+    runs_of(single_task, 3)
+    holds.hold(single.pk, database_now() + timedelta(minutes=6), holds.UNHEALTHY)
+    drain(single)
+    assert statuses() == ["sleeping"] * 3
+    holds.release(single.pk, holds.UNHEALTHY)
+    assert sweep.sweep() == [single.pk]
+    assert statuses() == ["pending"] * 3
+
+
+def test_a_hold_after_a_hold_takes_its_place_in_the_timeline(single, single_task, fake, drain):
+    (run,) = runs_of(single_task, 1)
+    for minutes in (1, 2, 3):
+        claims.rest(single.pk, database_now() + timedelta(minutes=minutes), holds.RATE_LIMITED)
+        WorkflowRun.objects.update(status="pending", wake_at=None, waits_for="")
+    run.refresh_from_db()
+    assert [step["s"] for step in run.steps] == ["hold"]

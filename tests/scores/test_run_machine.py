@@ -51,6 +51,7 @@ class RunMachine(RuleBasedStateMachine):
         self.transaction.__enter__()
         task = TaskFactory()
         self.grader = task.version.members.get().grader
+        holds.hold(self.grader.pk, database_now() + AWAY, holds.RATE_LIMITED)  # what rests for it does not wake early
         self.version_id = task.version_id
         runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(RUNS)]
         self.expected = {run.pk: Expected() for run in runs}

@@ -1,0 +1,102 @@
+"""What must not follow from an error, a rival or a late look in the middle of a drain or a save."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import OperationalError
+
+from autotune.core import http
+from autotune.core.clock import database_now
+from scores import claims, recording, reviews, sweep
+from scores.materials import Facts
+from scores.models import Review, Score, WorkflowRun
+from scores.results import Left, Results
+from tests.concurrency import aside, until
+from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
+from tests.results import claim, judged, state
+
+
+def runs_of(task, count):
+    return [RunFactory(completion=CompletionFactory(task=task, response=str(n))) for n in range(count)]
+
+
+def away(*args, **more):
+    raise OperationalError("the database is away")
+
+
+def test_a_drain_that_breaks_off_leaves_neither_calls_nor_slots_to_the_next(db, fake, drain, monkeypatch):
+    grader = GraderFactory(endpoint=fake.url, max_batch_size=1, max_concurrency=2)
+    runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 8)
+    with monkeypatch.context() as broken:
+        broken.setattr(recording, "save", away)
+        broken.setattr(claims, "give_back", away)
+        with pytest.raises(OperationalError):
+            drain(grader)
+    assert not http.engine().poll(0)
+    WorkflowRun.objects.update(status="pending", leased_until=None)
+    drain(grader)
+    assert Score.objects.count() == 8
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_other(monkeypatch):
+    task = TaskFactory(review_below_confidence=0.5)
+    grader = task.version.members.get().grader
+    held = sorted((claim(run) for run in runs_of(task, 2)), key=lambda one: one.run_id)
+    accepted = Results(accepted=[Left(one, database_now() + timedelta(days=1), "accepted") for one in held])
+    rivals = []
+
+    def open_after_a_rival_came(*args):
+        rivals.append(aside(lambda: recording.save(grader.pk, grader.version_id, accepted, Facts())))
+        return opened(*args)
+
+    opened = reviews.open
+    monkeypatch.setattr(recording.reviews, "open", open_after_a_rival_came)
+    verdicts = [
+        judged(held[0], confidence=0.1, version_id=task.version_id),
+        judged(held[1], confidence=0.9, version_id=task.version_id),
+    ]
+    assert len(recording.save_callback(grader.pk, grader.version_id, verdicts, [], Facts())) == 2
+    rivals[0].result(10)
+    assert set(WorkflowRun.objects.values_list("status", "waits_for")) == {("completed", ""), ("waiting", "review")}
+
+
+def test_a_run_that_went_to_a_reviewer_meanwhile_is_not_ended_by_the_sweep(db, monkeypatch):
+    task = TaskFactory(review_below_confidence=0.5)
+    grader = task.version.members.get().grader
+    held = claim(runs_of(task, 1)[0])
+    WorkflowRun.objects.update(status="waiting", waits_for="callback", wake_at=database_now() - timedelta(minutes=1))
+    fail = recording.fail
+
+    def the_callback_comes_first(*args, **more):
+        doubtful = judged(held, confidence=0.1, version_id=task.version_id)
+        recording.save_callback(grader.pk, grader.version_id, [doubtful], [], Facts())
+        return fail(*args, **more)
+
+    monkeypatch.setattr(recording, "fail", the_callback_comes_first)
+    sweep.sweep()
+    assert WorkflowRun.objects.get().waits_for == "review"
+    assert Review.objects.get().status == "open"
+
+
+def test_of_two_verdicts_on_one_run_in_a_group_the_first_counts(db):
+    task = TaskFactory()
+    grader = task.version.members.get().grader
+    run = runs_of(task, 1)[0]
+    held = claim(run)
+    both = [judged(held, value, version_id=task.version_id) for value in (0.25, 0.75)]
+    recording.save(grader.pk, grader.version_id, Results(both), Facts())
+    assert (state(run)[0], Score.objects.get().value) == ("completed", 0.25)
+
+
+def test_tokens_of_runs_that_are_too_late_to_be_called_are_given_back(db, fake, drain):
+    grader = GraderFactory(endpoint=fake.url, max_batch_size=10, rate_per_minute=600)
+    task = TaskFactory(organization=grader.organization, graders=[grader])
+    late = runs_of(task, 10)
+    WorkflowRun.objects.update(deadline_at=database_now() - timedelta(seconds=1))
+    runs_of(task, 10)  # as many as the bucket of a new grader holds
+    drain(grader, seconds=0.5)
+    assert WorkflowRun.objects.filter(pk__in=[run.pk for run in late], status="failed").count() == 10
+    assert len(fake.items) == 10
+    until(lambda: Score.objects.count() == 10)
