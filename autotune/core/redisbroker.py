@@ -16,11 +16,11 @@ class QoS(redis.QoS):
     """Knows when its connection is gone."""
 
     def restore_unacked(self, client: Any = None) -> None:
-        self._delivered.clear()
+        self._delivered.clear()  # type: ignore[union-attr]
 
     def ack(self, delivery_tag: Any) -> None:
         if getattr(self.channel.connection, "client", None) is None:
-            self._quick_ack(delivery_tag)
+            self._quick_ack(delivery_tag)  # type: ignore[attr-defined]
         else:
             super().ack(delivery_tag)
 

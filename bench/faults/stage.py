@@ -23,10 +23,12 @@ class Sizes:
     rivals: int
     healthy: int  # completions of the grader beside the hostile ones
     pace: float  # submissions a second in the outage of PostgreSQL
+    slack: float = 1.0  # by which bounds of time count: the short form runs anywhere, and several scenarios at once
+    keeps: float = 0.90  # of its throughput that a healthy grader keeps beside the hostile ones
 
 
 SHORT = Sizes(completions=2_000, kills=5, embedded=300, embedded_kills=3, asynchronous=300, async_kills=2, async_kill_every_s=3, events=300, event_kills=3,
-              outage=1_500, redis_away_s=10, rivals=2_000, healthy=600, pace=250)  # fmt: skip
+              outage=1_500, redis_away_s=10, rivals=2_000, healthy=600, pace=250, slack=2.0, keeps=0.70)  # fmt: skip
 NORMAL = Sizes(completions=20_000, kills=50, embedded=5_000, embedded_kills=20, asynchronous=10_000, async_kills=20, async_kill_every_s=10, events=10_000,
                event_kills=50, outage=20_000, redis_away_s=60, rivals=20_000, healthy=3_000, pace=250)  # fmt: skip
 FULL = Sizes(completions=100_000, kills=200, embedded=5_000, embedded_kills=20, asynchronous=10_000, async_kills=20, async_kill_every_s=10, events=10_000,

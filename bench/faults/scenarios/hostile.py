@@ -22,7 +22,6 @@ FLOOD = (  # stay at it while the healthy one is measured
 )  # fmt: skip
 FLOOD_ITEMS = 60
 FLOOD_BATCH = 2
-KEEPS = 0.90
 MEMORY_MIB = 512.0  # of a worker process at its peak
 
 
@@ -50,7 +49,9 @@ def hostile(stage: Stage, result: Result) -> None:
         "workerPeakMiB": peak,
     }
     result.hold(
-        f"the healthy grader keeps {KEEPS:.0%}", beside >= KEEPS * alone, f"{beside:.1f} of {alone:.1f} a second"
+        f"the healthy grader keeps {stage.sizes.keeps:.0%}",
+        beside >= stage.sizes.keeps * alone,
+        f"{beside:.1f} of {alone:.1f} a second",
     )
     result.hold(f"a worker stays under {MEMORY_MIB:g} MiB", max(peak.values()) <= MEMORY_MIB, peak)
 
