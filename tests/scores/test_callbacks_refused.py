@@ -63,7 +63,7 @@ def test_every_cause_of_a_401_has_the_same_body(request_, changes):
     assert answer.get("WWW-Authenticate") is None
 
 
-@pytest.mark.parametrize("skew", [-301, 301, -86_400])
+@pytest.mark.parametrize("skew", [-301, 360, -86_400])
 def test_a_time_that_is_off_is_the_same_401(request_, skew):
     answer = call_back(request_, right(request_), at=time.time() + skew)
     assert (answer.status_code, answer.content) == (401, UNAUTHORIZED)
