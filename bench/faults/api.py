@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from autotune.site.supervisor import SupervisorError
 
 PREFIX = "/api/v1"
 TIMEOUT_S = 30.0
+UNAVAILABLE_S = 20.0  # for so long a call that must succeed is repeated
 
 
 class Api:
@@ -39,8 +41,14 @@ class Api:
             return status, {"raw": raw[:200].decode("utf-8", "replace")}
 
     def need(self, expected: int | Collection[int], method: str, path: str, body: Any = None) -> dict:
-        """The answer of a call that must succeed."""
-        status, answer = self.call(method, path, body)
+        """The answer of a call that must succeed. A 503 is asked again, as it says: servers that were restarted by the
+        scenario before leave connections in the pools, each of which fails once."""
+        end = time.monotonic() + UNAVAILABLE_S
+        while True:
+            status, answer = self.call(method, path, body)
+            if status != 503 or time.monotonic() > end:
+                break
+            time.sleep(0.5)
         if status not in ({expected} if isinstance(expected, int) else expected):
             raise SupervisorError(f"{method} {path}: {status}, expected {expected}: {json.dumps(answer)[:600]}")
         return answer
