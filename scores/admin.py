@@ -84,8 +84,8 @@ class WorkflowRunAdmin(Of, admin.ModelAdmin):
     actions = (retry_runs, cancel_runs)
     related = ("organization", "task", "grader")
     list_display = (
-        "public_id", "completion_public_id", "task", "grader", "status", "attempt", "failures", "error_code",
-        "wake_at", "created_at", "completed_at",
+        "public_id", "status", "error_code", "grader", "attempt", "failures", "wake_at", "completion_public_id",
+        "task", "created_at", "completed_at",
     )  # fmt: skip
     list_filter = ("status", FaultFilter, CodeFilter, "waits_for", "priority", "created_at")
     list_select_related = related
