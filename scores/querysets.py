@@ -1,5 +1,7 @@
 """The named questions about runs, scores and rewards."""
 
+from typing import Self
+
 from autotune.access.policy import ScopedQuerySet
 
 
@@ -26,3 +28,15 @@ class ReviewQuerySet(ScopedQuerySet):
     resource = "reviews"
     owner_path = "grader__created_by_id"
     owner_organization_path = "grader__organization_id"
+
+
+class ErasureQuerySet(ScopedQuerySet):
+    resource = "retention"
+
+
+class LegalHoldQuerySet(ScopedQuerySet):
+    resource = "retention"
+
+    def active(self) -> Self:
+        """Not released."""
+        return self.filter(released_at=None)

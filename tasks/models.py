@@ -14,7 +14,11 @@ from tasks.states import Aggregation, Part, Priority, Source
 
 
 class Task(models.Model):
-    """What is asked of a model. What defines it is in its versions; the rest (retry, deadline, options) is here."""
+    """What is asked of a model. What defines it is in its versions; the rest (retry, deadline, options) is here.
+
+    text_days   how long prompts and responses are kept; null: as long as the organization keeps them
+    share_text  owners of the task's graders may read prompts and responses
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False)
@@ -31,6 +35,8 @@ class Task(models.Model):
     review_below_confidence = models.FloatField(null=True, blank=True)
     include_dimensions = models.BooleanField(default=True)
     include_explanation = models.BooleanField(default=True)
+    text_days = models.PositiveIntegerField(null=True, blank=True)
+    share_text = models.BooleanField(default=False)
     archived = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

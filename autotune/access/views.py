@@ -29,6 +29,9 @@ class ApiView(OperationView):
         return self.request.auth  # type: ignore[return-value]
 
     def authorize(self, operation: Operation) -> None:
+        other = operation.or_resource
+        if other and policy.reach(self.principal, other, operation.action) is not None:
+            return
         if operation.resource:
             policy.require(self.principal, operation.resource, operation.action)
 

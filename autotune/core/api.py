@@ -40,6 +40,7 @@ class Operation:
     """What one method of one path takes and answers.
 
     answers   status -> Struct of the JSON body, or None for no body
+    resource  the row of the role table that must allow `action`; `or_resource` another one that may in its place
     errors    statuses that the operation itself can give, beside those that every operation can
     produces  media types of the answer where it is not JSON
     converts  False: `body` describes the shape, and the method gets the parsed JSON (a batch names all its errors)
@@ -54,6 +55,7 @@ class Operation:
     answers: dict[int, Any] = field(default_factory=dict)
     errors: Sequence[int] = ()
     resource: str = ""
+    or_resource: str = ""
     action: str = ""
     produces: Sequence[str] = ("application/json",)
     needs_body: bool = True

@@ -1,0 +1,17 @@
+"""How far each caller is ahead of its rate, where Redis does not keep it."""
+
+from django.db import models
+
+
+class Throttle(models.Model):
+    """One caller's place in the generic cell rate algorithm.
+
+    subject     what is limited, such as `key:…` or `address:…`
+    arrives_at  the theoretical arrival time: the rate allows a request while this is not too far ahead of now
+    """
+
+    subject = models.CharField(max_length=120, primary_key=True)
+    arrives_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.subject

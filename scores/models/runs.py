@@ -1,0 +1,95 @@
+"""The durable execution that takes one completion to one grader's score, and the pulse of the sweep."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from autotune.access.models import Organization
+from autotune.core import ids
+from graders.models import Grader
+from scores.querysets import RunQuerySet
+from scores.states import RunStatus, WaitsFor
+from tasks.models import Completion, Task
+from tasks.states import Priority
+
+
+class WorkflowRun(models.Model):
+    """One completion on its way to one grader's score. Narrow on purpose: no text, few indexes.
+
+    panel_size     scoring runs of the completion; 0 for a shadow run, whose score never counts
+    attempt        claims so far, and the lease's token: a failure is written only by the attempt that holds the lease
+    failures       attempts that ended in a failure; a lease that ran out is none, so kills use up no attempts
+    leased_until   while `running`: when somebody else may take it
+    wake_at        while `sleeping`: when it is due again
+    deadline_at    no call begins after it
+    error_code     of the last failed attempt; of the run itself once it is `failed`
+    error_repeats  attempts in a row that ended with `error_code`
+    waits_for      while `waiting`: a callback or a review, until `wake_at`
+    generation     0 for the runs of the intake; a re-score makes runs of the next one
+    steps          what happened on the way, newest last, bounded; null for a run that had nothing but its call
+                   (scores/timeline.py)
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    completion = models.ForeignKey(Completion, on_delete=models.PROTECT, related_name="runs")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    panel_size = models.PositiveSmallIntegerField()
+    status = models.CharField(max_length=9, choices=RunStatus.choices, default=RunStatus.PENDING)
+    priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
+    attempt = models.PositiveIntegerField(default=0)
+    failures = models.PositiveSmallIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    wake_at = models.DateTimeField(null=True, blank=True)
+    deadline_at = models.DateTimeField()
+    error_code = models.CharField(max_length=64, default="", blank=True)
+    error_message = models.CharField(max_length=600, default="", blank=True)
+    error_repeats = models.PositiveSmallIntegerField(default=0)
+    waits_for = models.CharField(max_length=8, choices=WaitsFor.choices, blank=True, default="", db_default="")
+    generation = models.PositiveSmallIntegerField(default=0, db_default=0)
+    steps = models.JSONField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    completed_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[RunQuerySet] = RunQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="scores_run_status")
+        ]
+        indexes = [
+            models.Index(
+                fields=["grader", "-priority", "id"], condition=models.Q(status="pending"), name="scores_run_due"
+            ),
+            models.Index(fields=["leased_until"], condition=models.Q(status="running"), name="scores_run_leased"),
+            models.Index(fields=["wake_at"], condition=models.Q(status="sleeping"), name="scores_run_sleeping"),
+            models.Index(fields=["completed_at"], condition=models.Q(panel_size__gt=1), name="scores_run_panels"),
+            models.Index(fields=["wake_at"], condition=models.Q(status="waiting"), name="scores_run_waiting"),
+            models.Index(fields=["organization", "id"], name="scores_run_by_org"),
+            models.Index(
+                fields=["organization", "error_code", "id"],
+                condition=models.Q(status="failed"),
+                name="scores_run_failed",
+            ),
+            models.Index(fields=["completed_at"], condition=models.Q(status="failed"), name="scores_run_failed_at"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("run", self.pk)
+
+
+class Pulse(models.Model):
+    """When a periodic work last came to its end, such as the sweep: what stands still shows here."""
+
+    name = models.CharField(max_length=32, primary_key=True)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.at:%H:%M:%S}"

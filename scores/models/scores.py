@@ -1,0 +1,109 @@
+"""Scores and rewards."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from autotune.access.models import Organization, User
+from autotune.core import ids
+from autotune.core.fields import EncryptedTextField
+from graders.models import Grader, GraderVersion
+from scores.models.runs import WorkflowRun
+from scores.querysets import RewardQuerySet, ScoreQuerySet
+from tasks.models import Completion, Task
+from tasks.states import Aggregation
+
+
+class Score(models.Model):
+    """What one grader version said of one completion. One for a run, ever: the unique constraint is the last guard.
+
+    raw_value   on the grader's own scale; the same as `value` for graders of protocol 1
+    dimensions  [{name, value, weight}] or null
+    superseded  a newer score of the same grader, from a re-score, counts in its place
+    reviewed_by who decided, where a person did
+    deleted_at  a tombstone: neither listed, exported nor counted, and its texts are gone
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    run = models.OneToOneField(WorkflowRun, on_delete=models.PROTECT, related_name="score")
+    completion = models.ForeignKey(Completion, on_delete=models.PROTECT, db_constraint=False, related_name="scores")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    grader_version = models.ForeignKey(
+        GraderVersion, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
+    )
+    shadow = models.BooleanField(default=False)
+    value = models.FloatField()
+    confidence = models.FloatField()
+    raw_value = models.FloatField()
+    reasoning = EncryptedTextField(null=True)
+    dimensions = models.JSONField(null=True)
+    superseded = models.BooleanField(default=False, db_default=False)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    reviewed_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[ScoreQuerySet] = ScoreQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(value__gte=0, value__lte=1), name="scores_score_value"),
+            models.CheckConstraint(
+                condition=models.Q(confidence__gte=0, confidence__lte=1), name="scores_score_confidence"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["organization", "id"], name="scores_score_by_org"),
+            models.Index(fields=["task", "id"], name="scores_score_by_task"),
+            models.Index(fields=["grader", "id"], name="scores_score_by_grader"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("score", self.pk)
+
+
+class Reward(models.Model):
+    """The end of a completion: its panel's scores as one number, or the failure that stands in its place.
+
+    value      null if the completion failed; never a zero in its stead
+    used       scores that went into it
+    failed     scoring runs without a score
+    error_code of the failure; '' beside a value
+    """
+
+    completion = models.OneToOneField(Completion, primary_key=True, on_delete=models.PROTECT, related_name="reward")
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    value = models.FloatField(null=True)
+    confidence = models.FloatField(null=True)
+    aggregation = models.CharField(max_length=20, choices=Aggregation.choices)
+    used = models.PositiveSmallIntegerField()
+    failed = models.PositiveSmallIntegerField()
+    error_code = models.CharField(max_length=64, default="", blank=True)
+    scored_at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[RewardQuerySet] = RewardQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(value__isnull=False, error_code="")
+                | (models.Q(value=None) & ~models.Q(error_code="")),
+                name="scores_reward_value_or_error",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["organization", "completion"], name="scores_reward_by_org"),
+            models.Index(fields=["task", "completion"], name="scores_reward_by_task"),
+        ]
+
+    def __str__(self) -> str:
+        return f"reward of {self.completion_id}"
