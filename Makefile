@@ -9,12 +9,13 @@ ROUNDS ?= 3
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
+CONTRACT := $(VENV)-contract
 DATA := ../shared/data/gsm8k_model_solutions.jsonl
 GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test example-gsm8k bench bench-export bench-short faults faults-short lint format types imports check openapi clean
+.PHONY: help setup dev demo test example-gsm8k bench bench-export bench-short bench-trust faults faults-short contract contract-short lint format types imports check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +45,13 @@ $(DEV): requirements-dev.txt $(RUNTIME)
 	$(call install,-r requirements-dev.txt)
 	@touch $@
 
+$(CONTRACT): requirements-contract.txt $(RUNTIME)
+	@echo "installing requirements-contract.txt"
+	@$(PYTHON) -m venv $@
+	@if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet --python $@/bin/python -r requirements-contract.txt; then :; \
+	else $@/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-contract.txt; fi
+	@touch $@
+
 setup: $(RUNTIME) ## make .venv with what the server needs
 dev: $(DEV) ## the same, with what tests, lint and types need
 
@@ -65,11 +73,20 @@ bench-export: $(DEV) ## peak memory of the web process for exports of 20,000 and
 bench-short: $(DEV) ## the same in small: every score once and right, no figures worth keeping
 	@exec $(BIN)/python bench/run.py --short $(ARGS)
 
+bench-trust: $(DEV) ## what audit, idempotency and throttling cost, side by side with the server without them
+	@exec $(BIN)/python bench/trust.py $(ARGS)
+
 faults: $(DEV) ## break the whole server again and again, and count what came of it (ARGS: --full, --only NAME, --kills N)
 	@exec $(BIN)/python -m bench.faults $(ARGS)
 
 faults-short: $(DEV) ## the same in small, in under three minutes
 	@exec $(BIN)/python -m bench.faults --short --together $(ARGS)
+
+contract: $(DEV) $(CONTRACT) ## schemathesis: every operation as every role, against a running server (ARGS: --short, --role NAME, --examples N)
+	@$(BIN)/python -m tests.contract.run --schemathesis $(CONTRACT)/bin/schemathesis $(ARGS)
+
+contract-short: $(DEV) $(CONTRACT) ## the same with few examples, in under three minutes
+	@$(BIN)/python -m tests.contract.run --schemathesis $(CONTRACT)/bin/schemathesis --short $(ARGS)
 
 lint: $(DEV) ## ruff
 	@$(BIN)/ruff check .
@@ -92,4 +109,4 @@ openapi: $(DEV) ## write docs/openapi.json anew
 check: lint types imports test ## all of the above that can fail
 
 clean: ## remove .venv and caches; var/ (your data) stays
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(CONTRACT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -51,6 +51,17 @@ def whole_number(name: str, default: int, *, least: int = 1, most: int) -> int:
     return int(text)
 
 
+def one_of(name: str, words: tuple[str, ...]) -> str:
+    """The word NAME, or the first of `words` where it is not set.
+
+    raises ImproperlyConfigured if it is none of them
+    """
+    word = os.environ.get(name, "").strip().lower() or words[0]
+    if word not in words:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(words)}.")
+    return word
+
+
 def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:
     """The secret NAME; on the embedded default one that is made once and kept in `data_dir` (mode 0600).
 
@@ -64,6 +75,14 @@ def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:
     if not path.exists():
         _write_once(path, new_secret(name))
     return path.read_text(encoding="ascii").strip()
+
+
+def secret_path(name: str, *, data_dir: Path) -> Path | None:
+    """The file that the secret NAME was read from; None if the environment itself holds it."""
+    if path := os.environ.get(f"{name}_FILE"):
+        return Path(path)
+    kept = data_dir / name.lower()
+    return kept if not os.environ.get(name, "").strip() and kept.exists() else None
 
 
 def new_secret(name: str) -> str:

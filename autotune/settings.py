@@ -2,6 +2,8 @@
 
 import os
 from contextlib import suppress
+from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from tempfile import gettempdir
 from urllib.parse import urlsplit
@@ -10,9 +12,9 @@ import environ
 from celery.schedules import crontab, schedule
 from django.core.exceptions import ImproperlyConfigured
 
-from autotune.core import masterkeys
+from autotune.core import keyproviders, masterkeys
 from autotune.core.addresses import parse_allow
-from autotune.environment import kept_secret, listed, networks, secret, whole_number
+from autotune.environment import kept_secret, listed, networks, one_of, secret, secret_path, whole_number
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -31,10 +33,15 @@ HTTPS = PUBLIC_URL.startswith("https://")
 SECRET_KEY = kept_secret(
     "SECRET_KEY", data_dir=DATA_DIR, required=PRODUCTION, hint="a random text of 50 characters or more."
 )
-AUTOTUNE_ENCRYPTION_KEYS = kept_secret(
-    "AUTOTUNE_ENCRYPTION_KEYS", data_dir=DATA_DIR, required=PRODUCTION, hint="`id:64 hex digits`, comma-separated."
-)
-masterkeys.parse(AUTOTUNE_ENCRYPTION_KEYS)  # a bad one stops the start, not the first text
+AUTOTUNE_KEY_PROVIDER = env.str("AUTOTUNE_KEY_PROVIDER", default="") or keyproviders.LOCAL
+if AUTOTUNE_KEY_PROVIDER == keyproviders.LOCAL:
+    AUTOTUNE_ENCRYPTION_KEYS = kept_secret(
+        "AUTOTUNE_ENCRYPTION_KEYS", data_dir=DATA_DIR, required=PRODUCTION, hint="`id:64 hex digits`, comma-separated."
+    )
+    masterkeys.parse(AUTOTUNE_ENCRYPTION_KEYS)  # a bad one stops the start, not the first text
+else:
+    AUTOTUNE_ENCRYPTION_KEYS = ""  # somebody else keeps them
+AUTOTUNE_ENCRYPTION_KEYS_PATH = secret_path("AUTOTUNE_ENCRYPTION_KEYS", data_dir=DATA_DIR)
 try:
     AUTOTUNE_OUTBOUND_ALLOW = parse_allow(env.str("AUTOTUNE_OUTBOUND_ALLOW", default=""))
 except ValueError as exc:
@@ -57,6 +64,12 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_celery_beat",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "axes",
     "autotune.core",
     "autotune.access",
     "autotune.webhooks",
@@ -70,14 +83,21 @@ MIDDLEWARE = [
     "autotune.core.middleware.RequestIdMiddleware",
     "autotune.core.middleware.TrustedProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "autotune.site.headers.HeadersMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "autotune.access.audit.middleware.AuditMiddleware",
     "autotune.core.middleware.ProblemMiddleware",
+    "autotune.core.middleware.MethodMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "axes.middleware.AxesMiddleware",
+    "autotune.access.accounts.requirement.SecondFactorMiddleware",
     "autotune.core.middleware.BodyMiddleware",
 ]
 ROOT_URLCONF = "autotune.urls"
@@ -92,6 +112,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "autotune.access.accounts.context.sign_on",
             ]
         },
     }
@@ -122,6 +143,14 @@ DATABASES = {"default": {**_database, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": F
 if not PRODUCTION:  # a file, as in service: in memory, threads would share one cache and its table locks
     DATABASES["default"]["TEST"] = {"NAME": str(Path(gettempdir()) / f"autotune-test-{os.getpid()}.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# What all processes count together: guesses at logins and codes. In the database, so that no broker need be there.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "access_cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},  # with Django's 300 some made-up names would flush the counts of others
+    }
+}
 
 # --- people and sessions --------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "access.User"
@@ -129,8 +158,19 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ("email", "name")},
+    },
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-LOGIN_URL = "admin:login"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",  # first: it refuses who guessed too often
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "account"
+SESSION_COOKIE_AGE = 12 * 3600  # a working day
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
@@ -146,6 +186,75 @@ if HTTPS:
     CSRF_COOKIE_SECURE = True
     CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+ACCOUNT_ADAPTER = "autotune.access.accounts.adapters.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"  # an invitation reaches who reads that mailbox; there is no other way in
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Autotune: "
+ACCOUNT_SESSION_REMEMBER = True  # SESSION_COOKIE_AGE, whatever the browser does
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+# By all addresses together; of one address five failures are enough for AXES below.
+ACCOUNT_RATE_LIMITS = {
+    "login": "30/m/ip", "login_failed": "20/h/key", "reset_password": "20/h/ip,3/h/key",
+    "reset_password_from_key": "20/m/ip", "change_password": "5/m/user", "reauthenticate": "10/m/user",
+}  # fmt: skip
+MFA_ADAPTER = "autotune.access.accounts.adapters.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Autotune"
+MFA_TOTP_TOLERANCE = 1  # clocks differ
+MFA_FORMS = {
+    "authenticate": "autotune.access.accounts.forms.CodeForm",
+    "reauthenticate": "autotune.access.accounts.forms.CodeAgainForm",
+    "activate_totp": "autotune.access.accounts.forms.SetUpForm",
+}
+AUTOTUNE_REQUIRE_SECOND_FACTOR = one_of("AUTOTUNE_REQUIRE_SECOND_FACTOR", ("off", "admins", "all"))
+AXES_USERNAME_CALLABLE = "autotune.access.accounts.lockout.login_name"
+AXES_CLIENT_IP_CALLABLE = "autotune.access.accounts.lockout.address"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_TEMPLATE = "account/locked.html"
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "login", "password", "csrfmiddlewaretoken"]
+AXES_DISABLE_ACCESS_LOG = True  # the audit trail tells who logged in
+AXES_ENABLE_ADMIN = False  # access/accounts/admin.py shows them
+AXES_VERBOSE = False
+
+# --- single sign-on (docs/people.md) ---------------------------------------------------------------------------------
+AUTOTUNE_OIDC_ISSUER = env.str("AUTOTUNE_OIDC_ISSUER", default="").strip().rstrip("/")
+AUTOTUNE_OIDC_NAME = env.str("AUTOTUNE_OIDC_NAME", default="") or "single sign-on"
+# A person is known by issuer and subject: with another issuer nobody is anybody.
+AUTOTUNE_OIDC_ID = f"oidc-{sha256(AUTOTUNE_OIDC_ISSUER.encode()).hexdigest()[:16]}"
+SOCIALACCOUNT_ADAPTER = "autotune.access.accounts.adapters.SignOnAdapter"
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_PROVIDERS: dict[str, object] = {}
+if AUTOTUNE_OIDC_ISSUER:
+    if not env.str("AUTOTUNE_OIDC_CLIENT_ID", default="") or not secret("AUTOTUNE_OIDC_CLIENT_SECRET"):
+        raise ImproperlyConfigured("AUTOTUNE_OIDC_ISSUER needs AUTOTUNE_OIDC_CLIENT_ID and _CLIENT_SECRET.")
+    _sign_on = {
+        "provider_id": AUTOTUNE_OIDC_ID,
+        "name": AUTOTUNE_OIDC_NAME,
+        "client_id": env.str("AUTOTUNE_OIDC_CLIENT_ID", default=""),
+        "secret": secret("AUTOTUNE_OIDC_CLIENT_SECRET"),
+        "settings": {"server_url": AUTOTUNE_OIDC_ISSUER, "oauth_pkce_enabled": True},
+    }
+    SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [_sign_on]}}
+
+# --- what pages may load: files of our own, and nothing that is written into the page ---------------------------------
+CSRF_FAILURE_VIEW = "autotune.site.failures.csrf_failure"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"], "script-src": ["'self'"], "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"], "font-src": ["'self'"], "connect-src": ["'self'"], "object-src": ["'none'"],
+        "base-uri": ["'none'"], "form-action": ["'self'"], "frame-ancestors": ["'none'"],
+    }
+}  # fmt: skip
 
 # --- mail: what concerns people, such as a webhook that was disabled --------------------------------------------------
 # Without a server mails are written to the standard output, where the logs go.
@@ -174,6 +283,8 @@ MAX_METADATA_DEPTH = 16
 MAX_BATCH_COMPLETIONS = 10_000
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 LONG_POLL_MAX_WAITERS = 48
+KEY_RATE_PER_MINUTE = whole_number("AUTOTUNE_KEY_RATE_PER_MINUTE", 6_000, least=0, most=1_000_000)  # 0: no limit
+FAILURE_RATE_PER_MINUTE = 60  # requests of one address without a valid key or session
 
 # --- waits ----------------------------------------------------------------------------------------------------------
 # protocol section 3: 1 minute to 30 days
@@ -251,7 +362,11 @@ CELERY_BEAT_SCHEDULE = {
     "check-health": {"task": "graders.check_health", "schedule": schedule(300.0), "options": {"expires": 300}},
     "clean-up-graders": {"task": "graders.clean_up", "schedule": schedule(86_400.0)},
     "clean-up-scores": {"task": "scores.clean_up", "schedule": schedule(86_400.0)},
+    "erase": {"task": "scores.erase", "schedule": schedule(60.0), "options": {"expires": 60}},
+    "retain": {"task": "scores.retain", "schedule": schedule(3_600.0), "options": {"expires": 3_600}},
+    "seal-audit": {"task": "access.seal_audit", "schedule": schedule(5.0), "options": {"expires": 5}},
     "clean-up-access": {"task": "access.clean_up", "schedule": crontab(hour="3", minute="7")},
+    "reencrypt": {"task": "core.reencrypt", "schedule": schedule(10.0), "options": {"expires": 10}},
 }
 
 # --- logs -----------------------------------------------------------------------------------------------------------
@@ -267,5 +382,9 @@ LOGGING = {
         "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request", "redaction"]},
     },
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="") or "INFO"},
-    "loggers": {"django.request": {"level": "ERROR"}, "celery.worker.strategy": {"level": "WARNING"}},
+    "loggers": {
+        "django.request": {"level": "ERROR"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "axes": {"level": "ERROR"},  # the audit trail says it better
+    },
 }

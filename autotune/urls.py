@@ -8,7 +8,10 @@ from autotune.core import urls as converters
 converters.register()
 
 urlpatterns = [
+    path("", include("autotune.access.accounts.urls")),  # before the admin site, whose login it replaces
     path("admin/", admin.site.urls),
+    path("api/v1/", include("autotune.access.urls")),
+    path("api/v1/", include("autotune.access.audit.urls")),
     path("api/v1/", include("autotune.webhooks.urls")),
     path("api/v1/", include("graders.urls")),
     path("api/v1/", include("tasks.urls")),

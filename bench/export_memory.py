@@ -69,7 +69,7 @@ def fill(rows):
                 ("id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority",
                  "attempt", "failures", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
                  "completed_at"),
-                ((r, organization.pk, c, task.pk, grader.pk, 1, "completed", 1, 1, 0, now, "", "", 0, now, now)
+                ((r, organization.pk, c, task.pk, grader.pk, 1, "completed", 1, 1, 0, now, "", None, 0, now, now)
                  for c, r, _ in keys),
             )  # fmt: skip
             bulk.insert(
@@ -100,6 +100,7 @@ class ExportMemory:
         self.url = databases.sibling(os.environ.get("DATABASE_URL") or LOCAL_POSTGRES, DATABASE)
         databases.create_afresh(self.url)
         base = {**os.environ, "DATABASE_URL": self.url, "REDIS_URL": "", "LOG_LEVEL": "WARNING", "WEB_WORKERS": "1"}
+        base["AUTOTUNE_KEY_RATE_PER_MINUTE"] = "1000000"
         self.env = launch.environment(base, port=free_port(range(8300, 8400)), data=ROOT / "var/bench", grader_ports=[])
         self.env["DJANGO_SETTINGS_MODULE"] = "autotune.settings"
         launch.manage(self.env, "migrate", "--noinput", "--verbosity", "0")

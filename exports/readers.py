@@ -5,24 +5,26 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Value
+from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Coalesce, Length
 
 from exports.inputs import ExportQuery
 from exports.ranges import Head, Reader
 from scores.filters import Selection
 from scores.models import Reward, Score
+from scores.privacy import Sight, telling_dimensions
 from tasks.models import Completion, PanelMember
 from tasks.states import Part
 
 MAX_KNOWN = 10_000
-COUNTED = Score.objects.filter(shadow=False, superseded=False)  # what a newer score has replaced counts no more
+DIMENSIONS = ("grader_id", "organization_id", "dimensions")
+COUNTED = Score.objects.live().filter(shadow=False, superseded=False)  # what a newer score has replaced counts no more
 
 
 def reader(query: ExportQuery, selection: Selection) -> Reader:
     """The reader that `per` asks for."""
     kind = ScoreReader if query.per == "grader" else RewardReader
-    return kind(query, selection)
+    return kind(query, selection, Sight.of(selection.principal))
 
 
 @dataclass(slots=True)
@@ -31,6 +33,7 @@ class RewardReader:
 
     query: ExportQuery
     selection: Selection
+    sight: Sight
     sole_graders: dict[UUID, UUID | None] = field(default_factory=dict)
 
     def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
@@ -57,7 +60,8 @@ class RewardReader:
 
     def scores(self) -> Any:
         found = self.selection.scoped(COUNTED.filter(run__panel_size=1), "exports")
-        return found.filter(completion__in=self._rewards().values("completion_id"))
+        found = found.filter(completion__in=self._rewards().values("completion_id"))
+        return telling_dimensions(found, self.sight.reader)
 
     def _rewards(self) -> Any:
         query, selection = self.query, self.selection
@@ -76,9 +80,13 @@ class RewardReader:
         """(completion, grader) -> (grader version, dimensions) of the newest score, which is the one rewarded."""
         if not completions:
             return {}
-        names = ["completion_id", "grader_id", "grader_version_id", *(["dimensions"] if self.query.dimensions else [])]
-        found = COUNTED.filter(completion_id__in=completions).order_by("id").values_list(*names)
-        return {(pk, grader): (version, *(rest or [None])) for pk, grader, version, *rest in found}
+        found = COUNTED.filter(completion_id__in=completions).order_by("id")
+        if not self.query.dimensions:
+            plain = found.values_list("completion_id", "grader_id", "grader_version_id")
+            return {(pk, grader): (version, None) for pk, grader, version in plain}
+        rows = list(found.values_list("completion_id", "grader_version_id", *DIMENSIONS))
+        told = _told(self.sight, rows)
+        return {(row[0], row[2]): (row[1], dimensions) for row, dimensions in zip(rows, told, strict=True)}
 
     def _learn(self, versions: Collection[UUID]) -> None:
         """Note the sole scoring grader of each task version, None for a panel of several."""
@@ -100,6 +108,7 @@ class ScoreReader:
 
     query: ExportQuery
     selection: Selection
+    sight: Sight
 
     def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
         completions = self.selection.scoped(Completion.objects.all(), "exports").order_by("id")
@@ -114,7 +123,9 @@ class ScoreReader:
 
     def scores(self) -> Any:
         found = self.selection.scoped(self._counted(), "exports")
-        return found if self.query.model_id is None else found.filter(completion__model_id=self.query.model_id)
+        if self.query.model_id is not None:
+            found = found.filter(completion__model_id=self.query.model_id)
+        return telling_dimensions(found, self.sight.reader)
 
     def _counted(self) -> Any:
         selection = self.selection
@@ -125,13 +136,21 @@ class ScoreReader:
         return found
 
     def _of(self, completions: Collection[UUID]) -> Any:
-        found = self._counted().filter(completion_id__in=completions)
-        dimensions = (
-            F("dimensions") if self.query.dimensions else Value(None, output_field=Score._meta.get_field("dimensions"))
-        )
-        return found.order_by("completion_id", "id").values_list(
-            "completion_id", "value", "confidence", "created_at", "grader_id", "grader_version_id", dimensions
-        )
+        found = self._counted().filter(completion_id__in=completions).order_by("completion_id", "id")
+        members = ("completion_id", "value", "confidence", "created_at")
+        if not self.query.dimensions:
+            return [(*row, None) for row in found.values_list(*members, "grader_id", "grader_version_id")]
+        rows = list(found.values_list(*members, "grader_version_id", *DIMENSIONS))
+        told = _told(self.sight, rows)
+        return [
+            (*row[:4], row[5], row[4], dimensions) for row, dimensions in zip(rows, told, strict=True)
+        ]  # as Head has them
+
+
+def _told(sight: Sight, rows: list[tuple[Any, ...]]) -> list[Any]:
+    """The dimensions of rows that end with DIMENSIONS, null where the reader may not see them."""
+    sight.judges.meet({row[-3] for row in rows if row[-1] is not None})
+    return [dimensions if sight.dimensions_by(grader, owner) else None for *_, grader, owner, dimensions in rows]
 
 
 def _size(path: str) -> Any:

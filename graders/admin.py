@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.core import ids
-from autotune.core.admin import PublicIdSearch, Record
+from autotune.core.admin import PublicIdSearch, Record, plain
 from autotune.core.errors import AutotuneError
 from graders import health, registry
 from graders.models import (
@@ -72,7 +72,7 @@ class GraderAdmin(PublicIdSearch, Record, admin.ModelAdmin):
         "public_id", "organization", "name", "description", "kind", "endpoint", "status", "visibility", "version",
         ("max_batch_size", "supports_dimensions", "supports_explanations", "supports_async"),
         ("avg_latency_ms", "domains"), ("rate_per_minute", "max_concurrency", "timeout_ms", "batch_timeout_ms"),
-        "pins", ("troubles", "auth_failures"), ("held_until", "held_reason"),
+        "pins", ("redact_reasoning", "redact_dimensions"), ("troubles", "auth_failures"), ("held_until", "held_reason"),
         ("health", "health_repeats", "checked_at"),
         "switched_off", "verified_at", "gone_at", "created_by", "created_at", "updated_at", "deleted_at",
     )  # fmt: skip
@@ -107,15 +107,23 @@ class GraderVersionAdmin(PublicIdSearch, GraderPart):
 class GraderCheckAdmin(GraderPart):
     list_display = ("grader", "name", "passed", "latency_ms", "clock_skew_s", "at")
     list_filter = ("passed", "name", "at")
-    fields = ("grader", "name", "passed", "detail", "latency_ms", "clock_skew_s", "at")
+    fields = ("grader", "name", "passed", "said", "latency_ms", "clock_skew_s", "at")
+
+    @admin.display(description="detail")
+    def said(self, row: GraderCheck) -> str:
+        return plain(row, "detail")
 
 
 @admin.register(GraderStatusChange)
 class GraderStatusChangeAdmin(GraderPart):
-    list_display = ("grader", "previous", "current", "reason", "at")
+    list_display = ("grader", "previous", "current", "at")
     list_filter = ("current", "previous", "at")
-    search_fields = ("grader__name", "reason")
-    fields = ("grader", "previous", "current", "reason", "at")
+    search_fields = ("grader__name",)
+    fields = ("grader", "previous", "current", "said", "at")
+
+    @admin.display(description="reason")
+    def said(self, row: GraderStatusChange) -> str:
+        return plain(row, "reason")
 
 
 @admin.register(GraderStatistic)

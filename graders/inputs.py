@@ -2,21 +2,19 @@
 
 from base64 import b64decode, b64encode
 from typing import Annotated, Final, Literal
-from unicodedata import category
 
 from msgspec import UNSET, Meta, UnsetType
 
 from autotune.core.api import BodyStruct, QueryStruct
 from autotune.core.errors import FieldError
 from autotune.core.pagination import PageQuery
-from autotune.core.parsing import invalid
+from autotune.core.parsing import check_line, invalid
 from graders.credentials import MAX_GRACE_HOURS
 
 MAX_DOMAINS: Final = 32
 MAX_PINS: Final = 8
 PIN_CHARACTERS: Final = 44
 PIN_OCTETS: Final = 32
-NOT_ONE_LINE: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Description = Annotated[str, Meta(max_length=10_000)]
@@ -50,6 +48,13 @@ class LimitsIn(BodyStruct):
     batch_timeout_ms: BatchTimeout | UnsetType | None = UNSET
 
 
+class RedactionIn(BodyStruct):
+    """What only the grader's own organization may read of its verdicts. Absent: false at first, later unchanged."""
+
+    reasoning: bool | UnsetType | None = UNSET
+    dimensions: bool | UnsetType | None = UNSET
+
+
 class GraderIn(BodyStruct):
     """`endpoint` is the base URL: /score, /score/batch and /health are appended to it. `pins`: SHA-256 of public keys
     (SPKI) in base64; its certificate must have one of them."""
@@ -61,10 +66,12 @@ class GraderIn(BodyStruct):
     limits: LimitsIn | None = None
     visibility: Literal["private", "listed"] | None = None
     pins: Pins | None = None
+    redaction: RedactionIn | None = None
 
 
 class GraderPatch(BodyStruct):
-    """`limits` is merged member by member; everything else is replaced. Null clears what can be cleared."""
+    """`limits` and `redaction` are merged member by member; everything else is replaced. Null clears what can be
+    cleared."""
 
     name: Name | UnsetType = UNSET
     endpoint: str | UnsetType = UNSET
@@ -73,6 +80,7 @@ class GraderPatch(BodyStruct):
     limits: LimitsIn | UnsetType | None = UNSET
     visibility: Literal["private", "listed"] | UnsetType | None = UNSET
     pins: Pins | UnsetType | None = UNSET
+    redaction: RedactionIn | UnsetType | None = UNSET
     status: Literal["active", "inactive"] | UnsetType = UNSET
 
 
@@ -100,10 +108,11 @@ class StatsQuery(QueryStruct):
 
 def check(body: GraderIn | GraderPatch) -> None:
     """raises Invalid that names every text which is not one line of something, and every pin that is none"""
-    found = _one_line(body.name, "/name") if isinstance(body.name, str) else []
+    lines = [check_line(body.name, "/name")] if isinstance(body.name, str) else []
     if isinstance(body.capabilities, CapabilitiesIn):
         for place, domain in enumerate(body.capabilities.domains or ()):
-            found += _one_line(domain, f"/capabilities/domains/{place}")
+            lines.append(check_line(domain, f"/capabilities/domains/{place}"))
+    found = [error for error in lines if error]
     for place, pin in enumerate(body.pins or ()):
         found += _pin(pin, f"/pins/{place}")
     if found:
@@ -120,11 +129,3 @@ def _pin(text: str, pointer: str) -> list[FieldError]:
         return []
     told = "A pin is the SHA-256 of a public key (SPKI) in base64: 44 characters that stand for 32 octets."
     return [FieldError(pointer, "invalid_pin", told)]
-
-
-def _one_line(text: str, pointer: str) -> list[FieldError]:
-    if not text.strip():
-        return [FieldError(pointer, "blank", "It holds nothing but spaces.")]
-    if any(category(char) in NOT_ONE_LINE for char in text):
-        return [FieldError(pointer, "invalid_text", "Control characters and line breaks are not allowed.")]
-    return []

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
-from autotune.core.fields import EncryptedTextField
+from autotune.core.fields import EncryptedNoteField, EncryptedTextField
 from graders.querysets import GraderPartQuerySet, GraderQuerySet
 from graders.states import GraderKind, GraderStatus, Visibility
 
@@ -27,6 +27,7 @@ class Grader(models.Model):
     auth_failures  answers 401 or 403 in a row; three make it degraded
     gone_at        when it answered a signed 410; its runs fail until it was verified again
     switched_off   by its owner, who alone switches it on again
+    redact_…       its reasoning, its dimensions: for its own organization alone
     pins           SHA-256 of public keys (SPKI) in base64, one of which its certificate must have
     troubles       why it is degraded (graders.states.Trouble); it is active again when the last one ends
     held_until     no call goes out before: rate limit, Retry-After, open circuit, or it says that it is unhealthy
@@ -59,6 +60,8 @@ class Grader(models.Model):
     batch_timeout_ms = models.PositiveIntegerField(default=30_000)
 
     pins = models.JSONField(default=list, blank=True)
+    redact_reasoning = models.BooleanField(default=False, db_default=False)
+    redact_dimensions = models.BooleanField(default=False, db_default=False)
 
     switched_off = models.BooleanField(default=False)
     troubles = models.JSONField(default=list, blank=True)
@@ -160,13 +163,14 @@ class GraderVersion(models.Model):
 
 
 class GraderCheck(models.Model):
-    """One check of a grader: by verification or by a look at its /health."""
+    """One check of a grader: by verification or by a look at its /health. `uid`: what its ciphertext is bound to."""
 
     id = models.BigAutoField(primary_key=True)
+    uid = models.UUIDField(default=ids.new, editable=False)
     grader = models.ForeignKey(Grader, on_delete=models.CASCADE, db_index=False, related_name="checks")
     name = models.CharField(max_length=32)
     passed = models.BooleanField()
-    detail = models.CharField(max_length=600, blank=True)
+    detail = EncryptedNoteField(row="uid")
     latency_ms = models.FloatField(null=True)
     clock_skew_s = models.FloatField(null=True)
     at = models.DateTimeField(default=timezone.now)
@@ -179,21 +183,32 @@ class GraderCheck(models.Model):
     def __str__(self) -> str:
         return f"{self.name}: {'passed' if self.passed else 'failed'}"
 
+    @property
+    def organization_id(self) -> UUID:
+        """Whose data key encrypts."""
+        return self.grader.organization_id
+
 
 class GraderStatusChange(models.Model):
-    """A change of a grader's status, with its reason."""
+    """A change of a grader's status, with its reason. `uid`: what its ciphertext is bound to."""
 
     id = models.BigAutoField(primary_key=True)
+    uid = models.UUIDField(default=ids.new, editable=False)
     grader = models.ForeignKey(Grader, on_delete=models.CASCADE, related_name="status_changes")
     previous = models.CharField(max_length=8)
     current = models.CharField(max_length=8)
-    reason = models.CharField(max_length=600)
+    reason = EncryptedNoteField(row="uid")
     at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar[GraderPartQuerySet] = GraderPartQuerySet.as_manager()  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return f"{self.previous} -> {self.current}"
+
+    @property
+    def organization_id(self) -> UUID:
+        """Whose data key encrypts."""
+        return self.grader.organization_id
 
 
 class Tally(models.Model):

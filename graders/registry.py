@@ -16,7 +16,7 @@ from autotune.access.principal import Principal
 from autotune.core.addresses import AddressRefused, check_url
 from autotune.core.errors import Conflict, Invalid, NotFound
 from graders import credentials, inputs, status
-from graders.inputs import CapabilitiesIn, GraderIn, GraderPatch, LimitsIn
+from graders.inputs import CapabilitiesIn, GraderIn, GraderPatch, LimitsIn, RedactionIn
 from graders.models import Grader
 from graders.signals import grader_retiring
 from graders.states import GraderStatus, Visibility
@@ -25,6 +25,7 @@ CAPABILITIES: Final = (
     "max_batch_size", "supports_dimensions", "supports_explanations", "supports_async", "avg_latency_ms", "domains",
 )  # fmt: skip
 LIMITS: Final = ("rate_per_minute", "max_concurrency", "timeout_ms", "batch_timeout_ms")
+REDACTION: Final = {"reasoning": "redact_reasoning", "dimensions": "redact_dimensions"}
 NAME_CONSTRAINT: Final = re.compile(r"\bgraders_grader(_|\.)name\b")  # PostgreSQL names it, SQLite its columns
 SWITCHED_OFF: Final = "Switched off by its owner."
 SWITCHED_ON: Final = "Switched on by its owner."
@@ -62,6 +63,7 @@ def register(principal: Principal, body: GraderIn) -> Registered:
         pins=_pins(body.pins),
         **_capabilities(body.capabilities),
         **_limits(body.limits),
+        **_redaction(body.redaction),
     )
     _store(grader)
     return Registered(grader, credentials.issue(grader))
@@ -161,6 +163,10 @@ def _changes(body: GraderPatch) -> dict[str, Any]:
         changes |= _defaults(LIMITS)
     elif isinstance(body.limits, LimitsIn):
         changes |= _limits(body.limits)
+    if body.redaction is None:
+        changes |= _defaults(REDACTION.values())
+    elif isinstance(body.redaction, RedactionIn):
+        changes |= _redaction(body.redaction)
     return changes
 
 
@@ -179,6 +185,13 @@ def _limits(given: LimitsIn | None) -> dict[str, Any]:
         return {}
     there = {name: value for name in LIMITS if (value := getattr(given, name)) is not UNSET}
     return there | _defaults(name for name, value in there.items() if value is None)
+
+
+def _redaction(given: RedactionIn | None) -> dict[str, bool]:
+    """The members that are there; null is false."""
+    if given is None:
+        return {}
+    return {column: bool(value) for name, column in REDACTION.items() if (value := getattr(given, name)) is not UNSET}
 
 
 def _defaults(names: Iterable[str]) -> dict[str, Any]:

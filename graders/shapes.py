@@ -215,7 +215,7 @@ def grader_out(grader: Grader, principal: Principal) -> GraderOut:
         version=ids.encode("graderv", grader.version_id) if grader.version_id else None,
         limits=_limits(grader) if whole else None,
         pins=grader.pins if whole else None,
-        redaction=RedactionOut() if whole else None,
+        redaction=RedactionOut(grader.redact_reasoning, grader.redact_dimensions) if whole else None,
         verified_at=wire(grader.verified_at) if grader.verified_at else None,
         created_at=wire(grader.created_at),
         updated_at=wire(grader.updated_at),

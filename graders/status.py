@@ -45,7 +45,7 @@ def change(
     previous = grader.status
     Grader.objects.filter(pk=grader_id).update(status=to, updated_at=timezone.now())
     GraderStatusChange.objects.create(
-        grader_id=grader_id, previous=previous, current=to, reason=reason[:MAX_REASON], at=timezone.now()
+        grader=grader, previous=previous, current=to, reason=reason[:MAX_REASON], at=timezone.now()
     )
     _tell(grader, previous, to, reason[:MAX_REASON])
     return True

@@ -9,7 +9,8 @@ from django.http import HttpRequest
 from autotune.core import ids
 from autotune.core.admin import PublicIdSearch, Record, TextForSuperusers, plain
 from scores import callback_admin as callback_admin  # registers its pages
-from scores import cancelling, failure_codes, retrying, steps
+from scores import cancelling, failure_codes, privacy, retrying, steps
+from scores import retention_admin as retention_admin  # registers its pages
 from scores import review_admin as review_admin  # registers its pages
 from scores.models import Pulse, Reward, Score, WorkflowRun
 from scores.states import RunStatus
@@ -94,12 +95,16 @@ class WorkflowRunAdmin(Of, admin.ModelAdmin):
     ordering = ("-id",)
     fields = (
         "public_id", "organization", "completion_public_id", "task", "grader", "panel_size", "generation", "status",
-        "waits_for", "priority", "attempt", "failures", "error_code", "error_message", "advice", "error_repeats",
+        "waits_for", "priority", "attempt", "failures", "error_code", "message", "advice", "error_repeats",
         "leased_until", "wake_at", "deadline_at", "created_at", "started_at", "completed_at", "timeline",
     )  # fmt: skip
 
     def has_steer_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("scores.change_workflowrun")
+
+    @admin.display(description="error message")
+    def message(self, run: WorkflowRun) -> str:
+        return plain(run, "error_message")
 
     @admin.display(description="what must change")
     def advice(self, run: WorkflowRun) -> str:
@@ -132,16 +137,16 @@ class ScoreAdmin(Of, TextForSuperusers, admin.ModelAdmin):
     related = ("organization", "task", "grader", "grader_version")
     list_display = (
         "public_id", "completion_public_id", "task", "grader", "grader_version", "value", "confidence", "shadow",
-        "superseded", "created_at",
+        "superseded", "created_at", "deleted_at",
     )  # fmt: skip
-    list_filter = ("shadow", "superseded", "created_at")
+    list_filter = ("shadow", "superseded", "created_at", ("deleted_at", admin.EmptyFieldListFilter))
     list_select_related = related
     search_fields = ("=completion__external_id", "task__name", "grader__name")
     show_full_result_count = False
     ordering = ("-id",)
     facts = (
         "public_id", "organization", "completion_public_id", "task", "grader", "grader_version", "shadow",
-        "superseded", "value", "raw_value", "confidence", "dimensions", "created_at",
+        "superseded", "value", "raw_value", "confidence", "dimensions_shown", "created_at", "deleted_at",
     )  # fmt: skip
     texts = ("reasoning",)
 
@@ -150,7 +155,11 @@ class ScoreAdmin(Of, TextForSuperusers, admin.ModelAdmin):
 
     @admin.display(description="reasoning")
     def reasoning_text(self, score: Score) -> str:
-        return plain(score, "reasoning")
+        return privacy.KEPT if score.grader.redact_reasoning else plain(score, "reasoning")
+
+    @admin.display(description="dimensions")
+    def dimensions_shown(self, score: Score) -> str:
+        return privacy.KEPT if score.grader.redact_dimensions else plain(score, "dimensions")
 
 
 @admin.register(Reward)

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
+from autotune.access.audit import calls, trail
 from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.core.errors import NotFound
@@ -35,6 +36,7 @@ from scores.timeline import entry
 TOKEN_BYTES: Final = 32
 PATH: Final = "/api/v1/callbacks/"
 CANCELLED: Final = "cancelled"
+ERASED: Final = "erased"
 EXPIRED: Final = "callback_expired"
 
 
@@ -82,12 +84,17 @@ def receive(token: str, headers: signing.Headers, body: bytes) -> Reply:
     if row is None:
         raise NotFound("There is no such callback.")
     target = targets.load_many([row.grader]).get(row.grader_id)
+    grader_id = ids.encode("grader", row.grader_id)
+    calls.about(grader_id)
     if target is None or not _is_signed(row, target, headers, body):
         return gateway.UNAUTHORIZED
+    calls.by(grader_id, organization_id=row.grader.organization_id)
     with transaction.atomic():
         if not Callback.objects.select_for_update(no_key=True).filter(pk=row.pk).exists():
             raise NotFound("There is no such callback.")  # cleaned up at this moment
-        return _Reception(row, target, headers, body).judge()
+        reply = _Reception(row, target, headers, body).judge()
+        trail.within(reply.status, reply.code if reply.status >= 400 else "")
+        return reply
 
 
 def _is_signed(row: Callback, target: GraderTarget, headers: signing.Headers, body: bytes) -> bool:
@@ -192,7 +199,7 @@ def _state(run: WorkflowRun) -> State:
     """A run as a callback sees it: "waiting" is every state in which an answer still counts."""
     if run.status == RunStatus.COMPLETED or run.waits_for == WaitsFor.REVIEW:
         return "completed"
-    if run.status == RunStatus.FAILED and run.error_code == CANCELLED:
+    if run.status == RunStatus.FAILED and run.error_code in (CANCELLED, ERASED):
         return "cancelled"
     # what came too late for its run is told so by the attempt's own deadline
     return "failed" if run.status == RunStatus.FAILED and run.error_code != EXPIRED else "waiting"

@@ -6,11 +6,11 @@ from uuid import UUID
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 
-from autotune.access.views import ApiView
+from autotune.access.views import ApiView, find_for
 from autotune.core import ids
 from autotune.core.api import Answer, operation
 from autotune.core.caching import conditional
-from scores import batches, completions, intake
+from scores import batches, completions, deleting, intake
 from scores.completion_shapes import (
     BatchPartly,
     BatchSubmitted,
@@ -25,19 +25,20 @@ from scores.completion_shapes import (
 from scores.inputs import BatchQuery, CompletionQuery, NewBatch, NewCompletion, ScoreQuery
 from scores.states import FINAL
 from scores.storing import Refused, Taken
+from tasks.models import Completion
 
 
 class CompletionsView(ApiView):
     @operation(
-        summary="List completions", resource="completions", action="read", query=CompletionQuery,
-        answers={200: CompletionPage},
+        summary="List completions", resource="completions", or_resource="shared_completions", action="read",
+        query=CompletionQuery, answers={200: CompletionPage},
     )  # fmt: skip
     def get(self, request: Request, query: CompletionQuery) -> CompletionPage:
         return completions.listed(self.principal, query)
 
     @operation(
         summary="Submit a completion", resource="completions", action="create", body=NewCompletion,
-        answers={202: Submitted, 200: Submitted}, errors=(409,),
+        answers={202: Submitted, 200: Submitted}, errors=(409, 410), subject="completion.id",
     )  # fmt: skip
     def post(self, request: Request, body: NewCompletion) -> Answer:
         """Exactly one of `prompt`, `messages` and `variables`. The same `externalId` with equal content answers the
@@ -54,7 +55,7 @@ class CompletionsView(ApiView):
 class CompletionBatchView(ApiView):
     @operation(
         summary="Submit completions", resource="completions", action="create", body=NewBatch, query=BatchQuery,
-        converts=False, answers={202: BatchSubmitted, 207: BatchPartly}, errors=(409,),
+        converts=False, items="completions", answers={202: BatchSubmitted, 207: BatchPartly}, errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, body: Any, query: BatchQuery) -> Answer:
         """Any invalid item refuses the whole batch, with a pointer for each; with `partial=true` the valid ones are
@@ -73,12 +74,24 @@ class CompletionBatchView(ApiView):
 
 class CompletionView(ApiView):
     @operation(
-        summary="Read a completion", resource="completions", action="read",
+        summary="Read a completion", resource="completions", or_resource="shared_completions", action="read",
         answers={200: CompletionAnswer, 304: None},
     )  # fmt: skip
     def get(self, request: Request, completion_id: UUID) -> HttpResponseBase:
-        """With a strong ETag; `If-None-Match` is answered with 304."""
+        """With a strong ETag; `If-None-Match` is answered with 304. Where the task says `shareText`, owners of its
+        graders read prompt, messages and response; `externalId`, `metadata` and `reward` are empty for them."""
         return conditional(request._request, CompletionAnswer(completions.one(self.principal, completion_id)))
+
+    @operation(
+        summary="Erase a completion's text", resource="completions", action="delete", answers={204: None},
+        errors=(409,),
+    )  # fmt: skip
+    def delete(self, request: Request, completion_id: UUID) -> None:
+        """Prompt, messages, response, metadata, reasoning and explanations go, in every copy; scores and reward stay.
+        What is still being scored ends with `erased`. 409 `legal_hold` while a hold covers it. Final."""
+        textless = Completion.objects.defer("prompt", "response", "messages", "metadata")
+        find_for(textless, self.principal, completion_id, "delete", "completion")
+        deleting.delete_completion(completion_id)
 
 
 class CompletionScoreView(ApiView):

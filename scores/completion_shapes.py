@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
+from msgspec import structs
+
 from autotune.core import clock, ids
 from autotune.core.api import ApiStruct
 from autotune.core.pagination import Pagination
@@ -146,6 +148,14 @@ def completion_out(completion: Completion, reward: Reward | None, runs: Sequence
         erased_at=clock.wire(completion.erased_at) if completion.erased_at else None,
         created_at=clock.wire(completion.created_at),
     )
+
+
+def shared_out(whole: CompletionOut, runs: Iterable[UUID]) -> CompletionOut:
+    """A completion for the owner of a grader with whom its task shares the texts; `runs` are those of this grader.
+
+    What the organization notes about it, and what others made of it, is not shared.
+    """
+    return structs.replace(whole, external_id=None, metadata={}, reward=None, workflow_run_ids=run_ids(runs))
 
 
 def run_ids(values: Iterable[UUID]) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from autotune.access import policy
@@ -11,7 +12,7 @@ from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import pagination
 from autotune.core.errors import NotFound
-from scores import filters, reading
+from scores import filters, reading, settling
 from scores.completion_shapes import (
     NOT_BEGUN,
     CompletionOut,
@@ -19,24 +20,32 @@ from scores.completion_shapes import (
     ScoreStateOut,
     completion_out,
     reward_out,
+    shared_out,
     status_of,
 )
 from scores.inputs import CompletionQuery
 from scores.models import Reward, Score, WorkflowRun
+from scores.privacy import Sight
 from scores.states import FINAL
 from scores.waiting import hub
+from tasks import sharing
 from tasks.models import Completion, Task
 
 ORDER = pagination.Order("completions", {"createdAt": "id"})
 
 
 def one(principal: Principal, completion_id: UUID) -> CompletionOut:
-    """raises NotFound, also for a completion of another organization"""
-    return shapes([find(Completion.objects.visible_to(principal), completion_id, "completion")])[0]
+    """raises NotFound, also for a completion of another organization that does not share it with the caller"""
+    return seen([find(sharing.readable(principal), completion_id, "completion")], principal)[0]
 
 
 def shape_of(completion_id: UUID) -> CompletionOut:
-    """A completion that was just stored, or found by its external id."""
+    """A completion that was just stored, or found by its external id.
+
+    In a transaction under its lock: an answer that is stored with its text is found by whoever erases it.
+    """
+    if connection.in_atomic_block:
+        settling.lock({completion_id})
     return shapes([Completion.objects.get(pk=completion_id)])[0]
 
 
@@ -50,13 +59,27 @@ def shapes(rows: Sequence[Completion]) -> list[CompletionOut]:
     return [completion_out(row, rewards.get(row.pk), runs.get(row.pk, [])) for row in rows]
 
 
+def seen(rows: Sequence[Completion], principal: Principal) -> list[CompletionOut]:
+    """Completions as this caller sees them: of one that is shared the texts, and the runs of their own graders."""
+    shared = {row.public_id: row.pk for row in rows if sharing.is_only_shared(row, principal)}
+    theirs: dict[UUID, list[UUID]] = {}
+    if shared:
+        runs = WorkflowRun.objects.visible_to(principal).filter(completion_id__in=shared.values()).order_by("id")
+        for completion_id, run_id in runs.values_list("completion_id", "pk"):
+            theirs.setdefault(completion_id, []).append(run_id)
+    return [shared_out(out, theirs.get(shared[out.id], ())) if out.id in shared else out for out in shapes(rows)]
+
+
 def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
     """One page of the completions that the filters name."""
-    found = Completion.objects.visible_to(principal)
+    found = sharing.readable(principal)
+    if query.external_id is not None:  # whose it is: what is only shared cannot be asked for by it
+        found = Completion.objects.visible_to(principal)
     if query.task_id is not None:
-        if not Task.objects.visible_to(principal).filter(pk=query.task_id.uuid).exists():
+        of_it = found.filter(task_id=query.task_id.uuid)
+        if not Task.objects.visible_to(principal).filter(pk=query.task_id.uuid).exists() and not of_it.exists():
             raise NotFound.at("?taskId", "task")
-        found = found.filter(task_id=query.task_id.uuid)
+        found = of_it
     exact = {"model_id": query.model_id, "source": query.source, "external_id": query.external_id}
     found = found.filter(**{name: value for name, value in exact.items() if value is not None})
     if query.start_date is not None:
@@ -69,7 +92,7 @@ def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
     wanted = [row.pk for row in rows]
     pagination.require_modest(Completion.objects.filter(pk__in=wanted), ("prompt", "response", "messages", "metadata"))
     texts = Completion.objects.in_bulk(wanted)
-    return CompletionPage(shapes([texts[key] for key in wanted if key in texts]), page)
+    return CompletionPage(seen([texts[key] for key in wanted if key in texts], principal), page)
 
 
 def score_state(principal: Principal, completion_id: UUID, *, wait_s: float) -> ScoreStateOut:
@@ -88,7 +111,7 @@ def score_state(principal: Principal, completion_id: UUID, *, wait_s: float) -> 
 def _readable(principal: Principal) -> Any:
     """Completions whose score the principal may read: a grader's owner those that the grader scored."""
     if _sees_own_alone(principal):
-        scored = Score.objects.visible_to(principal).filter(completion=OuterRef("pk"))
+        scored = Score.objects.live().visible_to(principal).filter(completion=OuterRef("pk"))
         readable = Completion.objects.filter(Exists(scored))
     else:
         readable = policy.scope(Completion.objects.all(), principal, "scores", "read")
@@ -103,18 +126,19 @@ def _score_state(principal: Principal, completion: Completion) -> ScoreStateOut:
     """What the principal sees: a grader's owner its own scores and no reward, everybody else all of them."""
     reward = Reward.objects.filter(pk=completion.pk).first()
     runs = list(WorkflowRun.objects.filter(completion_id=completion.pk))
-    scores = list(Score.objects.visible_to(principal).filter(completion_id=completion.pk).order_by("id"))
+    scores = list(Score.objects.live().visible_to(principal).filter(completion_id=completion.pk).order_by("id"))
     status = status_of(reward, runs)
     if _sees_own_alone(principal):
         reward = None
     panel = {run.grader_id for run in runs if run.panel_size > 0}
+    sight = Sight.of(principal)
     score = None
     if reward is not None and len(panel) == 1:
         counted = [one for one in scores if not one.shadow and not one.superseded]
-        score = reading.shape(counted[-1]) if counted else None
+        score = reading.shape(counted[-1], sight) if counted else None
     elif reward is not None:
         score = reading.reward_shape(reward)
-    return ScoreStateOut(score, reading.shapes(scores), reward_out(reward), status)
+    return ScoreStateOut(score, reading.shapes(scores, sight), reward_out(reward), status)
 
 
 def _with_status(found: Any, status: str) -> Any:

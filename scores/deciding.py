@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from autotune.access.models import User
 from autotune.core.clock import database_now
-from autotune.core.errors import Conflict, Forbidden
+from autotune.core.errors import Conflict, Forbidden, NotFound
 from scores import recording, review_shapes, settling, transitions
 from scores.materials import Facts
 from scores.models import Review, Score, WorkflowRun
@@ -60,7 +60,9 @@ def claim(review_id: UUID, by: Reviewer) -> Review:
 
     raises Conflict `review_closed`, or `review_claimed` while somebody else has it; Forbidden for their own completion
     """
+    completion_id = _completion_of(review_id)
     with transaction.atomic():
+        settling.lock({completion_id})  # its text is not erased while it is being answered
         review = _locked(review_id)
         now = database_now()
         _require_other(review, by)
@@ -75,7 +77,7 @@ def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
 
     raises Conflict `review_closed` as it stands, or `review_claimed`; Forbidden for their own completion
     """
-    completion_id = Review.objects.values_list("completion_id", flat=True).get(pk=review_id)
+    completion_id = _completion_of(review_id)
     with transaction.atomic():
         settling.lock({completion_id})
         review = _locked(review_id)
@@ -113,9 +115,19 @@ def expire(now: datetime) -> int:
         return count
 
 
+def _completion_of(review_id: UUID) -> UUID:
+    found = Review.objects.filter(pk=review_id).values_list("completion_id", flat=True).first()
+    if found is None:
+        raise NotFound("There is no such review.")  # retention deleted it at this moment
+    return found
+
+
 def _locked(review_id: UUID) -> Review:
-    found = Review.objects.select_related("run").select_for_update(of=("self",), no_key=True)
-    return found.get(pk=review_id)
+    rows = Review.objects.select_related("run").select_for_update(of=("self",), no_key=True)
+    found = rows.filter(pk=review_id).first()
+    if found is None:
+        raise NotFound("There is no such review.")
+    return found
 
 
 def _require_other(review: Review, by: Reviewer) -> None:

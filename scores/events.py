@@ -1,10 +1,10 @@
-"""The data of `score.completed` and `score.failed`, made from the rows at fan-out: two queries for any number.
+"""The data of `score.completed` and `score.failed`, made from the rows at fan-out: few queries for any number.
 
 What changed since then is told as it is now. A completion that is being scored again after a failure has nothing to
 tell until that is over.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,11 +14,12 @@ from autotune.core import ids
 from autotune.core.api import ApiStruct
 from autotune.webhooks import payloads
 from autotune.webhooks.states import EventKind
-from scores import failure_codes, reading
+from scores import reading
 from scores.completion_shapes import RewardOut, reward_out
 from scores.models import Reward, Score, WorkflowRun
+from scores.privacy import SAID_TO_ALL, Judges, Sight
 from scores.reading import ScoreOut
-from scores.run_shapes import RunErrorOut
+from scores.run_shapes import RunErrorOut, error_out
 from scores.states import RunStatus
 
 
@@ -45,8 +46,8 @@ def register() -> None:
 def completed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
     """By completion, those that have a reward."""
     rewards = Reward.objects.filter(pk__in=completion_ids, value__isnull=False).in_bulk()
-    counted = Score.objects.filter(completion_id__in=rewards, shadow=False, superseded=False, run__panel_size=1)
-    sole = _by_completion(counted.order_by("id"))
+    counted = Score.objects.live().filter(completion_id__in=rewards, shadow=False, superseded=False, run__panel_size=1)
+    sole = _shown({score.completion_id: score for score in counted.order_by("id")}.values())  # the newest of each
     return {
         key: msgspec.to_builtins(
             ScoreCompleted(
@@ -64,26 +65,33 @@ def failed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
     """By completion, those that ended without a reward."""
     rewards = Reward.objects.filter(pk__in=completion_ids, value=None).in_bulk()
     runs = WorkflowRun.objects.filter(completion_id__in=rewards, panel_size__gt=0, status=RunStatus.FAILED)
-    said = runs.order_by("generation", "id").values_list("completion_id", "error_code", "error_message")
-    messages = {(key, code): message for key, code, message in said}
+    said = runs.order_by("generation", "id").only(
+        "completion_id", "organization_id", "grader_id", "error_code", "error_message"
+    )
+    messages = {(run.completion_id, run.error_code): run for run in said}
+    judges = Judges()
+    judges.meet(run.grader_id for run in messages.values() if run.error_code not in SAID_TO_ALL)
     return {
         key: msgspec.to_builtins(
             ScoreFailed(
                 ids.encode("comp", key),
                 ids.encode("task", reward.task_id),
-                _error(reward.error_code, messages.get((key, reward.error_code))),
+                error_out(
+                    reward.error_code,
+                    messages.get((key, reward.error_code)),
+                    Sight.of_organization(reward.organization_id, judges),
+                ),
             )
         )
         for key, reward in rewards.items()
     }
 
 
-def _by_completion(scores: Iterable[Score]) -> Mapping[UUID, ScoreOut]:
-    """The newest score of each completion, as it goes out."""
-    newest = {score.completion_id: score for score in scores}
-    return dict(zip(newest, reading.shapes(list(newest.values())), strict=True))
-
-
-def _error(code: str, message: str | None) -> RunErrorOut:
-    said = f"{message or ''} {failure_codes.advice(code)}".strip()
-    return RunErrorOut(code, said, failure_codes.fault(code))
+def _shown(scores: Collection[Score]) -> Mapping[UUID, ScoreOut]:
+    """By completion, each score as the organization that asked for it sees it."""
+    judges = Judges()
+    judges.meet_those_of(scores)
+    return {
+        score.completion_id: reading.shape(score, Sight.of_organization(score.organization_id, judges))
+        for score in scores
+    }

@@ -67,7 +67,8 @@ _GRADER: Final = {
 }
 _CALLER: Final = {
     CANCELLED: "It was cancelled on request: retry the run to have it scored after all.",
-    "text_erased": "The text is erased for good: submit the completion anew if it shall be scored.",
+    "erased text_erased": "The text is erased for good: submit the completion anew if it shall be scored.",
+    "score_deleted": "The score was deleted: score the completion again if it shall have one.",
     "review_expired": "Retry the run, and have its review decided in time.",
     "review_rejected": "A reviewer rejected the preliminary score: retry the run to ask the grader again.",
 }

@@ -137,7 +137,7 @@ def check(query: ScoreFilter, principal: Principal) -> Selection:
 
 def scores(selection: Selection) -> ScoreQuerySet:
     """The scores of a selection, shadow ones and superseded ones too."""
-    found = selection.scoped(Score.objects.all(), "scores")
+    found = selection.scoped(Score.objects.live(), "scores")
     if selection.query.model_id:
         found = found.filter(completion__model_id=selection.query.model_id)
     return selection.period(selection.bounded(selection.judged_by(found)), "created_at")
@@ -160,7 +160,7 @@ def unscored(selection: Selection) -> RunQuerySet:
     found = found.exclude(status=RunStatus.COMPLETED)
     same = {"completion": OuterRef("completion"), "grader": OuterRef("grader")}
     newer = WorkflowRun.objects.filter(**same, generation__gt=OuterRef("generation"))
-    found = found.filter(~Exists(newer), ~Exists(Score.objects.filter(**same, shadow=False)))
+    found = found.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, shadow=False)))
     if selection.task:
         found = found.filter(completion__task_id=selection.task)  # runs have no index by task, completions have
     if selection.query.model_id:

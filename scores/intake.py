@@ -18,6 +18,8 @@ from scores.storing import Refused, Taken, TaskPanel
 from tasks.models import PanelMember, Task
 from tasks.states import Part
 
+SUPPOSED_CAPACITY = 1_000  # completions that another organization's grader is supposed to judge at a time
+
 
 @dataclass(slots=True)
 class Intake:
@@ -80,7 +82,9 @@ def _attempt(request: _Request) -> Intake:
     result.taken = sorted(taken, key=lambda one: one.index)
     result.refused = sorted([*result.refused, *clashes], key=lambda one: one.index)
     stored = {one.index for one in taken if not one.existing}
-    result.estimate_ms = _estimate([one for one in drafts if one.index in stored], panels)
+    result.estimate_ms = _estimate(
+        [one for one in drafts if one.index in stored], panels, request.principal.organization.pk
+    )
     return result
 
 
@@ -102,7 +106,7 @@ def refusal(refused: Sequence[Refused], *, alone: bool) -> AutotuneError:
 
 
 def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
-    """The visible ones of the tasks, with version and panel."""
+    """The visible ones of the tasks, with version and panel. One without a panel is being deleted just now."""
     visible = Task.objects.visible_to(principal).filter(pk__in=task_ids).select_related("version")
     tasks = {task.pk: task for task in visible}
     members: dict[UUID, list[PanelMember]] = {}
@@ -114,10 +118,10 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
         key: TaskPanel(
             task,
             task.version.content["promptTemplate"],
-            tuple((member.grader, member.part) for member in members.get(task.version.pk, ())),
+            tuple((member.grader, member.part) for member in members[task.version.pk]),
         )
         for key, task in tasks.items()
-        if task.version is not None
+        if task.version is not None and task.version.pk in members
     }
 
 
@@ -148,10 +152,11 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) ->
     return [one for one in drafts if one.index not in doubled]
 
 
-def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> int:
+def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], organization: UUID) -> int:
     """Milliseconds until all is scored, if the graders keep the latency that they tell and nothing else is queued.
 
-    What begins later is waited for.
+    What begins later is waited for. Another organization's grader counts by its latency in steps and a capacity that
+    is not its own, since its limits are nobody else's affair.
     """
     counts: dict[UUID, int] = {}
     graders: dict[UUID, Grader] = {}
@@ -163,8 +168,16 @@ def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> int:
     longest = 0
     for key, count in counts.items():
         grader = graders[key]
-        calls = -(-count // grader.max_batch_size)
-        waves = -(-calls // grader.max_concurrency)
-        longest = max(longest, waves * grader.avg_latency_ms)
+        if grader.organization_id == organization:
+            calls = -(-count // grader.max_batch_size)
+            longest = max(longest, -(-calls // grader.max_concurrency) * grader.avg_latency_ms)
+        else:
+            longest = max(longest, -(-count // SUPPOSED_CAPACITY) * _coarse(grader.avg_latency_ms))
     last = max((one.not_before for one in drafts if one.not_before), default=None)
     return longest + (max(0, round((last - datetime.now(UTC)).total_seconds() * 1000)) if last else 0)
+
+
+def _coarse(latency_ms: int) -> int:
+    """The next of 1, 2, 5, 10, 20, 50, … that is not less; 0 for 0."""
+    steps = (head * 10**zeros for zeros in range(7) for head in (1, 2, 5))
+    return next(step for step in steps if step >= latency_ms) if latency_ms else 0

@@ -6,8 +6,9 @@ from uuid import UUID
 from celery import shared_task
 from celery.signals import worker_init, worker_shutting_down
 
+from autotune.core import queue
 from autotune.core.clock import database_now
-from scores import cleaning, drains, wakeups
+from scores import cleaning, drains, erasures, retention, wakeups
 from scores import sweep as sweeping
 from scores.sweeper import Sweeper
 
@@ -31,6 +32,20 @@ def sweep() -> None:
 def clean_up() -> None:
     """Delete what nobody reads any more."""
     cleaning.clean(database_now())
+
+
+@shared_task(name=erasures.JOB, ignore_result=True)
+def erase() -> None:
+    """Work off the erasures that people asked for; beat looks for them too."""
+    if erasures.work():
+        queue.send(erasures.JOB)
+
+
+@shared_task(name=retention.JOB, ignore_result=True)
+def retain() -> None:
+    """Erase texts and delete rows whose time is over."""
+    if retention.work(database_now()):
+        queue.send(retention.JOB)
 
 
 @worker_init.connect  # and not worker_ready, which waits for the broker: a worker may be started while that is away

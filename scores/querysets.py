@@ -18,6 +18,10 @@ class ScoreQuerySet(ScopedQuerySet):
     owner_path = "grader__created_by_id"
     owner_organization_path = "grader__organization_id"
 
+    def live(self) -> Self:
+        """Not deleted: the rest are tombstones."""
+        return self.filter(deleted_at=None)
+
 
 class RewardQuerySet(ScopedQuerySet):
     resource = "exports"

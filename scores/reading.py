@@ -10,16 +10,19 @@ from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import clock, ids, pagination
 from autotune.core.api import ApiStruct
+from autotune.core.errors import Gone
 from autotune.core.fields import encrypted
 from autotune.core.pagination import Order, PageQuery, Pagination
 from scores import filters
 from scores.filters import ScoreFilter
 from scores.models import Reward, Score
+from scores.privacy import Sight
 
 COLUMNS = (
-    "id", "completion_id", "grader_id", "grader_version_id", "value", "confidence", "raw_value", "reasoning",
-    "dimensions", "reviewed_by_id", "created_at",
+    "id", "organization_id", "completion_id", "grader_id", "grader_version_id", "value", "confidence", "raw_value",
+    "reasoning", "dimensions", "reviewed_by_id", "created_at",
 )  # fmt: skip
+ALWAYS_BEARABLE = 100  # scores with the longest reasoning, which is 64 KiB characters, are still no large page
 ORDER = Order("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
 
 
@@ -86,17 +89,22 @@ def listed(query: ScoreListQuery, principal: Principal) -> ScoreList:
     """One page of the scores that the filters name."""
     selection = filters.check(query, principal)
     found = filters.scores(selection).values_list(*COLUMNS, named=True)
-    rows, page = pagination.page(found, query.page(), ORDER, owner=principal.organization.pk)
-    return ScoreList(shapes(rows), page)
+    texts = ("reasoning",) if query.limit > ALWAYS_BEARABLE else ()
+    rows, page = pagination.page(found, query.page(), ORDER, owner=principal.organization.pk, texts=texts)
+    return ScoreList(shapes(rows, Sight.of(principal)), page)
 
 
 def one(score_id: UUID, principal: Principal) -> ScoreOut:
-    """raises NotFound, also for a score that the caller may not see"""
-    return shape(find(Score.objects.visible_to(principal), score_id, "score"))
+    """raises NotFound, also for a score that the caller may not see; Gone `score_deleted`"""
+    score = find(Score.objects.visible_to(principal), score_id, "score")
+    if score.deleted_at is not None:
+        raise Gone("The score was deleted.", code="score_deleted")
+    return shape(score, Sight.of(principal))
 
 
-def shapes(rows: Sequence[Any]) -> list[ScoreOut]:
-    """Scores (models, or rows of COLUMNS) as they go out; an id that repeats is written once."""
+def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
+    """Scores (models, or rows of COLUMNS) as this reader sees them; an id that repeats is written once."""
+    sight.judges.meet_those_of(rows)
     known: dict[UUID, str] = {}
 
     def named(kind: str, value: UUID) -> str:
@@ -114,8 +122,8 @@ def shapes(rows: Sequence[Any]) -> list[ScoreOut]:
             row.confidence,
             row.raw_value,
             UNIT_SCALE,
-            _text(row),
-            row.dimensions,
+            _text(row) if sight.reasoning(row) else None,
+            row.dimensions if sight.dimensions(row) else None,
             named("user", row.reviewed_by_id) if row.reviewed_by_id else None,
             None,
             clock.wire(row.created_at),
@@ -124,9 +132,9 @@ def shapes(rows: Sequence[Any]) -> list[ScoreOut]:
     ]
 
 
-def shape(score: Score) -> ScoreOut:
-    """One score as it goes out."""
-    return shapes([score])[0]
+def shape(score: Score, sight: Sight) -> ScoreOut:
+    """One score as this reader sees it."""
+    return shapes([score], sight)[0]
 
 
 def reward_shape(reward: Reward) -> ScoreOut | None:

@@ -50,7 +50,8 @@ def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts,
         settling.lock({run.completion_id for run in runs if run.panel_size > 0})
         asked = step != OVERTAKEN
         failures = [
-            Failed(run.run_id, None, code, message, 0, step=entry(step, 0, code), of_review=asked) for run in runs
+            Failed(run.run_id, run.organization_id, None, code, message, 0, step=entry(step, 0, code), of_review=asked)
+            for run in runs
         ]
         failed = statements(connection.vendor).fail(failures)
         settling.settle({run.completion_id for run in failed if run.panel_size > 0}, facts)
@@ -114,7 +115,14 @@ def _success(entry: Judged, facts: Facts) -> Success:
 def _failed(entry: Missed) -> Failed:
     run, decision = entry.run, entry.decision
     return Failed(
-        run.run_id, run.attempt, decision.code, decision.message, decision.repeats, decision.wake_at, entry.step
+        run.run_id,
+        run.organization_id,
+        run.attempt,
+        decision.code,
+        decision.message,
+        decision.repeats,
+        decision.wake_at,
+        entry.step,
     )
 
 

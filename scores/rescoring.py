@@ -15,7 +15,7 @@ from django.db.models import Max
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.clock import database_now
-from autotune.core.errors import Conflict, Forbidden
+from autotune.core.errors import Conflict, Forbidden, NotFound
 from scores import settling, wakeups
 from scores.models import Reward, WorkflowRun
 from scores.states import FINAL
@@ -35,7 +35,9 @@ def rescore(completion_id: UUID, principal: Principal) -> list[UUID]:
     with transaction.atomic():
         settling.lock({completion_id})  # of two re-scores at once the second finds the runs of the first
         textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "task__metadata")
-        found = textless.select_related("task").get(pk=completion_id)
+        found = textless.select_related("task").filter(pk=completion_id).first()
+        if found is None:
+            raise NotFound("There is no such completion.")  # retention deleted it at this moment
         panel = _panel(found)
         _require_allowed(found, panel, principal)
         runs = _runs(found, panel)

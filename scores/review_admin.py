@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from autotune.core import ids
 from autotune.core.admin import PublicIdSearch, TextForSuperusers, plain
 from autotune.core.errors import AutotuneError
-from scores import deciding
+from scores import deciding, privacy
 from scores.deciding import Decision, Reviewer
 from scores.models import Review
 from scores.states import ReviewStatus
@@ -64,8 +64,8 @@ class ReviewAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
     ordering = ("-id",)
     facts = (
         "public_id", "organization", "completion_public_id", "task", "grader", "grader_version", "status",
-        "preliminary_score", "confidence", "dimensions", "claimed_by", "claimed_until", "decided_by", "decided_at",
-        "decided_value", "expires_at", "created_at",
+        "preliminary_score", "confidence", "dimensions_shown", "claimed_by", "claimed_until", "decided_by",
+        "decided_at", "decided_value", "expires_at", "created_at",
     )  # fmt: skip
     texts = ("prompt", "messages", "response", "reasoning", "explanation")
 
@@ -119,7 +119,11 @@ class ReviewAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
 
     @admin.display(description="reasoning")
     def reasoning_text(self, review: Review) -> str:
-        return plain(review, "reasoning")
+        return privacy.KEPT if review.grader.redact_reasoning else plain(review, "reasoning")
+
+    @admin.display(description="dimensions")
+    def dimensions_shown(self, review: Review) -> str:
+        return privacy.KEPT if review.grader.redact_dimensions else plain(review, "dimensions")
 
     @admin.display(description="explanation")
     def explanation_text(self, review: Review) -> str:

@@ -15,6 +15,7 @@ from graders.models import Grader
 from scores import deciding
 from scores.deciding import Reviewer
 from scores.models import Review
+from scores.privacy import Sight
 from scores.querysets import ReviewQuerySet
 from scores.review_inputs import DecisionBody, ReviewQuery, decision_of
 from scores.review_shapes import ReviewAnswer, ReviewPage, detail_out, review_out
@@ -39,12 +40,13 @@ class ReviewView(ApiView):
     def get(self, request: Request, review_id: UUID) -> ReviewAnswer:
         """With the prompt, the response and the grader's preliminary verdict."""
         found = _readable(self.principal).select_related("completion", "task").defer("completion__metadata")
-        return ReviewAnswer(detail_out(find(found, review_id, "review")))
+        return ReviewAnswer(detail_out(find(found, review_id, "review"), Sight.of(self.principal)))
 
 
 class ReviewClaimView(ApiView):
     @operation(
-        summary="Claim a review", resource="reviews", action="update", answers={200: ReviewAnswer}, errors=(409,),
+        summary="Claim a review", resource="reviews", action="update", answers={200: ReviewAnswer}, errors=(409, 410),
+        subject="review.completion_id",
     )  # fmt: skip
     def post(self, request: Request, review_id: UUID) -> ReviewAnswer:
         """For 15 minutes nobody else can claim it or decide; claiming it again begins them anew.
@@ -53,14 +55,17 @@ class ReviewClaimView(ApiView):
         show the review as it stands under `current`.
         """
         return ReviewAnswer(
-            detail_out(deciding.claim(_for_update(self.principal, review_id), _reviewer(self.principal)))
+            detail_out(
+                deciding.claim(_for_update(self.principal, review_id), _reviewer(self.principal)),
+                Sight.of(self.principal),
+            )
         )
 
 
 class ReviewDecisionView(ApiView):
     @operation(
         summary="Decide on a review", resource="reviews", action="update", body=DecisionBody,
-        answers={200: ReviewAnswer}, errors=(409,),
+        answers={200: ReviewAnswer}, errors=(409, 410), subject="review.completion_id",
     )  # fmt: skip
     def post(self, request: Request, review_id: UUID, body: DecisionBody) -> ReviewAnswer:
         """Approved without a value keeps the preliminary score. A value takes its place with confidence 1, and the
@@ -69,7 +74,8 @@ class ReviewDecisionView(ApiView):
         Of two who decide at once one wins; the other gets 409 `review_closed` with the review under `current`.
         """
         decision, pk = decision_of(body), _for_update(self.principal, review_id)
-        return ReviewAnswer(detail_out(deciding.decide(pk, decision, _reviewer(self.principal))))
+        decided = deciding.decide(pk, decision, _reviewer(self.principal))
+        return ReviewAnswer(detail_out(decided, Sight.of(self.principal)))
 
 
 def _readable(principal: Principal) -> ReviewQuerySet:
@@ -89,7 +95,7 @@ def _reach(principal: Principal, action: str) -> ReviewQuerySet:
 
 
 def _reviewer(principal: Principal) -> Reviewer:
-    administers = policy.reach(principal, "administration", "update") is not None
+    administers = policy.reach(principal, "members", "update") is not None
     return Reviewer(principal.user, administers)
 
 

@@ -7,6 +7,7 @@ from autotune.core.api import ApiStruct
 from autotune.core.pagination import Pagination
 from scores import reviews
 from scores.models import Review
+from scores.privacy import Sight
 from scores.reading import DimensionOut
 from scores.states import ReviewStatus
 
@@ -34,7 +35,8 @@ class ReviewOut(ApiStruct):
 
 
 class ReviewDetailOut(ReviewOut):
-    """A review with what one needs to decide. `reasoning` and `dimensions` are the grader's own.
+    """A review with what one needs to decide. `reasoning` and `dimensions` are the grader's own, null where it keeps
+    them to itself.
 
     The texts of a completion that was erased are null.
     """
@@ -69,13 +71,14 @@ def review_out(review: Review) -> ReviewOut:
     return ReviewOut(**_members(review))
 
 
-def detail_out(review: Review) -> ReviewDetailOut:
-    """A review with its texts; the completion and the task come with it or are read."""
+def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
+    """A review with its texts, as this reader sees it; the completion and the task come with it or are read."""
     completion = review.completion
-    dimensions: Any = review.dimensions
+    sight.judges.meet_those_of([review])
+    dimensions: Any = review.dimensions if sight.dimensions(review) else None
     return ReviewDetailOut(
         **_members(review),
-        reasoning=review.reasoning,
+        reasoning=review.reasoning if sight.reasoning(review) else None,
         dimensions=None if dimensions is None else [DimensionOut(**one) for one in dimensions],
         explanation=review.explanation,
         task_name=review.task.name,

@@ -8,6 +8,7 @@ from autotune.core.api import ApiStruct
 from autotune.core.pagination import Pagination
 from scores import failure_codes, steps
 from scores.models import WorkflowRun
+from scores.privacy import Sight
 from scores.reading import ScoreOut
 from scores.states import RunStatus
 from scores.steps import Step
@@ -77,8 +78,8 @@ class RescoreAnswer(ApiStruct):
     workflow_run_ids: list[str]
 
 
-def run_out(run: WorkflowRun, result: ScoreOut | None) -> WorkflowRunOut:
-    """A run as it goes out."""
+def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight) -> WorkflowRunOut:
+    """A run as this reader sees it; of a failed one the reader has met the grader."""
     return WorkflowRunOut(
         id=run.public_id,
         completion_id=ids.encode("comp", run.completion_id),
@@ -90,17 +91,22 @@ def run_out(run: WorkflowRun, result: ScoreOut | None) -> WorkflowRunOut:
         started_at=_wire(run.started_at),
         completed_at=_wire(run.completed_at),
         result=result,
-        error=error_of(run),
+        error=error_of(run, sight),
         steps=step_outs(steps.of(run)),
     )
 
 
-def error_of(run: WorkflowRun) -> RunErrorOut | None:
+def error_of(run: WorkflowRun, sight: Sight) -> RunErrorOut | None:
     """The end of a failed run; None for any other, whatever its attempts came to."""
     if run.status != RunStatus.FAILED:
         return None
-    message = f"{run.error_message} {failure_codes.advice(run.error_code)}".strip()
-    return RunErrorOut(run.error_code, message, failure_codes.fault(run.error_code))
+    return error_out(run.error_code, run, sight)
+
+
+def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
+    """A failure as this reader sees it: the message of the run, where it is for them, and what must change."""
+    said = run.error_message if run is not None and sight.failure(code, run.grader_id) else ""
+    return RunErrorOut(code, f"{said or ''} {failure_codes.advice(code)}".strip(), failure_codes.fault(code))
 
 
 def step_outs(found: Sequence[Step]) -> list[StepOut]:

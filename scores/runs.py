@@ -12,6 +12,7 @@ from autotune.core.errors import NotFound
 from graders.models import Grader
 from scores import reading
 from scores.models import Score, WorkflowRun
+from scores.privacy import Sight
 from scores.querysets import RunQuerySet
 from scores.run_inputs import RetryRuns, RunQuery
 from scores.run_shapes import WorkflowRunOut, WorkflowRunPage, run_out
@@ -88,9 +89,11 @@ def one(principal: Principal, run_id: UUID) -> WorkflowRunOut:
 
 def shapes(principal: Principal, rows: Sequence[WorkflowRun]) -> list[WorkflowRunOut]:
     """Runs as this caller sees them."""
-    scores = list(Score.objects.visible_to(principal).filter(run_id__in=[run.pk for run in rows]))
-    results = {score.run_id: out for score, out in zip(scores, reading.shapes(scores), strict=True)}
-    return [run_out(run, results.get(run.pk)) for run in rows]
+    scores = list(Score.objects.live().visible_to(principal).filter(run_id__in=[run.pk for run in rows]))
+    sight = Sight.of(principal)
+    sight.judges.meet(run.grader_id for run in rows if run.status == RunStatus.FAILED)
+    results = {score.run_id: out for score, out in zip(scores, reading.shapes(scores, sight), strict=True)}
+    return [run_out(run, results.get(run.pk), sight) for run in rows]
 
 
 def visible(principal: Principal) -> RunQuerySet:

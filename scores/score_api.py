@@ -6,11 +6,12 @@ from uuid import UUID
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from autotune.access.views import ApiView
+from autotune.access.views import ApiView, find_for
 from autotune.core.api import operation
 from autotune.core.caching import conditional
-from scores import reading, summary
+from scores import deleting, reading, summary
 from scores.filters import ScoreFilter
+from scores.models import Score
 from scores.reading import ScoreAnswer, ScoreList, ScoreListQuery
 from scores.summary import SummaryOut
 
@@ -34,10 +35,19 @@ class ScoresView(ApiView):
 
 
 class ScoreView(ApiView):
-    @operation(summary="Read a score", resource="scores", action="read", answers={200: ScoreAnswer, 304: None})
+    @operation(
+        summary="Read a score", resource="scores", action="read", answers={200: ScoreAnswer, 304: None}, errors=(410,)
+    )
     def get(self, request: Request, score_id: UUID) -> HttpResponse:
-        """A score never changes: the answer has a strong ETag, and `If-None-Match` is answered with 304."""
+        """With a strong ETag; `If-None-Match` is answered with 304. A deleted one is 410 `score_deleted`."""
         return conditional(request._request, ScoreAnswer(reading.one(score_id, self.principal)))
+
+    @operation(summary="Delete a score", resource="scores", action="delete", answers={204: None}, errors=(409,))
+    def delete(self, request: Request, score_id: UUID) -> None:
+        """It counts nowhere any more, and its texts are gone; a tombstone stays. The reward is computed anew from what
+        is left. 409 `legal_hold` while a hold covers its completion."""
+        find_for(Score.objects.defer("reasoning"), self.principal, score_id, "delete", "score")
+        deleting.delete_score(score_id)
 
 
 class SummaryView(ApiView):

@@ -19,10 +19,11 @@ from autotune.webhooks.states import EventKind
 from scores import rewards
 from scores.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import FINAL
+from scores.states import FINAL, RunStatus
 from tasks.models import Completion
 
 LOOK_BACK = timedelta(minutes=15)
+SCORE_DELETED = "score_deleted"
 _CHANGEABLE = ("value", "confidence", "used", "failed", "error_code", "scored_at")
 _COMPARED = ("value", "confidence", "used", "failed", "error_code")
 
@@ -88,7 +89,7 @@ def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
             member.run = run
         else:
             of_completion[run.grader_id] = _Member(run)
-    scores = Score.objects.filter(completion_id__in=completion_ids, shadow=False)
+    scores = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False)
     for score in scores.defer("reasoning").order_by("run__generation", "pk"):
         if member := members[score.completion_id].get(score.grader_id):
             member.scores.append(score)
@@ -100,7 +101,7 @@ def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, ver
     counted = [one.scores[-1] for one in members.values() if one.scores]
     scored = [rewards.Scored(s.value, s.confidence, version.weights.get(s.grader_id, 1.0)) for s in counted]
     unscored = [one.run for one in members.values() if not one.scores]
-    code = unscored[0].error_code if unscored else rewards.NO_SCORE
+    code = _lacking(unscored[0]) if unscored else rewards.NO_SCORE
     result = rewards.reward(scored, failed=len(unscored), aggregation=version.aggregation, error_code=code)
     about = next(iter(members.values())).run
     return Reward(
@@ -116,7 +117,16 @@ def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, ver
     )
 
 
+def _lacking(run: WorkflowRun) -> str:
+    """Why a run has no score: its failure, or somebody deleted the score."""
+    return SCORE_DELETED if run.status == RunStatus.COMPLETED else run.error_code
+
+
 def _supersede(ready: dict[UUID, dict[UUID, _Member]]) -> None:
+    """Mark what a newer score replaces; where the newer one was deleted, the one before counts again."""
+    newest = [member.scores[-1] for members in ready.values() for member in members.values() if member.scores]
+    if back := [score.pk for score in newest if score.superseded]:
+        Score.objects.filter(pk__in=back).update(superseded=False)
     older = [
         score.pk
         for members in ready.values()

@@ -139,16 +139,18 @@ def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[
     taken: list[Taken] = []
     clashes: list[Refused] = []
     for task_id, wanted in by_task.items():
-        stored = Completion.objects.filter(task_id=task_id, external_id__in=list(wanted))
-        for pk, external_id, digest in stored.values_list("pk", "external_id", "content_digest"):
+        found = Completion.objects.filter(task_id=task_id, external_id__in=list(wanted))
+        stored = found.values_list("pk", "external_id", "content_digest", "erased_at")
+        for pk, external_id, digest, erased_at in stored:
             one = wanted[str(external_id)]
             if bytes(digest or b"") == digests[one.index]:
                 taken.append(Taken(one.index, pk, external_id, [], existing=True))
             else:
+                has = "other content" if erased_at is None else "was erased"
                 error = FieldError(
                     f"{one.pointer}/externalId",
                     "external_id_conflict",
-                    f"{ids.encode('comp', pk)} has this external id and other content.",
+                    f"{ids.encode('comp', pk)} has this external id and {has}.",
                 )
                 clashes.append(Refused(one.index, 409, error))
     _add_runs(taken)
@@ -223,7 +225,7 @@ def _run_rows(made: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel],
                     one.not_before,
                     deadline,
                     "",
-                    "",
+                    None,
                     0,
                     now,
                 )

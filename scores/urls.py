@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from scores import callback_api, completion_api, review_api, run_api, score_api, task_api
+from scores import callback_api, completion_api, retention_api, review_api, run_api, score_api, task_api
 
 urlpatterns: list[URLPattern] = [
     path("tasks/<task:task_id>", task_api.TaskView.as_view()),
@@ -12,6 +12,10 @@ urlpatterns: list[URLPattern] = [
     path("completions/<comp:completion_id>", completion_api.CompletionView.as_view()),
     path("completions/<comp:completion_id>/score", completion_api.CompletionScoreView.as_view()),
     path("completions/<comp:completion_id>/rescore", run_api.RescoreView.as_view()),
+    path("erasures", retention_api.ErasuresView.as_view()),
+    path("erasures/<ers:erasure_id>", retention_api.ErasureView.as_view()),
+    path("legal-holds", retention_api.LegalHoldsView.as_view()),
+    path("legal-holds/<hold:hold_id>", retention_api.LegalHoldView.as_view()),
     path("reviews", review_api.ReviewsView.as_view()),
     path("reviews/<rev:review_id>", review_api.ReviewView.as_view()),
     path("reviews/<rev:review_id>/claim", review_api.ReviewClaimView.as_view()),

@@ -2,17 +2,19 @@
 
 from uuid import UUID
 
+from django.db.models import prefetch_related_objects
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find, find_for
 from autotune.core import pagination
 from autotune.core.api import operation
 from tasks import definitions
-from tasks.inputs import NewTask, TaskDeletion, TaskPatch, TaskQuery
+from tasks.inputs import NewTask, TaskDeletion, TaskPatch, TaskQuery, VersionQuery
 from tasks.models import Task, TaskVersion
 from tasks.shapes import TaskAnswer, TaskMade, TaskPage, TaskVersionList, task_out, version_out
 
 ORDER = pagination.Order("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
+VERSION_ORDER = pagination.Order("versions", {"createdAt": "created_at"})
 
 
 class TaskList(ApiView):
@@ -58,7 +60,8 @@ class TaskDetail(ApiView):
         errors=(409,),
     )
     def patch(self, request: Request, task_id: UUID, body: TaskPatch) -> TaskAnswer:
-        """`options`, `retry` and `review` are merged member by member, the rest is replaced; null is the default.
+        """`options`, `retry`, `review` and `retention` are merged member by member, the rest is replaced; null is the
+        default.
 
         A change of what defines the task (prompts, schema, model, panel, aggregation) makes a new version. Completions
         that are on their way keep theirs.
@@ -84,9 +87,14 @@ class TaskDetail(ApiView):
 
 
 class TaskVersions(ApiView):
-    @operation(summary="List a task's versions", resource="tasks", action="read", answers={200: TaskVersionList})
-    def get(self, request: Request, task_id: UUID) -> TaskVersionList:
+    @operation(
+        summary="List a task's versions", resource="tasks", action="read", query=VersionQuery,
+        answers={200: TaskVersionList},
+    )  # fmt: skip
+    def get(self, request: Request, task_id: UUID, query: VersionQuery) -> TaskVersionList:
         """The newest first."""
         task = find(Task.objects.visible_to(self.principal), task_id, "task")
-        versions = task.versions.prefetch_related("members").order_by("-created_at", "-id")
-        return TaskVersionList([version_out(version, current=version.pk == task.version_id) for version in versions])
+        owner = f"{self.principal.organization.pk}.{task.pk}"
+        rows, place = pagination.page(task.versions.all(), query, VERSION_ORDER, owner=owner, texts=("content",))
+        prefetch_related_objects(rows, "members")
+        return TaskVersionList([version_out(row, current=row.pk == task.version_id) for row in rows], place)

@@ -154,8 +154,10 @@ def _columns(task: Task, given: TaskPatch) -> dict[str, Any]:
         "metadata": given.metadata,
         "deadline_ms": given.deadline_ms,
         "archived": given.archived,
+        "share_text": given.share_text,
         **_merged(given.retry, ("max_attempts", "backoff_ms", "max_backoff_ms")),
         **_review(given.review),
+        **_merged(given.retention, ("text_days",)),
         **_merged(given.options, ("include_dimensions", "include_explanation")),
     }
     if given.model is not UNSET:

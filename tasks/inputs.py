@@ -16,6 +16,7 @@ from tasks.states import Aggregation, Part
 
 MAX_PANEL = 32
 DAY_MS = 86_400_000
+MAX_DAYS = 36_500
 
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\S")]
 Description = Annotated[str, Meta(max_length=10_000)]
@@ -63,6 +64,12 @@ class TaskOptions(BodyStruct):
     include_explanation: bool | UnsetType | None = UNSET
 
 
+class RetentionPolicy(BodyStruct):
+    """How many days prompts and responses are kept. Null: as long as the organization keeps them."""
+
+    text_days: Annotated[int, Meta(ge=1, le=MAX_DAYS)] | UnsetType | None = UNSET
+
+
 class ModelSpec(BodyStruct):
     """The model that generates answers in evaluation runs."""
 
@@ -87,11 +94,16 @@ class NewTask(BodyStruct):
     retry: RetryPolicy | None = None
     deadline_ms: Deadline | None = None
     options: TaskOptions | None = None
+    retention: RetentionPolicy | None = None
+    share_text: bool | None = None
     metadata: dict[str, Any] | None = None
 
 
 class TaskPatch(BodyStruct):
-    """Changes of a task. `options`, `retry` and `review` merge member by member, others are replaced; null: default."""
+    """Changes of a task. `options`, `retry`, `review` and `retention` merge member by member, others are replaced.
+
+    Null: the default.
+    """
 
     name: Name | UnsetType = UNSET
     prompt_template: Template | UnsetType = UNSET
@@ -106,6 +118,8 @@ class TaskPatch(BodyStruct):
     retry: RetryPolicy | UnsetType | None = UNSET
     deadline_ms: Deadline | UnsetType | None = UNSET
     options: TaskOptions | UnsetType | None = UNSET
+    retention: RetentionPolicy | UnsetType | None = UNSET
+    share_text: bool | UnsetType | None = UNSET
     metadata: dict[str, Any] | UnsetType | None = UNSET
     archived: bool | UnsetType = UNSET
 
@@ -117,6 +131,12 @@ class TaskQuery(PageQuery):
     grader_id: GraderId | None = None
     model: Annotated[str, Meta(max_length=200)] | None = None
     archived: bool = False
+
+
+class VersionQuery(PageQuery):
+    """All versions at once unless they are very many or very long."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 1000
 
 
 class TaskDeletion(QueryStruct):
@@ -151,7 +171,7 @@ def panel_of(given: TaskPatch) -> list[tuple[str, PanelEntry]] | None:
 
 
 def _texts(given: TaskPatch) -> list[FieldError]:
-    found = []
+    found = [parsing.check_line(given.name, "/name")] if isinstance(given.name, str) else []
     for pointer, value in (("/promptTemplate", given.prompt_template), ("/systemPrompt", given.system_prompt)):
         if isinstance(value, str):
             found.append(parsing.check_text(value, pointer, max_bytes=settings.MAX_TEXT_BYTES))

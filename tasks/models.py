@@ -17,6 +17,7 @@ class Task(models.Model):
     """What is asked of a model. What defines it is in its versions; the rest (retry, deadline, options) is here.
 
     text_days   how long prompts and responses are kept; null: as long as the organization keeps them
+    erased_to   id of a completion: up to it retention has erased all texts but what a legal hold keeps
     share_text  owners of the task's graders may read prompts and responses
     """
 
@@ -36,6 +37,7 @@ class Task(models.Model):
     include_dimensions = models.BooleanField(default=True)
     include_explanation = models.BooleanField(default=True)
     text_days = models.PositiveIntegerField(null=True, blank=True)
+    erased_to = models.UUIDField(null=True, blank=True, editable=False)
     share_text = models.BooleanField(default=False)
     archived = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)

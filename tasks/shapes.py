@@ -99,7 +99,10 @@ class TaskVersionOut(ApiStruct):
 
 
 class TaskVersionList(ApiStruct):
+    """`limit` is smaller than asked for where the texts of more versions would be too much for one answer."""
+
     versions: list[TaskVersionOut]
+    pagination: Pagination
 
 
 def task_out(task: Task) -> TaskOut:
@@ -124,8 +127,8 @@ def task_out(task: Task) -> TaskOut:
         retry=RetryOut(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
         deadline_ms=task.deadline_ms,
         options=OptionsOut(task.include_dimensions, task.include_explanation),
-        retention=RetentionOut(None),
-        share_text=False,
+        retention=RetentionOut(task.text_days),
+        share_text=task.share_text,
         metadata=metadata,
         version=version.public_id,
         archived=task.archived,

@@ -4,27 +4,48 @@ import json
 import os
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 from django.db import connection
 from django.test import Client
 
 from autotune.core import encryption
+from autotune.core.models import DataKey
 from tests.factories import ApiKeyFactory
 
 ON_POSTGRES = bool(settings.DATABASE_URL)
 ON_REDIS = bool(settings.REDIS_URL)
+HEAVIEST = "test_no_plaintext.py"  # first: it would starve other tests with processes
+settings.KEY_RATE_PER_MINUTE = settings.FAILURE_RATE_PER_MINUTE = 0  # the tests of throttling set their own
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--engine-only", action="store_true", help="leave out what touches neither the database nor a process"
+    )
 
 
 def pytest_collection_modifyitems(config, items):
     """Tests that need a server are left out where it is not configured; in CI its absence is a failure."""
     _keep_what_migrations_wrote(items)
+    items.sort(key=lambda item: item.path.name != HEAVIEST)
     lacking = {"postgres"} - ({"postgres"} if ON_POSTGRES else set()) | ({"redis"} - ({"redis"} if ON_REDIS else set()))
     chosen, left = [], []
     for item in items:
-        (left if lacking & {mark.name for mark in item.iter_markers()} else chosen).append(item)
+        marks = {mark.name for mark in item.iter_markers()}
+        needless = config.getoption("--engine-only") and not _touches_an_engine(item, marks)
+        (left if needless or lacking & marks else chosen).append(item)
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = chosen
+
+
+def _touches_an_engine(item, marks):
+    """Whether the test could end otherwise on another database or broker."""
+    return bool(
+        marks & {"django_db", "postgres", "redis", "processes"}
+        or {"db", "transactional_db", "live_server"} & set(item.fixturenames)
+    )
 
 
 def _keep_what_migrations_wrote(items):
@@ -36,12 +57,36 @@ def _keep_what_migrations_wrote(items):
             item.fixturenames.append("django_db_serialized_rollback")
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker):
+    """A test that commits ends by emptying the tables, so the trail's guards are off but in the tests about them."""
+    from tests.access.audit import guards
+
+    with django_db_blocker.unblock():
+        guards.off()
+
+
 @pytest.fixture(autouse=True)
 def _fresh_keyring():
     """Data keys of a rolled-back test must not be met again."""
     encryption.keyring.clear()
     yield
     encryption.keyring.clear()
+
+
+@pytest.fixture
+def keys_at_hand():
+    """`keys_at_hand()`: from now on the data keys are opened, as in a process that used them in transactions before."""
+
+    def hold():
+        for row in DataKey.objects.filter(retired_at=None):
+            key = encryption.unwrap(row)
+            if row.period == encryption.DIGEST_PERIOD:
+                encryption.keyring.digests[row.scope] = key
+            else:
+                encryption.keyring.opened[row.pk] = AESGCM(key)
+
+    return hold
 
 
 class Api:

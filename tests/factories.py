@@ -15,7 +15,7 @@ from autotune.webhooks.models import Delivery, Event, Webhook
 from graders.models import Grader, GraderSecret, GraderVersion
 from graders.states import GraderStatus
 from scores.callbacks import digest_of
-from scores.models import Callback, CallbackItem, Review, Reward, Score, WorkflowRun
+from scores.models import Callback, CallbackItem, Erasure, LegalHold, Review, Reward, Score, WorkflowRun
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 
 WEBHOOK_SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -175,6 +175,28 @@ class ScoreFactory(DjangoModelFactory):
                 failed=0,
             )
         return score
+
+
+class ErasureFactory(DjangoModelFactory):
+    """An erasure of a model's texts that nobody has worked on."""
+
+    class Meta:
+        model = Erasure
+
+    organization = factory.SubFactory(OrganizationFactory)
+    created_by = factory.SubFactory(UserFactory)
+    model_id = "model-a"
+
+
+class LegalHoldFactory(DjangoModelFactory):
+    """A hold on a whole organization."""
+
+    class Meta:
+        model = LegalHold
+
+    organization = factory.SubFactory(OrganizationFactory)
+    created_by = factory.SubFactory(UserFactory)
+    reason = "Case 12"
 
 
 class CallbackFactory(DjangoModelFactory):

@@ -92,7 +92,7 @@ def serving(fake):
             self.reply(self.rfile.read(int(self.headers["Content-Length"])))
 
         def reply(self, raw):
-            request_id = self.headers["X-Autotune-Request-Id"]
+            request_id = self.headers["X-Autotune-Request-Id"] or ""  # a webhook has none
             fake.keys.append(self.headers["X-Autotune-Key-Id"])
             status, body, signed, *more = fake.answer(self, self.path, json.loads(raw) if raw else {})
             encoded = body if isinstance(body, bytes) else json.dumps(body).encode()

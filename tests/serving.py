@@ -92,6 +92,11 @@ class Server:
         process = next(one for one in launch.server_processes(self.env) if one.name == kind)
         self.tree.start(Process(name, process.command, process.env, process.cwd))
 
+    def ensure(self, kind, name):
+        """The same unless it runs: a test may meet the server fresh or after others."""
+        if name not in self.tree.pids or not self.lives(name):
+            self.start(kind, name)
+
     def kill(self, name, number=signal.SIGKILL):
         """A signal to a process and all that it started."""
         os.killpg(self.tree.pids[name], number)

@@ -10,7 +10,10 @@ from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from autotune.access import keys, roles
+from autotune.access import keys, members, roles
+from autotune.access import throttle_admin as throttle_admin  # registers its page
+from autotune.access.accounts import admin as accounts_admin  # noqa: F401 - registers its pages
+from autotune.access.audit import admin as audit_admin  # noqa: F401 - registers its pages
 from autotune.access.models import ApiKey, Membership, Organization, Role, StoredAnswer, User
 from autotune.core.admin import PublicIdSearch, Record
 
@@ -26,7 +29,7 @@ class OrganizationAdmin(PublicIdSearch, admin.ModelAdmin):
     list_filter = ("operating", "suspended", "created_at")
     search_fields = ("name",)
     show_full_result_count = False
-    fields = ("name", "operating", "suspended", "created_at")
+    fields = ("name", "operating", "suspended", "text_days", "score_days", "created_at")
     readonly_fields = ("operating", "created_at")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -123,7 +126,10 @@ class MembershipForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
-        role, organization = given.get("role"), given.get("organization")
+        role = given.get("role")
+        organization = given.get("organization") or (self.instance.organization if self.instance.pk else None)
+        if not self.instance.pk and not given.get("user"):
+            self.add_error("user", "Name a person. Who has no account yet is invited through the API.")
         if role and organization and role.organization_id not in (None, organization.pk):
             self.add_error("role", "This role belongs to another organization.")
         return given
@@ -131,15 +137,40 @@ class MembershipForm(forms.ModelForm):
 
 @admin.register(Membership)
 class MembershipAdmin(admin.ModelAdmin):
+    """Who is a member. Invitations are seen here; sending them is the API's, which mails the link."""
+
     form = MembershipForm
-    list_display = ("user", "organization", "role", "created_at")
-    list_filter = ("created_at",)
+    list_display = ("__str__", "user", "email", "organization", "role", "expires_at", "created_at")
+    list_filter = (("user", admin.EmptyFieldListFilter), "created_at")
     list_select_related = ("user", "organization", "role")
     search_fields = ("user__email", "user__name", "organization__name", "role__name")
     autocomplete_fields = ("user", "organization", "role")
     show_full_result_count = False
-    fields = ("user", "organization", "role", "created_at")
-    readonly_fields = ("created_at",)
+    fields = ("user", "email", "organization", "role", "invited_by", "expires_at", "created_at")
+    readonly_fields = ("email", "invited_by", "expires_at", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        return super().get_queryset(request).defer("token_digest")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Nobody else takes a membership over: it would be theirs with the keys that were made under it."""
+        return self.readonly_fields + (("user", "organization") if obj is not None else ())
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """An invitation is its sender's word: another role is given by the API, or by sending it anew."""
+        return not (obj is not None and obj.user_id is None) and super().has_change_permission(request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
+        if not change and obj.user_id is not None:  # keys of an earlier membership stay dead
+            keys.revoke_all(organization_id=obj.organization_id, user_id=obj.user_id)
+        super().save_model(request, obj, form, change)
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        members.end(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Membership]) -> None:
+        for member in queryset:
+            members.end(member)
 
 
 @admin.action(description="Revoke the selected keys", permissions=["revoke"])
@@ -160,8 +191,8 @@ class ApiKeyAdmin(PublicIdSearch, Record, admin.ModelAdmin):
     show_full_result_count = False
     ordering = ("-created_at",)
     fields = (
-        "public_id", "name", "kind", "last_four", "organization", "role", "user", "created_at", "expires_at",
-        "revoked_at", "last_used_at",
+        "public_id", "name", "kind", "last_four", "organization", "role", "user", "networks", "created_at",
+        "expires_at", "revoked_at", "last_used_at", "replaced_by",
     )  # fmt: skip
     actions = (revoke,)
 

@@ -5,3 +5,9 @@ class AccessConfig(AppConfig):
     name = "autotune.access"
     label = "access"
     verbose_name = "Access"
+
+    def ready(self) -> None:
+        from autotune.access.accounts import signals  # noqa: F401 - connects them
+        from autotune.access.audit import signals as audited
+
+        audited.connect()

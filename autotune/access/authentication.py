@@ -1,5 +1,8 @@
 """DRF authentication: an API key as a bearer, or the web session with CSRF token. `request.auth` is the Principal."""
 
+from uuid import UUID
+
+from django.db.models import Case, When
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
@@ -8,6 +11,7 @@ from rest_framework.request import Request
 from autotune.access import keys
 from autotune.access.models import Membership, User
 from autotune.access.principal import Principal
+from autotune.core import ids
 
 
 class BearerAuthentication(BaseAuthentication):
@@ -20,17 +24,17 @@ class BearerAuthentication(BaseAuthentication):
         scheme, _, text = header.partition(" ")
         if scheme.lower() != "bearer":
             raise AuthenticationFailed("Send the API key as `Authorization: Bearer …`.")
-        key = keys.find(text)
-        if key is None:
+        key = keys.find(text, request._request.META.get("REMOTE_ADDR", ""))
+        if key is None or key.role is None:  # one answer for all: whether a key exists is nobody's business
             raise AuthenticationFailed("The API key is not valid.")
-        return key.user, Principal(key.organization, key.role, key.user, key)
+        return key.user, Principal(key.organization, key.role, key.user, key, key.held)
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="autotune"'
 
 
 class WebSessionAuthentication(SessionAuthentication):
-    """The session of the web pages, in the person's first organization."""
+    """The session of the web pages, in the organization that the person chose there."""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
         user = getattr(request._request, "user", None)
@@ -45,15 +49,25 @@ class WebSessionAuthentication(SessionAuthentication):
 
 
 def of_session(request: HttpRequest) -> Principal | None:
-    """The principal of a logged-in person; None without a membership in an organization that is not suspended."""
+    """The principal of a logged-in person, in the organization chosen in the session, else in the first of theirs.
+
+    None without a membership in an organization that is not suspended
+    """
     if not isinstance(request.user, User):
         return None
+    memberships = Membership.objects.select_related("organization", "role", "user")
+    chosen_first = Case(When(organization_id=_chosen(request), then=0), default=1)
     membership = (
-        Membership.objects.select_related("organization", "role", "user")
-        .filter(user_id=request.user.pk, organization__suspended=False)
-        .order_by("pk")
-        .first()
+        memberships.filter(user_id=request.user.pk, organization__suspended=False).order_by(chosen_first, "pk").first()
     )
-    if membership is None:
+    if membership is None or membership.user is None:
         return None
     return Principal(membership.organization, membership.role, membership.user)
+
+
+def _chosen(request: HttpRequest) -> UUID | None:
+    """`session["organization"]`, a public id."""
+    try:
+        return ids.decode("org", str(request.session.get("organization", "")))
+    except ValueError:
+        return None

@@ -4,9 +4,12 @@ import secrets
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from autotune.access import keys, roles
+from autotune.access.audit import trail
 from autotune.access.models import ApiKey, Membership, Organization, Role, User
+from autotune.core import ids
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,27 @@ def bootstrap(*, organization_name: str, admin_email: str) -> Bootstrapped:
     api_key = None
     if fresh or not ApiKey.objects.filter(organization=organization).exists():
         _, api_key = keys.issue(organization=organization, role=role, user=user, name="bootstrap")
+    trail.record(
+        action="organizations.bootstrap",
+        resource="organizations",
+        organization=organization,
+        actor="manage.py bootstrap",
+        object_id=ids.encode("org", organization.pk),
+    )
     return Bootstrapped(organization, user, password, api_key)
 
 
 def _admin(organization: Organization, role: Role, email: str) -> tuple[User, str | None]:
     """The organization's first admin, whatever `email` says now; else the person with that address, made if need be."""
-    if there := Membership.objects.filter(organization=organization, role=role).order_by("pk").first():
-        return there.user, None
+    if there := _holders(organization, role).first():
+        return there, None
     staff = organization.operating
     if user := User.objects.filter(email=email.strip().lower()).first():
         return user, None
     password = secrets.token_urlsafe(18)
     return User.objects.create_user(email, password, is_staff=staff, is_superuser=staff), password
+
+
+def _holders(organization: Organization, role: Role) -> QuerySet[User]:
+    """The members with the role, the first of them first. Who is merely invited is none."""
+    return User.objects.filter(membership__organization=organization, membership__role=role).order_by("membership__pk")

@@ -7,21 +7,22 @@ stored: a refusal rolls back what the work did, and is found anew. Scope: organi
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Self, TypeGuard
 from uuid import UUID
 
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from autotune.access import commits
 from autotune.access.models import StoredAnswer
-from autotune.core import encryption
+from autotune.core import encryption, ids
 from autotune.core.clock import database_now
-from autotune.core.errors import Conflict, FieldError, Invalid, Unprocessable
+from autotune.core.errors import Conflict, FieldError, Gone, Invalid, Unprocessable
 from autotune.core.fields import encrypted
 
 HEADER: Final = "Idempotency-Key"
@@ -32,6 +33,14 @@ RESERVED: Final = timedelta(minutes=2)  # longer than any work that waits for so
 RETRY_AFTER_S: Final = 1
 CLEANED_AT_ONCE: Final = 5_000
 _IN_FLIGHT: Final = 0  # as the status of a row: reserved, not yet answered
+_ERASED: Final = 410  # the answer had a text that was erased since; nothing of the request is kept either
+_COLUMNS: Final = tuple(StoredAnswer._meta.concrete_fields)
+_PLACE: Final = StoredAnswer._meta.get_field("organization")
+_KNOWN: Final = "select 1 from access_storedanswer where organization_id = %s and route = %s and key_digest = %s"
+_INSERT: Final = (
+    f"insert into access_storedanswer ({', '.join(str(column.column) for column in _COLUMNS)}) "  # noqa: S608 - names of the model
+    f"values ({', '.join(['%s'] * len(_COLUMNS))})"
+)
 _KEY: Final = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")  # what HTTP leaves: spaces around a header's value are none
 
 
@@ -45,12 +54,13 @@ class Asked:
     request_digest: bytes
 
     @classmethod
-    def of(cls, request: HttpRequest, key: str, organization_id: UUID) -> Self:
+    def of(cls, request: HttpRequest, key: str, organization_id: UUID, *, person: UUID | None = None) -> Self:
+        """person: whose keys are theirs alone, since their role does not let them see what others of theirs are told"""
         query = request.META.get("QUERY_STRING", "").encode()
         return cls(
             organization_id,
             f"{request.method} {request.path}",
-            hashlib.sha256(key.encode()).digest(),
+            hashlib.sha256((b"" if person is None else person.bytes) + key.encode()).digest(),
             encryption.content_digest(organization_id, query, request.body),
         )
 
@@ -86,6 +96,17 @@ def once(
     return _reserved(asked, work, secrets) if calls_out else _transacted(asked, work, secrets)
 
 
+def forget(subjects: Collection[UUID], *, about: str = "") -> None:
+    """Take the stored answers that hold the texts of these completions; a repeated request is told 410 from then on.
+
+    about  a part of the routes whose answers go; without it all do
+    """
+    rows = StoredAnswer.objects.filter(subject__in=subjects)
+    if about:
+        rows = rows.filter(route__contains=about)
+    rows.update(status=_ERASED, answer=None, request_digest=b"")
+
+
 def clean(now: datetime) -> int:
     """Delete the answers that are kept no longer. How many."""
     total = 0
@@ -96,37 +117,18 @@ def clean(now: datetime) -> int:
 
 
 def _transacted(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Sequence[str]) -> HttpResponseBase:
-    try:
-        return _in_one_transaction(asked, work, secrets)
-    except _CommitRefused:  # what it refers to was deleted meanwhile: the work finds that out when it looks again
-        try:
-            return _in_one_transaction(asked, work, secrets)
-        except _CommitRefused as exc:
-            raise Conflict("Another request changed the same objects. Try again.", code="conflict") from exc
-
-
-class _CommitRefused(Exception):
-    """A constraint that is checked at the commit."""
-
-
-def _in_one_transaction(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Sequence[str]) -> HttpResponseBase:
-    worked = False
-    try:
-        with transaction.atomic():
-            now = _alone(asked)
-            if stored := _stored(asked, now):
-                return _replay(stored, asked)
-            response = work()
-            if _is_success(response):
-                _row(asked, now, secrets, response).save(force_insert=True)
-            else:
-                transaction.set_rollback(True)
-            worked = True
+    def first_or_again() -> HttpResponseBase:
+        now = _alone(asked)
+        if stored := _stored(asked, now):
+            return _replay(stored, asked)
+        response = work()
+        if _is_success(response):
+            _insert(_row(asked, now, secrets, response))
+        else:
+            transaction.set_rollback(True)
         return response
-    except IntegrityError as exc:
-        if not worked:
-            raise
-        raise _CommitRefused from exc
+
+    return commits.whole(first_or_again)
 
 
 def _reserved(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Sequence[str]) -> HttpResponseBase:
@@ -183,6 +185,8 @@ def _in_flight() -> Conflict:
 
 def _stored(asked: Asked, now: datetime) -> StoredAnswer | None:
     """The row that counts; one that expired is deleted."""
+    if not _is_known(asked):
+        return None
     rows = StoredAnswer.objects.filter(
         organization_id=asked.organization_id, route=asked.route, key_digest=asked.key_digest
     )
@@ -193,11 +197,29 @@ def _stored(asked: Asked, now: datetime) -> StoredAnswer | None:
     return row
 
 
+def _is_known(asked: Asked) -> bool:
+    """Mostly it is not; Django's own way costs ten times as much to find out."""
+    organization = _PLACE.get_db_prep_value(asked.organization_id, connection)
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN, [organization, asked.route, asked.key_digest])
+        return cursor.fetchone() is not None
+
+
+def _insert(row: StoredAnswer) -> None:
+    """The same as `save(force_insert=True)`, for a fraction of its cost."""
+    values = [column.get_db_prep_save(column.pre_save(row, True), connection) for column in _COLUMNS]
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT, values)
+
+
 def _replay(stored: StoredAnswer, asked: Asked) -> HttpResponse:
     """The stored answer.
 
-    raises Unprocessable for another request, Conflict while the answer is not known
+    raises Unprocessable for another request, Conflict while the answer is not known, Gone `erased`
     """
+    if stored.status == _ERASED:
+        detail = "The request was answered, and the text in its answer was erased since."
+        raise Gone(detail, code="erased")
     if bytes(stored.request_digest) != asked.request_digest:
         raise Unprocessable(
             f"This {HEADER} was used for another body or query. Take a new key for another request.",
@@ -223,10 +245,17 @@ def _row(asked: Asked, now: datetime, secrets: Sequence[str], response: HttpResp
         route=asked.route,
         key_digest=asked.key_digest,
         request_digest=asked.request_digest,
+        subject=_subject(response),
         status=_IN_FLIGHT if response is None else response.status_code,
         answer=None if response is None else _without(secrets, response.content.decode()) or None,
         expires_at=now + (RESERVED if response is None else KEPT),
     )
+
+
+def _subject(response: HttpResponse | None) -> UUID | None:
+    """The completion whose text is in the answer."""
+    named = getattr(response, "subject", None)
+    return ids.decode("comp", named) if named else None
 
 
 def _without(secrets: Sequence[str], body: str) -> str:

@@ -1,12 +1,49 @@
 """Celery's way into this app."""
 
-from celery import shared_task
+from typing import Any
 
-from autotune.access import idempotency
+from celery import shared_task
+from celery.signals import worker_init, worker_shutdown, worker_shutting_down
+
+from autotune.access import idempotency, invitations, throttling
+from autotune.access.audit import sealing
+from autotune.access.audit.sealer import Sealer
 from autotune.core.clock import database_now
+
+_sealers: list[Sealer] = []
+
+
+@shared_task(name="access.seal_audit", ignore_result=True)
+def seal_audit() -> None:
+    """Beat's way to seal, for the case that no worker's own sealer lives."""
+    sealing.seal()
 
 
 @shared_task(name="access.clean_up", ignore_result=True)
 def clean_up() -> None:
     """Delete what is kept no longer; daily."""
-    idempotency.clean(database_now())
+    now = database_now()
+    idempotency.clean(now)
+    throttling.clean(now)
+    invitations.clean()
+
+
+@worker_init.connect  # and not worker_ready, which waits for the broker: a worker may be started while that is away
+def _start_sealer(**_: Any) -> None:
+    sealer = Sealer()
+    sealer.start()
+    _sealers.append(sealer)
+
+
+@worker_shutting_down.connect
+def _stop_sealer(**_: Any) -> None:
+    for sealer in _sealers:
+        sealer.stop()
+
+
+@worker_shutdown.connect
+def _join_sealer(**_: Any) -> None:
+    while _sealers:
+        sealer = _sealers.pop()
+        sealer.stop()
+        sealer.join()

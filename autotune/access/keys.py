@@ -6,14 +6,17 @@ import re
 import secrets
 import string
 import zlib
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from ipaddress import ip_network
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef
+from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 
 from autotune.access.models import ApiKey, Membership, Organization, Role, User
 from autotune.core import ids
+from autotune.core.middleware import within
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 KEY = re.compile(rf"at_(live|test)_({ids.SUFFIX})_([0-9A-Za-z]{{43}})([0-9A-Za-z]{{6}})", re.ASCII)
@@ -28,6 +31,7 @@ def issue(
     name: str,
     kind: str = ApiKey.Kind.LIVE,
     expires_at: datetime | None = None,
+    networks: Sequence[str] = (),
 ) -> tuple[ApiKey, str]:
     """A new key and its text, which is never to be had again."""
     key_id = ids.new()
@@ -42,6 +46,7 @@ def issue(
         digest=digest(text),
         last_four=text[-4:],
         expires_at=expires_at,
+        networks=list(networks),
     )
     return key, text
 
@@ -51,18 +56,23 @@ def digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def find(text: str) -> ApiKey | None:
-    """The usable key with this text, with its organization, role and person; None for any other text.
+def find(text: str, address: str = "") -> ApiKey | None:
+    """The usable key with this text, with its organization, role, person and `held`; None for any other text.
 
     A person who left the organization has no key there any more.
+    address  where the request came from: a key may be bound to networks
     """
     match = KEY.fullmatch(text)
     if match is None or _checksum(text[:-6]) != match[4]:
         return None
-    belongs = Membership.objects.filter(organization=OuterRef("organization"), user=OuterRef("user"))
-    keys = ApiKey.objects.filter(Exists(belongs), pk=ids.decode("key", f"key_{match[2]}"))
-    key = keys.select_related("organization", "role", "user").first()
-    if key is None or not hmac.compare_digest(bytes(key.digest), digest(text)) or not usable(key):
+    memberships = Membership.objects.filter(organization=OuterRef("organization"), user=OuterRef("user"))
+    keys = ApiKey.objects.annotate(membership_allows=Subquery(memberships.values("role__permissions")[:1]))
+    found = keys.select_related("organization", "role", "user").filter(pk=ids.decode("key", f"key_{match[2]}"))
+    key = found.first()
+    if key is None or not hmac.compare_digest(bytes(key.digest), digest(text)):
+        return None
+    key.held = key.membership_allows
+    if key.held is None or not usable(key) or not allowed_from(key.networks, address):
         return None
     note_use(key)
     return key
@@ -70,25 +80,46 @@ def find(text: str) -> ApiKey | None:
 
 def usable(key: ApiKey) -> bool:
     """Neither revoked nor expired, of an active person in an organization that is not suspended."""
-    expired = key.expires_at is not None and key.expires_at <= timezone.now()
-    return not (key.revoked_at or expired or key.organization.suspended or not key.user.is_active)
+    return key.role_id is not None and not (ended(key) or key.organization.suspended or not key.user.is_active)
+
+
+def ended(key: ApiKey) -> bool:
+    """Revoked or expired, for good."""
+    return key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= timezone.now())
+
+
+def allowed_from(networks: Sequence[str], address: str) -> bool:
+    """Whether a key that is bound to these networks, if to any, may be used from the address."""
+    return not networks or within(address, [ip_network(network) for network in networks])
 
 
 def note_use(key: ApiKey) -> None:
-    """Keep `last_used_at` true to the minute, without a write for each request."""
+    """Keep `last_used_at` true to the minute, without a write for each request or for each of many at once."""
     now = timezone.now()
     if key.last_used_at is None or now - key.last_used_at > USE_IS_NOTED_EVERY:
-        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+        stale = Q(last_used_at=None) | Q(last_used_at__lt=now - USE_IS_NOTED_EVERY)
+        ApiKey.objects.filter(stale, pk=key.pk).update(last_used_at=now)
 
 
 def revoke(key: ApiKey) -> None:
-    """Refuse the key from now on."""
+    """Refuse the key from now on, in every process: each request reads its row."""
     ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now())
+
+
+def revoke_all(*, organization_id: UUID, user_id: UUID) -> None:
+    """Refuse all keys that the person has in the organization: they must not work again if the person comes back."""
+    keys = ApiKey.objects.filter(organization_id=organization_id, user_id=user_id, revoked_at=None)
+    keys.update(revoked_at=timezone.now())
+
+
+def prefix(kind: str, key_id: UUID) -> str:
+    """The part of a key's text that is no secret."""
+    return f"at_{kind}_{ids.encode('key', key_id).removeprefix('key_')}"
 
 
 def _text(kind: str, key_id: UUID) -> str:
     body = "".join(secrets.choice(BASE62) for _ in range(43))
-    head = f"at_{kind}_{ids.encode('key', key_id).removeprefix('key_')}_{body}"
+    head = f"{prefix(kind, key_id)}_{body}"
     return head + _checksum(head)
 
 

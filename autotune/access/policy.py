@@ -1,10 +1,11 @@
 """The one function that decides, and the one that scopes. Roles are data; each queryset class declares its paths."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from django.db.models import Q, QuerySet
 
-from autotune.access.principal import Principal
+from autotune.access.principal import OPEN, Principal, wider
 from autotune.core.errors import Forbidden
 
 Q_ = TypeVar("Q_", bound="ScopedQuerySet[Any]")
@@ -15,7 +16,7 @@ class ScopedQuerySet(QuerySet):
 
     resource                 the row of the role table
     organization_path        lookup of the organization whose object it is
-    owner_path               lookup of the person who made it
+    owner_path               lookup of the person who made it; '' where nobody owns one: then `own` reaches none
     owner_organization_path  lookup of the organization in which the owner made it, where that is another
     """
 
@@ -54,10 +55,20 @@ def scope(queryset: Q_, principal: Principal, resource: str, action: str) -> Q_:
             return queryset
         case "organization":
             return queryset.filter(**{queryset.organization_path: principal.organization.pk})
-        case "own":
+        case "own" if queryset.owner_path:
             path = queryset.owner_organization_path or queryset.organization_path
             return queryset.filter(
                 Q(**{queryset.owner_path: principal.user.pk}) & Q(**{path: principal.organization.pk})
             )
         case _:
             return queryset.none()
+
+
+def covers(principal: Principal, permissions: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether each of the permissions lies within what the principal itself may do: nobody gives what they lack."""
+    return all(
+        wider(reach(principal, entry["resource"], action), entry["scope"])
+        for entry in permissions
+        if entry["resource"] != OPEN
+        for action in entry["actions"]
+    )

@@ -1,15 +1,21 @@
-"""The built-in roles, as the data that a migration writes (docs/api.md, "Roles")."""
+"""The built-in roles, as the data that a migration writes (docs/api.md, "Roles"), and what a custom role may say."""
 
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 CREATE, READ, UPDATE, DELETE = "create", "read", "update", "delete"
 EVERYTHING = (CREATE, READ, UPDATE, DELETE)
 ACTIONS = frozenset(EVERYTHING)
 SCOPES = ("own", "organization", "all")
-RESOURCES = (
-    "tasks", "completions", "scores", "runs", "endpoint_graders", "listed_graders", "rubric_graders", "reviews",
-    "exports", "evaluations", "model_calls", "webhooks", "keys", "administration",
-)  # fmt: skip
+Action = Literal["create", "read", "update", "delete"]
+Scope = Literal["own", "organization", "all"]
+Resource = Literal[
+    "tasks", "completions", "shared_completions", "scores", "reasoning", "runs", "endpoint_graders", "listed_graders",
+    "rubric_graders", "reviews", "feedback", "exports", "preference_pairs", "rewards", "reward_endpoints",
+    "evaluations", "reports", "decks", "telemetry", "model_calls", "usage", "providers", "budgets", "webhooks", "keys",
+    "organizations", "members", "roles", "audit", "retention",
+]  # fmt: skip
+RESOURCES: Final[tuple[str, ...]] = get_args(Resource)
+MAX_PERMISSIONS: Final = 200
 
 OPERATOR = "training_operator"
 GRADER_OWNER = "grader_owner"
@@ -17,68 +23,66 @@ REVIEWER = "reviewer"
 ORGANIZATION_ADMIN = "organization_admin"
 ADMIN = "admin"
 
-
-def _may(scope: str, *actions: str) -> tuple[str, tuple[str, ...]]:
-    return scope, actions
+Permissions = dict[str, tuple[str, tuple[str, ...]]]
 
 
-_ORGANIZATION_ADMIN = {
-    "tasks": _may("organization", *EVERYTHING),
-    "completions": _may("organization", CREATE, READ, DELETE),
-    "scores": _may("organization", READ, DELETE),
-    "runs": _may("organization", READ, UPDATE, DELETE),
-    "endpoint_graders": _may("organization", *EVERYTHING),
-    "rubric_graders": _may("organization", *EVERYTHING),
-    "reviews": _may("organization", *EVERYTHING),
-    "exports": _may("organization", *EVERYTHING),
-    "evaluations": _may("organization", *EVERYTHING),
-    "model_calls": _may("organization", *EVERYTHING),
-    "webhooks": _may("organization", *EVERYTHING),
-    "keys": _may("organization", *EVERYTHING),
-    "administration": _may("organization", *EVERYTHING),
+def _may(scope: str, actions: tuple[str, ...], *resources: str) -> Permissions:
+    return dict.fromkeys(resources, (scope, actions))
+
+
+_TRAINING_DATA = ("exports", "preference_pairs", "rewards", "reward_endpoints")
+_EVALUATION = ("evaluations", "reports", "decks", "telemetry")
+
+_ORGANIZATION_ADMIN: Permissions = {
+    **_may("organization", EVERYTHING, "tasks"),
+    **_may("organization", (CREATE, READ, DELETE), "completions"),
+    **_may("organization", (READ,), "shared_completions"),
+    **_may("organization", (READ, DELETE), "scores"),
+    **_may("organization", (READ,), "reasoning"),
+    **_may("organization", (READ, UPDATE, DELETE), "runs"),
+    **_may("organization", EVERYTHING, "endpoint_graders", "rubric_graders", "reviews", "feedback"),
+    **_may("organization", EVERYTHING, *_TRAINING_DATA, *_EVALUATION),
+    **_may("organization", (READ,), "model_calls", "usage"),
+    **_may("organization", EVERYTHING, "providers", "budgets", "webhooks", "keys"),
+    **_may("organization", (READ, UPDATE), "organizations"),
+    **_may("organization", EVERYTHING, "members", "roles"),
+    **_may("organization", (READ,), "audit"),
+    **_may("organization", EVERYTHING, "retention"),
 }
 
-BUILT_IN: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
+BUILT_IN: dict[str, Permissions] = {
     GRADER_OWNER: {
-        "scores": _may("own", READ),
-        "runs": _may("own", READ),
-        "endpoint_graders": _may("own", *EVERYTHING),
-        "rubric_graders": _may("own", *EVERYTHING),
-        "reviews": _may("own", READ),
-        "model_calls": _may("own", READ),
-        "webhooks": _may("own", *EVERYTHING),
-        "keys": _may("own", *EVERYTHING),
+        **_may("own", (READ,), "shared_completions", "scores", "reasoning", "runs"),
+        **_may("own", EVERYTHING, "endpoint_graders", "rubric_graders"),
+        **_may("own", (READ,), "reviews", "feedback", "model_calls", "usage"),
+        **_may("own", EVERYTHING, "webhooks", "keys"),
     },
     OPERATOR: {
-        "tasks": _may("organization", CREATE, READ, UPDATE),
-        "completions": _may("organization", CREATE, READ),
-        "scores": _may("organization", READ),
-        "runs": _may("organization", READ, UPDATE),
-        "endpoint_graders": _may("organization", READ),
-        "listed_graders": _may("all", READ),
-        "rubric_graders": _may("organization", CREATE, READ, UPDATE),
-        "reviews": _may("organization", CREATE, READ),
-        "exports": _may("organization", *EVERYTHING),
-        "evaluations": _may("organization", *EVERYTHING),
-        "model_calls": _may("organization", READ),
-        "webhooks": _may("organization", *EVERYTHING),
-        "keys": _may("own", *EVERYTHING),
+        **_may("organization", (CREATE, READ, UPDATE), "tasks"),
+        **_may("organization", (CREATE, READ), "completions"),
+        **_may("organization", (READ,), "scores", "reasoning"),
+        **_may("organization", (READ, UPDATE), "runs"),
+        **_may("organization", (READ,), "endpoint_graders"),
+        **_may("all", (READ,), "listed_graders"),
+        **_may("organization", (CREATE, READ, UPDATE), "rubric_graders"),
+        **_may("organization", (CREATE, READ), "reviews", "feedback"),
+        **_may("organization", EVERYTHING, *_TRAINING_DATA, *_EVALUATION),
+        **_may("organization", (READ,), "model_calls", "usage"),
+        **_may("organization", EVERYTHING, "webhooks"),
+        **_may("own", EVERYTHING, "keys"),
     },
     REVIEWER: {
-        "tasks": _may("organization", READ),
-        "completions": _may("organization", READ),
-        "scores": _may("organization", READ),
-        "runs": _may("organization", READ),
-        "endpoint_graders": _may("organization", READ),
-        "rubric_graders": _may("organization", READ),
-        "reviews": _may("organization", CREATE, READ, UPDATE),
-        "evaluations": _may("organization", READ),
-        "keys": _may("own", *EVERYTHING),
+        **_may("organization", (READ,), "tasks", "completions", "scores", "reasoning", "runs"),
+        **_may("organization", (READ,), "endpoint_graders", "rubric_graders"),
+        **_may("organization", (CREATE, READ, UPDATE), "reviews", "feedback"),
+        **_may("organization", (READ,), *_EVALUATION),
+        **_may("own", EVERYTHING, "keys"),
     },
     ORGANIZATION_ADMIN: _ORGANIZATION_ADMIN,
     ADMIN: {
         **{resource: ("all", actions) for resource, (_, actions) in _ORGANIZATION_ADMIN.items()},
-        "listed_graders": _may("all", READ),
+        **_may("all", (READ,), "listed_graders"),
+        **_may("all", (CREATE, READ, UPDATE), "organizations"),
     },
 }
 
@@ -95,6 +99,8 @@ def fault(permissions: Any) -> str | None:
     """What is wrong with permissions in the form that Role stores, in a sentence; None if the policy can read them."""
     if not isinstance(permissions, list):
         return "Give a list of {resource, actions, scope}."
+    if len(permissions) > MAX_PERMISSIONS:
+        return f"Give at most {MAX_PERMISSIONS} permissions."
     for entry in permissions:
         if not isinstance(entry, dict) or set(entry) != {"resource", "actions", "scope"}:
             return "Each entry is {resource, actions, scope}."
@@ -103,6 +109,8 @@ def fault(permissions: Any) -> str | None:
             return f"A resource is one of {', '.join(RESOURCES)}."
         if not isinstance(actions, list) or not all(isinstance(one, str) and one in ACTIONS for one in actions):
             return f"Actions are a list of {', '.join(EVERYTHING)}."
+        if len(set(actions)) != len(actions):
+            return "Name each action once."
         if entry["scope"] not in SCOPES:
             return f"A scope is one of {', '.join(SCOPES)}."
     return None

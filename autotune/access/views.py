@@ -6,20 +6,23 @@ from uuid import UUID
 
 from django.http.response import HttpResponseBase
 
-from autotune.access import idempotency, policy
+from autotune.access import commits, idempotency, policy
+from autotune.access.audit import calls, subjects, trail
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
-from autotune.core.api import Operation, OperationView
+from autotune.access.throttles import Throttled
+from autotune.core.api import SAFE_METHODS, Operation, OperationView
 from autotune.core.errors import Forbidden, NotFound
 
 __all__ = ["ApiView", "find", "find_for"]
 Q_ = TypeVar("Q_", bound="ScopedQuerySet[Any]")
 
 
-class ApiView(OperationView):
+class ApiView(Throttled, OperationView):
     """An operation's `resource` and `action` are what the caller's role must allow: 401 without a caller, else 403.
 
-    Every POST takes an `Idempotency-Key` (autotune/access/idempotency).
+    Every POST takes an `Idempotency-Key` (autotune/access/idempotency). What changes something is one transaction with
+    its event of the audit trail (autotune/access/audit).
     """
 
     keyed_methods = frozenset({"POST"})
@@ -35,13 +38,44 @@ class ApiView(OperationView):
         if operation.resource:
             policy.require(self.principal, operation.resource, operation.action)
 
+    def heard(self, operation: Operation, body: Any) -> None:
+        if isinstance(body, dict) and operation.body is not None:
+            known = operation.body.__struct_encode_fields__  # other names are whatever somebody sent
+            calls.set_members([name for name in known if name in body])
+
     def perform(self, operation: Operation, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
         request = self.request._request
+        if request.method in SAFE_METHODS:
+            return subjects.noted(work())
         key = idempotency.key_of(request) if request.method in self.keyed_methods else None
-        if key is None:
-            return work()
-        asked = idempotency.Asked.of(request, key, self.principal.organization.pk)
-        return idempotency.once(asked, work, secrets=operation.secrets, calls_out=operation.calls_out)
+        audited = self._opened(work) if operation.calls_out else self._recorded(work)
+        if key is not None:
+            own = policy.reach(self.principal, operation.resource, operation.action) == "own"
+            person = self.principal.user.pk if own else None
+            asked = idempotency.Asked.of(request, key, self.principal.organization.pk, person=person)
+            return idempotency.once(asked, audited, secrets=operation.secrets, calls_out=operation.calls_out)
+        return audited() if operation.calls_out else commits.whole(audited)
+
+    def _recorded(self, work: Callable[[], HttpResponseBase]) -> Callable[[], HttpResponseBase]:
+        """The work and its event, for one transaction. A refusal that is no exception is noted after it, as others."""
+
+        def audited() -> HttpResponseBase:
+            response = subjects.noted(work())
+            if response.status_code < 400:
+                trail.within(response.status_code)
+            return response
+
+        return audited
+
+    def _opened(self, work: Callable[[], HttpResponseBase]) -> Callable[[], HttpResponseBase]:
+        """The work after its event, which the middleware closes."""
+
+        def audited() -> HttpResponseBase:
+            if (call := calls.current()) is not None:
+                trail.opened(call)
+            return subjects.noted(work())
+
+        return audited
 
 
 def find(queryset: ScopedQuerySet, pk: UUID, what: str) -> Any:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from autotune.core import ids
 from autotune.core.encryption import Undecryptable
-from autotune.core.models import DataKey
+from autotune.core.models import DataKey, Reencryption
 
 
 class Record:
@@ -67,12 +67,27 @@ def plain(instance: Any, name: str) -> str:
 class DataKeyAdmin(Record, admin.ModelAdmin):
     """Which data keys there are and what wraps them; not the wrapped keys."""
 
-    list_display = ("scope", "period", "wrapping_key", "created_at")
-    list_filter = ("wrapping_key", "created_at")
+    list_display = ("scope", "period", "wrapping_key", "created_at", "retired_at")
+    list_filter = ("wrapping_key", "created_at", ("retired_at", admin.EmptyFieldListFilter))
     search_fields = ("=scope", "period")
     show_full_result_count = False
     ordering = ("-created_at",)
-    fields = ("id", "scope", "period", "wrapping_key", "created_at")
+    fields = ("id", "scope", "period", "wrapping_key", "created_at", "retired_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DataKey]:
         return super().get_queryset(request).defer("wrapped")
+
+
+@admin.register(Reencryption)
+class ReencryptionAdmin(Record, admin.ModelAdmin):
+    """How far each encrypted column is on its way off the retired data keys."""
+
+    list_display = ("column", "number", "done", "total", "rewritten", "unreadable", "due_at", "finished_at")
+    list_filter = (("finished_at", admin.EmptyFieldListFilter),)
+    search_fields = ("column",)
+    show_full_result_count = False
+    ordering = ("column",)
+    fields = (
+        "column", "number", "cursor", ("done", "total"), ("found", "rewritten", "unreadable"),
+        "settled_at", "due_at", "began_at", "finished_at", "leased_until",
+    )  # fmt: skip

@@ -5,6 +5,7 @@ and lone surrogates are refused, each with a JSON pointer.
 """
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,7 +45,9 @@ class Operation:
     errors    statuses that the operation itself can give, beside those that every operation can
     produces  media types of the answer where it is not JSON
     converts  False: `body` describes the shape, and the method gets the parsed JSON (a batch names all its errors)
+    items     a member of the body that is a list of which each item is refused by itself (see strictjson.loads_items)
     secrets   members of the answer, as `credentials.sharedSecret`, that are shown once: null when it is repeated
+    subject   attributes of the answer, as `review.completion_id`, that name the completion whose text is in it
     raw_body  the method reads the body's octets itself
     calls_out the method waits for somebody else's server, or makes transactions of its own: none is held around it
     """
@@ -60,7 +63,9 @@ class Operation:
     produces: Sequence[str] = ("application/json",)
     needs_body: bool = True
     converts: bool = True
+    items: str = ""
     secrets: Sequence[str] = ()
+    subject: str = ""
     calls_out: bool = False
     raw_body: bool = False
 
@@ -103,6 +108,9 @@ class OperationView(APIView):
         """The answer of `work()`, the method with its arguments; the access app's view may have it stored already."""
         return work()
 
+    def heard(self, operation: Operation, body: Any) -> None:
+        """The parsed body of a request; the access app's view notes which members it has."""
+
     def produced_types(self, method: str | None) -> Sequence[str]:
         handler = getattr(self, (method or "get").lower(), None)
         operation: Operation | None = getattr(handler, "operation", None)
@@ -131,7 +139,8 @@ def operation(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., H
             if what.query:
                 given["query"] = given_query
             if what.body:
-                parsed = read_json(request._request, may_be_empty=not what.needs_body)
+                parsed = read_json(request._request, may_be_empty=not what.needs_body, items=what.items)
+                self.heard(what, parsed)
                 given["body"] = parsing.convert(parsed, what.body) if what.converts else parsed
             elif request.method not in SAFE_METHODS and not what.raw_body:
                 refuse_members(request._request)
@@ -151,6 +160,9 @@ def respond(result: Any, what: Operation) -> HttpResponseBase:
     status = answer.status or next(iter(what.answers))
     body = b"" if answer.content is None else msgspec.json.encode(answer.content)
     response = HttpResponse(body, status=status, headers=answer.headers)
+    response.content_struct = answer.content  # type: ignore[attr-defined] # for the audit trail: what was answered
+    if what.subject:
+        response.subject = operator.attrgetter(what.subject)(answer.content)  # type: ignore[attr-defined]
     if body:
         response["Content-Type"] = "application/json"
     elif "Content-Type" in response:
@@ -158,7 +170,7 @@ def respond(result: Any, what: Operation) -> HttpResponseBase:
     return response
 
 
-def read_json(request: HttpRequest, *, may_be_empty: bool = False) -> Any:
+def read_json(request: HttpRequest, *, may_be_empty: bool = False, items: str = "") -> Any:
     """The parsed body: plain Python values, not yet converted.
 
     raises Invalid with a pointer, UnsupportedMedia for another Content-Type
@@ -168,7 +180,7 @@ def read_json(request: HttpRequest, *, may_be_empty: bool = False) -> Any:
         return {}
     if raw:
         require_json(request)
-    return parsing.loads(raw)
+    return parsing.loads(raw, items=items)
 
 
 def require_json(request: HttpRequest) -> None:

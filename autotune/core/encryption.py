@@ -1,4 +1,4 @@
-"""AES-256-GCM at rest: data keys per organization and month, wrapped by the master keys of the settings.
+"""AES-256-GCM at rest: data keys per organization and month, wrapped by the master keys (keyproviders.py).
 
 Envelope: version (1 octet), data key id (16), nonce (12), ciphertext with tag. Associated data: table, column, row id,
 so a ciphertext moved to another row, column or table does not decrypt.
@@ -8,25 +8,26 @@ import hashlib
 import hmac
 import os
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from autotune.core import ids, masterkeys
+from autotune.core import ids
+from autotune.core.keyproviders import RefusedKey, UnknownKey, provider
 from autotune.core.models import DataKey
 
 VERSION = b"\x01"
 NONCE_BYTES = 12
 HEADER_BYTES = 1 + 16 + NONCE_BYTES
 DIGEST_PERIOD = "digest"
+CURRENT_FOR_S: Final = 30.0  # then a process looks whether the data key in use was retired
 
 
 class Undecryptable(Exception):
@@ -34,17 +35,7 @@ class Undecryptable(Exception):
 
 
 class MasterKeyMissing(Undecryptable):
-    """AUTOTUNE_ENCRYPTION_KEYS is not what it was: nothing of the data key's period can be read until it is mended."""
-
-
-@lru_cache(maxsize=8)
-def _opened_masters(text: str) -> dict[str, AESGCM]:
-    return {name: AESGCM(key) for name, key in masterkeys.parse(text).items()}
-
-
-def masters() -> dict[str, AESGCM]:
-    """The master keys by id; the first wraps new data keys."""
-    return _opened_masters(settings.AUTOTUNE_ENCRYPTION_KEYS)
+    """The master keys are not what they were: nothing of the data key's period can be read until it is mended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +76,7 @@ class _Keyring:
 
     def __init__(self) -> None:
         self.opened: dict[UUID, AESGCM] = {}
-        self.current: dict[tuple[UUID, str], Cipher] = {}
+        self.current: dict[tuple[UUID, str], tuple[Cipher, float]] = {}
         self.digests: dict[UUID, bytes] = {}
 
     def clear(self) -> None:
@@ -99,15 +90,21 @@ keyring = _Keyring()
 
 def cipher_for(scope: UUID, *, now: datetime | None = None) -> Cipher:
     """The cipher of an organization's current month; its data key is made if it is the first use."""
-    period = (now or datetime.now(UTC)).strftime("%Y-%m")
-    if found := keyring.current.get((scope, period)):
-        return found
+    return cipher_of(scope, (now or datetime.now(UTC)).strftime("%Y-%m"))
+
+
+def cipher_of(scope: UUID, period: str) -> Cipher:
+    """The cipher of an organization and month. One that was retired is in use CURRENT_FOR_S longer at most."""
+    kept, until = keyring.current.get((scope, period), (None, 0.0))
+    now = time.monotonic()
+    if kept is not None and now < until:
+        return kept
     row = _data_key(scope, period)
-    cipher = Cipher(row.id, AESGCM(_unwrap(row)))
+    cipher = kept if kept is not None and kept.key_id == row.id else Cipher(row.id, AESGCM(unwrap(row)))
 
     def keep() -> None:
         keyring.opened[row.id] = cipher.aead
-        keyring.current[scope, period] = cipher
+        keyring.current[scope, period] = cipher, now + CURRENT_FOR_S
 
     _once_committed(keep)
     return cipher
@@ -131,7 +128,7 @@ def digest_key(scope: UUID) -> bytes:
     """The organization's key for content digests. It never rotates, so that equal content stays equal."""
     if found := keyring.digests.get(scope):
         return found
-    key = _unwrap(_data_key(scope, DIGEST_PERIOD))
+    key = unwrap(_data_key(scope, DIGEST_PERIOD))
     _once_committed(lambda: keyring.digests.__setitem__(scope, key))
     return key
 
@@ -142,7 +139,7 @@ def _opened(key_id: UUID) -> AESGCM:
     row = DataKey.objects.filter(pk=key_id).first()
     if row is None:
         raise Undecryptable("its data key was dropped")
-    aead = AESGCM(_unwrap(row))
+    aead = AESGCM(unwrap(row))
     _once_committed(lambda: keyring.opened.__setitem__(key_id, aead))
     return aead
 
@@ -155,32 +152,41 @@ def _once_committed(keep: Callable[[], Any]) -> None:
 
 
 def _data_key(scope: UUID, period: str) -> DataKey:
-    if row := DataKey.objects.filter(scope=scope, period=period).first():
+    in_use = DataKey.objects.filter(scope=scope, period=period, retired_at=None)
+    if row := in_use.first():
         return row
     row = DataKey(id=ids.new(), scope=scope, period=period)
-    row.wrapping_key, row.wrapped = _wrap(row.id, secrets.token_bytes(32))
+    row.wrapping_key, row.wrapped = wrap(row.id, secrets.token_bytes(32))
     try:
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError:  # another process was first
-        return DataKey.objects.get(scope=scope, period=period)
+        return in_use.get()
     return row
 
 
-def _wrap(key_id: UUID, key: bytes) -> tuple[str, bytes]:
-    name, master = next(iter(masters().items()))
-    nonce = os.urandom(NONCE_BYTES)
-    return name, nonce + master.encrypt(nonce, key, b"data-key." + key_id.bytes)
+def wrap(key_id: UUID, key: bytes) -> tuple[str, bytes]:
+    """The id of the master key in use, and the data key wrapped by it."""
+    name = provider().current()
+    return name, provider().wrap(name, key, _context(key_id))
 
 
-def _unwrap(row: DataKey) -> bytes:
-    master = masters().get(row.wrapping_key)
-    if master is None:
-        raise MasterKeyMissing(f"AUTOTUNE_ENCRYPTION_KEYS lacks the key {row.wrapping_key!r} that wraps a data key")
-    wrapped = bytes(row.wrapped)
+def unwrap(row: DataKey) -> bytes:
+    """The data key itself.
+
+    raises MasterKeyMissing
+    """
     try:
-        return master.decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], b"data-key." + row.id.bytes)
-    except InvalidTag:
+        return provider().unwrap(row.wrapping_key, bytes(row.wrapped), _context(row.id))
+    except UnknownKey:
+        raise MasterKeyMissing(
+            f"AUTOTUNE_ENCRYPTION_KEYS lacks the key {row.wrapping_key!r} that wraps a data key"
+        ) from None
+    except RefusedKey:
         raise MasterKeyMissing(
             f"the master key {row.wrapping_key!r} is not the one that wrapped this data key"
         ) from None
+
+
+def _context(key_id: UUID) -> bytes:
+    return b"data-key." + key_id.bytes

@@ -85,6 +85,12 @@ class Conflict(AutotuneError):
     status, code, title = 409, "conflict", "Conflict"
 
 
+class Gone(AutotuneError):
+    """It was here, and is not any more; each use has its own code."""
+
+    status, title = 410, "Gone"
+
+
 class LengthRequired(AutotuneError):
     status, code, title = 411, "length_required", "Content-Length required"
 

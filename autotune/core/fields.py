@@ -19,7 +19,7 @@ class EncryptedAttribute(DeferredAttribute):
     def __get__(self, instance: Any, cls: Any = None) -> Any:
         value = super().__get__(instance, cls)
         if isinstance(value, Ciphertext):
-            value = self.field.decrypt(instance.pk, value)  # type: ignore[attr-defined]
+            value = self.field.decrypt(self.field.row_of(instance), value)  # type: ignore[attr-defined]
             instance.__dict__[self.field.attname] = value
         return value
 
@@ -33,11 +33,25 @@ class EncryptedField(models.BinaryField):
 
     `update()`, `bulk_update()` and lookups with a plain value raise TypeError: they do not know the row. Use `save()`,
     `bulk_create()`, or `envelope()` with `autotune.core.bulk`.
+
+    row  the UUID field to which the ciphertext is bound; another than the primary key where the database numbers rows
     """
 
     descriptor_class = EncryptedAttribute
     _pyi_private_get_type: Any
     _pyi_private_set_type: Any
+
+    def __init__(self, *args: Any, row: str = "pk", **kwargs: Any) -> None:
+        self.row = row
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        name, path, args, kwargs = super().deconstruct()
+        return name, path, args, kwargs if self.row == "pk" else {**kwargs, "row": self.row}
+
+    def row_of(self, instance: Any) -> Any:
+        """The id to which this row's ciphertext is bound."""
+        return getattr(instance, self.row)
 
     def to_octets(self, value: Any) -> bytes:
         raise TypeError("use EncryptedTextField or EncryptedJSONField")
@@ -61,7 +75,7 @@ class EncryptedField(models.BinaryField):
         value = model_instance.__dict__.get(self.attname)
         if value is None or isinstance(value, Ciphertext):
             return value
-        return self.envelope(encryption.cipher_for(model_instance.organization_id), model_instance.pk, value)
+        return self.envelope(encryption.cipher_for(model_instance.organization_id), self.row_of(model_instance), value)
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Ciphertext | None:
         return None if value is None else Ciphertext(value)
@@ -106,3 +120,28 @@ class EncryptedJSONField(EncryptedField):
 
     def from_octets(self, octets: bytes) -> Any:
         return json.loads(octets)
+
+
+class EncryptedNoteField(EncryptedTextField):
+    """A text that is mostly empty. The empty one is null in the column: it costs nothing, and `update()` takes it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"null": True, "blank": True, **kwargs})
+
+    def get_default(self) -> str:
+        return ""
+
+    def envelope(self, cipher: encryption.Cipher, row_id: Any, value: Any) -> Ciphertext | None:
+        return super().envelope(cipher, row_id, value or None)
+
+    def decrypt(self, row_id: Any, stored: bytes | memoryview | None) -> Any:
+        return super().decrypt(row_id, stored) or ""
+
+    def pre_save(self, model_instance: Any, add: bool) -> Ciphertext | None:
+        return super().pre_save(model_instance, add) if model_instance.__dict__.get(self.attname) else None
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        return "" if value is None else Ciphertext(value)
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return super().get_db_prep_value(value or None, connection, prepared)

@@ -3,14 +3,15 @@
 import logging
 import re
 
-SECRET_PATH = re.compile(r"(/callbacks/)[^/\s?\"']+")
+# Callbacks, invitations, and the keys of password resets: whoever reads the log must not use them.
+SECRET_PATH = re.compile(r"(/callbacks/|/invitations/|/account/password/reset/)[^/\s?\"']+")
 
 
 class RedactionFilter(logging.Filter):
-    """Takes the token out of a callback's address, wherever a line quotes the path of a request."""
+    """Takes the token out of an address, wherever a line quotes the path of a request."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if "/callbacks/" in message:
+        if SECRET_PATH.search(message):
             record.msg, record.args = SECRET_PATH.sub(r"\1[token]", message), ()
         return True

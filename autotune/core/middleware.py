@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from secrets import token_urlsafe
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from autotune.core import errors, problems
 
@@ -86,6 +86,20 @@ class ProblemMiddleware:
         if error is None or not (request.path.startswith(API_PREFIX) or error.status == 503):
             return None
         return problems.answer(error, request)
+
+
+class MethodMiddleware:
+    """Pages know these methods; to a view of Django's any other one would be a GET. The API's views know their own."""
+
+    METHODS = ("GET", "HEAD", "OPTIONS", "POST")
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.method not in self.METHODS and not request.path.startswith(API_PREFIX):
+            return HttpResponseNotAllowed(self.METHODS)
+        return self.get_response(request)
 
 
 class BodyMiddleware:

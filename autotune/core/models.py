@@ -1,4 +1,4 @@
-"""Tables of the core: the wrapped data keys."""
+"""Tables of the core: the wrapped data keys, and how far re-encryption is."""
 
 from django.db import models
 
@@ -8,9 +8,10 @@ from autotune.core import ids
 class DataKey(models.Model):
     """A wrapped AES-256 key of one organization and month (or its content-digest key, which never rotates).
 
-    scope   the organization's id; no foreign key, since the core knows no organizations
-    period  `YYYY-MM`, or `digest`
-    wrapped nonce and AES-256-GCM ciphertext under the key `wrapping_key` of AUTOTUNE_ENCRYPTION_KEYS
+    scope       the organization's id; no foreign key, since the core knows no organizations
+    period      `YYYY-MM`, or `digest`
+    wrapped     what the master key `wrapping_key` made of it (keyproviders.py)
+    retired_at  since when it encrypts nothing new; it is dropped when nothing is left under it
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -19,9 +20,52 @@ class DataKey(models.Model):
     wrapping_key = models.CharField(max_length=64)
     wrapped = models.BinaryField()
     created_at = models.DateTimeField(auto_now_add=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["scope", "period"], name="core_datakey_scope_period")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["scope", "period"], condition=models.Q(retired_at=None), name="core_datakey_in_use"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.scope} {self.period}"
+
+
+class Reencryption(models.Model):
+    """How far one encrypted column is on its way off the retired data keys (reencryption.py).
+
+    It is gone through in passes, until one that began after `settled_at` finds nothing.
+
+    column        such as `tasks.Completion.prompt`
+    number        of the pass, from 1
+    cursor        the last row that was looked at in this pass, as text; '' at its beginning
+    done, total   rows looked at in this pass, and how many there were when it began
+    found         values under retired keys that this pass met
+    unreadable    those of them that could not be decrypted, and stay as they are
+    rewritten     values in all passes
+    settled_at    from then on no process writes under a retired key any more
+    due_at        when the pass may begin, or go on
+    leased_until  while a worker is at it
+    """
+
+    column = models.CharField(max_length=200, primary_key=True)
+    number = models.PositiveIntegerField(default=1)
+    cursor = models.CharField(max_length=40, blank=True)
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(default=0)
+    found = models.BigIntegerField(default=0)
+    unreadable = models.BigIntegerField(default=0)
+    rewritten = models.BigIntegerField(default=0)
+    settled_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    began_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    leased_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "re-encryption"
+
+    def __str__(self) -> str:
+        return self.column

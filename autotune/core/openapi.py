@@ -15,7 +15,7 @@ from autotune.core.parsing import PublicId
 from autotune.core.problems import Problem
 
 REF = "#/components/schemas/{name}"
-COMMON_ERRORS = (400, 401, 403, 404, 405, 406, 503)
+COMMON_ERRORS = (400, 401, 403, 404, 405, 406, 429, 503)
 BODY_ERRORS = (411, 413, 415)
 KEY_ERRORS = (409, 422)
 KEY_PARAMETER = {
@@ -162,7 +162,7 @@ def _responses(what: Operation, *, open_to_all: bool, keyed: bool) -> dict[str, 
             answers[str(status)]["content"] = {media: {"schema": _content(media, shape)} for media in what.produces}
         if keyed and status < 300:
             answers[str(status)]["headers"] = REPLAYED_HEADER
-    common = [status for status in COMMON_ERRORS if not (open_to_all and status in (401, 403))]
+    common = [status for status in COMMON_ERRORS if not (open_to_all and status in (401, 403, 429))]
     problem = {"application/problem+json": {"schema": {"$ref": REF.format(name="Problem")}}}
     more = (BODY_ERRORS if what.body else ()) + (KEY_ERRORS if keyed else ())
     for status in sorted({*common, *what.errors, *more}):

@@ -50,10 +50,21 @@ class Order:
     default: str = "-createdAt"
 
 
-def page(queryset: QuerySet, query: PageQuery, order: Order, *, owner: object) -> tuple[list[Any], Pagination]:
+def page(
+    queryset: QuerySet,
+    query: PageQuery,
+    order: Order,
+    *,
+    owner: object,
+    texts: Sequence[str] = (),
+    counted: bool = True,
+) -> tuple[list[Any], Pagination]:
     """One page of `queryset`.
 
     owner   whose cursor it is (the organization's id): a cursor of another one is refused
+    texts   columns that may be long: the page ends before they hold more octets than an answer should, and its `limit`
+            says how many rows it took
+    counted whether a page without a cursor tells the total
     raises  Invalid for a bad sort, offset or cursor
     """
     if query.cursor is not None and query.offset:
@@ -64,21 +75,37 @@ def page(queryset: QuerySet, query: PageQuery, order: Order, *, owner: object) -
     salt = f"cursor.{order.name}.{owner}"
     ordered = queryset.order_by(*keys)
     if query.cursor is None:
-        total = queryset.order_by().count()
-        rows = list(ordered[query.offset : query.offset + query.limit + 1])
+        total = queryset.order_by().count() if counted else None
     else:
         total = None
-        rows = list(ordered.filter(_after(query.cursor, sort, keys, salt))[: query.limit + 1])
-    more = len(rows) > query.limit
-    rows = rows[: query.limit]
+        ordered = ordered.filter(_after(query.cursor, sort, keys, salt))
+    limit = _bearable(ordered, query, texts) if texts else query.limit
+    rows = list(ordered[query.offset : query.offset + limit + 1])
+    more = len(rows) > limit
+    rows = rows[:limit]
     following = _cursor(rows[-1], sort, keys, salt) if more else None
-    return rows, Pagination(query.limit, query.offset, total, following)
+    return rows, Pagination(limit, query.offset, total, following)
+
+
+def _bearable(ordered: QuerySet, query: PageQuery, texts: Sequence[str]) -> int:
+    """How many of the page's rows an answer can bear: one at least, all that was asked for as a rule."""
+    sizes = ordered.values_list(_octets(texts), flat=True)[query.offset : query.offset + query.limit]
+    total = 0
+    for taken, size in enumerate(sizes):
+        total += size
+        if total > MAX_PAGE_BYTES:
+            return max(taken, 1)
+    return query.limit
+
+
+def _octets(texts: Sequence[str]) -> Any:
+    sizes = [Coalesce(Length(name), 0) for name in texts]
+    return sum(sizes[1:], sizes[0])
 
 
 def require_modest(rows: QuerySet, texts: Sequence[str]) -> None:
     """raises Invalid `page_too_large` if the rows hold more octets of text than an answer should; none are read"""
-    sizes = [Coalesce(Length(name), 0) for name in texts]
-    total = rows.aggregate(octets=Sum(sum(sizes[1:], sizes[0])))
+    total = rows.aggregate(octets=Sum(_octets(texts)))
     if (total["octets"] or 0) > MAX_PAGE_BYTES:
         detail = f"these rows hold more than {MAX_PAGE_BYTES // 2**20} MiB of text; ask for fewer at a time."
         raise Invalid.field("?limit", "page_too_large", detail)

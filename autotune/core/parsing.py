@@ -4,16 +4,18 @@ import math
 import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
+from unicodedata import category
 
 import msgspec
 from django.conf import settings
 
 from autotune.core import ids, strictjson
 from autotune.core.errors import FieldError, Invalid
-from autotune.core.strictjson import JSONRefused
+from autotune.core.strictjson import Faulty, JSONRefused
 
 T = TypeVar("T")
 MAX_ERRORS = 100
+NOT_ONE_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # Unicode's categories
 MAX_SENTENCE = 1_000
 MAX_SHOWN = 200
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>\$.*)`)?$", re.DOTALL)
@@ -51,12 +53,15 @@ def _decode(kind: type, value: Any) -> Any:
     raise NotImplementedError(f"{kind} is not a type of the wire")
 
 
-def loads(raw: bytes) -> Any:
+def loads(raw: bytes, *, items: str = "") -> Any:
     """The body as plain values, read strictly.
 
-    raises Invalid with the pointer of the fault
+    items   a member that is a list: a fault within one of its items leaves a `strictjson.Faulty` there
+    raises  Invalid with the pointer of the fault
     """
     try:
+        if items:
+            return strictjson.loads_items(raw, items, safe_integers=True)
         return strictjson.loads(raw, max_depth=None, safe_integers=True)
     except JSONRefused as exc:
         raise refusal(exc) from exc
@@ -83,6 +88,9 @@ def convert_each(values: Sequence[Any], shape: type[T], prefix: str) -> tuple[di
     good: dict[int, T] = {}
     bad: list[FieldError] = []
     for index, value in enumerate(values):
+        if isinstance(value, Faulty):
+            bad.append(FieldError(value.refused.pointer, value.refused.code, value.refused.message))
+            continue
         try:
             good[index] = msgspec.convert(value, shape, dec_hook=_decode)
         except msgspec.ValidationError as exc:
@@ -162,6 +170,15 @@ def check_text(value: str, pointer: str, *, max_bytes: int) -> FieldError | None
     if len(value) * 4 <= max_bytes or len(value.encode()) <= max_bytes:
         return None
     return FieldError(pointer, "too_long", f"Longer than {max_bytes} octets of UTF-8.")
+
+
+def check_line(text: str, pointer: str) -> FieldError | None:
+    """An error if a name is blank, or is not one line of plain characters."""
+    if not text.strip():
+        return FieldError(pointer, "blank", "It holds nothing but spaces.")
+    if any(category(char) in NOT_ONE_LINE for char in text):
+        return FieldError(pointer, "invalid_text", "Control characters and line breaks are not allowed.")
+    return None
 
 
 def check_metadata(value: Any, pointer: str) -> FieldError | None:

@@ -52,6 +52,7 @@ def answer(error: AutotuneError, request: HttpRequest | None) -> HttpResponse:
         current=error.current,
     )
     response = HttpResponse(msgspec.json.encode(problem), status=error.status, content_type="application/problem+json")
+    response.problem_code = error.code  # type: ignore[attr-defined] # for the audit trail
     for name, value in error.headers.items():
         response[name] = value
     if error.status == 401:

@@ -65,6 +65,39 @@ def loads(
     return value
 
 
+class Faulty:
+    """Stands where an item of a list was refused, and says why."""
+
+    __slots__ = ("refused",)
+
+    def __init__(self, refused: JSONRefused) -> None:
+        self.refused = refused
+
+
+def loads_items(raw: bytes, member: str, *, max_digits: int = MAX_DIGITS, safe_integers: bool = False) -> Any:
+    """Parse a text whose `member` is a list of things that stand alone: a fault within one refuses that one only.
+
+    A `Faulty` takes its place. Depth is left to the caller, but for a text too deep to be parsed at all.
+
+    raises  JSONRefused for a fault anywhere else
+    """
+    try:
+        return loads(raw, max_depth=None, max_digits=max_digits, safe_integers=safe_integers)
+    except JSONRefused as exc:
+        if not exc.pointer.startswith(f"/{member}/"):
+            raise
+        value = _marked(str(raw, "utf-8"), max_digits, safe_integers)
+        items = value.get(member) if type(value) is dict else None
+        if type(items) is not list:
+            raise
+    for index, item in enumerate(items):
+        if refused := _first_fault(item, f"/{member}/{index}"):
+            items[index] = Faulty(refused)
+    if refused := _first_fault({**value, member: []}, ""):
+        raise refused
+    return value
+
+
 def check_free(value: Any, pointer: str, *, max_depth: int | None = MAX_DEPTH, safe_integers: bool = True) -> None:
     """Check a free-form value that `loads` has already parsed, such as metadata: its depth and its integers.
 
@@ -159,6 +192,17 @@ class _Mark:
 
 def _located(text: str, fault: _Fault, max_digits: int, safe_integers: bool) -> JSONRefused:
     """Parse again with hooks that leave marks in place of faults, and name the first mark."""
+    try:
+        value = _marked(text, max_digits, safe_integers)
+    except JSONDecodeError as exc:
+        return JSONRefused("invalid_json", f"{exc.msg} (line {exc.lineno}, column {exc.colno}).")
+    except RecursionError:
+        return JSONRefused("too_deep", "The text is nested too deeply.")
+    return next(_marks(value, ""), None) or JSONRefused(fault.code, fault.message)
+
+
+def _marked(text: str, max_digits: int, safe_integers: bool) -> Any:
+    """The value with a mark in the place of each fault that the scanner can step over."""
 
     def lenient(parse: Callable[[str], Any]) -> Callable[[str], Any]:
         def hook(part: str) -> Any:
@@ -177,24 +221,26 @@ def _located(text: str, fault: _Fault, max_digits: int, safe_integers: bool) -> 
         twice = next(key for key, count in counts.items() if count > 1)
         return _Mark(_Fault("duplicate_key", "A member name appears twice in one object."), twice)
 
-    decoder = JSONDecoder(
+    return JSONDecoder(
         object_pairs_hook=pairs_hook,
         parse_constant=lenient(_constant),
         parse_float=lenient(_float),
         parse_int=lenient(_integer(max_digits, safe_integers)),
-    )
-    try:
-        value = decoder.decode(text)
-    except JSONDecodeError as exc:
-        return JSONRefused("invalid_json", f"{exc.msg} (line {exc.lineno}, column {exc.colno}).")
-    except RecursionError:
-        return JSONRefused("too_deep", "The text is nested too deeply.")
+    ).decode(text)
+
+
+def _marks(value: Any, prefix: str) -> Iterator[JSONRefused]:
+    """What the marks in a value say, each with its pointer."""
     for node, _, path in _walk(value):
         if type(node) is _Mark:
             if node.key is not None:
                 path = (path, node.key)
-            return JSONRefused(node.fault.code, node.fault.message, _pointer(path))
-    return JSONRefused(fault.code, fault.message)
+            yield JSONRefused(node.fault.code, node.fault.message, _pointer(path, prefix))
+
+
+def _first_fault(value: Any, prefix: str) -> JSONRefused | None:
+    """The first mark in the value, else the first text in it that cannot be stored."""
+    return next(_marks(value, prefix), None) or _bad_text(value, prefix)
 
 
 _Path = tuple[Any, Any] | None
@@ -267,11 +313,21 @@ def _check_texts(value: Any) -> None:
 
 
 def _text_refused(value: Any) -> JSONRefused:
+    refused = _bad_text(value, "")
+    assert refused is not None, "called for a value that holds such a text"
+    return refused
+
+
+def _bad_text(value: Any, prefix: str) -> JSONRefused | None:
+    """The first lone surrogate or U+0000 in a string or member name."""
     for node, _, path in _walk(value):
-        if type(node) is str and (found := _BAD_TEXT.search(node)):
-            break
-        if type(node) is dict and (key := next((k for k in node if _BAD_TEXT.search(k)), None)) is not None:
+        found = None
+        if type(node) is str:
+            found = _BAD_TEXT.search(node)
+        elif type(node) is dict and (key := next((k for k in node if _BAD_TEXT.search(k)), None)) is not None:
             found, path = _BAD_TEXT.search(key), (path, key)
-            break
-    what = "U+0000" if found is not None and found.group() == "\x00" else "a surrogate without its pair"
-    return JSONRefused("invalid_text", f"The text holds {what}, which cannot be stored.", _pointer(path))
+        if found is not None:
+            what = "U+0000" if found.group() == "\x00" else "a surrogate without its pair"
+            sentence = f"The text holds {what}, which cannot be stored."
+            return JSONRefused("invalid_text", sentence, _pointer(path, prefix))
+    return None

@@ -27,3 +27,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     return _answer(request, errors.AutotuneError("Something went wrong here. Quote the request id when you report it."))
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    return _answer(
+        request,
+        errors.Forbidden("The form was too old, or did not come from this site. Go back, reload, and try again."),
+    )

@@ -17,6 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector
 
 from autotune.access import policy
+from autotune.access.audit import facts as audit
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.middleware import within
@@ -41,7 +42,7 @@ def may_read(principal: Principal | None, address: str) -> bool:
         return True
     if principal is None or not principal.organization.operating:
         return False
-    return policy.reach(principal, "administration", "read") in {"organization", "all"}
+    return policy.reach(principal, "organizations", "read") in {"organization", "all"}
 
 
 def text() -> bytes:
@@ -62,6 +63,8 @@ class DatabaseFacts(Collector):
         yield from _deliveries(look.scores.now - HOUR)
         reviews = Review.objects.filter(status=ReviewStatus.OPEN).count()
         yield _one("autotune_reviews_open", "Runs that wait for a person.", reviews)
+        lost = audit.lost_since(look.scores.now - HOUR)
+        yield _one("autotune_audit_lost_last_hour", "Events of reads that could not be written in the last hour.", lost)
 
 
 def _moving(state: moving.Moving) -> Iterable[GaugeMetricFamily]:
@@ -71,6 +74,7 @@ def _moving(state: moving.Moving) -> Iterable[GaugeMetricFamily]:
     yield _one("autotune_oldest_due_age_seconds", "Age of the oldest due run; 0 if none is.", state.oldest_due_age_s)
     yield _one("autotune_expired_leases", "Runs whose worker is lost and that no sweep returned.", state.expired_leases)
     yield _one("autotune_outbox_lag_seconds", "Age of the oldest event not fanned out; 0 if none.", state.outbox_lag_s)
+    yield _one("autotune_audit_lag_seconds", "Age of the oldest event not sealed; 0 if none.", state.audit_lag_s)
     if state.last_sweep_age_s is not None:
         yield _one("autotune_last_sweep_age_seconds", "Since the last sweep of any worker.", state.last_sweep_age_s)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from django.db import DatabaseError
 
+from autotune.access.audit import sealing
 from autotune.core.api import ApiStruct
 from autotune.core.connections import release
 from autotune.site.probes import Check
@@ -18,6 +19,7 @@ from scores.moving import Facts
 MAX_SWEEP_AGE: Final = timedelta(seconds=30)
 MAX_EXPIRED: Final = timedelta(seconds=30)
 MAX_OUTBOX_LAG: Final = timedelta(seconds=60)
+MAX_UNSEALED: Final = sealing.LATE
 LOOK_AGAIN_S = 3.0  # a run that was only just woken is taken by then
 
 
@@ -30,14 +32,20 @@ class Moving(ApiStruct):
     expired_leases: int | None
     outbox_lag_s: float | None
     last_sweep_age_s: float | None
+    audit_lag_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The facts of scores and of the outbox. oldest_event: when the oldest event happened that is not fanned out."""
+    """The facts of scores, of the outbox and of the audit trail.
+
+    oldest_event     when the oldest event happened that is not fanned out
+    oldest_unsealed  when the oldest event of the audit trail was written that is not sealed
+    """
 
     scores: Facts
     oldest_event: datetime | None
+    oldest_unsealed: datetime | None = None
 
 
 def state() -> Moving:
@@ -48,7 +56,7 @@ def state() -> Moving:
         fault = "The database does not answer."
     except Exception as exc:  # noqa: BLE001 - the pool's time-out is no DatabaseError
         fault = f"The database does not answer ({type(exc).__name__})."
-    return Moving("failed", [Check("database", "failed", fault)], None, None, None, None)
+    return Moving("failed", [Check("database", "failed", fault)], None, None, None, None, None)
 
 
 def look() -> Look:
@@ -60,13 +68,13 @@ def look() -> Look:
         again = moving.look()
         facts = replace(again, still=facts.still & again.still)
     oldest = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("created_at", flat=True).first()
-    return Look(facts, oldest)
+    return Look(facts, oldest, sealing.oldest_unsealed())
 
 
 def judged(look: Look) -> Moving:
     """The facts with a verdict on each."""
     facts = look.scores
-    checks = [_sweep(facts), _due(facts), _leases(facts), _outbox(look)]
+    checks = [_sweep(facts), _due(facts), _leases(facts), _outbox(look), _audit(look)]
     return Moving(
         status=_worst(checks),
         checks=checks,
@@ -74,6 +82,7 @@ def judged(look: Look) -> Moving:
         expired_leases=facts.expired_leases,
         outbox_lag_s=_age_s(look.oldest_event, facts.now),
         last_sweep_age_s=_age_s(facts.last_sweep, facts.now),
+        audit_lag_s=_age_s(look.oldest_unsealed, facts.now),
     )
 
 
@@ -99,6 +108,11 @@ def _leases(facts: Facts) -> Check:
 def _outbox(look: Look) -> Check:
     late = _longer(look.oldest_event, look.scores.now, MAX_OUTBOX_LAG)
     return _check("outbox", "Events wait for their delivery to begin." if late else "")
+
+
+def _audit(look: Look) -> Check:
+    late = _longer(look.oldest_unsealed, look.scores.now, MAX_UNSEALED)
+    return _check("audit", "Events of the audit trail are not sealed. Does a worker run?" if late else "")
 
 
 def _check(name: str, fault: str) -> Check:

@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from autotune.core import ids
-from autotune.core.admin import PublicIdSearch, Record
+from autotune.core.admin import PublicIdSearch, Record, plain
 from autotune.core.errors import AutotuneError
 from autotune.webhooks import endpoints, trying
 from autotune.webhooks.models import Delivery, Event, Webhook
@@ -71,7 +71,7 @@ class WebhookAdmin(PublicIdSearch, Record, admin.ModelAdmin):
 
     @admin.display(description="URL")
     def address(self, row: Webhook) -> str:
-        return mask(row.url)
+        return mask(plain(row, "url"))
 
     @admin.display(description="events")
     def kinds(self, row: Webhook) -> str:
@@ -131,13 +131,13 @@ class DeliveryAdmin(PublicIdSearch, Record, admin.ModelAdmin):
 
     @admin.display(description="to")
     def to(self, row: Delivery) -> str:
-        return f"{row.webhook.organization}: {mask(row.webhook.url)}"
+        return f"{row.webhook.organization}: {mask(plain(row.webhook, 'url'))}"
 
     @admin.display(description="last answer")
     def last_answer(self, row: Delivery) -> str:
-        if not row.log:
+        if not row.tries:
             return "–"
-        last = row.log[-1]
+        last = row.tries[-1]
         return str(last["status"] or last["error"])
 
     @admin.display(description="last tries")
@@ -145,6 +145,6 @@ class DeliveryAdmin(PublicIdSearch, Record, admin.ModelAdmin):
         lines = [
             f"{entry['at']}  {entry['status'] or '–'}  {entry['latencyMs']} ms  {entry['error'] or ''}"
             + (f"\n    {entry['excerpt']}" if entry["excerpt"] else "")
-            for entry in reversed(row.log)
+            for entry in reversed(row.tries)
         ]
         return format_html("<pre>{}</pre>", "\n".join(lines)) if lines else "–"

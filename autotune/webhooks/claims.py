@@ -34,6 +34,7 @@ class Try:
     delivery_id: UUID
     webhook_id: UUID
     event_id: UUID
+    organization_id: UUID
     kind: EventKind
     attempt: int
     message_id: str
@@ -106,30 +107,32 @@ def _lease(keys: Sequence[Any], now: datetime) -> None:
 
 
 def _try(delivery: Delivery, webhook: Webhook, event: Event, now: datetime) -> Try:
-    body, secrets = _readable(webhook, event, now)
+    body, url, secrets = _readable(webhook, event, now)
     return Try(
         delivery_id=delivery.pk,
         webhook_id=webhook.pk,
         event_id=event.pk,
+        organization_id=webhook.organization_id,
         kind=EventKind(event.kind),
         attempt=delivery.attempt + 1,
         message_id=event.public_id,
-        url=webhook.url,
+        url=url,
         secrets=secrets,
         body=body,
         struggling=struggles(webhook, now),
     )
 
 
-def _readable(webhook: Webhook, event: Event, now: datetime) -> tuple[bytes | None, tuple[str, ...]]:
+def _readable(webhook: Webhook, event: Event, now: datetime) -> tuple[bytes | None, str, tuple[str, ...]]:
+    """Body, address and secrets."""
     try:
         body = event.body
-        return (None if body is None else body.encode()), secrets_of(webhook, now)
+        return (None if body is None else body.encode()), str(webhook.url), secrets_of(webhook, now)
     except MasterKeyMissing:
         raise
     except Undecryptable:
         logger.exception("%s cannot be delivered to %s: it, or the secret, cannot be read", event, webhook)
-        return None, ()
+        return None, "", ()
 
 
 def secrets_of(webhook: Webhook, now: datetime) -> tuple[str, ...]:

@@ -4,13 +4,15 @@ An event is written in the transaction of the change that it tells of, and only 
 rendered and fanned out to deliveries a moment later by the pump, which also delivers: nothing here waits in a broker.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
+from uuid import UUID
 
 from django.db import models
 from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
+from autotune.core.encryption import MasterKeyMissing, Undecryptable
 from autotune.core.fields import EncryptedJSONField, EncryptedTextField
 from autotune.webhooks.querysets import DeliveryQuerySet, WebhookQuerySet
 from autotune.webhooks.states import DeliveryStatus, EventKind, WebhookStatus
@@ -19,6 +21,7 @@ from autotune.webhooks.states import DeliveryStatus, EventKind, WebhookStatus
 class Webhook(models.Model):
     """Somebody's address for events.
 
+    url             its path or query may hold a secret of the receiver
     events          kinds of event that go there
     secret          `whsec_` and base64; shown once. The previous one signs too until `previous_valid_until`
     failing_since   when deliveries to it began to fail without a success between
@@ -28,7 +31,7 @@ class Webhook(models.Model):
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    url = models.CharField(max_length=2048)
+    url = EncryptedTextField()
     events = models.JSONField(default=list)
     description = models.TextField(blank=True)
     secret = EncryptedTextField()
@@ -81,6 +84,7 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["id"], condition=models.Q(fanned_out_at=None), name="webhooks_event_due"),
             models.Index(fields=["created_at"], name="webhooks_event_age"),
+            models.Index(fields=["subject_id"], condition=models.Q(subject_id__isnull=False), name="webhooks_event_of"),
         ]
 
     def __str__(self) -> str:
@@ -99,7 +103,7 @@ class Delivery(models.Model):
     queued_at     when it was made, or last asked for again: given up three days later
     next_at       when it is due; while a try is out, the end of its lease
     leased_until  while a try is out
-    log           of the last tries: [{at, status, latencyMs, error, excerpt}], bounded
+    log           of the last tries: [{at, status, latencyMs, error, excerpt}], bounded; null before the first
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -111,7 +115,7 @@ class Delivery(models.Model):
     queued_at = models.DateTimeField(default=timezone.now)
     next_at = models.DateTimeField(default=timezone.now)
     leased_until = models.DateTimeField(null=True, blank=True)
-    log = models.JSONField(default=list)
+    log = EncryptedJSONField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -138,3 +142,18 @@ class Delivery(models.Model):
     @property
     def public_id(self) -> str:
         return ids.encode("dlv", self.pk)
+
+    @property
+    def organization_id(self) -> UUID:
+        """Whose data key encrypts."""
+        return self.webhook.organization_id
+
+    @property
+    def tries(self) -> list[dict[str, Any]]:
+        """The log; none of it if it cannot be read any more, which must stop no delivery."""
+        try:
+            return self.log or []
+        except MasterKeyMissing:
+            raise
+        except Undecryptable:
+            return []

@@ -1,8 +1,9 @@
 """Who may subscribe to what.
 
 An event tells something of its subject, so a kind is for those who may read such subjects in their whole organization:
-scores for the `score` kinds, reviews for `review.requested`, graders for `grader.status_changed`. Who reads only their
-own graders may subscribe to the last one too, and hears of their own graders alone (`own_only`).
+scores for the `score` kinds (and reasoning, which a completed one carries), reviews for `review.requested`, graders for
+`grader.status_changed`. Who reads only their own graders may subscribe to the last one too, and hears of their own
+graders alone (`own_only`).
 """
 
 from collections.abc import Iterable
@@ -15,10 +16,10 @@ from autotune.webhooks.payloads import OWNED
 from autotune.webhooks.states import EventKind
 
 READS: Final = {
-    EventKind.SCORE_COMPLETED: "scores",
-    EventKind.SCORE_FAILED: "scores",
-    EventKind.GRADER_STATUS_CHANGED: "endpoint_graders",
-    EventKind.REVIEW_REQUESTED: "reviews",
+    EventKind.SCORE_COMPLETED: ("scores", "reasoning"),
+    EventKind.SCORE_FAILED: ("scores",),
+    EventKind.GRADER_STATUS_CHANGED: ("endpoint_graders",),
+    EventKind.REVIEW_REQUESTED: ("reviews",),
 }
 SUBSCRIBABLE: Final = tuple(READS)
 WIDE: Final = ("organization", "all")
@@ -43,10 +44,10 @@ def own_only(principal: Principal) -> bool:
 
 
 def _may(principal: Principal, kind: EventKind) -> bool:
-    if kind in OWNED and policy.reach(principal, READS[kind], "read") == "own":
+    if kind in OWNED and all(policy.reach(principal, resource, "read") == "own" for resource in READS[kind]):
         return True
     return _reads_widely(principal, kind)
 
 
 def _reads_widely(principal: Principal, kind: EventKind) -> bool:
-    return policy.reach(principal, READS[kind], "read") in WIDE
+    return all(policy.reach(principal, resource, "read") in WIDE for resource in READS[kind])

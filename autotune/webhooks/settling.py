@@ -10,6 +10,8 @@ from typing import Any, Final, cast
 from django.db import connection, models, transaction
 
 from autotune.core import clock
+from autotune.core.encryption import cipher_for
+from autotune.core.fields import encrypted
 from autotune.webhooks import backoff, endpoints
 from autotune.webhooks.delivering import Outcome
 from autotune.webhooks.models import Delivery, Webhook
@@ -20,6 +22,7 @@ DISABLE_AFTER: Final = timedelta(days=5)
 WRITTEN: Final = ("status", "failures", "next_at", "leased_until", "log", "ended_at", "id")
 GONE_REASON: Final = "The endpoint answered 410 Gone."
 FAILING_REASON: Final = "Every try of the last five days failed."
+_LOG = encrypted(Delivery, "log")
 
 
 def settle(outcomes: Sequence[Outcome]) -> None:
@@ -49,7 +52,8 @@ def _settle(outcomes: Sequence[Outcome], now: datetime) -> None:
             _after_failure(row, one, now, active=(one.trial.webhook_id,) in active)
         row.leased_until = None
         row.ended_at = None if row.status == DeliveryStatus.PENDING else now
-        row.log = [*row.log, _entry(one)][-LOGGED:]
+        log = [*row.tries, _entry(one)][-LOGGED:]
+        row.log = _LOG.envelope(cipher_for(one.trial.organization_id), row.pk, log)
         written[row.pk] = row
     _write(written.values())
 
@@ -60,7 +64,7 @@ def _write(rows: Iterable[Delivery]) -> None:
     with connection.cursor() as cursor:
         cursor.executemany(
             f"update webhooks_delivery set {', '.join(f'{name} = %s' for name in WRITTEN[:-1])} where id = %s",  # noqa: S608
-            [[field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows],
+            [[field.get_db_prep_save(row.__dict__[field.attname], connection) for field in fields] for row in rows],
         )
 
 

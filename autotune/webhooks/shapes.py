@@ -103,7 +103,7 @@ def delivery_out(delivery: Delivery) -> DeliveryOut:
         event=delivery.event.kind,
         status=delivery.status,
         attempts=delivery.attempt,
-        tries=[_try_out(entry) for entry in reversed(delivery.log)],
+        tries=[_try_out(entry) for entry in reversed(delivery.tries)],
         next_attempt_at=wire(delivery.next_at) if pending else None,
         created_at=wire(delivery.created_at),
         ended_at=wire(delivery.ended_at) if delivery.ended_at else None,

@@ -44,6 +44,7 @@ class CallbackItem(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["callback", "run"], name="scores_callback_item")]
+        indexes = [models.Index(fields=["run"], name="scores_callback_item_run")]  # of an erased completion
 
     def __str__(self) -> str:
         return f"{self.run_id} attempt {self.attempt}"

@@ -1,4 +1,7 @@
-"""What somebody asked to erase, and what must be kept whatever anybody asks."""
+"""What somebody asked to erase, and what must be kept whatever anybody asks.
+
+Both stay on record when the completions and the task that they name are gone: no foreign key in the database.
+"""
 
 from typing import ClassVar
 
@@ -28,7 +31,9 @@ class Erasure(models.Model):
     completion = models.ForeignKey(
         Completion, null=True, blank=True, on_delete=models.CASCADE, db_constraint=False, related_name="+"
     )
-    task = models.ForeignKey(Task, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    task = models.ForeignKey(
+        Task, null=True, blank=True, on_delete=models.CASCADE, db_constraint=False, related_name="+"
+    )
     model_id = models.CharField(max_length=200, blank=True)
     status = models.CharField(max_length=9, choices=ErasureStatus.choices, default=ErasureStatus.PENDING)
     after = models.UUIDField(null=True, blank=True)
@@ -65,7 +70,9 @@ class LegalHold(models.Model):
     completion = models.ForeignKey(
         Completion, null=True, blank=True, on_delete=models.CASCADE, db_constraint=False, related_name="+"
     )
-    task = models.ForeignKey(Task, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    task = models.ForeignKey(
+        Task, null=True, blank=True, on_delete=models.CASCADE, db_constraint=False, related_name="+"
+    )
     model_id = models.CharField(max_length=200, blank=True)
     reason = EncryptedTextField(null=True)
     created_at = models.DateTimeField(default=timezone.now)

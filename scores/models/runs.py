@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from autotune.access.models import Organization
 from autotune.core import ids
+from autotune.core.fields import EncryptedNoteField
 from graders.models import Grader
 from scores.querysets import RunQuerySet
 from scores.states import RunStatus, WaitsFor
@@ -15,7 +16,7 @@ from tasks.states import Priority
 
 
 class WorkflowRun(models.Model):
-    """One completion on its way to one grader's score. Narrow on purpose: no text, few indexes.
+    """One completion on its way to one grader's score. Narrow on purpose: no text but of an error, few indexes.
 
     panel_size     scoring runs of the completion; 0 for a shadow run, whose score never counts
     attempt        claims so far, and the lease's token: a failure is written only by the attempt that holds the lease
@@ -45,7 +46,7 @@ class WorkflowRun(models.Model):
     wake_at = models.DateTimeField(null=True, blank=True)
     deadline_at = models.DateTimeField()
     error_code = models.CharField(max_length=64, default="", blank=True)
-    error_message = models.CharField(max_length=600, default="", blank=True)
+    error_message = EncryptedNoteField()
     error_repeats = models.PositiveSmallIntegerField(default=0)
     waits_for = models.CharField(max_length=8, choices=WaitsFor.choices, blank=True, default="", db_default="")
     generation = models.PositiveSmallIntegerField(default=0, db_default=0)

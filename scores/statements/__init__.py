@@ -33,6 +33,7 @@ class Failed:
     """
 
     run_id: UUID
+    organization_id: UUID
     attempt: int | None
     code: str
     message: str

@@ -8,13 +8,14 @@ from uuid import UUID
 
 from django.db.models import F, Q
 
+from autotune.core.fields import Ciphertext
 from autotune.webhooks import outbox
 from autotune.webhooks.outbox import Emitted
 from autotune.webhooks.states import EventKind
 from scores import timeline, transitions
 from scores.models import Reward, Score, WorkflowRun
 from scores.statements import Failed, Paused, Saved, Success
-from scores.statements.prepared import Prepared, prepare
+from scores.statements.prepared import Prepared, messages, prepare
 from scores.states import RunStatus, WaitsFor
 
 _SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size", "error_code")
@@ -61,16 +62,16 @@ def fail(failures: Sequence[Failed]) -> list[Saved]:
     """See Statements."""
     moved = [
         failure.run_id
-        for failure in failures
-        if _move(failure, RunStatus.FAILED, completed_at=datetime.now(UTC), wake_at=None, waits_for="")
+        for failure, message in zip(failures, messages(failures), strict=True)
+        if _move(failure, message, RunStatus.FAILED, completed_at=datetime.now(UTC), wake_at=None, waits_for="")
     ]
     return [Saved(*row) for row in WorkflowRun.objects.filter(pk__in=moved).values_list(*_SAVED)]
 
 
 def sleep(failures: Sequence[Failed]) -> None:
     """See Statements."""
-    for failure in failures:
-        _move(failure, RunStatus.SLEEPING, wake_at=failure.wake_at)
+    for failure, message in zip(failures, messages(failures), strict=True):
+        _move(failure, message, RunStatus.SLEEPING, wake_at=failure.wake_at)
 
 
 def rest(paused: Sequence[Paused]) -> None:
@@ -98,7 +99,7 @@ def _tell(run_id: UUID, step: dict[str, Any]) -> None:
     run.update(steps=timeline.appended(run.values_list("steps", flat=True).get(), step))
 
 
-def _move(failure: Failed, to: RunStatus, **changes: Any) -> int:
+def _move(failure: Failed, message: Ciphertext | None, to: RunStatus, **changes: Any) -> int:
     held = WorkflowRun.objects.filter(pk=failure.run_id, status__in=transitions.sources(to))
     if not failure.of_review:
         held = held.exclude(waits_for=WaitsFor.REVIEW)
@@ -111,7 +112,7 @@ def _move(failure: Failed, to: RunStatus, **changes: Any) -> int:
         status=to,
         leased_until=None,
         error_code=failure.code,
-        error_message=failure.message[:600],
+        error_message=message,
         error_repeats=failure.repeats,
         failures=F("failures") + (1 if failure.repeats else 0),
         **changes,

@@ -14,7 +14,7 @@ from autotune.webhooks.payloads import subscribed_sql
 from autotune.webhooks.states import EventKind
 from scores import transitions
 from scores.statements import Failed, Paused, Saved, Success
-from scores.statements.prepared import prepare
+from scores.statements.prepared import messages, prepare
 from scores.states import RunStatus, WaitsFor
 from scores.timeline import MAX_STEPS
 
@@ -39,7 +39,7 @@ with incoming as (
 ), moved as (
     update scores_workflowrun r
     set status = 'completed', completed_at = clock_timestamp(), leased_until = null, wake_at = null, waits_for = '',
-        error_code = '', error_message = '', error_repeats = 0, {_STEPS}
+        error_code = '', error_message = null, error_repeats = 0, {_STEPS}
     from due where r.id = due.run_id
     returning r.id
 ), scored as (
@@ -67,7 +67,7 @@ select id from moved
 
 _HELD = f"""
 with incoming as (
-    select * from unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::int[], %s::timestamptz[], %s::jsonb[],
+    select * from unnest(%s::uuid[], %s::int[], %s::text[], %s::bytea[], %s::int[], %s::timestamptz[], %s::jsonb[],
         %s::bool[]) as x(run_id, attempt, code, message, repeats, wake_at, step, of_review)
 ), due as (
     select r.id, x.* from incoming x join scores_workflowrun r on r.id = x.run_id
@@ -157,7 +157,7 @@ def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
         [failure.run_id for failure in failures],
         [failure.attempt for failure in failures],
         [failure.code for failure in failures],
-        [failure.message[:600] for failure in failures],
+        messages(failures),
         [failure.repeats for failure in failures],
         [failure.wake_at for failure in failures],
         [_json(failure.step) for failure in failures],

@@ -1,17 +1,20 @@
-"""What both bodies make of a success before it is stored: ids, ciphertext, dimensions as JSON."""
+"""What both bodies make of a result before it is stored: ids, ciphertext, dimensions as JSON."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from autotune.core import ids
 from autotune.core.encryption import Cipher, cipher_for
-from autotune.core.fields import encrypted
-from scores.models import Score
-from scores.statements import Success
+from autotune.core.fields import Ciphertext, encrypted
+from scores.models import Score, WorkflowRun
+from scores.statements import Failed, Success
 
 _REASONING = encrypted(Score, "reasoning")
+_MESSAGE = encrypted(WorkflowRun, "error_message")
+MAX_MESSAGE: Final = 600  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +29,30 @@ class Prepared:
 
 def prepare(successes: Sequence[Success]) -> list[Prepared]:
     """One entry for each success, in order."""
-    ciphers: dict[UUID, Cipher] = {}
+    ciphers = _Ciphers()
     return [_prepare(success, ciphers) for success in successes]
 
 
-def _prepare(success: Success, ciphers: dict[UUID, Cipher]) -> Prepared:
+def messages(failures: Sequence[Failed]) -> list[Ciphertext | None]:
+    """The ciphertext of each failure's message, in order: graders wrote some of them."""
+    ciphers = _Ciphers()
+    return [
+        _MESSAGE.envelope(ciphers[one.organization_id], one.run_id, one.message[:MAX_MESSAGE]) if one.message else None
+        for one in failures
+    ]
+
+
+class _Ciphers(dict[UUID, Cipher]):
+    """By organization, each asked for once."""
+
+    def __missing__(self, organization_id: UUID) -> Cipher:
+        return self.setdefault(organization_id, cipher_for(organization_id))
+
+
+def _prepare(success: Success, ciphers: _Ciphers) -> Prepared:
     score_id, verdict, organization_id = ids.new(), success.verdict, success.run.organization_id
     reasoning = None
     if verdict.reasoning is not None:
-        if organization_id not in ciphers:
-            ciphers[organization_id] = cipher_for(organization_id)
         reasoning = _REASONING.envelope(ciphers[organization_id], score_id, verdict.reasoning)
     dimensions = None
     if verdict.dimensions is not None:

@@ -31,8 +31,11 @@ def site(boss):
 
 def test_one_logs_in_by_email_in_any_case(boss):
     client = Client()
-    answer = client.post(reverse("admin:login"), {"username": "BOSS@Example.org", "password": PASSWORD})
-    assert answer.status_code == 302
+    wanted = url("user", "changelist")
+    door = client.get(wanted, follow=True)
+    assert door.redirect_chain[-1][0] == f"{reverse('account_login')}?next={wanted.replace('/', '%2F')}"
+    answer = client.post(reverse("account_login"), {"login": "BOSS@Example.org", "password": PASSWORD, "next": wanted})
+    assert (answer.status_code, answer["Location"]) == (302, wanted)
     assert client.get(url("user", "changelist")).status_code == 200
 
 
@@ -172,6 +175,47 @@ def test_a_membership_takes_no_role_of_another_organization(site):
     body["role"] = str(Role.objects.get(organization=None, name="reviewer").pk)
     assert site.post(url("membership", "add"), body).status_code == 302
     assert Membership.objects.get().role.name == "reviewer"
+
+
+def test_a_membership_changes_its_role_and_never_its_person(site):
+    key, other = ApiKeyFactory(role="reviewer"), UserFactory()
+    member = Membership.objects.get(user=key.user)
+    operator = Role.objects.get(organization=None, name="training_operator")
+    body = {"organization": str(OrganizationFactory().pk), "user": str(other.pk), "role": str(operator.pk)}
+    assert site.post(url("membership", "change", member.pk), body).status_code == 302
+    changed = Membership.objects.get(pk=member.pk)
+    assert (changed.user, changed.organization, changed.role) == (key.user, key.organization, operator)
+
+
+def test_an_invitation_is_seen_and_withdrawn_but_not_changed(site):
+    role = Role.objects.get(organization=None, name="reviewer")
+    invited = Membership.objects.create(organization=OrganizationFactory(), email="new@example.org", role=role)
+    page = site.get(url("membership", "changelist"))
+    assert "new@example.org" in page.content.decode()
+    assert site.post(url("membership", "change", invited.pk), {"role": str(role.pk)}).status_code == 403
+    assert site.post(url("membership", "delete", invited.pk), {"post": "yes"}).status_code == 302
+    assert not Membership.objects.exists()
+
+
+@pytest.mark.parametrize("how", ["one", "selected"])
+def test_with_a_membership_its_keys_end_for_good(site, how):
+    key = ApiKeyFactory(role="reviewer")
+    member = Membership.objects.get(user=key.user)
+    if how == "one":
+        site.post(url("membership", "delete", member.pk), {"post": "yes"})
+    else:
+        chosen = {"action": "delete_selected", "_selected_action": [str(member.pk)], "post": "yes"}
+        site.post(url("membership", "changelist"), chosen)
+    assert not Membership.objects.exists()
+    assert ApiKey.objects.get().revoked_at is not None
+
+
+def test_who_comes_back_begins_without_keys(site):
+    key = ApiKeyFactory(role="reviewer")
+    Membership.objects.all().delete()
+    body = {"organization": str(key.organization_id), "user": str(key.user_id), "role": str(key.role_id)}
+    assert site.post(url("membership", "add"), body).status_code == 302
+    assert ApiKey.objects.get().revoked_at is not None
 
 
 def test_an_organization_is_suspended_and_not_deleted(site):

@@ -13,7 +13,7 @@ from autotune.access.jobs import clean_up
 from autotune.access.models import StoredAnswer
 from graders.models import Grader, GraderSecret
 from tasks.models import Task
-from tests.factories import ApiKeyFactory, OrganizationFactory, TaskFactory, public
+from tests.factories import ApiKeyFactory, GraderFactory, OrganizationFactory, TaskFactory, public
 from tests.fakes import FakeGrader, serving
 from tests.scores.submitting import item, problems, rows
 
@@ -128,6 +128,16 @@ def test_a_key_of_another_organization_is_another_key(api, task, api_for):
     assert "Idempotency-Replayed" not in theirs
     assert other.post(ONE, item(task), **KEY).status_code == 422
     assert same(mine, api.post(ONE, item(task), **KEY))
+
+
+def test_who_may_only_do_it_to_their_own_is_not_told_what_a_colleague_was_answered(api_for):
+    owner = api_for(role="grader_owner")
+    grader = GraderFactory(organization=owner.organization, created_by=owner.user)
+    path = f"/graders/{public('grader', grader)}/rotate-secret"
+    assert owner.post(path, {"force": True}, **KEY).status_code == 200
+    colleague = api_for(role="grader_owner", organization=owner.organization)
+    assert colleague.post(path, {"force": True}, **KEY).status_code == 404
+    assert owner.post(path, {"force": True}, **KEY)["Idempotency-Replayed"] == "true"
 
 
 def test_two_keys_of_one_organization_share_its_idempotency_keys(api, task, api_for):

@@ -1,9 +1,11 @@
 """What each role may do is the contract's table, and a scope is what a queryset leaves."""
 
+import importlib
+
 import pytest
 
 from autotune.access import policy, roles
-from autotune.access.models import Role
+from autotune.access.models import ApiKey, Membership, Organization, Role
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
 from autotune.access.views import find_for
@@ -17,20 +19,36 @@ from tests.factories import GraderFactory, OrganizationFactory, ScoreFactory, Ta
 COLUMNS = ("grader_owner", "training_operator", "reviewer", "organization_admin", "admin")
 # c create, r read, u update, d delete; then own, organization or all. Retry and cancel are the update of a run.
 TABLE = """
-tasks             -         cru  organization  r   organization  crud organization  crud all
-completions       -         cr   organization  r   organization  crd  organization  crd  all
-scores            r    own  r    organization  r   organization  rd   organization  rd   all
-runs              r    own  ru   organization  r   organization  rud  organization  rud  all
-endpoint_graders  crud own  r    organization  r   organization  crud organization  crud all
-listed_graders    -         r    all           -                 -                  r    all
-rubric_graders    crud own  cru  organization  r   organization  crud organization  crud all
-reviews           r    own  cr   organization  cru organization  crud organization  crud all
-exports           -         crud organization  -                 crud organization  crud all
-evaluations       -         crud organization  r   organization  crud organization  crud all
-model_calls       r    own  r    organization  -                 crud organization  crud all
-webhooks          crud own  crud organization  -                 crud organization  crud all
-keys              crud own  crud own           crud own          crud organization  crud all
-administration    -         -                  -                 crud organization  crud all
+tasks              -         cru organization   r organization    crud organization  crud all
+completions        -         cr organization    r organization    crd organization   crd all
+shared_completions r own     -                  -                 r organization     r all
+scores             r own     r organization     r organization    rd organization    rd all
+reasoning          r own     r organization     r organization    r organization     r all
+runs               r own     ru organization    r organization    rud organization   rud all
+endpoint_graders   crud own  r organization     r organization    crud organization  crud all
+listed_graders     -         r all              -                 -                  r all
+rubric_graders     crud own  cru organization   r organization    crud organization  crud all
+reviews            r own     cr organization    cru organization  crud organization  crud all
+feedback           r own     cr organization    cru organization  crud organization  crud all
+exports            -         crud organization  -                 crud organization  crud all
+preference_pairs   -         crud organization  -                 crud organization  crud all
+rewards            -         crud organization  -                 crud organization  crud all
+reward_endpoints   -         crud organization  -                 crud organization  crud all
+evaluations        -         crud organization  r organization    crud organization  crud all
+reports            -         crud organization  r organization    crud organization  crud all
+decks              -         crud organization  r organization    crud organization  crud all
+telemetry          -         crud organization  r organization    crud organization  crud all
+model_calls        r own     r organization     -                 r organization     r all
+usage              r own     r organization     -                 r organization     r all
+providers          -         -                  -                 crud organization  crud all
+budgets            -         -                  -                 crud organization  crud all
+webhooks           crud own  crud organization  -                 crud organization  crud all
+keys               crud own  crud own           crud own          crud organization  crud all
+organizations      -         -                  -                 ru organization    cru all
+members            -         -                  -                 crud organization  crud all
+roles              -         -                  -                 crud organization  crud all
+audit              -         -                  -                 r organization     r all
+retention          -         -                  -                 crud organization  crud all
 """
 ACTIONS = {"c": "create", "r": "read", "u": "update", "d": "delete"}
 
@@ -101,6 +119,57 @@ def test_every_cell_of_the_table_is_what_the_policy_decides(principal_of, name):
             policy.require(principal, resource, action)
 
 
+def test_a_key_does_no_more_than_the_persons_membership_does_now(principal_of):
+    person = principal_of("reviewer")
+    admins, operators, owners = (
+        Role.objects.get(organization=None, name=name)
+        for name in ("organization_admin", "training_operator", "grader_owner")
+    )
+    keyed = Principal(person.organization, admins, person.user, held=person.role.permissions)
+    assert {at: keyed.grants[at] for at in keyed.grants} == person.grants
+    both = Principal(person.organization, operators, person.user, held=person.role.permissions)
+    assert policy.reach(both, "tasks", "read") == "organization"
+    assert policy.reach(both, "tasks", "create") is None
+    assert policy.reach(both, "exports", "read") is None
+    assert policy.reach(both, "listed_graders", "read") is not None  # what owners list is open
+    narrow = Principal(person.organization, owners, person.user, held=admins.permissions)
+    assert policy.reach(narrow, "endpoint_graders", "delete") == "own"
+    none = Principal(person.organization, admins, person.user, held=[])
+    assert none.grants == {}
+
+
+COVERED = {
+    "grader_owner": {"grader_owner"},
+    "training_operator": {"training_operator"},
+    "reviewer": {"reviewer"},
+    "organization_admin": {"grader_owner", "training_operator", "reviewer", "organization_admin"},
+    "admin": set(COLUMNS),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_who_may_give_which_built_in_role(principal_of, name):
+    principal = principal_of(name, operating=True)
+    assert {other for other in COLUMNS if policy.covers(principal, roles.permissions(other))} == COVERED[name]
+
+
+def test_all_is_not_given_outside_of_the_operating_organization(principal_of):
+    everywhere = [{"resource": "tasks", "actions": ["read"], "scope": "all"}]
+    assert policy.covers(principal_of("admin", operating=True), everywhere)
+    assert not policy.covers(principal_of("admin"), everywhere)
+    assert not policy.covers(principal_of("organization_admin"), everywhere)
+
+
+def test_own_where_nobody_owns_reaches_nothing_and_is_no_fault(principal_of):
+    entries = [{"resource": one, "actions": ["read"], "scope": "own"} for one in roles.RESOURCES]
+    organization = OrganizationFactory()
+    principal = principal_of(Role.objects.create(name="mine", organization=organization, permissions=entries))
+    for found in every_subclass(ScopedQuerySet):
+        model = MODEL_OF.get(found.__name__)
+        if model is not None:
+            assert not found(model).visible_to(principal).filter(pk=None).exists()
+
+
 def test_what_no_role_knows_is_not_allowed(principal_of):
     principal = principal_of("admin", operating=True)
     assert policy.reach(principal, "everything", "read") is None
@@ -120,6 +189,14 @@ def test_of_several_permissions_the_widest_counts(principal_of):
     principal = principal_of(Role.objects.create(name="mine", organization=organization, permissions=entries))
     assert policy.reach(principal, "tasks", "read") == "organization"
     assert policy.reach(principal, "tasks", "delete") == "own"
+
+
+MODEL_OF = {
+    "OrganizationQuerySet": Organization,
+    "MemberQuerySet": Membership,
+    "RoleQuerySet": Role,
+    "ApiKeyQuerySet": ApiKey,
+}
 
 
 # --- scopes with real rows ------------------------------------------------------------------------------------------
@@ -221,6 +298,29 @@ def test_every_scoped_queryset_names_a_resource_of_the_table():
 
 def every_subclass(kind):
     for found in kind.__subclasses__():
-        if found.__module__.startswith(("graders", "tasks", "scores", "exports")):
+        if found.__module__.startswith(("autotune", "graders", "tasks", "scores", "exports")):
             yield found
         yield from every_subclass(found)
+
+
+def test_roles_of_before_keep_what_they_allowed_over_the_resources_of_today():
+    migration = importlib.import_module("autotune.access.migrations.0006_roles")
+    before = [
+        {"resource": "administration", "actions": ["read", "update"], "scope": "organization"},
+        {"resource": "reviews", "actions": ["create", "read"], "scope": "organization"},
+        {"resource": "scores", "actions": ["read"], "scope": "own"},
+        {"resource": "tasks", "actions": ["read", "delete"], "scope": "organization"},
+        {"resource": "model_calls", "actions": ["update"], "scope": "organization"},
+    ]
+    after = migration.carried_over(before)
+    assert roles.fault(after) is None
+    assert granted(after) == {
+        **{(one, "read"): "organization" for one in ("organizations", "members", "roles", "audit", "retention")},
+        **{(one, "update"): "organization" for one in ("organizations", "members", "roles", "retention")},
+        **{(one, action): "organization" for one in ("reviews", "feedback") for action in ("create", "read")},
+        ("scores", "read"): "own",
+        ("reasoning", "read"): "own",
+        ("tasks", "read"): "organization",
+        ("tasks", "delete"): "organization",
+        ("model_calls", "update"): "organization",
+    }

@@ -2,13 +2,19 @@
 
 import pytest
 
+from autotune.access import roles
+from autotune.access.audit import trail
+from autotune.access.models import Membership, Role
 from tests.api.documented import World
 from tests.conftest import Api
 from tests.factories import (
     ApiKeyFactory,
     CompletionFactory,
     DeliveryFactory,
+    ErasureFactory,
     GraderFactory,
+    LegalHoldFactory,
+    OrganizationFactory,
     ReviewFactory,
     RunFactory,
     ScoreFactory,
@@ -34,13 +40,32 @@ def world_of(key, endpoint):
         spare_task=TaskFactory(organization=organization, graders=[grader]),
         delivery=DeliveryFactory(webhook__organization=organization, webhook__url=f"{endpoint}/health"),
         review=ReviewFactory(run__completion__task=task, dimensions=dimensions),
+        erasure=ErasureFactory(organization=organization),
+        hold=LegalHoldFactory(organization=organization, model_id="another"),
+        spare_key=ApiKeyFactory(organization=organization, user=key.user, role="reviewer"),
+        member=_member(organization),
+        event=trail.record(action="tests.begin", resource="tests", organization=organization),
+        role=Role.objects.create(organization=organization, name="spare", permissions=[]),
     )
+
+
+def _member(organization):
+    key = ApiKeyFactory(organization=organization, role="reviewer")
+    return Membership.objects.get(organization=organization, user=key.user)
+
+
+def runs_the_installation(organization):
+    """An admin of the organization, who also makes organizations; sees nothing of the others."""
+    makes = {"resource": "organizations", "actions": ["create"], "scope": "all"}
+    permissions = [*roles.permissions("organization_admin"), makes]
+    return Role.objects.create(organization=organization, name="operator", permissions=permissions)
 
 
 @pytest.fixture
 def world(db):
+    organization = OrganizationFactory(operating=True)
     with serving(FakeGrader()) as fake:
-        yield world_of(ApiKeyFactory(organization__operating=True), fake.url)
+        yield world_of(ApiKeyFactory(organization=organization, role=runs_the_installation(organization)), fake.url)
 
 
 @pytest.fixture

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.calling_back import signature
-from tests.factories import CallbackFactory, CompletionFactory, ReviewFactory, RunFactory, WebhookFactory, public
+from tests.factories import (
+    CallbackFactory,
+    CompletionFactory,
+    ReviewFactory,
+    RunFactory,
+    ScoreFactory,
+    WebhookFactory,
+    public,
+)
 
 FILE = Path(__file__).resolve().parents[2] / "docs/openapi.json"
 PREFIX = "/api/v1"
@@ -73,6 +81,12 @@ class World:
     spare_task: Any
     delivery: Any
     review: Any
+    spare_key: Any
+    member: Any
+    role: Any
+    erasure: Any
+    hold: Any
+    event: Any
 
     @property
     def ids(self) -> dict[str, str]:
@@ -85,6 +99,13 @@ class World:
             "webhook_id": public("whk", self.delivery.webhook),
             "delivery_id": public("dlv", self.delivery),
             "review_id": public("rev", self.review),
+            "organization_id": public("org", self.task.organization),
+            "member_id": self.member.public_id,
+            "role_id": public("role", self.role),
+            "key_id": public("key", self.spare_key),
+            "erasure_id": public("ers", self.erasure),
+            "hold_id": public("hold", self.hold),
+            "event_id": self.event.public_id,
             "token": "no-such-token",
         }
 
@@ -120,6 +141,23 @@ def new_task(world: World) -> dict[str, Any]:
     panel = [{"graderId": public("grader", world.grader), "weight": 0.5}]
     model = {"provider": "p", "name": "m", "params": {"temperature": 0}}
     return {"name": "New", "promptTemplate": "{{q}}", "graders": panel, "model": model, "retry": {"maxAttempts": 2}}
+
+
+def new_role(world: World) -> dict[str, Any]:
+    reads = {"resource": "tasks", "actions": ["read"], "scope": "organization"}
+    return {"name": "task reader", "description": "d", "permissions": [reads]}
+
+
+def new_key(world: World) -> dict[str, Any]:
+    return {"name": "trainer", "role": "reviewer", "expiresAt": "2999-01-01", "networks": ["::1"], "kind": "test"}
+
+
+def new_completion(world: World) -> dict[str, str]:
+    return {"completion_id": public("comp", CompletionFactory(task=world.task))}
+
+
+def new_score(world: World) -> dict[str, str]:
+    return {"score_id": public("score", ScoreFactory(run__completion__task=world.task))}
 
 
 def spare(world: World) -> dict[str, str]:
@@ -172,6 +210,32 @@ CALLS: dict[str, list[Call]] = {
     "GET /metrics": [PLAIN],
     "GET /schema": [PLAIN],
     "GET /docs": [PLAIN],
+    "GET /organizations": [PLAIN, Call(query="?sort=-name&limit=1")],
+    "POST /organizations": [Call(lambda world: {"name": "Another"})],
+    "GET /organizations/{organization_id}": [PLAIN],
+    "PATCH /organizations/{organization_id}": [
+        Call(lambda world: {"name": "Renamed", "retention": {"textDays": 30, "scoreDays": None}})
+    ],
+    "GET /members": [*LISTED, Call(query="?status=active")],
+    "POST /members": [Call(lambda world: {"email": "new@example.org", "role": "reviewer"}, repeat=2)],
+    "GET /members/{member_id}": [PLAIN],
+    "PATCH /members/{member_id}": [Call(lambda world: {"role": "training_operator"})],
+    "DELETE /members/{member_id}": [PLAIN],
+    "GET /roles": [*LISTED, Call(query="?sort=name")],
+    "POST /roles": [Call(new_role)],
+    "GET /roles/{role_id}": [PLAIN],
+    "PATCH /roles/{role_id}": [Call(lambda world: {"description": None, "name": "renamed"})],
+    "DELETE /roles/{role_id}": [PLAIN],
+    "GET /api-keys": [*LISTED, Call(query="?status=usable")],
+    "POST /api-keys": [Call(new_key)],
+    "GET /api-keys/{key_id}": [PLAIN],
+    "PATCH /api-keys/{key_id}": [Call(lambda world: {"name": "renamed", "networks": ["192.0.2.0/24"]})],
+    "DELETE /api-keys/{key_id}": [PLAIN],
+    "POST /api-keys/{key_id}/revoke": [PLAIN],
+    "POST /api-keys/{key_id}/rotate": [Call(lambda world: {"graceHours": 1})],
+    "GET /audit-events": [PLAIN, Call(query="?limit=1"), Call(query="?outcome=succeeded&sort=at")],
+    "GET /audit-events/{event_id}": [PLAIN],
+    "GET /audit-events/export": [PLAIN, Call(query="?format=csv")],
     "GET /graders": [*LISTED, Call(query="?status=active&kind=endpoint&visibility=private")],
     "POST /graders": [Call(new_grader)],
     "GET /graders/{grader_id}": [PLAIN],
@@ -203,6 +267,14 @@ CALLS: dict[str, list[Call]] = {
         Call(lambda world: {"completions": [submission(world), submission(world, prompt=None)]}, query="?partial=true"),
     ],
     "GET /completions/{completion_id}": [PLAIN, KNOWN],
+    "DELETE /completions/{completion_id}": [Call(ids=new_completion)],
+    "GET /erasures": [*LISTED, Call(query="?status=pending")],
+    "POST /erasures": [Call(lambda world: {"taskId": public("task", world.spare_task)})],
+    "GET /erasures/{erasure_id}": [PLAIN],
+    "GET /legal-holds": [*LISTED, Call(query="?active=true")],
+    "POST /legal-holds": [Call(lambda world: {"reason": "Case 12", "modelId": "m"})],
+    "GET /legal-holds/{hold_id}": [PLAIN],
+    "DELETE /legal-holds/{hold_id}": [PLAIN],
     "GET /completions/{completion_id}/score": [PLAIN, Call(query="?wait=1"), KNOWN],
     "POST /completions/{completion_id}/rescore": [PLAIN],
     "GET /workflow-runs": [*LISTED, Call(query="?status=completed&code=timeout")],
@@ -233,6 +305,7 @@ CALLS: dict[str, list[Call]] = {
     "POST /webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver": [PLAIN],
     "GET /scores": [*LISTED, Call(query="?minScore=0&maxScore=1")],
     "GET /scores/{score_id}": [PLAIN, KNOWN],
+    "DELETE /scores/{score_id}": [Call(ids=new_score)],
     "GET /scores/summary": [PLAIN, Call(query="?minScore=1")],
     "GET /scores/export": [
         PLAIN,

@@ -140,13 +140,6 @@ LATER = [
     "/budgets",
     "/experiments",
     "/usage",
-    "/organizations",
-    "/members",
-    "/roles",
-    "/api-keys",
-    "/audit-events",
-    "/erasures",
-    "/legal-holds",
     "/exports",
     "/preference-pairs",
     "/rewards",
@@ -167,16 +160,12 @@ def test_what_comes_later_is_not_there(world, path, method):
 
 
 def test_what_comes_later_below_an_object_is_not_there(world):
-    grader, task, completion, score = (
-        world.ids[name] for name in ("grader_id", "task_id", "completion_id", "score_id")
-    )
+    grader, task = world.ids["grader_id"], world.ids["task_id"]
     for method, path in (
         ("GET", f"/graders/{grader}/calibration"),
         ("POST", f"/graders/{grader}/versions"),
         ("POST", f"/graders/{grader}/fix"),
         ("POST", f"/tasks/{task}/fix"),
-        ("DELETE", f"/completions/{completion}"),
-        ("DELETE", f"/scores/{score}"),
     ):
         assert world.api.call(method, path).status_code in (404, 405), path
 

@@ -102,6 +102,7 @@ urlpatterns = [
     path("api/v1/sql", Nonsense.as_view()),
     path("api/v1/broken-page", broken_page),
     path("broken-page", broken_page),
+    path("", include("autotune.access.accounts.urls")),
     path("", include("autotune.site.urls")),
     path("admin/", admin.site.urls),
     *(path(f"api/v1/{name}", raising(error)) for name, error in RAISED.items()),

@@ -66,7 +66,7 @@ def look(patient, grader):
 
 
 def reasons():
-    return list(GraderStatusChange.objects.order_by("id").values_list("reason", flat=True))
+    return [change.reason for change in GraderStatusChange.objects.order_by("id")]
 
 
 def test_a_healthy_grader_stays_as_it_is_and_the_look_is_on_record(look, patient):

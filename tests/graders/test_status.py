@@ -80,7 +80,7 @@ def test_the_end_of_the_last_trouble_makes_it_active(grader, now):
     assert status.recovered(grader.pk, Trouble.HEALTH, "well") is False
     assert status.recovered(grader.pk, Trouble.CIRCUIT, "closed") is True
     assert (now(), grader.troubles) == ("active", [])
-    assert list(GraderStatusChange.objects.order_by("id").values_list("reason", flat=True)) == ["ill", "closed"]
+    assert [change.reason for change in GraderStatusChange.objects.order_by("id")] == ["ill", "closed"]
 
 
 def test_a_degradation_of_which_no_trouble_is_known_ends_with_any(grader, now):

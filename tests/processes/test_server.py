@@ -62,18 +62,20 @@ def test_what_the_grader_cannot_judge_fails_with_a_reason_and_without_a_score(se
 
 
 def test_a_worker_that_is_killed_in_the_middle_costs_time_and_nothing_else(server):
+    server.ensure("worker", "worker")
     task = server.task("killed")
     ids = server.submit(task, 150, pause_ms=150)
     until(lambda: scored(server, task) >= 20, every_s=0.05)
     server.kill("worker")
-    server.start("worker", "worker-2")
+    server.ensure("worker", "worker-2")
     assert scored(server, task) < 150
     all_scored_once(server, task, ids)
 
 
 def test_two_workers_and_a_second_beat_do_no_harm(server):
-    server.start("beat", "beat-2")
-    server.start("worker", "worker-3")
+    server.ensure("beat", "beat-2")
+    server.ensure("worker", "worker-2")
+    server.ensure("worker", "worker-3")
     task = server.task("doubled")
     all_scored_once(server, task, server.submit(task, 200, pause_ms=10))
     for name in ("beat", "beat-2", "worker-2", "worker-3", "web"):
@@ -81,6 +83,8 @@ def test_two_workers_and_a_second_beat_do_no_harm(server):
 
 
 def test_a_worker_that_is_told_to_end_ends_with_its_calls_and_another_goes_on_at_once(server):
+    server.ensure("worker", "worker-2")
+    server.ensure("worker", "worker-3")
     task = server.task("ended")
     ids = server.submit(task, 400, pause_ms=150)
     until(lambda: scored(server, task) >= 10, every_s=0.05)
@@ -93,7 +97,9 @@ def test_a_worker_that_is_told_to_end_ends_with_its_calls_and_another_goes_on_at
 
 
 def test_without_beat_scoring_goes_on(server):
-    for name in ("beat", "beat-2"):
-        server.kill(name)
+    server.ensure("beat", "beat")
+    server.kill("beat")
+    if "beat-2" in server.tree.pids and server.lives("beat-2"):
+        server.kill("beat-2")
     task = server.task("beatless")
     all_scored_once(server, task, server.submit(task, 50))

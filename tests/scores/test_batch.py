@@ -193,5 +193,5 @@ def test_the_queries_do_not_grow_with_the_batch(api, task):
             assert api.post(BATCH, {"completions": batch}).status_code == 202
         return len(seen)
 
-    assert queries(100) == queries(200) <= 12
-    assert queries(100, externalId="a") == queries(200, externalId="b") <= 14
+    assert queries(100) == queries(200) <= 13
+    assert queries(100, externalId="a") == queries(200, externalId="b") <= 15

@@ -10,7 +10,15 @@ from graders.models import Grader
 from scores.inputs import NewCompletion
 from scores.scoring import Drain, callable_grader
 from tasks import templates
-from tests.factories import CompletionFactory, GraderFactory, OrganizationFactory, RunFactory, TaskFactory, public
+from tests.factories import (
+    CompletionFactory,
+    GraderFactory,
+    OrganizationFactory,
+    RunFactory,
+    ScoreFactory,
+    TaskFactory,
+    public,
+)
 
 
 def test_a_long_member_name_is_neither_searched_nor_sent_back():
@@ -49,6 +57,46 @@ def test_a_page_of_tasks_is_bounded_in_octets(api_for, monkeypatch):
     monkeypatch.setattr(pagination, "MAX_PAGE_BYTES", 300)
     answer = api.get("/tasks?limit=3")
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "page_too_large")
+
+
+def walked(api, path, what):
+    """Every object of a list that is walked by its cursor, and the sizes of the pages."""
+    found, sizes, query = [], [], ""
+    while True:
+        body = api.get(f"{path}?limit=1000{query}").json()
+        page = body["pagination"]
+        assert page["limit"] == len(body[what]) or page["nextCursor"] is None
+        found += body[what]
+        sizes.append(len(body[what]))
+        if page["nextCursor"] is None:
+            return found, sizes
+        query = f"&cursor={page['nextCursor']}"
+
+
+def test_a_page_of_scores_ends_before_its_texts_are_too_much(api_for, monkeypatch):
+    api = api_for(role="training_operator")
+    task = TaskFactory(organization=api.organization)
+    for size in (10, 900, 900, 10, 10, 5_000, 10):
+        ScoreFactory(run__completion=CompletionFactory(task=task), reasoning="x" * size)
+    assert walked(api, "/scores", "scores")[1] == [7]
+    monkeypatch.setattr(pagination, "MAX_PAGE_BYTES", 1_500)
+    scores, sizes = walked(api, "/scores", "scores")
+    assert [len(score["reasoning"]) for score in scores] == [10, 5_000, 10, 10, 900, 900, 10]  # the newest first
+    assert sizes == [1, 1, 3, 2]
+
+
+def test_a_page_of_versions_ends_before_their_texts_are_too_much(api_for, monkeypatch):
+    api = api_for(role="training_operator")
+    task = TaskFactory(organization=api.organization)
+    for size in (500, 900, 100, 5_000):
+        assert api.patch(f"/tasks/{task.public_id}", {"promptTemplate": "x" * size}).status_code == 200
+    path = f"/tasks/{task.public_id}/versions"
+    assert walked(api, path, "versions")[1] == [5]
+    monkeypatch.setattr(pagination, "MAX_PAGE_BYTES", 1_500)
+    versions, sizes = walked(api, path, "versions")
+    assert [len(version["promptTemplate"]) for version in versions][:4] == [5_000, 100, 900, 500]
+    assert sizes[0] == 1
+    assert len(sizes) > 2
 
 
 def test_what_may_not_be_read_may_not_be_put_into_a_panel(api_for):

@@ -16,7 +16,7 @@ PLACE = {  # calls that end a run or an attempt at it, and where they take the c
 }  # fmt: skip
 NAMED = {
     "_BY_CODE", "RETRYABLE", "_PLATFORM_CODES", "DEADLINE_EXCEEDED", "EXPIRED", "NO_SCORE",
-    "PANEL_INCOMPLETE",
+    "PANEL_INCOMPLETE", "ERASED", "SCORE_DELETED",
 }  # fmt: skip
 SOURCES = [
     *sorted((ROOT / "graders/gateway").glob("*.py")),

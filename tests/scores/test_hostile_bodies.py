@@ -6,7 +6,7 @@ import pytest
 
 from scores.models import Score, WorkflowRun
 from tests.factories import SECRET
-from tests.hostile import COMPLETED, Faces, failed, score_text, signed
+from tests.misbehaving import COMPLETED, Faces, failed, score_text, signed
 from tests.rawserver import result
 
 

@@ -12,7 +12,7 @@ import pytest
 from autotune.core.clock import database_now
 from scores.models import Score, WorkflowRun
 from tests.fakes import FakeGrader, serving
-from tests.hostile import COMPLETED, MIB, SLACK_S, TIMEOUT_MS, Faces, failed, retried, signed, unsigned
+from tests.misbehaving import COMPLETED, MIB, SLACK_S, TIMEOUT_MS, Faces, failed, retried, signed, unsigned
 from tests.rawserver import head, result, signature
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from scores.models import WorkflowRun
-from tests.hostile import COMPLETED, TIMEOUT_MS, Faces, retried, signed, unsigned
+from tests.misbehaving import COMPLETED, TIMEOUT_MS, Faces, retried, signed, unsigned
 from tests.rawserver import raw_server, result, signature
 
 

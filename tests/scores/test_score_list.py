@@ -251,5 +251,5 @@ def test_a_page_takes_the_same_few_queries_for_any_number_of_rows(api, task, row
     grader = task.version.members.get().grader
     for _ in range(rows):
         ScoreFactory(run=RunFactory(completion=CompletionFactory(task=task), grader=grader), reasoning="x")
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(12):  # the graders' redaction and the audit trail among them
         assert len(values(api.get(f"/scores?taskId={public('task', task)}"))) == rows

@@ -83,8 +83,8 @@ def test_a_move_may_leave_a_source_alone():
 
 def test_advancing_stores_what_changes_with_the_move(db):
     run = RunFactory(status="running")
-    advance(run, RunStatus.FAILED, error_code="cancelled", error_message="By hand.")
-    assert (run.status, run.error_code, run.error_message) == ("failed", "cancelled", "By hand.")
+    advance(run, RunStatus.FAILED, error_code="cancelled", error_repeats=2)
+    assert (run.status, run.error_code, run.error_repeats) == ("failed", "cancelled", 2)
 
 
 def test_of_two_that_saw_the_same_run_the_slower_learns_that_it_moved(db):

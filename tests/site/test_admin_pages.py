@@ -4,6 +4,10 @@ import base64
 from datetime import timedelta
 
 import pytest
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from axes.models import AccessAttempt
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group
@@ -20,8 +24,10 @@ from django_celery_beat.models import (
     SolarSchedule,
 )
 
-from autotune.access.models import ApiKey, Role, StoredAnswer, User
-from autotune.core.models import DataKey
+from autotune.access.audit import trail
+from autotune.access.models import ApiKey, AuditChain, AuditEvent, Role, StoredAnswer, Throttle, User
+from autotune.core import ids
+from autotune.core.models import DataKey, Reencryption
 from autotune.webhooks.models import Delivery, Event
 from graders.models import GraderCheck, GraderGuard, GraderSecret, GraderStatistic, GraderStatusChange, Tally
 from scores.callbacks import digest_of
@@ -31,9 +37,12 @@ from tests.factories import (
     WEBHOOK_SECRET,
     ApiKeyFactory,
     CallbackFactory,
+    ErasureFactory,
+    LegalHoldFactory,
     OrganizationFactory,
     ReviewFactory,
     ScoreFactory,
+    UserFactory,
     WebhookFactory,
 )
 
@@ -56,7 +65,7 @@ def client_of(db):
 
 
 @pytest.fixture
-def world(db):
+def world(db, keys_at_hand):
     """ROWS rows of every model, and what must not be seen of them."""
     hidden = {"the grader's secret": SECRET, "the webhook's secret": WEBHOOK_SECRET, "the password": PASSWORD}
     organization = OrganizationFactory()
@@ -81,11 +90,19 @@ def world(db):
             answer=PROMPT, expires_at=timezone.now(),
         )  # fmt: skip
         GraderGuard.objects.create(grader=grader)
+        Throttle.objects.create(subject=f"key:{n}", arrives_at=timezone.now())
         CallbackFactory(run=score.run, token=f"token-{n}")
+        hidden[f"a second factor {n}"], hidden[f"a session {n}"] = f"second-factor-{n}", f"session-key-{n}"
         hidden[f"the digest of a callback's token {n}"] = digest_of(f"token-{n}").hex()
         Pulse.objects.create(name=f"work {n}", at=timezone.now())
+        Reencryption.objects.create(column=f"app.Model.text{n}", settled_at=timezone.now(), due_at=timezone.now())
         ReviewFactory(run__completion__prompt=PROMPT, run__completion__task=score.task)
+        ErasureFactory(organization=organization, completion=score.completion, model_id="")
+        LegalHoldFactory(organization=organization, task=score.task)
+        AuditChain.objects.create(chain=ids.new(), number=n, digest=b"d", sealed_at=timezone.now())
+        trail.record(action="tests.walk", resource="tests", organization=organization, object_id=score.public_id)
         others(n)
+    keys_at_hand()
     person = User.objects.create_user("boss@example.org", PASSWORD, is_staff=True, is_superuser=True)
     hidden["a password's hash"] = person.password
     for key in DataKey.objects.all():
@@ -102,6 +119,11 @@ def others(n):
     PeriodicTask.objects.create(name=f"periodic {n}", task="nothing", interval=interval, enabled=False)
     CrontabSchedule.objects.create(minute=str(n))
     SolarSchedule.objects.create(event="sunrise", latitude=n, longitude=n)
+    person = UserFactory()
+    Authenticator.objects.create(user=person, type="totp", data={"secret": f"second-factor-{n}"})
+    SocialAccount.objects.create(user=person, provider="oidc-1", uid=f"subject-{n}", extra_data={"token": "x"})
+    UserSession.objects.create(user=person, ip="127.0.0.1", session_key=f"session-key-{n}", user_agent="Firefox/1")
+    AccessAttempt.objects.create(username=f"p{n}@example.org", ip_address="127.0.0.1", failures_since_start=1)
     ClockedSchedule.objects.create(clocked_time=timezone.now() + timedelta(days=n))
 
 
@@ -188,9 +210,11 @@ def test_records_cannot_be_added_or_deleted(world, client_of):
         if model._meta.app_label in OURS and not page.has_change_permission(type("R", (), {"user": person})):
             row = model._base_manager.order_by("pk").last()
             before = model._base_manager.count()
-            for path in (address(model, "add"), address(model, "delete", row.pk)):
+            attempts = (address(model, "add"), address(model, "delete", row.pk))
+            for path in attempts:
                 found += [path] if client.post(path, {"post": "yes"}).status_code != 403 else []
-            assert model._base_manager.count() == before
+            traces = len(attempts) if model is AuditEvent else 0  # each refusal is on the trail
+            assert model._base_manager.count() == before + traces
     assert found == []
 
 

@@ -122,7 +122,13 @@ def test_the_facts_of_moving(values, task):
     run(task, status="running", leased_until=old)
     Event.objects.create(organization=task.organization, kind="score.completed", created_at=old)
     assert values("autotune_moving") == {(): 0}
-    assert values("autotune_moving_check") == {("sweep",): 0, ("due",): 1, ("leases",): 1, ("outbox",): 1}
+    assert values("autotune_moving_check") == {
+        ("sweep",): 0,
+        ("due",): 1,
+        ("leases",): 1,
+        ("outbox",): 1,
+        ("audit",): 1,
+    }
     assert values("autotune_last_sweep_age_seconds")[()] == pytest.approx(90, abs=3)
     assert values("autotune_oldest_due_age_seconds")[()] == pytest.approx(12, abs=3)
     assert values("autotune_outbox_lag_seconds")[()] == pytest.approx(12, abs=3)

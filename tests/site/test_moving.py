@@ -7,6 +7,7 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from autotune.access.audit import sealing, trail
 from autotune.site import moving
 from autotune.webhooks.models import Event
 from graders import holds
@@ -91,11 +92,14 @@ def failed(client):
 def test_a_fresh_installation_moves_before_the_first_sweep(client):
     assert client.get(PATH).json() == {
         "status": "ok",
-        "checks": [{"name": name, "status": "ok", "detail": ""} for name in ("sweep", "due", "leases", "outbox")],
+        "checks": [
+            {"name": name, "status": "ok", "detail": ""} for name in ("sweep", "due", "leases", "outbox", "audit")
+        ],
         "oldestDueAgeS": None,
         "expiredLeases": 0,
         "outboxLagS": None,
         "lastSweepAgeS": None,
+        "auditLagS": None,
     }
 
 
@@ -290,3 +294,19 @@ def test_an_event_is_fanned_out_within_a_minute(client, swept, seconds, names):
     event(seconds)
     event(3600, fanned_out_at=timezone.now())
     assert failed(client) == names
+
+
+# --- the audit trail ------------------------------------------------------------------------------------------------
+
+
+def test_an_event_that_is_not_sealed_in_time_stops_it_and_a_call_under_way_does_not(client, swept, monkeypatch):
+    trail.record(action="keys.create", resource="keys", outcome="open")
+    written = trail.record(action="keys.create", resource="keys")
+    assert failed(client) == []
+    monkeypatch.setattr(moving, "MAX_UNSEALED", timedelta(0))
+    assert failed(client) == ["audit"]
+    assert client.get(PATH).json()["auditLagS"] >= 0
+    sealing.seal()
+    written.refresh_from_db()
+    assert written.number == 1
+    assert failed(client) == []

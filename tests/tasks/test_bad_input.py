@@ -82,8 +82,11 @@ WRONG = [
     ({"review": {"belowConfidence": True}}, "/review/belowConfidence", "wrong_type"),
     ({"review": {"below": 0.5}}, "/review/below", "unknown_field"),
     ({"review": 0.5}, "/review", "wrong_type"),
-    ({"retention": {"textDays": 1}}, "/retention", "unknown_field"),
-    ({"shareText": False}, "/shareText", "unknown_field"),
+    ({"retention": {"textDays": 0}}, "/retention/textDays", "out_of_range"),
+    ({"retention": {"textDays": 36_501}}, "/retention/textDays", "out_of_range"),
+    ({"retention": {"textDays": 1.5}}, "/retention/textDays", "wrong_type"),
+    ({"retention": {"days": 1}}, "/retention/days", "unknown_field"),
+    ({"shareText": "yes"}, "/shareText", "wrong_type"),
     ({"organization": "org_x"}, "/organization", "unknown_field"),
     ({"id": "x"}, "/id", "unknown_field"),
     ({"createdAt": "2026-01-01"}, "/createdAt", "unknown_field"),
@@ -235,7 +238,7 @@ def test_a_wrong_parameter_of_the_list_is_named(api, query, pointer, code):
 def test_the_other_operations_know_no_parameters(api, task, body):
     assert first_error(api.post("/tasks?dryRun=1", body)) == ("?dryRun", "unknown_parameter")
     assert first_error(api.patch(f"/tasks/{task.public_id}?x=1", {})) == ("?x", "unknown_parameter")
-    assert first_error(api.get(f"/tasks/{task.public_id}/versions?limit=1")) == ("?limit", "unknown_parameter")
+    assert first_error(api.get(f"/tasks/{task.public_id}/versions?window=1")) == ("?window", "unknown_parameter")
     assert first_error(api.delete(f"/tasks/{task.public_id}?force=true")) == ("?force", "unknown_parameter")
     assert first_error(api.delete(f"/tasks/{task.public_id}", body={"archive": True})) == ("/archive", "unknown_field")
 

@@ -108,7 +108,7 @@ def test_the_number_of_queries_does_not_grow(api, make, django_assert_num_querie
     def queries(rows):
         with django_capture_on_commit_callbacks(execute=True):  # keys of the organization are opened once and kept
             assert len(names(api.get("/tasks"))) == rows
-        with django_assert_num_queries(7):  # the key; count, tasks with versions, members, graders
+        with django_assert_num_queries(8):  # the key; count, tasks with versions, members, graders; the event
             api.get("/tasks")
 
     for _ in range(2):

@@ -34,7 +34,7 @@ def task(api):
 def listed(api, task):
     answer = api.get(f"/tasks/{task['id']}/versions")
     assert answer.status_code == 200
-    assert list(answer.json()) == ["versions"]
+    assert list(answer.json()) == ["versions", "pagination"]
     return answer.json()["versions"]
 
 
@@ -108,5 +108,5 @@ def test_the_number_of_queries_does_not_grow_with_versions(
             api.patch(f"/tasks/{task['id']}", {"promptTemplate": str(number)})
     with django_capture_on_commit_callbacks(execute=True):
         listed(api, task)
-    with django_assert_num_queries(4):  # the key, the task, its versions, their panels
+    with django_assert_num_queries(7):  # the key, the task, its versions, their number, sizes and panels; the event
         assert len(listed(api, task)) == 11

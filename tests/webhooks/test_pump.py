@@ -66,7 +66,7 @@ def test_a_failure_of_a_lost_lease_is_not_written_and_a_success_is(webhook, rece
     now = timezone.now()
     settling.settle([delivering.outcome(first, OutboundResponse(500, [], b"", 1.0), now)])
     row = Delivery.objects.get()
-    assert (row.status, row.failures, row.log) == ("pending", 0, [])
+    assert (row.status, row.failures, row.log) == ("pending", 0, None)
     settling.settle([delivering.outcome(first, OutboundResponse(200, [], b"", 1.0), now)])
     settling.settle([delivering.outcome(second, OutboundResponse(500, [], b"", 1.0), now)])
     row.refresh_from_db()

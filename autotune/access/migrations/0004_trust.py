@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
             name='Throttle',
             fields=[
                 ('subject', models.CharField(max_length=120, primary_key=True, serialize=False)),
-                ('arrives_at', models.DateTimeField(db_index=True)),
+                ('arrives_at', models.DateTimeField()),
             ],
         ),
         migrations.AddField(

@@ -1,5 +1,7 @@
 """API keys."""
 
+from typing import Any
+
 from django.db import models
 
 from autotune.access.models.organizations import Organization, Role
@@ -10,7 +12,9 @@ from autotune.core import ids
 class ApiKey(models.Model):
     """A key of one organization, with one role, made by one person. Only the SHA-256 of its text is stored.
 
+    role         null once it is deleted, for a key that had ended before: it does nothing any more
     networks     address ranges from which alone it may be used; empty: from everywhere
+    held         what its person's membership allows, where keys.find read it
     replaced_by  the key that a rotation made in its place; both work until this one expires
     """
 
@@ -20,7 +24,7 @@ class ApiKey(models.Model):
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.CASCADE)
-    role = models.ForeignKey(Role, on_delete=models.PROTECT)
+    role = models.ForeignKey(Role, null=True, blank=True, on_delete=models.PROTECT)
     user = models.ForeignKey(User, on_delete=models.PROTECT)
     name = models.CharField(max_length=200)
     kind = models.CharField(max_length=4, choices=Kind.choices, default=Kind.LIVE)
@@ -34,6 +38,8 @@ class ApiKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+
+    held: list[dict[str, Any]] | None
 
     class Meta:
         verbose_name = "API key"

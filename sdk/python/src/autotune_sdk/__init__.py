@@ -41,6 +41,7 @@ from .models import (
     ScoreSummary,
     Submitted,
 )
+from .models_access import ApiKey, AuditEvent, IssuedKey, Member, Permission, Role
 from .models_graders import (
     Capabilities,
     Credentials,
@@ -51,6 +52,7 @@ from .models_graders import (
     Limits,
     Verification,
 )
+from .models_retention import Erasure, LegalHold
 from .models_reviews import Review
 from .models_runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
 from .models_tasks import PanelMember, Task, TaskDetail, TaskVersion
@@ -59,6 +61,8 @@ from .webhooks import WebhookRefused, verify_webhook
 
 __all__ = [
     "APIError",
+    "ApiKey",
+    "AuditEvent",
     "AuthenticationError",
     "AutotuneClient",
     "AutotuneError",
@@ -73,6 +77,7 @@ __all__ = [
     "Delivery",
     "DeliveryTry",
     "Dimension",
+    "Erasure",
     "ExportFile",
     "FieldError",
     "Grader",
@@ -80,11 +85,15 @@ __all__ = [
     "GraderStats",
     "GraderVersion",
     "InvalidRequest",
+    "IssuedKey",
+    "LegalHold",
     "Limits",
+    "Member",
     "NotFound",
     "Outcome",
     "Page",
     "PanelMember",
+    "Permission",
     "PermissionDenied",
     "RateLimited",
     "RequestTimeout",
@@ -92,6 +101,7 @@ __all__ = [
     "RetrySkip",
     "Review",
     "Reward",
+    "Role",
     "RunError",
     "RunStep",
     "Score",

@@ -10,8 +10,10 @@ from urllib.parse import urlsplit
 
 from ._transport import Transport
 from .errors import ConfigurationError
+from .resources.access import ApiKeys, Members, Roles
 from .resources.completions import Completions
 from .resources.graders import Graders
+from .resources.records import AuditEvents, Erasures, LegalHolds
 from .resources.reviews import Reviews
 from .resources.runs import Runs
 from .resources.scores import Scores
@@ -54,6 +56,12 @@ class AutotuneClient:
         self.reviews = Reviews(self._transport)
         self.runs = Runs(self._transport)
         self.webhooks = Webhooks(self._transport)
+        self.api_keys = ApiKeys(self._transport)
+        self.members = Members(self._transport)
+        self.roles = Roles(self._transport)
+        self.audit_events = AuditEvents(self._transport)
+        self.erasures = Erasures(self._transport)
+        self.legal_holds = LegalHolds(self._transport)
 
     def close(self) -> None:
         """Closes the connections."""

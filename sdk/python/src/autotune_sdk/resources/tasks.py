@@ -96,9 +96,15 @@ class Tasks(Resource):
         self._transport.delete(f"/tasks/{segment(task_id)}", {"archive": True if archive else None})
 
     def versions(self, task_id: str) -> tuple[TaskVersion, ...]:
-        """The versions of a task."""
-        answer = self._transport.get(f"/tasks/{segment(task_id)}/versions")
-        return tuple(_wire.decode(TaskVersion, v) for v in member(answer, "versions"))
+        """The versions of a task, the newest first."""
+        path, found, parameters = f"/tasks/{segment(task_id)}/versions", [], None
+        while True:
+            answer = self._transport.get(path, parameters)
+            found += [_wire.decode(TaskVersion, version) for version in member(answer, "versions")]
+            cursor = (answer.get("pagination") or {}).get("nextCursor")
+            if not cursor:
+                return tuple(found)
+            parameters = {"cursor": cursor}
 
 
 def _structures(fields: Mapping[str, Any]) -> dict[str, Any]:

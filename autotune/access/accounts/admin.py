@@ -1,0 +1,104 @@
+"""Admin pages of second factors, sessions, single sign-on and failed logins: seen, taken off, ended, unlocked."""
+
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from allauth.usersessions.models import UserSession
+from axes.models import AccessAttempt
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from autotune.core.admin import Record
+
+for unused in (EmailAddress, SocialApp, SocialToken, Authenticator, SocialAccount, UserSession):
+    if admin.site.is_registered(unused):
+        admin.site.unregister(unused)
+
+
+class _Removable(Record):
+    """Mixin: shown, and taken away by a superuser."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+
+@admin.register(Authenticator)
+class AuthenticatorAdmin(_Removable, admin.ModelAdmin):
+    """Deleting one lets a person in who lost phone and codes: first make sure who asks."""
+
+    list_display = ("user", "type", "created_at", "last_used_at")
+    list_filter = ("type", "created_at")
+    list_select_related = ("user",)
+    search_fields = ("user__email", "user__name")
+    show_full_result_count = False
+    ordering = ("-created_at",)
+    fields = ("user", "type", "created_at", "last_used_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Authenticator]:
+        return super().get_queryset(request).defer("data")
+
+
+@admin.register(SocialAccount)
+class SocialAccountAdmin(_Removable, admin.ModelAdmin):
+    """Which person a provider's subject is. Deleting one breaks the link; a verified email makes it again."""
+
+    list_display = ("user", "provider", "uid", "date_joined", "last_login")
+    list_filter = ("provider", "date_joined")
+    list_select_related = ("user",)
+    search_fields = ("user__email", "user__name", "=uid")
+    show_full_result_count = False
+    ordering = ("-date_joined",)
+    fields = ("user", "provider", "uid", "date_joined", "last_login")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SocialAccount]:
+        return super().get_queryset(request).defer("extra_data")
+
+
+@admin.action(description="End the selected sessions", permissions=["delete"])
+def end(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[UserSession]) -> None:
+    for session in queryset:
+        session.end()
+
+
+@admin.register(UserSession)
+class UserSessionAdmin(_Removable, admin.ModelAdmin):
+    """Where people are logged in; never the session's key."""
+
+    list_display = ("user", "ip", "user_agent", "created_at")
+    list_filter = ("created_at",)
+    list_select_related = ("user",)
+    search_fields = ("user__email", "user__name", "=ip")
+    show_full_result_count = False
+    ordering = ("-created_at",)
+    fields = ("user", "ip", "user_agent", "created_at")
+    actions = (end,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[UserSession]:
+        return super().get_queryset(request).only("pk", "user", "ip", "user_agent", "created_at")
+
+    def delete_model(self, request: HttpRequest, obj: UserSession) -> None:
+        obj.end()
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Not the built-in deletion, which would forget the session and leave it alive."""
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
+
+
+@admin.register(AccessAttempt)
+class AccessAttemptAdmin(_Removable, admin.ModelAdmin):
+    """Failed logins of the last quarter of an hour. Deleting a person's rows unlocks them."""
+
+    list_display = ("username", "ip_address", "failures_since_start", "attempt_time")
+    list_filter = ("attempt_time",)
+    search_fields = ("username", "=ip_address")
+    show_full_result_count = False
+    ordering = ("-attempt_time",)
+    fields = ("username", "ip_address", "user_agent", "path_info", "failures_since_start", "attempt_time")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AccessAttempt]:
+        return super().get_queryset(request).defer("get_data", "post_data")

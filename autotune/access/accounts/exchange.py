@@ -1,0 +1,88 @@
+"""The HTTP of single sign-on: the few calls that django-allauth makes of `requests`, on the guarded outbound engine."""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Self
+from urllib.parse import quote_plus, urlencode
+
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+
+from autotune.core import http
+from autotune.core.outbound import OutboundRequest, OutboundResponse
+
+TIMEOUT_MS = 10_000
+MAX_BODY = 1 << 20
+
+
+class Answer:
+    """An answer in the form that django-allauth reads."""
+
+    def __init__(self, response: OutboundResponse) -> None:
+        self.status_code = response.status
+        self.headers = {name.lower(): value for name, value in response.headers}
+        self.headers.setdefault("content-type", "")
+        self.content = response.body
+
+    @property
+    def ok(self) -> bool:
+        return self.status_code < 400
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        try:
+            return json.loads(self.content)
+        except ValueError as exc:
+            raise OAuth2Error("The provider's answer is no JSON.") from exc
+
+    def raise_for_status(self) -> None:
+        if not self.ok:
+            raise OAuth2Error(f"The provider answered {self.status_code}.")
+
+
+class GuardedSession:
+    """A stand-in for `requests.Session`. Redirects are not followed; private addresses need AUTOTUNE_OUTBOUND_ALLOW."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def get(self, url: str, **more: Any) -> Answer:
+        return self.request("GET", url, **more)
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        data: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        auth: Any = None,
+    ) -> Answer:
+        """One exchange.
+
+        raises OAuth2Error if there is no answer: django-allauth shows its page for that
+        """
+        sent = {"Accept": "application/json", **(headers or {})}
+        if auth is not None:
+            pair = f"{quote_plus(auth.username)}:{quote_plus(auth.password)}".encode()  # RFC 6749, 2.3.1
+            sent["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        body = b""
+        if data is not None:
+            sent["Content-Type"] = "application/x-www-form-urlencoded"
+            body = urlencode(data).encode()
+        if params:
+            url += ("&" if "?" in url else "?") + urlencode(params)
+        wanted = OutboundRequest(
+            method, url, tuple(sent.items()), body, connect_timeout_ms=3_000, timeout_ms=TIMEOUT_MS, max_body=MAX_BODY
+        )
+        try:
+            return Answer(http.fetch(wanted))
+        except http.OutboundError as exc:
+            raise OAuth2Error(f"The provider could not be asked: {exc.code}.") from exc

@@ -1,0 +1,86 @@
+"""Forms of the second factor and of the invitation page."""
+
+import logging
+from typing import Any
+
+from allauth.account.adapter import get_adapter as account_adapter
+from allauth.core import context
+from allauth.core.internal import ratelimit
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.totp.forms import ActivateTOTPForm
+from django import forms
+from django.contrib.auth import password_validation
+
+from autotune.access.accounts import owners
+from autotune.access.models import User
+from autotune.core.encryption import Undecryptable
+
+logger = logging.getLogger(__name__)
+GUESSES = {"second_factor": "10/10m/key,50/d/key"}  # of one person, over all processes and addresses
+CODE_ATTRS = {"autocomplete": "one-time-code", "inputmode": "numeric", "autofocus": True, "maxlength": 16}
+
+
+class _GuessedCode:
+    """Mixin: a person's codes are guessed a few times only, and their secrets are opened as theirs."""
+
+    user: User
+    fields: dict[str, forms.Field]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["code"].widget.attrs = dict(CODE_ATTRS)
+
+    def clean_code(self) -> str:
+        usage = ratelimit.consume(
+            context.request, app="autotune", action="second_factor", config=GUESSES, key=str(self.user.pk)
+        )
+        if not usage:
+            raise account_adapter().validation_error("too_many_login_attempts")
+        try:
+            with owners.acting(self.user.pk):
+                code: str = super().clean_code()  # type: ignore[misc]
+        except Undecryptable:
+            logger.error("A second factor cannot be decrypted: its row was altered, or the keys are not what they were")
+            raise get_adapter().validation_error("incorrect_code") from None
+        usage.rollback()
+        return code
+
+
+class CodeForm(_GuessedCode, AuthenticateForm):
+    pass
+
+
+class CodeAgainForm(_GuessedCode, ReauthenticateForm):
+    pass
+
+
+class SetUpForm(_GuessedCode, ActivateTOTPForm):
+    pass
+
+
+class JoinForm(forms.Form):
+    """What a person who has no account yet gives to take an invitation."""
+
+    name = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"autocomplete": "name", "autofocus": True}))
+    password = forms.CharField(
+        strip=False,
+        max_length=1024,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="At least 12 characters. A sentence is easy to remember.",
+    )
+
+    def __init__(self, *args: Any, email: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.email = email
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        if "password" in given and "\0" not in given["password"]:
+            try:
+                password_validation.validate_password(
+                    given["password"], User(email=self.email, name=given.get("name", ""))
+                )
+            except forms.ValidationError as exc:
+                self.add_error("password", exc)
+        return given

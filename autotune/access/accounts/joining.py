@@ -1,0 +1,84 @@
+"""Taking an invitation: by its link's token, or because a trusted provider vouches for the email it was sent to."""
+
+import hashlib
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from autotune.access import invitations, keys
+from autotune.access.accounts.signals import invitation_accepted
+from autotune.access.models import Membership, User
+
+
+class AlreadyAPerson(Exception):
+    """There is an account with this email: they log in, and take the invitation then."""
+
+
+def find(token: str) -> Membership | None:
+    """The invitation of a link; None if it was taken, withdrawn, sent anew, or has run out."""
+    digest = hashlib.sha256(token.encode()).digest()
+    found = _open().select_related("organization", "role", "invited_by").filter(token_digest=digest).first()
+    return found if found is not None and invitations.stands(found) else None
+
+
+def open_for(email: str) -> list[Membership]:
+    """The invitations to this email that can be taken."""
+    return [one for one in _open().select_related("role").filter(email=email) if invitations.stands(one)]
+
+
+@transaction.atomic
+def take(request: HttpRequest, token: str, user: User) -> Membership | None:
+    """Make the invited person a member; None if it can no longer be taken, or is somebody else's."""
+    digest = hashlib.sha256(token.encode()).digest()
+    membership = _locked().filter(token_digest=digest, email=user.email).first()
+    return _settle(request, membership, user) if membership and invitations.stands(membership) else None
+
+
+@transaction.atomic
+def take_all(request: HttpRequest, user: User) -> list[Membership]:
+    """Make the person a member wherever their email is invited."""
+    found = [one for one in _locked().filter(email=user.email).order_by("pk") if invitations.stands(one)]
+    return [_settle(request, membership, user) for membership in found]
+
+
+@transaction.atomic
+def arrive(request: HttpRequest, token: str, *, name: str, password: str) -> User | None:
+    """Make an account for the invited email, and its person a member; None if it can no longer be taken.
+
+    raises AlreadyAPerson
+    """
+    membership = find(token)
+    if membership is None:
+        return None
+    if User.objects.filter(email=membership.email).exists():
+        raise AlreadyAPerson
+    user = User.objects.create_user(membership.email, password, name=name)
+    if take(request, token, user) is None:  # somebody was faster
+        transaction.set_rollback(True)
+        return None
+    return user
+
+
+def _open() -> "QuerySet[Membership]":
+    return Membership.objects.filter(
+        user=None, token_digest__isnull=False, expires_at__gt=timezone.now(), organization__suspended=False
+    )
+
+
+def _locked() -> "QuerySet[Membership]":
+    return _open().select_for_update(of=("self",)).select_related("organization", "role")
+
+
+def _settle(request: HttpRequest, invited: Membership, user: User) -> Membership:
+    """The invitation becomes their membership; where they are a member already it is merely used up."""
+    held = Membership.objects.filter(organization_id=invited.organization_id, user=user).first()
+    if held is not None:
+        invited.delete()
+        return held
+    keys.revoke_all(organization_id=invited.organization_id, user_id=user.pk)  # those of an earlier membership
+    invited.user, invited.token_digest, invited.expires_at = user, None, None
+    invited.save(update_fields=["user", "token_digest", "expires_at"])
+    invitation_accepted.send(sender=Membership, request=request, user=user, membership=invited)
+    return invited

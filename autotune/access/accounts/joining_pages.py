@@ -1,0 +1,75 @@
+"""The page of an invitation's link: somebody new makes an account there, somebody known joins with theirs."""
+
+from allauth.account.internal.flows.login import record_authentication
+from allauth.account.utils import perform_login
+from django.contrib import messages
+from django.db import IntegrityError
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from autotune.access.accounts import joining
+from autotune.access.accounts.forms import JoinForm
+from autotune.access.models import Membership, User
+from autotune.core import ids
+
+
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation(request: HttpRequest, token: str) -> HttpResponseBase:
+    found = joining.find(token)
+    if found is None:
+        return _gone(request)
+    if isinstance(request.user, User):
+        return _of_somebody_known(request, request.user, token, found)
+    if User.objects.filter(email=found.email).exists():
+        return _page(request, found, how="log_in")
+    return _of_somebody_new(request, token, found)
+
+
+def _of_somebody_known(request: HttpRequest, user: User, token: str, found: Membership) -> HttpResponseBase:
+    if user.email != found.email:
+        return _page(request, found, how="other_person", status=403 if request.method == "POST" else 200)
+    if request.method != "POST":
+        return _page(request, found, how="join")
+    membership = joining.take(request, token, user)
+    if membership is None:
+        return _gone(request)
+    return _welcome(request, membership)
+
+
+def _of_somebody_new(request: HttpRequest, token: str, found: Membership) -> HttpResponseBase:
+    form = JoinForm(request.POST if request.method == "POST" else None, email=found.email)
+    if request.method != "POST" or not form.is_valid():
+        return _page(request, found, how="make_account", form=form)
+    given = form.cleaned_data
+    try:
+        user = joining.arrive(request, token, name=given["name"], password=given["password"])
+    except (joining.AlreadyAPerson, IntegrityError):
+        return redirect("invitation", token)
+    if user is None:
+        return _gone(request)
+    record_authentication(request, user, method="password", email=user.email)
+    perform_login(request, user, email_verification="none")
+    return _welcome(request, found)
+
+
+def _welcome(request: HttpRequest, membership: Membership) -> HttpResponse:
+    request.session["organization"] = ids.encode("org", membership.organization_id)
+    messages.success(request, f"Welcome to {membership.organization}.")
+    return redirect("account")
+
+
+def _gone(request: HttpRequest) -> HttpResponse:
+    return render(request, "access/invitation_gone.html", status=404)
+
+
+def _page(
+    request: HttpRequest, found: Membership, *, how: str, form: JoinForm | None = None, status: int = 200
+) -> HttpResponse:
+    page = {"invitation": found, "how": how, "form": form}
+    return render(request, "access/invitation.html", page, status=status)

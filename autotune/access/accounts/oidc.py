@@ -1,0 +1,109 @@
+"""OpenID Connect: the pages that lead to the provider and back, and what is checked of its answers."""
+
+from typing import Any
+
+from allauth.account.utils import get_next_redirect_url
+from allauth.socialaccount.helpers import render_authentication_error
+from allauth.socialaccount.internal import jwtkit
+from allauth.socialaccount.models import SocialApp, SocialLogin, SocialToken
+from allauth.socialaccount.providers.base import AuthProcess
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+
+class Provider(OpenIDConnectOAuth2Adapter):
+    """The configured issuer, and no other; its id token is verified although it came from itself."""
+
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        config: dict[str, Any] = super().openid_config
+        if str(config.get("issuer", "")).rstrip("/") != settings.AUTOTUNE_OIDC_ISSUER:
+            raise OAuth2Error("The provider's issuer is not AUTOTUNE_OIDC_ISSUER.")
+        return config
+
+    @property
+    def basic_auth(self) -> bool:
+        """The secret goes in the header wherever the provider takes it so: that is what OpenID Connect presumes."""
+        return "client_secret_basic" in self.openid_config.get(
+            "token_endpoint_auth_methods_supported", ["client_secret_basic"]
+        )
+
+    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
+        return settings.PUBLIC_URL + reverse("openid_connect_callback", kwargs={"provider_id": self.provider_id})
+
+    def complete_login(self, request: HttpRequest, app: SocialApp, token: SocialToken, **more: Any) -> SocialLogin:
+        if "id_token" not in more["response"]:
+            raise OAuth2Error("The provider gave no id token.")
+        claims = self._decode_id_token(app, more["response"]["id_token"])
+        told = self._fetch_user_info(token.token)
+        if not claims.get("sub") or told.get("sub") != claims["sub"]:
+            raise OAuth2Error("The provider speaks of two subjects.")
+        login: SocialLogin = self.get_provider().sociallogin_from_response(
+            request, {"userinfo": profile(claims, told), "id_token": claims}
+        )
+        login.account.extra_data = {}  # what the provider knows of them is not kept
+        return login
+
+    def _decode_id_token(self, app: SocialApp, id_token: str) -> dict[str, Any]:
+        try:
+            return jwtkit.verify_and_decode(
+                credential=id_token,
+                keys_url=self.openid_config["jwks_uri"],
+                issuer=self.openid_config["issuer"],
+                audience=app.client_id,
+                lookup_kid=jwtkit.lookup_kid_jwk,
+            )
+        except (KeyError, ValueError, jwtkit.jwt.PyJWTError) as exc:
+            raise OAuth2Error("The provider's id token does not verify.") from exc
+
+
+def profile(claims: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+    """What the id token and the user info say together. An email and its `email_verified` come from the same one."""
+    said = {**claims, **told}
+    if "email" in told and told["email"] != claims.get("email"):
+        said["email_verified"] = told.get("email_verified", False)
+    return said
+
+
+@require_POST
+@never_cache
+def depart(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """To the provider, by a page: browsers hold redirects of a form to `form-action`, and its hosts are not known."""
+    provider = _provider(request, provider_id).get_provider()
+    try:
+        response: HttpResponse = provider.redirect(
+            request,
+            process=AuthProcess.LOGIN,
+            next_url=get_next_redirect_url(request),
+            scope=provider.get_scope(),
+            auth_params=provider.get_auth_params(),
+        )
+    except OAuth2Error as exc:  # its configuration could not be read
+        response = render_authentication_error(request, provider, exception=exc)
+    if response.status_code != 302:
+        return response
+    page = {"url": response["Location"], "name": settings.AUTOTUNE_OIDC_NAME}
+    return render(request, "socialaccount/leaving.html", page)
+
+
+@require_GET
+@never_cache
+def arrive(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Back from the provider, with a code or an error."""
+    view = OAuth2CallbackView.adapter_view(_provider(request, provider_id))
+    response: HttpResponseBase = view(request)
+    return response
+
+
+def _provider(request: HttpRequest, provider_id: str) -> Provider:
+    if not settings.AUTOTUNE_OIDC_ISSUER:
+        raise Http404
+    return Provider(request, provider_id)

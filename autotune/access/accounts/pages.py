@@ -1,0 +1,140 @@
+"""The account page, what is posted from it, and the door of the admin site."""
+
+from urllib.parse import urlencode
+
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from autotune.access import authentication
+from autotune.access.accounts import agents, requirement
+from autotune.access.accounts.signals import organization_switched, sessions_ended
+from autotune.access.models import Membership, User
+from autotune.core import ids
+
+
+@login_required
+@never_cache
+@require_GET
+def account(request: HttpRequest) -> HttpResponse:
+    """Who am I, where am I a member, how do I prove it, and where am I logged in."""
+    user = _person(request)
+    principal = authentication.of_session(request)
+    sessions = sorted(UserSession.objects.purge_and_list(user), key=lambda s: (not s.is_current(), -s.pk))
+    page = {
+        "memberships": [
+            {
+                "name": m.organization.name,
+                "role": m.role.name,
+                "id": ids.encode("org", m.organization_id),
+                "current": principal is not None and principal.organization.pk == m.organization_id,
+            }
+            for m in _memberships(user)
+        ],
+        "second_factor": requirement.has_second_factor(user),
+        "second_factor_required": requirement.must_have_second_factor(user),
+        "codes_left": _codes_left(user),
+        "sign_on": settings.AUTOTUNE_OIDC_NAME if _signs_on(user) else "",
+        "sessions": [
+            {
+                "id": session.pk,
+                "current": session.is_current(),
+                "ip": session.ip,
+                "since": session.created_at,
+                "agent": agents.named(session.user_agent),
+            }
+            for session in sessions
+        ],
+    }
+    return render(request, "access/account.html", page)
+
+
+@login_required
+@require_POST
+def switch(request: HttpRequest) -> HttpResponse:
+    """Act in another of one's organizations from now on."""
+    user = _person(request)
+    try:
+        wanted = ids.decode("org", request.POST.get("organization", ""))
+    except ValueError:
+        raise Http404 from None
+    membership = _memberships(user).filter(organization_id=wanted).first()
+    if membership is None:
+        raise Http404
+    request.session["organization"] = ids.encode("org", membership.organization_id)
+    organization_switched.send(sender=User, request=request, user=user, organization=membership.organization)
+    messages.success(request, f"You now act in {membership.organization}.")
+    return redirect("account")
+
+
+@login_required
+@require_POST
+def rename(request: HttpRequest) -> HttpResponse:
+    """Change one's own name."""
+    user = _person(request)
+    name = " ".join(request.POST.get("name", "").replace("\0", "").split())[:200]
+    User.objects.filter(pk=user.pk).update(name=name)
+    messages.success(request, "Your name is changed.")
+    return redirect("account")
+
+
+@login_required
+@require_POST
+def end_sessions(request: HttpRequest) -> HttpResponse:
+    """End one of one's sessions, or all but this one."""
+    user = _person(request)
+    mine = UserSession.objects.filter(user=user)
+    which = request.POST.get("session", "")
+    if which.isascii() and which.isdigit() and len(which) < 19:
+        mine = mine.filter(pk=int(which))
+    elif which != "others":
+        raise Http404
+    ended = [session for session in mine if not session.is_current()]
+    for session in ended:
+        session.end()
+    sessions_ended.send(sender=User, request=request, user=user, count=len(ended))
+    messages.success(request, "The session is ended." if len(ended) == 1 else f"{len(ended)} sessions are ended.")
+    return redirect("account")
+
+
+@never_cache
+def admin_login(request: HttpRequest) -> HttpResponseBase:
+    """The admin site's own form would ask for no second factor: there is one door for all."""
+    if isinstance(request.user, User) and not request.user.is_staff:
+        return render(request, "account/no_admin.html", status=403)
+    wanted = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
+    return redirect(f"{reverse('account_login')}?{urlencode({REDIRECT_FIELD_NAME: wanted})}")
+
+
+def _person(request: HttpRequest) -> User:
+    if not isinstance(request.user, User):
+        raise Http404
+    return request.user
+
+
+def _memberships(user: User) -> QuerySet[Membership]:
+    return (
+        Membership.objects.filter(user=user, organization__suspended=False)
+        .select_related("organization", "role")
+        .order_by("organization__name")
+    )
+
+
+def _codes_left(user: User) -> int:
+    row = Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).first()
+    return 10 - int(row.data.get("used_mask", 0)).bit_count() if row else 0
+
+
+def _signs_on(user: User) -> bool:
+    return SocialAccount.objects.filter(user=user, provider=settings.AUTOTUNE_OIDC_ID).exists()

@@ -1,0 +1,67 @@
+"""Each request that is audited leaves one row: in the transaction of its work where it changes something (the views'
+base sees to that), and else after it, whatever it was answered and by whom.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from autotune.access.audit import calls, routes, trail
+from autotune.access.audit.calls import Call
+from autotune.core import problems
+from autotune.core.api import SAFE_METHODS
+from autotune.core.connections import release
+from autotune.core.errors import Unavailable
+from autotune.core.middleware import API_PREFIX, GetResponse
+
+
+class AuditMiddleware:
+    """Stands outside of all that may refuse a request, and inside of what settles its id and address."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not routes.is_audited(request):
+            return self.get_response(request)
+        with calls.at_hand(Call(request, trail.address_of(request))) as call:
+            response = self.get_response(request)
+            if call.recorded != response.status_code and not _is_nobodys_look(call, response):
+                trail.noted(call, response.status_code, _code(response))
+        if response.streaming:
+            release()  # the client reads it as slowly as it likes
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
+    ) -> HttpResponse | None:
+        """What somebody does by a page is on record before it begins, since pages have no transaction of their own."""
+        call = calls.current()
+        if call is None or request.path.startswith(API_PREFIX) or trail.person_of(request) is None:
+            return None
+        call.organization_id = routes.owner_of(call)
+        if request.method in SAFE_METHODS:
+            return None
+        if selected := routes.selected_in(call):
+            call.action, call.objects_count = selected
+        try:
+            trail.opened(call)
+        except Unavailable as exc:
+            return problems.answer(exc, request)
+        return None
+
+
+def _code(response: HttpResponse) -> str:
+    """Why it was refused, where the answer says so."""
+    if response.status_code < 400:
+        return ""
+    shape = getattr(response, "content_struct", None)
+    return str(getattr(response, "problem_code", "") or getattr(shape, "code", ""))[:64]
+
+
+def _is_nobodys_look(call: Call, response: HttpResponse) -> bool:
+    """A page such as the login's, shown to somebody unknown."""
+    request = call.request
+    is_look = request.method in SAFE_METHODS and response.status_code < 400 and not call.action
+    return is_look and not request.path.startswith(API_PREFIX) and trail.person_of(request) is None

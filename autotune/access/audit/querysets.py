@@ -1,0 +1,69 @@
+"""Events as they are asked for: in the caller's scope, and by filters."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from autotune.access import policy
+from autotune.access.audit.inputs import EventFilter, EventQuery
+from autotune.access.models import AuditEvent
+from autotune.access.policy import ScopedQuerySet
+from autotune.access.principal import Principal
+from autotune.core import ids
+from autotune.core.clock import parse_filter
+from autotune.core.errors import Invalid
+
+RESOURCE = "audit"
+SLACK = 1_000 << 80  # a second, in ids: an event's id and its time are not of quite the same moment
+
+
+class AuditEventQuerySet(ScopedQuerySet):
+    """By chain, as the index is: events of no organization are for those alone who may read all."""
+
+    resource = RESOURCE
+    organization_path = "chain"
+    owner_path = "user_id"
+
+
+def visible_to(principal: Principal) -> AuditEventQuerySet:
+    """The events that the principal may read."""
+    return policy.scope(AuditEventQuerySet(AuditEvent), principal, RESOURCE, "read")
+
+
+def chosen(principal: Principal, query: EventFilter | EventQuery) -> AuditEventQuerySet:
+    """Those of them that the filters name.
+
+    raises Invalid for a date that is none
+    """
+    found = visible_to(principal)
+    if query.actor is not None:
+        found = found.filter(**_actor(query.actor))
+    for name in ("action", "resource", "outcome"):
+        value = getattr(query, name)
+        if value is not None:
+            found = found.filter(**{name: value})
+    # The ids tell the time too, and the index is by them; `at` is exact.
+    if query.start_date is not None:
+        start = _moment("startDate", query.start_date, end=False)
+        found = found.filter(id__gte=UUID(int=max(0, ids.first_of(start).int - SLACK)), at__gte=start)
+    if query.end_date is not None:
+        end = _moment("endDate", query.end_date, end=True)
+        found = found.filter(id__lt=UUID(int=ids.first_of(end).int + SLACK), at__lt=end)
+    return found
+
+
+def _actor(text: str) -> dict[str, Any]:
+    """A person or key by id; else the actor as it is shown."""
+    for kind, column in (("user", "user_id"), ("key", "key_id")):
+        try:
+            return {column: ids.decode(kind, text)}
+        except ValueError:
+            continue
+    return {"actor": text}
+
+
+def _moment(name: str, text: str, *, end: bool) -> datetime:
+    try:
+        return parse_filter(text, end=end)
+    except ValueError:
+        raise Invalid.field(f"?{name}", "invalid_date", "give a date or a date-time of ISO 8601.") from None

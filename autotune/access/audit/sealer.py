@@ -1,0 +1,47 @@
+"""The sealer of a worker process: a thread that seals every second. Of several, one finds the work."""
+
+import logging
+import threading
+import time
+from datetime import UTC, datetime
+from typing import Final
+
+from django.db import DatabaseError, connection
+
+from autotune.access.audit import sealing
+
+logger = logging.getLogger(__name__)
+EVERY_S: Final = 1.0
+WARN_EVERY_S: Final = 10.0
+
+
+class Sealer:
+    """Start it once in a process; `stop()` ends it after the pass at hand."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._warned = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="audit-sealer", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def join(self) -> None:
+        self._thread.join(EVERY_S + 5.0)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(EVERY_S):
+            try:
+                sealing.seal()
+                if time.monotonic() - self._warned > WARN_EVERY_S:
+                    self._warned = time.monotonic()
+                    sealing.warn_of_late(datetime.now(UTC))
+            except DatabaseError as exc:
+                logger.warning("audit: the database is away: %s", exc)
+            except Exception:  # the next pass must come whatever happened in this one
+                logger.exception("sealing the audit trail failed")
+            finally:
+                connection.close()

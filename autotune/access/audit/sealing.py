@@ -1,0 +1,168 @@
+"""Sealing: events get the next number of their chain, and a digest over the one before them. In the order of sealing.
+
+One at a time in the whole installation. What was written or altered behind our back has no mac that fits: it is not
+sealed, and named in the log.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+
+from autotune.access.audit import macs
+from autotune.access.models import AuditChain, AuditEvent
+from autotune.core.encryption import Undecryptable
+
+logger = logging.getLogger(__name__)
+Outcome = AuditEvent.Outcome
+BATCH: Final = 2_000
+LATE: Final = timedelta(seconds=10)  # what is not sealed by then raises an alarm
+INTERRUPTED_AFTER: Final = timedelta(minutes=10)  # longer than any work that waits for somebody else's server
+LOCK: Final = 0x6175_6469_7400_0001
+
+
+@dataclass(slots=True)
+class Sealed:
+    """What a pass came to. refused: public ids of events whose mac does not fit."""
+
+    count: int = 0
+    refused: Sequence[str] = ()
+
+
+def seal() -> Sealed:
+    """Seal all that is there, in bounded batches. Nothing where another one is at it."""
+    whole = Sealed()
+    if not AuditEvent.objects.filter(number=None).exists():
+        return whole  # without a transaction, which would keep the embedded engine's only writer from others
+    refused: list[str] = []
+    after: UUID | None = None
+    while True:
+        with transaction.atomic():
+            if not _alone():
+                break
+            if after is None:
+                _end_interrupted(datetime.now(UTC) - INTERRUPTED_AFTER)
+            events = list(_waiting(after))
+            bad = _seal(events)
+        refused += bad
+        whole.count += len(events) - len(bad)
+        if len(events) < BATCH:
+            break
+        after = events[-1].id
+    whole.refused = refused
+    if refused:
+        shown = ", ".join(refused[:10])
+        logger.error("audit: %d events were not written by this service, or altered since: %s", len(refused), shown)
+    return whole
+
+
+def unsealed() -> QuerySet[AuditEvent]:
+    """What waits for its seal; calls under way do not."""
+    return AuditEvent.objects.filter(number=None).exclude(outcome=Outcome.OPEN)
+
+
+def oldest_unsealed() -> datetime | None:
+    """When the event was written that waits longest for its seal."""
+    return unsealed().order_by("id").values_list("at", flat=True).first()
+
+
+def warn_of_late(now: datetime) -> None:
+    """A line in the log where something waits too long."""
+    oldest = oldest_unsealed()
+    if oldest is not None and now - oldest > LATE:
+        logger.error("audit: an event of %s is not sealed yet", oldest.isoformat(timespec="seconds"))
+
+
+def _alone() -> bool:
+    """Whether nobody else seals, until the transaction ends. The embedded engine has one writer anyway."""
+    if connection.vendor != "postgresql":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_xact_lock(%s)", [LOCK])
+        return bool(cursor.fetchone()[0])
+
+
+def _end_interrupted(before: datetime) -> None:
+    """Calls that never came back, with their process."""
+    for event in AuditEvent.objects.filter(number=None, outcome=Outcome.OPEN, at__lt=before).order_by("id")[:BATCH]:
+        try:
+            key = macs.key_of(event.chain)
+        except Undecryptable:
+            continue
+        if not macs.fits(key, event):
+            continue  # stays open, which verifying finds
+        event.outcome = Outcome.INTERRUPTED
+        still_open = AuditEvent.objects.filter(pk=event.pk, number=None, outcome=Outcome.OPEN)
+        still_open.update(outcome=event.outcome, mac=macs.of_event(key, event))
+
+
+def _waiting(after: UUID | None) -> QuerySet[AuditEvent]:
+    found = unsealed().filter(Q() if after is None else Q(id__gt=after)).order_by("id")
+    return found.select_for_update(skip_locked=connection.vendor == "postgresql")[:BATCH]
+
+
+def _seal(events: Sequence[AuditEvent]) -> list[str]:
+    """Seal those whose mac fits; the public ids of the others."""
+    heads = {head.chain: head for head in AuditChain.objects.filter(chain__in={event.chain for event in events})}
+    refused: list[str] = []
+    sealed: list[AuditEvent] = []
+    now = datetime.now(UTC)
+    for event, key in _with_keys(events):
+        if key is None or not macs.fits(key, event):
+            refused.append(event.public_id)
+            continue
+        head = heads.setdefault(event.chain, AuditChain(chain=event.chain, number=0, digest=macs.GENESIS))
+        event.number = head.number + 1
+        event.digest = macs.of_place(key, bytes(head.digest), event.number, bytes(event.mac))
+        head.number, head.digest, head.sealed_at = event.number, event.digest, now
+        sealed.append(event)
+    if sealed:
+        _save(sealed)
+        moved = [heads[chain] for chain in {event.chain for event in sealed}]
+        AuditChain.objects.bulk_create(
+            moved,
+            update_conflicts=True,
+            unique_fields=["chain"],
+            update_fields=["number", "digest", "sealed_at"],
+        )
+    return refused
+
+
+def _with_keys(events: Sequence[AuditEvent]) -> Iterator[tuple[AuditEvent, bytes | None]]:
+    """Each event with its chain's key, or None where that cannot be had."""
+    found: dict[UUID, bytes | None] = {}
+    for event in events:
+        if event.chain not in found:
+            try:
+                found[event.chain] = macs.key_of(event.chain)
+            except Undecryptable as exc:
+                logger.error("audit: the chain %s cannot be sealed: %s", event.chain, exc)
+                found[event.chain] = None
+        yield event, found[event.chain]
+
+
+def _save(events: Sequence[AuditEvent]) -> None:
+    """The numbers and digests, by one statement."""
+    if connection.vendor == "postgresql":
+        given: list[Any] = [
+            [event.id for event in events],
+            [event.number for event in events],
+            [event.digest for event in events],
+        ]
+        source = "unnest(%s::uuid[], %s::bigint[], %s::bytea[]) as sealed (id, number, digest)"
+        columns = "sealed.id", "sealed.number", "sealed.digest"
+    else:
+        given = [value for event in events for value in (event.id.hex, event.number, event.digest)]
+        source = f"(values {', '.join(['(%s, %s, %s)'] * len(events))}) as sealed"
+        columns = "sealed.column1", "sealed.column2", "sealed.column3"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"update access_auditevent set number = {columns[1]}, digest = {columns[2]} from {source} "  # noqa: S608 - our own names
+            f"where access_auditevent.id = {columns[0]} and access_auditevent.number is null",
+            given,
+        )

@@ -1,0 +1,251 @@
+"""Writing events. Each is one INSERT, unsealed, in the transaction at hand; the sealer does the rest a second later."""
+
+import ipaddress
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Final
+
+from django.contrib.auth.models import AnonymousUser
+from django.db import DatabaseError, connection
+from django.http import HttpRequest
+
+from autotune.access.audit import calls, macs, routes
+from autotune.access.audit.calls import Call
+from autotune.access.models import ApiKey, AuditEvent, Organization, User
+from autotune.access.models.audit import INSTALLATION
+from autotune.access.principal import Principal
+from autotune.core.errors import Unavailable
+
+logger = logging.getLogger(__name__)
+Outcome = AuditEvent.Outcome
+ANONYMOUS: Final = "anonymous"
+SYSTEM: Final = "system"
+LOST: Final = "audit.lost"
+COLUMNS: Final = tuple(AuditEvent._meta.concrete_fields)
+UNWRITTEN: Final = "The audit trail cannot be written, so nothing was done. Try again."
+
+
+def record(
+    *,
+    action: str,
+    resource: str,
+    organization: Organization | None = None,
+    user: User | None = None,
+    key: ApiKey | None = None,
+    actor: str = "",
+    object_id: str = "",
+    objects_count: int | None = None,
+    fields: Sequence[str] | None = None,
+    outcome: str = Outcome.SUCCEEDED,
+    code: str = "",
+) -> AuditEvent:
+    """Write an event of something that is no request: a command, a job. A request's own event is written for it.
+
+    actor   a command's or job's name; without one the person's email, or `system`
+    raises  Unavailable if it cannot be written: then nothing may be done
+    """
+    event = AuditEvent(
+        chain=INSTALLATION if organization is None else organization.pk,
+        organization_id=None if organization is None else organization.pk,
+        user_id=None if user is None else user.pk,
+        key_id=None if key is None else key.pk,
+        actor=actor or (user.email if user else SYSTEM),
+        action=action,
+        resource=resource,
+        object_id=object_id,
+        objects_count=objects_count,
+        fields=None if fields is None else list(fields),
+        outcome=outcome,
+        code=code,
+        at=datetime.now(UTC),
+    )
+    if (call := calls.current()) is not None:
+        event.request_id, event.address = _request_id(call.request), call.address
+    required(event)
+    return event
+
+
+def required(event: AuditEvent) -> None:
+    """Write an event without which its work must not be done.
+
+    raises  Unavailable if it cannot be written
+    """
+    try:
+        insert(event)
+    except DatabaseError as exc:
+        logger.error("audit: %s could not be recorded, and was not done: %s", event.action, exc)
+        raise Unavailable(UNWRITTEN) from exc
+
+
+def written(call: Call, status: int, code: str = "") -> None:
+    """Write the event of a call into the transaction of its work, once that is done.
+
+    raises  Unavailable if it cannot be written, which rolls the work back
+    """
+    if call.event is None:
+        required(event_of(call, status=status, code=code))
+        call.recorded = status
+
+
+def within(status: int, code: str = "") -> None:
+    """The same for the call at hand; nothing outside of one."""
+    if (call := calls.current()) is not None:
+        written(call, status, code)
+
+
+def opened(call: Call) -> None:
+    """Write the event of a call before its work, which waits for others or makes transactions of its own.
+
+    raises  Unavailable if it cannot be written
+    """
+    if call.event is None:
+        event = event_of(call, outcome=Outcome.OPEN)
+        required(event)
+        call.event = event
+
+
+def closed(call: Call, status: int | None, code: str = "") -> None:
+    """Give the event that was opened its outcome. One that has an outcome, or whose work was rolled back, keeps it."""
+    event = call.event
+    assert event is not None
+    found = routes.act_of(call.request)[1]
+    event.action, event.resource = call.action or event.action, call.resource or event.resource
+    event.object_id = call.object_id or event.object_id or found
+    event.objects_count, event.fields = call.objects_count, call.fields
+    event.outcome, event.status, event.code = outcome_of(call, status), status, code
+    event.mac = macs.of_event(macs.key_of(event.chain), event)
+    names = ("action", "resource", "object_id", "objects_count", "fields", "outcome", "status", "code", "mac")
+    still_open = AuditEvent.objects.filter(pk=event.pk, outcome=Outcome.OPEN, number=None)
+    still_open.update(**{name: getattr(event, name) for name in names})
+
+
+def noted(call: Call, status: int, code: str = "") -> None:
+    """Write the event of a call that changed nothing. What cannot be written raises an alarm, and the call goes on."""
+    try:
+        if call.event is not None:
+            closed(call, status, code)
+        else:
+            insert(event_of(call, status=status, code=code), may_be_lost=True)
+        losses.told()
+    except Exception as exc:  # noqa: BLE001 - nothing about its event may fail a read
+        losses.one()
+        logger.error("audit: an event could not be written: %s %s", type(exc).__name__, exc)
+
+
+def event_of(call: Call, *, outcome: str = "", status: int | None = None, code: str = "") -> AuditEvent:
+    """What is known of a call, as an event."""
+    request = call.request
+    act, object_id = routes.act_of(request)
+    event = AuditEvent(
+        actor=call.actor or ANONYMOUS,
+        action=call.action or act.action,
+        resource=call.resource or act.resource,
+        object_id=call.object_id or object_id,
+        objects_count=call.objects_count,
+        fields=call.fields,
+        method=(request.method or "")[:8],
+        route=act.route[:200],
+        address=call.address,
+        outcome=outcome or outcome_of(call, status),
+        status=status,
+        code=code,
+        request_id=_request_id(request),
+        at=datetime.now(UTC),
+    )
+    principal = getattr(request, "auth", None)
+    if isinstance(principal, Principal):
+        event.organization_id = principal.organization.pk
+        event.user_id = principal.user.pk
+        event.key_id = principal.key.pk if principal.key else None
+        event.actor = principal.user.email
+    elif not call.actor and (user := call.user or person_of(request)):
+        event.user_id, event.actor = user.pk, user.email
+    event.organization_id = call.organization_id or event.organization_id
+    event.chain = event.organization_id or INSTALLATION
+    return event
+
+
+def outcome_of(call: Call, status: int | None) -> str:
+    """What a status says of an act. A form's page that comes back with 200 refuses what was sent."""
+    if status is None or status >= 500:
+        return Outcome.FAILED
+    if status >= 400:
+        return Outcome.REFUSED
+    form = call.request.method == "POST" and not call.request.path_info.startswith(routes.API)
+    return Outcome.REFUSED if form and status < 300 and not call.acted else Outcome.SUCCEEDED
+
+
+def person_of(request: HttpRequest) -> User | None:
+    """Who is logged in; without a session's cookie nobody looks."""
+    user = getattr(request, "user", None) if request.COOKIES else None
+    return user if user and not isinstance(user, AnonymousUser) and user.is_authenticated else None
+
+
+def insert(event: AuditEvent, *, may_be_lost: bool = False) -> None:
+    """Write an event with its mac.
+
+    may_be_lost  a server that dies may lose those of its last moment, so that no read waits for the disk
+    """
+    event.mac = macs.of_event(macs.key_of(event.chain), event)
+    values = [column.get_db_prep_save(getattr(event, column.attname), connection) for column in COLUMNS]
+    statement = _insert()
+    if may_be_lost and connection.vendor == "postgresql" and not connection.in_atomic_block:
+        statement += " RETURNING set_config('synchronous_commit', 'off', true)"  # of this transaction, so in one go
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+
+
+def address_of(request: HttpRequest) -> str | None:
+    """Where a request came from, as the database writes it."""
+    try:
+        ip = ipaddress.ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0])
+    except ValueError:
+        return None
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
+
+
+def _insert() -> str:
+    table = connection.ops.quote_name(AuditEvent._meta.db_table)
+    columns = ", ".join(connection.ops.quote_name(str(column.column)) for column in COLUMNS)
+    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join(['%s'] * len(COLUMNS))})"  # noqa: S608 - names of the model
+
+
+def _request_id(request: HttpRequest) -> str:
+    return str(getattr(request, "request_id", ""))
+
+
+class _Losses:
+    """Events that this process could not write: told on the trail itself as soon as it can be written again."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._count = 0
+
+    def one(self) -> None:
+        with self._lock:
+            self._count += 1
+
+    def told(self) -> None:
+        if not self._count:
+            return
+        with self._lock:
+            count, self._count = self._count, 0
+        try:
+            lost = AuditEvent(
+                chain=INSTALLATION,
+                actor=SYSTEM,
+                action=LOST,
+                resource="audit",
+                objects_count=count,
+                outcome=Outcome.FAILED,
+                at=datetime.now(UTC),
+            )
+            insert(lost)
+        except DatabaseError:
+            with self._lock:
+                self._count += count
+
+
+losses = _Losses()

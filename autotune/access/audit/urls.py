@@ -1,0 +1,11 @@
+"""Routes of the audit trail below `/api/v1/`."""
+
+from django.urls import URLPattern, path
+
+from autotune.access.audit import api
+
+urlpatterns: list[URLPattern] = [
+    path("audit-events", api.AuditEventsView.as_view()),
+    path("audit-events/export", api.AuditExportView.as_view()),
+    path("audit-events/<aud:event_id>", api.AuditEventView.as_view()),
+]

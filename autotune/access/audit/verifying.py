@@ -1,0 +1,156 @@
+"""Verifying the trail: reads each chain from its first event and names what was altered, removed or inserted.
+
+In ranges of the key, with memory for one range, while events are written and sealed.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+from autotune.access.audit import macs
+from autotune.access.models import AuditChain, AuditEvent
+from autotune.access.models.audit import INSTALLATION
+from autotune.core import ids
+from autotune.core.encryption import Undecryptable
+
+RANGE: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """kind: `altered`, `removed`, `inserted` or `unreadable`."""
+
+    chain: str
+    kind: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.chain}: {self.kind}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a chain ended at some time: kept outside of this database, it shows that a whole end was removed."""
+
+    number: int
+    digest: str
+
+
+def name_of(chain: UUID) -> str:
+    """`org_…`, or `installation`."""
+    return "installation" if chain == INSTALLATION else ids.encode("org", chain)
+
+
+def chain_of(name: str) -> UUID:
+    """raises ValueError for what names no chain"""
+    return INSTALLATION if name == "installation" else ids.decode("org", name)
+
+
+def chains() -> list[UUID]:
+    """All that there are: those with a head, and those that only events name."""
+    heads = set(AuditChain.objects.values_list("chain", flat=True))
+    return sorted(heads | set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct()))
+
+
+def heads() -> dict[str, Head]:
+    """The present end of each chain."""
+    return {name_of(head.chain): Head(head.number, bytes(head.digest).hex()) for head in AuditChain.objects.all()}
+
+
+def verify(chain: UUID, kept: Mapping[str, Head] | None = None) -> Iterator[Finding]:
+    """What is wrong with a chain.
+
+    kept  heads that were noted earlier and elsewhere
+    """
+    try:
+        key = macs.key_of(chain)
+    except Undecryptable as exc:
+        yield Finding(name_of(chain), "unreadable", str(exc))
+        return
+    yield from _Walk(chain, key, (kept or {}).get(name_of(chain))).findings()
+
+
+class _Walk:
+    """One pass over a chain."""
+
+    def __init__(self, chain: UUID, key: bytes, kept: Head | None) -> None:
+        self.chain, self.key, self.kept = chain, key, kept
+        self.name = name_of(chain)
+        self.number, self.digest = 0, macs.GENESIS
+
+    def findings(self) -> Iterator[Finding]:
+        head = AuditChain.objects.filter(chain=self.chain).first()
+        yield from self._sealed(head.number if head else 0)
+        if head is not None and self.number == head.number and self.digest != bytes(head.digest):
+            yield self._found("altered", f"the head of the chain, which is not the digest of number {head.number}")
+        yield from self._behind(head.number if head else 0)
+        yield from self._unsealed()
+
+    def _sealed(self, end: int) -> Iterator[Finding]:
+        for event in self._events(end):
+            number = int(event.number or 0)
+            if number > self.number + 1:
+                yield self._removed(self.number + 1, number - 1)
+                before = None  # what was removed would tell; the rest of the chain is still compared from here
+            else:
+                before = self.digest
+            mac = bytes(event.mac)
+            if not macs.fits(self.key, event):
+                yield self._found("altered", f"number {number}, {_told(event)}")
+            elif before is not None and macs.of_place(self.key, before, number, mac) != bytes(event.digest or b""):
+                yield self._found("altered", f"the place of number {number}, {_told(event)}")
+            self.number, self.digest = number, bytes(event.digest or b"")
+            if self.kept is not None and number == self.kept.number and self.digest.hex() != self.kept.digest:
+                yield self._found("altered", f"number {number}: its digest is not the one that was noted")
+        if self.number < end:
+            yield self._removed(self.number + 1, end)
+        elif self.kept is not None and self.kept.number > max(end, self.number):
+            yield self._removed(max(end, self.number) + 1, self.kept.number)
+
+    def _events(self, end: int) -> Iterator[AuditEvent]:
+        after = 0
+        while True:
+            rows = AuditEvent.objects.filter(chain=self.chain, number__gt=after, number__lte=end).order_by("number")
+            found = list(rows[:RANGE])
+            yield from found
+            if len(found) < RANGE:
+                return
+            after = int(found[-1].number or 0)
+
+    def _behind(self, end: int) -> Iterator[Finding]:
+        """Events with a number that the chain has not come to. The sealer may have gone on meanwhile."""
+        head = AuditChain.objects.filter(chain=self.chain).first()
+        beyond = AuditEvent.objects.filter(chain=self.chain, number__gt=max(head.number if head else 0, end))
+        for event in beyond.order_by("number")[:RANGE]:
+            yield self._found("inserted", f"number {event.number}, {_told(event)}")
+
+    def _unsealed(self) -> Iterator[Finding]:
+        after = UUID(int=0)
+        while True:
+            rows = AuditEvent.objects.filter(chain=self.chain, number=None, id__gt=after).order_by("id")
+            found = list(rows[:RANGE])
+            for event in found:
+                if not macs.fits(self.key, event) and _is_still_unsealed(event):
+                    yield self._found("inserted", f"not sealed: {_told(event)}; or altered before it was")
+            if len(found) < RANGE:
+                return
+            after = found[-1].id
+
+    def _removed(self, first: int, last: int) -> Finding:
+        return self._found("removed", f"number {first}" if first == last else f"numbers {first} to {last}")
+
+    def _found(self, kind: str, what: str) -> Finding:
+        return Finding(self.name, kind, what)
+
+
+def _told(event: AuditEvent) -> str:
+    at = event.at.astimezone(UTC) if isinstance(event.at, datetime) else event.at
+    return f"{event.public_id} ({event.action} by {event.actor}, {at:%Y-%m-%dT%H:%M:%SZ})"
+
+
+def _is_still_unsealed(event: AuditEvent) -> bool:
+    """A call under way may have been closed since it was read: look at it as it is now."""
+    now = AuditEvent.objects.filter(pk=event.pk, number=None).first()
+    return now is not None and bytes(now.mac) == bytes(event.mac)

@@ -1,0 +1,50 @@
+"""Nobody gives what they do not have: the rules that keep a role, a key and an invitation at or under their maker's."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from autotune.access import policy, querysets
+from autotune.access.models import Organization, Role
+from autotune.access.principal import Principal
+from autotune.core import ids
+from autotune.core.errors import Forbidden, Invalid, NotFound
+
+
+class BeyondOwnRole(Forbidden):
+    code, title = "beyond_own_role", "Beyond your own role"
+
+
+def role_named(text: str, organization: Organization, pointer: str = "/role") -> Role:
+    """The role with this id or name, built in or the organization's own.
+
+    raises  NotFound with the pointer for an id, Invalid for a name
+    """
+    assignable = querysets.roles().assignable_in(organization)
+    try:
+        found = assignable.filter(pk=ids.decode("role", text)).first()
+    except ValueError:
+        found = assignable.filter(name=text).first()
+        if found is None:
+            raise Invalid.field(pointer, "unknown_role", "there is no role of this name here.") from None
+    if found is None:
+        raise NotFound.at(pointer, "role")
+    return found
+
+
+def require_covered(principal: Principal, permissions: Iterable[Mapping[str, Any]], what: str) -> None:
+    """raises BeyondOwnRole unless the principal may do itself all that the permissions allow"""
+    if not policy.covers(principal, permissions):
+        raise BeyondOwnRole(f"The role {principal.role.name} may do less than {what}.")
+
+
+def require_not_above(principal: Principal, role: Role, organization: Organization, whose: str) -> None:
+    """raises BeyondOwnRole if the holder of the role in the organization may do more than the principal"""
+    if not policy.covers(principal, _in(organization, role.permissions)):
+        raise BeyondOwnRole(f"The role {principal.role.name} may do less than {whose}.")
+
+
+def _in(organization: Organization, permissions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What the permissions come to there: `all` belongs to the operating organization alone."""
+    if organization.operating:
+        return list(permissions)
+    return [{**entry, "scope": "organization"} if entry["scope"] == "all" else entry for entry in permissions]

@@ -1,0 +1,57 @@
+"""`manage.py audit verify [--organization ID] [--heads FILE]`, and `manage.py audit heads`."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from autotune.access.audit import verifying
+from autotune.access.audit.verifying import Head
+
+
+class Command(BaseCommand):
+    help = "Finds altered, removed and inserted events of the audit trail, or prints where its chains end."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        acts = parser.add_subparsers(dest="act", required=True)
+        verify = acts.add_parser("verify", help="read the chains and name what is wrong; exit 1 if anything is")
+        verify.add_argument("--organization", metavar="ID", help="one chain alone: `org_…` or `installation`")
+        verify.add_argument("--heads", metavar="FILE", type=Path, help="what `audit heads` printed at an earlier time")
+        acts.add_parser("heads", help="print number and digest of each chain's last event, as JSON, to keep elsewhere")
+
+    def handle(self, *args: Any, act: str, **options: Any) -> None:
+        if act == "heads":
+            heads = {name: {"number": head.number, "digest": head.digest} for name, head in verifying.heads().items()}
+            self.stdout.write(json.dumps(heads, indent=1))
+            return
+        kept = _kept(options["heads"])
+        count = 0
+        for chain in self._chains(options["organization"], kept):
+            for finding in verifying.verify(chain, kept):
+                count += 1
+                self.stdout.write(str(finding))
+        if count:
+            raise CommandError(f"The audit trail was tampered with: {count} findings.", returncode=1)
+        self.stdout.write("The audit trail is whole.")
+
+    def _chains(self, organization: str | None, kept: Mapping[str, Head]) -> list[Any]:
+        try:
+            if organization:
+                return [verifying.chain_of(organization)]
+            return sorted({*verifying.chains(), *(verifying.chain_of(name) for name in kept)})
+        except ValueError:
+            raise CommandError("There is no such chain: give an `org_…` id, or `installation`.") from None
+
+
+def _kept(path: Path | None) -> dict[str, Head]:
+    """The heads that were noted."""
+    if path is None:
+        return {}
+    try:
+        noted = json.loads(path.read_text())
+        return {name: Head(int(head["number"]), str(head["digest"])) for name, head in noted.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
+        raise CommandError(f"--heads: {path} is not what `audit heads` prints ({type(exc).__name__}).") from None

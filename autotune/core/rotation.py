@@ -1,0 +1,91 @@
+"""The life of data keys: wrapped anew under another master key, retired, dropped. All of it while others serve."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from autotune.core import encryption
+from autotune.core.clock import database_now
+from autotune.core.encryption import DIGEST_PERIOD, MasterKeyMissing
+from autotune.core.keyproviders import provider
+from autotune.core.models import DataKey
+
+AT_ONCE: Final = 500
+
+
+@dataclass(slots=True)
+class Rewrapped:
+    """What a rotation did. `failed`: data keys that no master key at hand opens, by the id of what wraps them."""
+
+    current: str
+    rewrapped: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+
+
+def rewrap() -> Rewrapped:
+    """Wrap every data key under the current master key. Texts stay as they are.
+
+    Whoever reads meanwhile finds the old wrapping or the new one, whole. Interrupted, it goes on when it is run again.
+    """
+    done = Rewrapped(provider().current())
+    others = DataKey.objects.exclude(wrapping_key=done.current).order_by("pk")
+    rest = others
+    while rows := list(rest[:AT_ONCE]):
+        for row in rows:
+            _rewrap(row, done)
+        rest = others.filter(pk__gt=rows[-1].pk)
+    return done
+
+
+def _rewrap(row: DataKey, done: Rewrapped) -> None:
+    try:
+        name, wrapped = encryption.wrap(row.pk, encryption.unwrap(row))
+    except MasterKeyMissing:
+        done.failed[row.wrapping_key] += 1
+        return
+    as_read = DataKey.objects.filter(pk=row.pk, wrapping_key=row.wrapping_key)  # of two that rotate at once one writes
+    done.rewrapped += as_read.update(wrapping_key=name, wrapped=wrapped)
+
+
+def wrapped_by() -> dict[str, int]:
+    """How many data keys each master key wraps."""
+    return dict(sorted(Counter(DataKey.objects.values_list("wrapping_key", flat=True)).items()))
+
+
+def retire(*, scope: UUID | None = None, periods: Collection[str] | None = None) -> int:
+    """Retire data keys, those of digests left out; how many. The next text of their month gets a new one.
+
+    scope    of this organization alone
+    periods  of these months alone
+    """
+    rows = DataKey.objects.filter(retired_at=None).exclude(period=DIGEST_PERIOD)
+    if scope is not None:
+        rows = rows.filter(scope=scope)
+    if periods is not None:
+        rows = rows.filter(period__in=periods)
+    retired = rows.update(retired_at=database_now())
+    transaction.on_commit(encryption.keyring.current.clear)  # here at once; elsewhere within CURRENT_FOR_S
+    return retired
+
+
+def retired() -> dict[bytes, DataKey]:
+    """The retired data keys by the octets of their ids, as envelopes name them."""
+    return {row.pk.bytes: row for row in DataKey.objects.exclude(retired_at=None).defer("wrapped")}
+
+
+def drop_retired() -> int:
+    """Delete the retired data keys. The caller knows that nothing is left under them."""
+    dropped = DataKey.objects.exclude(retired_at=None)
+    ids = list(dropped.values_list("pk", flat=True))
+    count = dropped.filter(pk__in=ids).delete()[0]
+
+    def forget() -> None:
+        for key_id in ids:
+            encryption.keyring.opened.pop(key_id, None)
+
+    transaction.on_commit(forget, using=connection.alias)
+    return count

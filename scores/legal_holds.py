@@ -1,0 +1,133 @@
+"""Legal holds: what they cover is neither erased nor deleted until they are released.
+
+Whoever erases shares a lock of the organization, and whoever places a hold takes it alone. So a hold that was answered
+with 201 covers all that was still there: no erasure that began without it ends after it.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q
+
+from autotune.access.models import User
+from autotune.core.clock import database_now
+from autotune.core.errors import Conflict
+from scores.models import LegalHold
+from tasks.models import Completion, Task
+
+_WHOLE: Final = Q(completion=None, task=None, model_id="")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a hold or an erasure is about: one completion, one task, one model, or (none of them) an organization."""
+
+    organization_id: UUID
+    completion_id: UUID | None = None
+    task_id: UUID | None = None
+    model_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Holdable:
+    """A completion as holds see it."""
+
+    pk: UUID
+    organization_id: UUID
+    task_id: UUID
+    model_id: str
+
+
+def place(scope: Scope, reason: str, by: User) -> LegalHold:
+    """A new hold. What is erased at this moment ends first, and everything else waits for it."""
+    with transaction.atomic():
+        _lock(scope.organization_id, alone=True)
+        hold = LegalHold(
+            organization_id=scope.organization_id,
+            created_by=by,
+            completion_id=scope.completion_id,
+            task_id=scope.task_id,
+            model_id=scope.model_id,
+            created_at=database_now(),
+        )
+        hold.reason = reason
+        hold.save(force_insert=True)
+    return hold
+
+
+def release(hold_id: UUID, by: User) -> None:
+    """End a hold; one that has ended stays as it is. Retention looks again at all that the hold kept."""
+    with transaction.atomic():
+        hold = LegalHold.objects.select_for_update(no_key=True).get(pk=hold_id)
+        if hold.released_at is not None:
+            return
+        hold.released_at, hold.released_by = database_now(), by
+        hold.save(update_fields=["released_at", "released_by"])
+        tasks = Task.objects.filter(organization_id=hold.organization_id)
+        if hold.task_id is not None:
+            tasks = tasks.filter(pk=hold.task_id)
+        elif hold.completion_id is not None:
+            tasks = tasks.filter(Exists(Completion.objects.filter(task=OuterRef("pk"), pk=hold.completion_id)))
+        tasks.update(erased_to=_beginning())
+
+
+def _beginning() -> UUID:
+    """Before all ids that were made from a time, and never the same: whoever erases at this moment sees the change."""
+    return UUID(int=secrets.randbits(64))
+
+
+def share(organization_ids: Iterable[UUID]) -> None:
+    """Keep new holds of these organizations out until the end of the transaction; before anything else is locked."""
+    for organization_id in sorted(set(organization_ids)):
+        _lock(organization_id, alone=False)
+
+
+def held(rows: Collection[Holdable]) -> set[UUID]:
+    """Those of the completions that a hold covers, after `share`."""
+    if not rows:
+        return set()
+    covering = (
+        _WHOLE
+        | Q(completion_id__in=[row.pk for row in rows])
+        | Q(task_id__in={row.task_id for row in rows})
+        | Q(model_id__in={row.model_id for row in rows} - {""})
+    )
+    found = LegalHold.objects.active().filter(covering, organization_id__in={row.organization_id for row in rows})
+    holds = set(found.values_list("organization_id", "completion_id", "task_id", "model_id"))
+    return {row.pk for row in rows if not holds.isdisjoint(_covers_of(row))} if holds else set()
+
+
+def whole(organization_ids: Iterable[UUID]) -> set[UUID]:
+    """Those of the organizations that are held as a whole."""
+    found = LegalHold.objects.active().filter(_WHOLE, organization_id__in=set(organization_ids))
+    return set(found.values_list("organization_id", flat=True))
+
+
+def refusal(what: str = "completion") -> Conflict:
+    detail = f"A legal hold covers this {what}: nothing of it may go until it is released."
+    return Conflict(detail, code="legal_hold")
+
+
+def _covers_of(row: Holdable) -> set[tuple[UUID, UUID | None, UUID | None, str]]:
+    organization = row.organization_id
+    return {
+        (organization, None, None, ""),
+        (organization, row.pk, None, ""),
+        (organization, None, row.task_id, ""),
+        (organization, None, None, row.model_id),
+    }
+
+
+def _lock(organization_id: UUID, *, alone: bool) -> None:
+    """On the embedded engine the immediate transaction is the lock."""
+    if connection.vendor != "postgresql":
+        return
+    number = int.from_bytes(hashlib.sha256(b"legal holds" + organization_id.bytes).digest()[:8], "big", signed=True)
+    kind = "" if alone else "_shared"
+    with connection.cursor() as cursor:
+        cursor.execute(f"select pg_advisory_xact_lock{kind}(%s)", [number])

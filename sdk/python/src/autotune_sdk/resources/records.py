@@ -1,0 +1,124 @@
+"""The audit trail, erasures and legal holds: what happened, what is to go, what must stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .. import _wire
+from ..models import Page
+from ..models_access import AuditEvent
+from ..models_retention import Erasure, LegalHold
+from ._base import Resource, given, member, segment
+
+
+class AuditEvents(Resource):
+    """`client.audit_events`."""
+
+    def list(
+        self,
+        *,
+        actor: str | None = None,
+        action: str | None = None,
+        resource: str | None = None,
+        outcome: str | None = None,
+        start_date: str | None = None,
+        end_date: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[AuditEvent]:
+        """One page of events, the newest first. actor: a `user_` or `key_` id, or the actor as it is shown."""
+        parameters = {"actor": actor, "action": action, "resource": resource, "outcome": outcome, "limit": limit}
+        period = {"startDate": start_date, "endDate": end_date, "offset": offset, "cursor": cursor}
+        return self._page("/audit-events", "auditEvents", AuditEvent, {**parameters, **period})
+
+    def iterate(self, *, limit: int = 1000, **filters: str) -> Iterator[AuditEvent]:
+        """All events of the filters of `list`, page by page."""
+        page = self.list(limit=limit, **filters)
+        yield from page
+        while page.next_cursor is not None:
+            page = self.list(limit=limit, cursor=page.next_cursor, **filters)
+            yield from page
+
+    def get(self, event_id: str) -> AuditEvent:
+        """One event."""
+        return _wire.decode(AuditEvent, member(self._transport.get(f"/audit-events/{segment(event_id)}"), "auditEvent"))
+
+
+class Erasures(Resource):
+    """`client.erasures`."""
+
+    def create(
+        self,
+        *,
+        completion_id: str | None = None,
+        task_id: str | None = None,
+        model_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Erasure:
+        """Erases the texts of one completion, one task or one model, in the background. Scores stay."""
+        body = given({"completion_id": completion_id, "task_id": task_id, "model_id": model_id})
+        return _erasure(self._transport.post("/erasures", _wire.dumps(body), idempotency_key=idempotency_key))
+
+    def list(
+        self,
+        *,
+        status: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Erasure]:
+        """One page of erasures, the newest first."""
+        parameters = {"status": status, "limit": limit, "offset": offset, "cursor": cursor}
+        return self._page("/erasures", "erasures", Erasure, parameters)
+
+    def get(self, erasure_id: str) -> Erasure:
+        """One erasure, with how far it is."""
+        return _erasure(self._transport.get(f"/erasures/{segment(erasure_id)}"))
+
+
+class LegalHolds(Resource):
+    """`client.legal_holds`."""
+
+    def create(
+        self,
+        *,
+        reason: str,
+        completion_id: str | None = None,
+        task_id: str | None = None,
+        model_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> LegalHold:
+        """Holds what is named, or the whole organization: nothing of it is erased or deleted until it is released."""
+        scope = {"completion_id": completion_id, "task_id": task_id, "model_id": model_id}
+        body = given({"reason": reason, **scope})
+        return _hold(self._transport.post("/legal-holds", _wire.dumps(body), idempotency_key=idempotency_key))
+
+    def list(
+        self,
+        *,
+        active: bool | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[LegalHold]:
+        """One page of legal holds, the newest first."""
+        parameters = {"active": active, "limit": limit, "offset": offset, "cursor": cursor}
+        return self._page("/legal-holds", "legalHolds", LegalHold, parameters)
+
+    def get(self, hold_id: str) -> LegalHold:
+        """One legal hold."""
+        return _hold(self._transport.get(f"/legal-holds/{segment(hold_id)}"))
+
+    def release(self, hold_id: str) -> None:
+        """Releases a hold."""
+        self._transport.delete(f"/legal-holds/{segment(hold_id)}")
+
+
+def _erasure(answer: Any) -> Erasure:
+    return _wire.decode(Erasure, member(answer, "erasure"))
+
+
+def _hold(answer: Any) -> LegalHold:
+    return _wire.decode(LegalHold, member(answer, "legalHold"))

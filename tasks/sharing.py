@@ -1,0 +1,51 @@
+"""Completions that a task shares with the owners of its graders (`shareText`): their texts, and not who asked what for.
+
+Whoever made a grader that sat on the panel under which a completion was submitted reads its prompt, messages and
+response, as long as the task says so.
+"""
+
+from django.db.models import Q
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+from graders.models import Grader
+from tasks.models import Completion, PanelMember
+from tasks.querysets import CompletionQuerySet
+
+RESOURCE = "shared_completions"
+
+
+def readable(principal: Principal) -> CompletionQuerySet:
+    """The completions whose texts the principal may read: its own, and those that are shared with its graders.
+
+    The shared panels are looked up first: mostly there are none, and then the index on the organization answers.
+    """
+    own = Completion.objects.visible_to(principal)
+    if policy.reach(principal, RESOURCE, "read") is None or policy.reach(principal, "completions", "read") == "all":
+        return own
+    graders = policy.scope(Grader.objects.live(), principal, RESOURCE, "read")
+    panels = PanelMember.objects.filter(grader__in=graders.values("pk"), task_version__task__share_text=True)
+    shared = set(panels.order_by().values_list("task_version__task_id", "task_version_id"))
+    if not shared:
+        return own
+    tasks, versions = {task for task, _ in shared}, {version for _, version in shared}
+    found = Q(task_id__in=tasks, task_version_id__in=versions)
+    match policy.reach(principal, "completions", "read"):
+        case "organization":
+            found |= Q(organization=principal.organization)
+        case "own":
+            found |= Q(organization=principal.organization, created_by=principal.user)
+    return Completion.objects.filter(found)
+
+
+def is_only_shared(completion: Completion, principal: Principal) -> bool:
+    """Whether the principal reads this one for its grader's sake alone: its texts, and nothing else of it."""
+    ours = completion.organization_id == principal.organization.pk
+    match policy.reach(principal, "completions", "read"):
+        case "all":
+            return False
+        case "organization":
+            return not ours
+        case "own":
+            return not ours or completion.created_by_id != principal.user.pk
+    return True

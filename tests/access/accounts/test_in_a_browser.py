@@ -1,0 +1,155 @@
+"""The account pages in Chromium, under the real Content-Security-Policy: on a phone and a desk, in light and dark."""
+
+import hashlib
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import sync_playwright
+
+from autotune.access.models import Membership, Role
+from tests.access.accounts.people import PASSWORD, code_of, logged_in, person, set_up
+from tests.factories import OrganizationFactory
+from tests.site.test_pages import FLAGS, PHONE, foreign, ground, too_wide
+
+pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+DESK = {"width": 1440, "height": 900}
+TOKEN = "a-token-of-an-invitation"
+
+
+def role(name):
+    return Role.objects.get(organization=None, name=name)
+
+
+@pytest.fixture
+def world(transactional_db):
+    """Who there is before the browser starts: while it is driven, this thread may not speak to the database."""
+    user, guarded = person(name="Ada Example"), person("guarded@example.org", name="Gu Arded")
+    for name, held in (("Bergen Compilers", "organization_admin"), ("Lund Law", "reviewer")):
+        organization = OrganizationFactory(name=name)
+        for member in (user, guarded):
+            Membership.objects.create(organization=organization, user=member, role=role(held))
+    boss = person("boss@example.org", name="Bo Boss")
+    lund = organization  # the last of them
+    Membership.objects.create(organization=lund, user=boss, role=role("organization_admin"))
+    Membership.objects.create(
+        organization=lund,
+        email="new@example.org",
+        role=role("reviewer"),
+        invited_by=boss,
+        token_digest=hashlib.sha256(TOKEN.encode()).digest(),
+        expires_at=timezone.now() + timedelta(days=7),
+    )
+    client = logged_in(guarded, User_Agent="Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0")
+    return {"secret": set_up(client), "session": client.cookies["sessionid"].value}
+
+
+@pytest.fixture
+def window(live_server, chromium_path, tmp_path, world):
+    """`window(size, scheme, session=…)`: a page that keeps what was said, asked and failed; `shoot` after each step."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+
+        def make(size=DESK, scheme="light", session=""):
+            context = browser.new_context(viewport=size, color_scheme=scheme, base_url=live_server.url)
+            if session:
+                context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+            page = context.new_page()
+            page.said, page.asked, page.failed = [], [], []
+            page.on("console", lambda message: page.said.append(message.text) if message.type == "error" else None)
+            page.on("pageerror", lambda error: page.said.append(str(error)))
+            page.on("request", lambda request: page.asked.append(request.url))
+            page.on("requestfailed", lambda request: page.failed.append(request.url))
+
+            def shoot(name):
+                page.wait_for_load_state("networkidle")
+                page.screenshot(path=tmp_path / f"{name}-{size['width']}-{scheme}.png", full_page=True)
+                assert too_wide(page) <= 0, (name, size, scheme)
+                assert ground(page) > 200 if scheme == "light" else ground(page) < 60, (name, scheme)
+                said = [text for text in page.said if "status of 40" not in text]
+                assert (said, page.failed, foreign(page, live_server)) == ([], [], []), name
+                assert page.locator("h1").count() == 1, name
+
+            page.shoot = shoot
+            return page
+
+        yield make
+        browser.close()
+
+
+def enter(page, email):
+    page.goto("/account/login")
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in", exact=True).click()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_every_page_is_good(window, world, size, scheme):
+    stranger = window(size, scheme)
+    for name, path in {
+        "login": "/account/login", "forgotten": "/account/password/forgotten", "sent": "/account/password/sent",
+        "bad-link": "/account/password/reset/abc-def", "invitation": f"/invitations/{TOKEN}",
+        "invitation-gone": "/invitations/nothing", "join": "/account/join", "inactive": "/account/inactive",
+    }.items():  # fmt: skip
+        stranger.goto(path)
+        stranger.shoot(name)
+    stranger.goto("/account/login")
+    stranger.get_by_label("Email").fill("someone@example.org")
+    stranger.get_by_label("Password").fill("a wrong password")
+    stranger.get_by_role("button", name="Log in", exact=True).click()
+    stranger.shoot("login-failed")
+    inside = window(size, scheme, session=world["session"])
+    for name, path in {
+        "account": "/account", "password": "/account/password", "codes": "/account/recovery-codes",
+        "new-codes": "/account/recovery-codes/new", "factor-off": "/account/second-factor/off",
+        "logout": "/account/logout", "no-admin": "/admin/login/", "confirm": "/account/confirm",
+        "confirm-code": "/account/confirm/code",
+    }.items():  # fmt: skip
+        inside.goto(path)
+        inside.shoot(name)
+
+
+def test_a_person_sets_up_the_second_factor_and_logs_in_with_it(window):
+    page = window(PHONE)
+    enter(page, "someone@example.org")
+    page.wait_for_url("**/account")
+    page.shoot("account-plain")
+    page.get_by_role("link", name="Set up").click()
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Go on").click()
+    page.wait_for_url("**/account/second-factor/on**")
+    page.shoot("factor-on")
+    secret = page.locator("code.secret").inner_text()
+    page.get_by_label("Code").fill(code_of(secret))
+    page.get_by_role("button", name="Turn it on").click()
+    page.wait_for_url("**/account/recovery-codes")
+    page.shoot("codes-fresh")
+    code = page.locator(".codes li").first.inner_text()
+    page.get_by_role("link", name="To your account").click()
+    page.get_by_role("button", name="Switch to Lund Law").click()
+    page.shoot("account-guarded")
+    assert page.get_by_text("You now act in Lund Law").count() == 1
+    page.get_by_role("button", name="Log out").click()
+    enter(page, "someone@example.org")
+    page.wait_for_url("**/account/code")
+    page.shoot("code")
+    page.get_by_label("Code").fill(code)
+    page.get_by_role("button", name="Log in", exact=True).click()
+    page.wait_for_url("**/account")
+    assert page.get_by_text("9 left").count() == 1
+
+
+def test_somebody_new_takes_an_invitation(window):
+    page = window(PHONE)
+    page.goto(f"/invitations/{TOKEN}")
+    page.get_by_label("Your name").fill("Nia New")
+    page.get_by_label("Password").fill("short")
+    page.get_by_role("button", name="Make the account and join").click()
+    page.shoot("invitation-faults")
+    page.get_by_label("Password").fill("a sentence that is long")
+    page.get_by_role("button", name="Make the account and join").click()
+    page.wait_for_url("**/account")
+    page.shoot("account-new")
+    assert page.get_by_text("Welcome to Lund Law").count() == 1

@@ -1,0 +1,318 @@
+"""`/members`: inviting, changing and removing people; and nobody climbs by it."""
+
+import hashlib
+import re
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.test import RequestFactory
+from django.utils import timezone
+
+from autotune.access import invitations, members
+from autotune.access.accounts import joining
+from autotune.access.inputs import Invitation
+from autotune.access.models import ApiKey, Membership, Role, User
+from autotune.access.principal import Principal
+from autotune.core import ids
+from autotune.core.errors import AutotuneError
+from tests.concurrency import together, until
+from tests.conftest import Api
+from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
+
+EMAIL = "new@example.org"
+
+
+@pytest.fixture
+def boss(api_for):
+    return api_for(role="organization_admin")
+
+
+@pytest.fixture
+def second(api_for, boss):
+    return api_for(role="organization_admin", organization=boss.organization)
+
+
+@pytest.fixture
+def operator(api_for, boss):
+    return api_for(role="training_operator", organization=boss.organization)
+
+
+def role_of(name):
+    return Role.objects.get(organization=None, name=name)
+
+
+def path_of(api):
+    return f"/members/{Membership.objects.get(user=api.user, organization=api.organization).public_id}"
+
+
+def code(answer):
+    return answer.status_code, answer.json()["code"]
+
+
+def role_held(api):
+    return Membership.objects.get(user=api.user, organization=api.organization).role.name
+
+
+def custom(organization, name, **entries):
+    """A role of the organization's own: `resource="actions scope"`."""
+    permissions = [
+        {"resource": resource, "actions": text.split()[:-1], "scope": text.split()[-1]}
+        for resource, text in entries.items()
+    ]
+    return Role.objects.create(organization=organization, name=name, permissions=permissions)
+
+
+@pytest.fixture
+def invite(django_capture_on_commit_callbacks):
+    """The answer, and the token in the mail that went out (None without one)."""
+
+    def send(api, role="reviewer", email=EMAIL, **more):
+        before = len(mail.outbox)
+        with django_capture_on_commit_callbacks(execute=True):
+            answer = api.post("/members", {"email": email, "role": role, **more})
+        if answer.status_code != 201:
+            assert len(mail.outbox) == before
+            return answer, None
+        until(lambda: len(mail.outbox) > before)
+        return answer, re.search(r"/invitations/(\S+)", mail.outbox[-1].body)[1]
+
+    return send
+
+
+def take(token, email=EMAIL):
+    user, _ = User.objects.get_or_create(email=email, defaults={"password": "!"})
+    return joining.take(RequestFactory().get("/"), token, user)
+
+
+# --- inviting -------------------------------------------------------------------------------------------------------
+
+
+def test_an_invitation_is_mailed_and_its_token_kept_as_a_digest_alone(boss, invite):
+    answer, token = invite(boss, email=" New@Example.ORG ")
+    member = answer.json()["member"]
+    assert (member["email"], member["role"], member["status"]) == (EMAIL, "reviewer", "invited")
+    assert (member["userId"], member["name"]) == (None, None)
+    assert token not in answer.content.decode()
+    row = Membership.objects.get(user=None)
+    assert bytes(row.token_digest) == hashlib.sha256(token.encode()).digest()
+    assert row.invited_by == boss.user
+    assert timedelta(days=6, hours=23) < row.expires_at - timezone.now() < timedelta(days=7)
+    sent = mail.outbox[-1]
+    assert sent.to == [EMAIL]
+    assert f"http://localhost:8000/invitations/{token}" in sent.body or "/invitations/" in sent.body
+
+
+def test_whether_the_person_has_an_account_does_not_show(boss, invite):
+    UserFactory(email="known@example.org", name="Known")
+    shown = []
+    for email in ("known@example.org", "unknown@example.org"):
+        member = invite(boss, email=email)[0].json()["member"]
+        shown.append({**member, "id": "", "email": "", "createdAt": "", "expiresAt": ""})
+    assert shown[0] == shown[1]
+
+
+def test_invited_again_the_old_link_is_dead(boss, invite):
+    _, first = invite(boss)
+    answer, second = invite(boss, role="training_operator")
+    assert answer.json()["member"]["role"] == "training_operator"
+    assert Membership.objects.filter(user=None).count() == 1
+    assert joining.find(first) is None
+    assert joining.find(second) is not None
+
+
+def test_nobodys_mailbox_is_flooded_by_inviting_them_again_and_again(boss):
+    statuses = [boss.post("/members", {"email": EMAIL, "role": "reviewer"}).status_code for _ in range(7)]
+    assert statuses == [201] * 5 + [429] * 2
+    assert int(boss.last["Retry-After"]) > 0
+    assert boss.post("/members", {"email": "else@example.org", "role": "reviewer"}).status_code == 201
+
+
+def test_who_is_invited_is_no_member_until_then(boss, invite):
+    _, token = invite(boss, role="organization_admin")
+    user = UserFactory(email=EMAIL)
+    members_here = boss.get("/members?status=active").json()["members"]
+    assert [one["userId"] for one in members_here] == [ids.encode("user", boss.user.pk)]
+    assert take(token).user == user
+    assert boss.get("/members?status=invited").json()["members"] == []
+
+
+@pytest.mark.parametrize("email", ["", "nobody", "a@b", "a b@example.org", "a@example.org\nBcc: x@example.org"])
+def test_what_is_no_address_is_refused(boss, invite, email):
+    assert invite(boss, email=email)[0].status_code == 400
+    assert not Membership.objects.filter(user=None).exists()
+
+
+def test_who_is_a_member_is_not_invited(boss, operator, invite):
+    assert code(invite(boss, email=operator.user.email)[0]) == (409, "already_member")
+
+
+def test_an_invitation_that_ran_out_is_shown_so_and_deleted_later(boss, invite):
+    _, token = invite(boss)
+    Membership.objects.filter(user=None).update(expires_at=timezone.now() - timedelta(days=1))
+    assert joining.find(token) is None
+    assert [one["status"] for one in boss.get("/members?status=invited").json()["members"]] == ["expired"]
+    invitations.clean()
+    assert Membership.objects.filter(user=None).exists()
+    Membership.objects.filter(user=None).update(expires_at=timezone.now() - timedelta(days=31))
+    invitations.clean()
+    assert not Membership.objects.filter(user=None).exists()
+
+
+def test_an_invitation_is_withdrawn(boss, invite):
+    answer, token = invite(boss)
+    assert boss.delete(f"/members/{answer.json()['member']['id']}").status_code == 204
+    assert take(token) is None
+
+
+def test_an_invitation_falls_with_its_senders_power(boss, second, invite):
+    """Else somebody about to be removed lets themselves in again by another address."""
+    _, token = invite(second, role="organization_admin")
+    assert boss.patch(path_of(second), {"role": "training_operator"}).status_code == 200
+    assert take(token) is None
+    assert boss.patch(path_of(second), {"role": "organization_admin"}).status_code == 200
+    assert joining.find(token) is not None
+    assert boss.delete(path_of(second)).status_code == 204
+    assert take(token) is None
+
+
+def test_another_person_does_not_take_it(boss, invite):
+    _, token = invite(boss)
+    assert take(token, email="somebody.else@example.org") is None
+
+
+# --- no climbing ----------------------------------------------------------------------------------------------------
+
+
+def test_nobody_is_invited_above_oneself(boss, operating, api_for, invite):
+    assert code(invite(boss, role="admin")[0]) == (403, "beyond_own_role")
+    theirs = api_for(role="organization_admin", organization=operating)
+    assert code(invite(theirs, role="admin")[0]) == (403, "beyond_own_role")
+    inviter = custom(boss.organization, "front desk", members="create read organization")
+    desk = api_for(role=inviter, organization=boss.organization)
+    for role in ("organization_admin", "reviewer"):
+        assert code(invite(desk, role=role)[0]) == (403, "beyond_own_role")
+    assert invite(desk, role="front desk")[0].status_code == 201
+
+
+def test_a_lesser_one_does_not_take_over_a_mightier_invitation(boss, api_for, invite):
+    answer, token = invite(boss, role="organization_admin")
+    desk_role = custom(boss.organization, "desk", members="create read update delete organization")
+    desk = api_for(role=desk_role, organization=boss.organization)
+    assert code(invite(desk, role="desk")[0]) == (403, "beyond_own_role")
+    path = f"/members/{answer.json()['member']['id']}"
+    assert code(desk.patch(path, {"role": "desk"})) == (403, "beyond_own_role")
+    assert code(desk.delete(path)) == (403, "beyond_own_role")
+    assert joining.find(token).role.name == "organization_admin"
+
+
+def test_nobody_changes_their_own_role_by_key_or_by_another_of_their_organizations(boss, admin_api):
+    for role in ("organization_admin", "reviewer", "admin"):
+        assert code(boss.patch(path_of(boss), {"role": role})) == (403, "own_role")
+    elsewhere = ApiKeyFactory(user=admin_api.user, role="reviewer")
+    there = Membership.objects.get(user=admin_api.user, organization=elsewhere.organization)
+    assert code(admin_api.patch(f"/members/{there.public_id}", {"role": "admin"})) == (403, "own_role")
+
+
+def test_no_role_above_ones_own_is_given_and_nobody_above_is_touched(operating, api_for):
+    boss = api_for(role="organization_admin", organization=operating)
+    operator = api_for(role="training_operator", organization=operating)
+    above = api_for(role="admin", organization=operating)
+    assert code(boss.patch(path_of(operator), {"role": "admin"})) == (403, "beyond_own_role")
+    assert code(boss.patch(path_of(above), {"role": "reviewer"})) == (403, "beyond_own_role")
+    assert code(boss.delete(path_of(above))) == (403, "beyond_own_role")
+    assert role_held(operator) == "training_operator"
+    assert boss.patch(path_of(operator), {"role": "organization_admin"}).status_code == 200
+    assert role_held(operator) == "organization_admin"
+
+
+def test_a_role_of_another_organization_is_given_to_nobody(boss, operator):
+    foreign = custom(OrganizationFactory(), "theirs", tasks="read organization")
+    answer = boss.patch(path_of(operator), {"role": ids.encode("role", foreign.pk)})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (404, "/role")
+    assert boss.patch(path_of(operator), {"role": "theirs"}).status_code == 400
+
+
+def test_members_of_another_organization_are_not_found(boss, api_for):
+    there = api_for(role="reviewer")
+    for method in ("GET", "PATCH", "DELETE"):
+        body = {"role": "reviewer"} if method == "PATCH" else None
+        assert boss.call(method, path_of(there), body).status_code == 404
+    assert boss.get(f"/members?organizationId={ids.encode('org', there.organization.pk)}").json()["members"] == []
+    foreign = {"organizationId": ids.encode("org", there.organization.pk)}
+    assert boss.post("/members", {"email": EMAIL, "role": "reviewer", **foreign}).status_code == 404
+
+
+def test_operators_run_all_organizations(admin_api, invite, api_for):
+    there = OrganizationFactory()
+    where = {"organizationId": ids.encode("org", there.pk)}
+    answer, token = invite(admin_api, role="organization_admin", **where)
+    assert answer.json()["member"]["organizationId"] == where["organizationId"]
+    assert take(token).organization == there
+    found = admin_api.get(f"/members?organizationId={where['organizationId']}").json()["members"]
+    assert [one["email"] for one in found] == [EMAIL]
+
+
+# --- leaving, being removed, the last one ---------------------------------------------------------------------------
+
+
+def test_who_is_removed_loses_keys_for_good(boss, operator):
+    assert boss.delete(path_of(operator)).status_code == 204
+    assert operator.get("/tasks").status_code == 401
+    Membership.objects.create(organization=boss.organization, user=operator.user, role=role_of("training_operator"))
+    assert operator.get("/tasks").status_code == 401
+    assert ApiKey.objects.get(pk=operator.api_key.pk).revoked_at is not None
+
+
+def test_the_last_one_who_may_change_members_stays(boss, second, operator):
+    assert boss.delete(path_of(boss)).status_code == 204  # the second is still there
+    assert code(second.delete(path_of(second))) == (409, "last_admin")
+    above = Principal(second.organization, role_of("organization_admin"), UserFactory())
+    last = Membership.objects.get(user=second.user)
+    for attempt in (lambda: members.change_role(above, last.pk, "reviewer"), lambda: members.remove(above, last.pk)):
+        with pytest.raises(AutotuneError) as refused:
+            attempt()
+        assert refused.value.code == "last_admin"
+    assert role_held(second) == "organization_admin"
+
+
+def test_who_is_invited_or_inactive_is_no_other_admin(boss, second, invite):
+    invite(boss, role="organization_admin")
+    User.objects.filter(pk=second.user.pk).update(is_active=False)
+    assert code(boss.delete(path_of(boss))) == (409, "last_admin")
+
+
+def test_other_roles_are_refused_before_anything_is_told(operator, boss):
+    for method, path in (("GET", "/members"), ("POST", "/members"), ("GET", path_of(boss)), ("DELETE", path_of(boss))):
+        assert code(operator.call(method, path)) == (403, "forbidden")
+    assert Api().get("/members").status_code == 401
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_of_two_admins_who_demote_each_other_one_remains():
+    organization = OrganizationFactory()
+    pair = []
+    for _ in range(2):
+        key = ApiKeyFactory(organization=organization, role="organization_admin")
+        pair.append((Principal(organization, key.role, key.user), Membership.objects.get(user=key.user)))
+
+    def demote(by, whom):
+        try:
+            members.change_role(by, whom.pk, "reviewer")
+        except AutotuneError as exc:
+            return exc.code
+        return "done"
+
+    (one, her), (other, him) = pair
+    assert sorted(together(lambda: demote(one, him), lambda: demote(other, her))) == ["done", "last_admin"]
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_of_many_invitations_at_once_to_one_address_one_is_left():
+    key = ApiKeyFactory()
+    principal = Principal(key.organization, key.role, key.user)
+    body = Invitation(email=EMAIL, role="reviewer")
+    together(*[lambda: invitations.invite(principal, body)] * 4)
+    assert Membership.objects.filter(user=None).count() == 1

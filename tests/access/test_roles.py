@@ -1,0 +1,203 @@
+"""`/roles`: an organization's own roles beside the built-in ones, which nobody changes."""
+
+import pytest
+
+from autotune.access import roles
+from autotune.access.models import ApiKey, Membership, Role
+from autotune.access.roles import RESOURCES
+from autotune.core import ids
+from tests.conftest import Api
+from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
+
+READS_TASKS = [{"resource": "tasks", "actions": ["read"], "scope": "organization"}]
+BODY = {"name": "task reader", "permissions": READS_TASKS}
+
+
+@pytest.fixture
+def boss(api_for):
+    return api_for(role="organization_admin")
+
+
+@pytest.fixture
+def made(boss):
+    return boss.post("/roles", {**BODY, "description": "Sees what is asked."}).json()["role"]
+
+
+def code(answer):
+    return answer.status_code, answer.json()["code"]
+
+
+def fields(answer):
+    return [(one["pointer"], one["code"]) for one in answer.json()["errors"]]
+
+
+def test_a_role_is_made_shown_changed_and_deleted(boss, made):
+    path = f"/roles/{made['id']}"
+    assert (made["name"], made["builtIn"], made["permissions"]) == ("task reader", False, READS_TASKS)
+    assert made["description"] == "Sees what is asked."
+    more = [{"resource": "scores", "actions": ["read", "delete"], "scope": "own"}]
+    changed = boss.patch(path, {"name": "scores", "permissions": more, "description": None}).json()["role"]
+    assert (changed["name"], changed["permissions"], changed["description"]) == ("scores", more, None)
+    assert boss.get(path).json()["role"] == changed
+    assert boss.delete(path).status_code == 204
+    assert boss.get(path).status_code == 404
+
+
+def test_the_list_has_the_built_in_ones_and_ones_own(boss, made, api_for):
+    other = api_for(role="organization_admin")
+    other.post("/roles", {**BODY, "name": "theirs"})
+    listed = {one["name"]: one["builtIn"] for one in boss.get("/roles").json()["roles"]}
+    assert listed == {**dict.fromkeys(roles.BUILT_IN, True), "task reader": False}
+
+
+def test_a_role_allows_what_it_says_and_no_more(boss, made, api_for):
+    holder = api_for(role=Role.objects.get(name="task reader"), organization=boss.organization)
+    assert holder.get("/tasks").status_code == 200
+    for path in ("/scores", "/graders", "/roles", "/members", "/api-keys", "/organizations"):
+        assert holder.get(path).status_code == 403, path
+    boss.patch(f"/roles/{made['id']}", {"permissions": []})
+    assert holder.get("/tasks").status_code == 403
+
+
+def test_every_resource_can_be_named(admin_api):
+    entries = [{"resource": one, "actions": ["read"], "scope": "own"} for one in RESOURCES if one != "listed_graders"]
+    answer = admin_api.post("/roles", {"name": "all of it", "permissions": entries})
+    assert answer.status_code == 201
+    holder = Api(ApiKeyFactory(organization=admin_api.organization, role=Role.objects.get(name="all of it")).text)
+    for path in ("/tasks", "/scores", "/graders", "/roles", "/members", "/api-keys", "/organizations", "/webhooks"):
+        assert holder.get(path).status_code == 200, path  # `own` where nobody owns is nothing, and no failure
+    assert holder.get("/organizations").json()["organizations"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"name": ""}, ("/name", "invalid_length")),
+        ({"name": "a\u2028b"}, ("/name", "invalid_format")),
+        ({"name": "role_01jd0000000000000000000000"}, ("/name", "invalid_format")),
+        (
+            {"permissions": [{**READS_TASKS[0], "resource": "everything"}]},
+            ("/permissions/0/resource", "invalid_choice"),
+        ),
+        ({"permissions": [{**READS_TASKS[0], "actions": ["own"]}]}, ("/permissions/0/actions/0", "invalid_choice")),
+        ({"permissions": [{**READS_TASKS[0], "actions": []}]}, ("/permissions/0/actions", "invalid_length")),
+        ({"permissions": [{**READS_TASKS[0], "actions": ["read", "read"]}]}, ("/permissions/0", "invalid_choice")),
+        ({"permissions": [{**READS_TASKS[0], "scope": "world"}]}, ("/permissions/0/scope", "invalid_choice")),
+        ({"permissions": READS_TASKS * 201}, ("/permissions", "invalid_length")),
+        ({"builtIn": True}, ("/builtIn", "unknown_field")),
+        ({"organizationId": None}, ("/organizationId", "unknown_field")),
+    ],
+)
+def test_what_is_wrong_is_named(boss, change, expected):
+    answer = boss.post("/roles", {**BODY, **change})
+    assert (answer.status_code, fields(answer)) == (400, [expected])
+
+
+@pytest.mark.parametrize("name", ["task reader", "admin", "reviewer"])
+def test_a_name_is_taken_by_a_role_of_ones_own_or_a_built_in_one(boss, made, name):
+    assert code(boss.post("/roles", {**BODY, "name": name})) == (409, "name_taken")
+    other = boss.post("/roles", {**BODY, "name": "another"}).json()["role"]
+    assert code(boss.patch(f"/roles/{other['id']}", {"name": name})) == (409, "name_taken")
+
+
+@pytest.mark.parametrize("name", list(roles.BUILT_IN))
+def test_the_built_in_roles_are_read_only(admin_api, name):
+    path = f"/roles/{ids.encode('role', Role.objects.get(organization=None, name=name).pk)}"
+    assert admin_api.get(path).json()["role"]["builtIn"] is True
+    assert code(admin_api.patch(path, {"permissions": []})) == (403, "built_in_role")
+    assert code(admin_api.delete(path)) == (403, "built_in_role")
+
+
+# --- no climbing ----------------------------------------------------------------------------------------------------
+
+BEYOND = [
+    [{"resource": "tasks", "actions": ["read"], "scope": "all"}],
+    [{"resource": "organizations", "actions": ["create"], "scope": "organization"}],
+    [{"resource": "audit", "actions": ["delete"], "scope": "organization"}],
+    [*READS_TASKS, {"resource": "model_calls", "actions": ["read", "create"], "scope": "own"}],
+]
+
+
+@pytest.mark.parametrize("permissions", BEYOND)
+def test_no_role_is_made_or_widened_beyond_its_makers(boss, made, permissions):
+    assert code(boss.post("/roles", {"name": "more", "permissions": permissions})) == (403, "beyond_own_role")
+    path = f"/roles/{made['id']}"
+    assert code(boss.patch(path, {"permissions": permissions})) == (403, "beyond_own_role")
+    assert boss.get(path).json()["role"]["permissions"] == READS_TASKS
+
+
+@pytest.fixture
+def clerk(boss, api_for):
+    """Who may do everything about roles, members and keys, and nothing else."""
+    entries = [
+        {"resource": one, "actions": list(roles.EVERYTHING), "scope": "organization"}
+        for one in ("roles", "members", "keys")
+    ]
+    role = Role.objects.create(organization=boss.organization, name="clerk", permissions=entries)
+    return api_for(role=role, organization=boss.organization)
+
+
+def test_a_role_above_ones_own_is_neither_narrowed_nor_deleted(clerk, made):
+    path = f"/roles/{made['id']}"
+    for body in ({"permissions": []}, {"name": "mine"}):
+        assert code(clerk.patch(path, body)) == (403, "beyond_own_role")
+    assert code(clerk.delete(path)) == (403, "beyond_own_role")
+
+
+def test_nobody_changes_what_their_own_role_allows(clerk):
+    own = f"/roles/{ids.encode('role', Role.objects.get(name='clerk').pk)}"
+    assert code(clerk.patch(own, {"permissions": READS_TASKS})) == (403, "own_role")
+    assert code(clerk.patch(own, {"permissions": []})) == (403, "own_role")
+    assert clerk.patch(own, {"name": "secretary"}).status_code == 200
+
+
+def test_a_weak_key_does_not_widen_the_role_of_its_own_person(clerk, boss):
+    """The key's role is another one than the person's; both are their own."""
+    weak_role = Role.objects.create(
+        organization=boss.organization,
+        name="roles only",
+        permissions=[{"resource": "roles", "actions": ["read", "update"], "scope": "organization"}],
+    )
+    weak = Api(ApiKeyFactory(organization=boss.organization, user=clerk.user, role=weak_role).text)
+    for name in ("clerk", "roles only"):
+        path = f"/roles/{ids.encode('role', Role.objects.get(name=name).pk)}"
+        assert weak.patch(path, {"permissions": []}).status_code == 403
+    assert code(weak.post("/roles", BODY)) == (403, "forbidden")
+
+
+def test_the_last_role_that_runs_the_members_keeps_that(api_for):
+    organization = OrganizationFactory()
+    entries = roles.permissions("organization_admin")
+    chiefs = Role.objects.create(organization=organization, name="chief", permissions=entries)
+    Membership.objects.create(organization=organization, user=UserFactory(), role=chiefs)
+    operator = Api(ApiKeyFactory(organization=OrganizationFactory(operating=True), role="admin").text)
+    path = f"/roles/{ids.encode('role', chiefs.pk)}"
+    assert code(operator.patch(path, {"permissions": READS_TASKS})) == (409, "last_admin")
+    api_for(organization=organization, role="organization_admin")
+    assert operator.patch(path, {"permissions": READS_TASKS}).status_code == 200
+
+
+# --- in use ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_role_that_is_held_is_not_deleted(boss, made):
+    role = Role.objects.get(name="task reader")
+    path = f"/roles/{made['id']}"
+    key = ApiKeyFactory(organization=boss.organization, user=boss.user, role=role)
+    assert code(boss.delete(path)) == (409, "in_use")
+    assert boss.delete(f"/api-keys/{key.public_id}").status_code == 204
+    member = Membership.objects.create(organization=boss.organization, user=UserFactory(), role=role)
+    assert code(boss.delete(path)) == (409, "in_use")
+    member.delete()
+    assert boss.delete(path).status_code == 204
+    ended = boss.get(f"/api-keys/{key.public_id}").json()["apiKey"]
+    assert (ended["role"], ended["roleId"]) == (None, None)
+    assert Api(key.text).get("/tasks").status_code == 401
+    assert ApiKey.objects.get(pk=key.pk).revoked_at is not None
+
+
+def test_roles_of_another_organization_are_not_found(boss, api_for):
+    theirs = api_for(role="organization_admin").post("/roles", BODY).json()["role"]
+    for method in ("GET", "PATCH", "DELETE"):
+        body = {"name": "x"} if method == "PATCH" else None
+        assert boss.call(method, f"/roles/{theirs['id']}", body).status_code == 404

@@ -1,0 +1,110 @@
+"""The generic cell rate algorithm in the database: so many a minute, a burst at once, counted for each subject alone."""
+
+from datetime import timedelta
+
+import pytest
+
+from autotune.access import jobs, throttling
+from autotune.access.models import Throttle
+from autotune.access.throttling import Allowance, Rate
+from autotune.core.clock import database_now
+from tests.concurrency import together
+
+SLOW = Rate(per_minute=1, burst=5)  # nothing comes back while a test runs
+
+
+@pytest.fixture(autouse=True)
+def _without_redis(settings):
+    settings.REDIS_URL = ""
+
+
+def admitted(subject, rate, times):
+    return [throttling.check(subject, rate).admitted for _ in range(times)]
+
+
+def earlier(subject, **ago):
+    """As if so much time had gone by."""
+    row = Throttle.objects.get(pk=subject)
+    row.arrives_at -= timedelta(**ago)
+    row.save()
+
+
+def test_a_burst_is_admitted_and_the_next_one_is_not(db):
+    assert admitted("key:a", SLOW, 7) == [True] * 5 + [False] * 2
+
+
+def test_each_subject_has_its_own_burst(db):
+    admitted("key:a", SLOW, 6)
+    assert admitted("key:b", SLOW, 6) == [True] * 5 + [False]
+
+
+def test_one_comes_back_after_each_interval(db):
+    admitted("key:a", SLOW, 6)
+    earlier("key:a", seconds=60)
+    assert admitted("key:a", SLOW, 2) == [True, False]
+    earlier("key:a", seconds=180)
+    assert admitted("key:a", SLOW, 4) == [True, True, True, False]
+
+
+def test_no_more_than_a_burst_comes_back_however_long_it_takes(db):
+    admitted("key:a", SLOW, 6)
+    earlier("key:a", days=30)
+    assert admitted("key:a", SLOW, 6) == [True] * 5 + [False]
+
+
+def test_refusals_cost_nothing(db):
+    admitted("key:a", SLOW, 50)
+    earlier("key:a", seconds=60)
+    assert admitted("key:a", SLOW, 1) == [True]
+
+
+def test_it_says_what_is_left_and_when_more_comes(db):
+    first, second = throttling.check("key:a", SLOW), throttling.check("key:a", SLOW)
+    assert first == Allowance(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
+    assert (second.remaining, second.reset_s) == (3, 120)
+    admitted("key:a", SLOW, 3)
+    refused = throttling.check("key:a", SLOW)
+    assert refused == Allowance(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
+
+
+@pytest.mark.parametrize("rate", [Rate(1, 1), Rate(7, 3), Rate(60, 60)], ids=str)
+def test_what_remains_after_the_first_is_the_burst_less_one(db, rate):
+    allowance = throttling.check("key:a", rate)
+    assert (allowance.admitted, allowance.remaining) == (True, rate.burst - 1)
+
+
+def test_a_rate_that_was_lowered_holds_at_once(db):
+    admitted("key:a", Rate(per_minute=1, burst=50), 20)
+    assert admitted("key:a", SLOW, 1) == [False]
+
+
+def test_one_statement_counts(db, django_assert_num_queries):
+    with django_assert_num_queries(1):
+        throttling.check("key:a", SLOW)
+    with django_assert_num_queries(1):
+        throttling.check("key:a", SLOW)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_at_one_moment_exactly_the_burst_is_admitted():
+    def twenty():
+        return admitted("key:a", Rate(per_minute=1, burst=50), 20)
+
+    found = together(*[twenty] * 8)
+    assert sum(map(sum, found)) == 50
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_first_ones_at_one_moment_exactly_one_is_admitted():
+    found = together(*[lambda: throttling.check("key:new", Rate(per_minute=1, burst=1))] * 8)
+    assert sorted(one.admitted for one in found) == [False] * 7 + [True]
+    assert {one.retry_after_s for one in found if not one.admitted} <= {59, 60}
+
+
+def test_rows_that_hold_nobody_back_are_deleted_daily(db):
+    admitted("key:a", SLOW, 1)
+    admitted("key:b", SLOW, 3)
+    earlier("key:a", seconds=61)
+    jobs.clean_up()
+    assert list(Throttle.objects.values_list("pk", flat=True)) == ["key:b"]
+    assert throttling.clean(database_now() + timedelta(hours=1)) == 1

@@ -1,0 +1,37 @@
+"""What schemathesis is told beside the document: ids that exist, so that most requests get past the look-up."""
+
+import json
+import os
+
+import schemathesis
+
+IDS = json.loads(os.environ["CONTRACT_IDS"])
+
+
+@schemathesis.hook
+def map_path_parameters(context, path_parameters):
+    """Three of four generated ids become those of an object that exists."""
+    for name in path_parameters or {}:
+        if name in IDS and hash(str(path_parameters[name])) % 4:
+            path_parameters[name] = IDS[name]
+    return path_parameters
+
+
+@schemathesis.hook
+def map_body(context, body):
+    """The ids in a body become those of objects that exist, wherever they stand."""
+    return known(body)
+
+
+def known(value):
+    if isinstance(value, list):
+        return [known(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: IDS[MEMBERS[name]] if name in MEMBERS and isinstance(one, str) else known(one)
+        for name, one in value.items()
+    }
+
+
+MEMBERS = {"taskId": "task_id", "graderId": "grader_id", "completionId": "completion_id"}

@@ -1,0 +1,37 @@
+"""`python -m tests.contract.world GRADER_URL`: an organization with objects for each built-in role; JSON to read back.
+
+Runs in a process of its own, on the database of the server that will be asked.
+"""
+
+import json
+import sys
+
+import django
+
+
+def worlds(grader_url):
+    """{role: {key, ids}}: a caller of each built-in role, with the ids of what its organization has."""
+    from tests.api.conftest import world_of
+    from tests.factories import ApiKeyFactory, OrganizationFactory
+
+    operating = OrganizationFactory(operating=True)
+    made = {}
+    for role in ("admin", "organization_admin", "training_operator", "grader_owner", "reviewer"):
+        key = ApiKeyFactory(role=role, organization=operating if role == "admin" else OrganizationFactory())
+        world = world_of(key, grader_url)
+        own(world, key.user)
+        made[role] = {"key": key.text, "ids": {name: value for name, value in world.ids.items() if name != "token"}}
+    return made
+
+
+def own(world, user):
+    """What a role may do to its own alone must be the caller's own; and the event has its delivery already."""
+    for one in (world.grader, world.spare_grader, world.task, world.delivery.webhook):
+        type(one).objects.filter(pk=one.pk).update(created_by=user)
+    event = world.delivery.event
+    type(event).objects.filter(pk=event.pk).update(fanned_out_at=event.created_at)
+
+
+if __name__ == "__main__":
+    django.setup()
+    print(json.dumps(worlds(sys.argv[1])))

@@ -1,0 +1,21 @@
+"""Row B44 of the list: a grader that always answers at the last moment."""
+
+import pytest
+
+from tests.misbehaving import COMPLETED, TIMEOUT_MS, Faces
+from tests.rawserver import head, result, signature
+from tests.scores.conftest import drain  # noqa: F401 - a fixture
+
+
+@pytest.fixture
+def faces(db, drain):  # noqa: F811
+    return Faces(drain)
+
+
+def test_b44_an_answer_just_before_the_deadline_is_a_good_one(faces):
+    def late(connection, request):
+        body = result(request)
+        connection.closing.wait(TIMEOUT_MS / 1000 * 0.7)
+        connection.write(head("200 OK", [("Content-Length", len(body)), *signature(request, body)]) + body)
+
+    assert faces(late) == COMPLETED

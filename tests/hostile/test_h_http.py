@@ -1,0 +1,118 @@
+"""Rows A27 and H of the list on the wire: what the web process as the Procfile starts it does with slow and odd clients."""
+
+import contextlib
+import json
+import re
+import socket
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from autotune.site import launch
+from autotune.site.ports import answers
+from autotune.site.supervisor import Supervisor
+from tests.serving import free_port, own_environment
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
+PATIENCE_S = 30
+SLOW_CLIENTS = 500
+HARMLESS = {"GET", "HEAD", "OPTIONS"}
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory):
+    """The port of a web process, and a key."""
+    data = tmp_path_factory.mktemp("web")
+    with own_environment(data) as base, Supervisor(data / "logs") as tree:
+        env = launch.environment(base, port=free_port(), data=data, grader_ports=[])
+        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
+        key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
+        tree.start(next(process for process in launch.server_processes(env) if process.name == "web"))
+        tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)
+        yield SimpleNamespace(port=int(env["PORT"]), key=key)
+
+
+def ask(web, method, path, *lines, body=b"", read=True):
+    """(status, the whole answer) of one request on a connection of its own."""
+    head = [
+        f"{method} {path} HTTP/1.1",
+        "Host: localhost",
+        "Connection: close",
+        f"Authorization: Bearer {web.key}",
+        *lines,
+    ]
+    if body:
+        head += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    with socket.create_connection(("127.0.0.1", web.port), PATIENCE_S) as connection:
+        connection.sendall("\r\n".join([*head, "", ""]).encode() + body)
+        if not read:
+            return None
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    return int(answer.split(b" ", 2)[1]), answer.decode("latin-1")
+
+
+def test_a27_a_client_that_leaves_at_once_and_repeats_with_its_key_has_one_row(web):
+    body = json.dumps({"url": "https://hooks.example.org/a27", "events": ["score.completed"]}).encode()
+    for _ in range(3):
+        ask(web, "POST", "/api/v1/webhooks", "Idempotency-Key: a27", body=body, read=False)
+    end = time.monotonic() + PATIENCE_S
+    while (status := ask(web, "POST", "/api/v1/webhooks", "Idempotency-Key: a27", body=body)[0]) == 409:
+        assert time.monotonic() < end
+    assert status == 201
+    assert ask(web, "GET", "/api/v1/webhooks")[1].count("hooks.example.org/a27") == 1
+
+
+def test_h03_no_link_comes_from_the_request(web):
+    for lines in (
+        ("X-Forwarded-Host: evil.example",),
+        ("X-Forwarded-Proto: https", "Forwarded: host=evil.example"),
+        ("X-Host: evil.example",),
+    ):
+        status, answer = ask(web, "GET", "/", *lines)
+        assert (status, "evil.example" in answer) == (200, False)
+    with socket.create_connection(("127.0.0.1", web.port), PATIENCE_S) as connection:
+        connection.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+        assert connection.recv(65_536).split(b" ", 2)[1] == b"400"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/api/v1/health", "/api/v1/tasks", "/api/v1/nowhere", "/admin/login/", "/static/css/site.css", "/\x01"],
+)
+@pytest.mark.parametrize("method", ["TRACE", "PROPFIND", "OPTIONS", "HEAD", "PURGE", "get", "G3T"])
+def test_h04_every_method_on_every_kind_of_address_has_a_right_answer(web, method, path):
+    status, answer = ask(web, method, path, "X-Marker: echo-7731")
+    assert status < 500, answer
+    assert "echo-7731" not in answer
+    assert method in HARMLESS or status in (302, 400, 403, 404, 405), answer
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nowhere", "/api/v1/tasks/x", "/nowhere"])
+def test_h08_what_is_not_there_tells_a_request_id_and_nothing_of_the_server(web, path):
+    status, answer = ask(web, "GET", path)
+    assert status == 404
+    assert re.search(r"X-Request-Id: \S+", answer, re.IGNORECASE)
+    assert not re.search(r"Traceback|django|settings|urlconf|gunicorn/|Python", answer, re.IGNORECASE)
+
+
+def test_h07_while_hundreds_send_an_octet_a_second_the_others_are_served(web):
+    with contextlib.ExitStack() as held:
+        slow = []
+        for number in range(SLOW_CLIENTS):
+            connection = held.enter_context(socket.create_connection(("127.0.0.1", web.port), PATIENCE_S))
+            head = (
+                b"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"
+                if number % 2
+                else b"GET / HTTP/1.1\r\nX-Slow: "
+            )
+            connection.sendall(head)
+            slow.append(connection)
+        for _ in range(5):
+            for connection in slow:
+                with contextlib.suppress(OSError):
+                    connection.send(b"x")
+            began = time.monotonic()
+            assert ask(web, "GET", "/api/v1/health")[0] == 200
+            assert time.monotonic() - began < 10
+            time.sleep(0.2)

@@ -1,0 +1,275 @@
+"""What customers and graders wrote, and every secret, is in no dump, no log at DEBUG, no message in Redis and no file.
+
+Markers are planted in every text that somebody can send to a server of real processes. Then everything that it leaves
+behind is searched for them: as they are, in the hexadecimal digits of a dump's bytea, and in base64.
+"""
+
+import base64
+import json
+import re
+import subprocess
+import threading
+import time
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import requests
+from autotune_sdk.grader import CannotJudge
+from autotune_sdk.grader import Grader as KitGrader
+from autotune_sdk.grader.server import GraderServer
+
+from autotune.site import launch
+from autotune.site.supervisor import Process, Supervisor
+from bench.faults.servers import Redis, program
+from tests.concurrency import until
+from tests.receiving import Receiver, receiving
+from tests.serving import free_port, own_environment
+
+pytestmark = [pytest.mark.processes, pytest.mark.postgres, pytest.mark.timeout(400)]
+PATIENCE_S = 90
+TEXTS = (
+    "prompt", "response", "message", "metadatakey", "metadatavalue", "systemprompt", "template", "schema", "taskmetadata",
+    "reasoning", "gradererror", "callbackerror", "endpointanswer", "explanation", "onceprompt", "refusedbody",
+)  # fmt: skip
+MARK = {name: f"MARK{name}{len(name):02d}zq" for name in TEXTS}
+
+
+class Platform:
+    """A client of the server's API. `said` are the bodies of all answers."""
+
+    def __init__(self, address, key):
+        self.address, self.key, self.session, self.said = address, key, requests.Session(), []
+
+    def call(self, method, path, body=None, *, expect=None, **headers):
+        headers = {"Authorization": f"Bearer {self.key}"} | {name.replace("_", "-"): v for name, v in headers.items()}
+        answer = self.session.request(method, f"{self.address}/api/v1{path}", json=body, headers=headers, timeout=30)
+        self.said.append(answer.text)
+        assert expect is None or answer.status_code == expect, (method, path, answer.status_code, answer.text)
+        return answer.json() if answer.content else {}
+
+    def wait(self, completion, status):
+        return until(
+            lambda: (
+                (found := self.call("GET", f"/completions/{completion}", expect=200)["completion"])["status"] in status
+                and found
+            ),
+            seconds=PATIENCE_S,
+            every_s=0.1,
+        )
+
+
+@contextmanager
+def started(folder):
+    """Web, worker and beat at DEBUG, on a database and a Redis of their own; all that Redis is told is written down."""
+    data, mails, receiver = folder / "data", folder / "mails", Receiver()
+    receiver.answer = lambda request: (200, MARK["endpointanswer"].encode())
+    ports = [free_port(), free_port()]
+    with ExitStack() as stack:
+        stack.enter_context(receiving(receiver))
+        base = stack.enter_context(own_environment(data))
+        redis = Redis(folder, free_port())
+        redis.start()
+        stack.callback(redis.end)
+        told = stack.enter_context((folder / "monitor").open("wb"))
+        monitor = subprocess.Popen(["redis-cli", "-p", str(redis.port), "monitor"], stdout=told)
+        stack.callback(monitor.wait)
+        stack.callback(monitor.terminate)
+        base |= {
+            "REDIS_URL": redis.url, "LOG_LEVEL": "DEBUG", "AUTOTUNE_EMAIL_URL": f"filemail:///{mails}",
+            "GUNICORN_CMD_ARGS": "--log-level debug", "WEB_WORKERS": "1",
+        }  # fmt: skip
+        tree = stack.enter_context(Supervisor(folder / "logs"))
+        env = launch.environment(base, port=free_port(), data=data, grader_ports=[*ports, receiver.port])
+        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
+        made = launch.bootstrap(env, "Tests", "admin@example.org")
+        for one in launch.server_processes(env):
+            command = tuple(part.replace("--loglevel INFO", "--loglevel DEBUG") for part in one.command)
+            tree.start(Process(one.name, command, env=one.env, cwd=one.cwd))
+        address = f"http://127.0.0.1:{env['PORT']}"
+        tree.wait_for(lambda: launch.answers(int(env["PORT"]), launch.READY_PATH), "the server", PATIENCE_S)
+        platform = Platform(address, made["apiKey"])
+        yield SimpleNamespace(
+            platform=platform, ports=ports, receiver=receiver, env=env, made=made, tree=tree, redis=redis,
+            folder=folder, mails=mails, data=data,
+        )  # fmt: skip
+
+
+@contextmanager
+def grader(server, port, **more):
+    """A registered grader of the kit: (its id, its secret, itself)."""
+    body = {"name": f"Grader {port}", "endpoint": f"http://127.0.0.1:{port}", "capabilities": more}
+    made = server.platform.call("POST", "/graders", body, expect=201)
+    kit = KitGrader("Marker", "1.0.0", max_batch_size=1, supports_explanations=True,
+                    secret=made["credentials"]["sharedSecret"])  # fmt: skip
+    kept = []
+    kit.score_batch(lambda given: [judged(one) for one in given])
+    if more.get("supportsAsync"):
+        kit.later(kept.append)  # only verification wants an answer at once
+    with GraderServer(kit, "127.0.0.1", port) as serving:
+        threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        found = made["grader"]["id"]
+        assert server.platform.call("POST", f"/graders/{found}/verify", {}, expect=200)["verified"]
+        yield SimpleNamespace(id=found, secret=made["credentials"]["sharedSecret"], kit=kit, kept=kept)
+        serving.shutdown()
+
+
+def judged(completion):
+    if "cannot" in completion.response:
+        return CannotJudge(MARK["gradererror"])
+    return 0.25, 0.1, MARK["reasoning"]
+
+
+def plant(server, sync, later):
+    """Send every marker; the secrets that came to be on the way."""
+    call = server.platform.call
+    webhook = call("POST", "/webhooks", {"url": server.receiver.url, "events": ["score.completed", "score.failed"]},
+                   expect=201)  # fmt: skip
+    task = call(
+        "POST",
+        "/tasks",
+        {
+            "name": "plain", "graderId": sync.id, "promptTemplate": MARK["template"] + " {{prompt}}",
+            "systemPrompt": MARK["systemprompt"], "metadata": {"k": MARK["taskmetadata"]},
+            "responseSchema": {"type": "string", "description": MARK["schema"]},
+        },
+        expect=201,
+    )["id"]  # fmt: skip
+    doubtful = call("POST", "/tasks", {"name": "reviewed", "graderId": sync.id, "promptTemplate": "{{prompt}}",
+                                       "review": {"belowConfidence": 0.5}}, expect=201)["id"]  # fmt: skip
+    slow = call("POST", "/tasks", {"name": "slow", "graderId": later.id, "promptTemplate": "{{prompt}}"}, expect=201)[
+        "id"
+    ]
+
+    def submit(task_id, **body):
+        sent = {"taskId": task_id, "modelId": "m", "prompt": "p", "response": "r"} | body
+        return call("POST", "/completions", sent, expect=202)["completion"]["id"]
+
+    good = submit(task, prompt=MARK["prompt"], response=MARK["response"],
+                  metadata={MARK["metadatakey"]: MARK["metadatavalue"]})  # fmt: skip
+    talked = submit(task, prompt=None, messages=[{"role": "user", "content": MARK["message"]}])
+    bad = submit(task, response="cannot")
+    seen = submit(doubtful)
+    called = submit(slow)
+    body = {"taskId": task, "modelId": "m", "prompt": MARK["onceprompt"], "response": "r"}
+    for _ in range(2):
+        call("POST", "/completions", body, expect=202, Idempotency_Key="SECRETidempotencykey")
+    call("POST", "/completions", {"taskId": task, MARK["refusedbody"]: MARK["refusedbody"]}, expect=400)
+    call("POST", "/completions", {"taskId": task, "modelId": 1, "prompt": [MARK["refusedbody"]]}, expect=400)
+
+    server.platform.wait(good, {"completed"})
+    server.platform.wait(talked, {"completed"})
+    server.platform.wait(bad, {"failed"})
+    until(lambda: later.kept, seconds=PATIENCE_S)
+    work = later.kept[0]
+    assert later.kit.call_back(work, CannotJudge(MARK["callbackerror"])) == "recorded"
+    server.platform.wait(called, {"failed"})
+    review = until(lambda: call("GET", "/reviews?status=open")["reviews"], seconds=PATIENCE_S, every_s=0.1)[0]["id"]
+    call("POST", f"/reviews/{review}/decision", {"approved": True, "value": 0.5, "explanation": MARK["explanation"]},
+         expect=200)  # fmt: skip
+    server.platform.wait(seen, {"completed"})
+    until(lambda: len(server.receiver.received) >= 4, seconds=PATIENCE_S)
+    until(lambda: MARK["endpointanswer"] in json.dumps(call("GET", f"/webhooks/{webhook['webhook']['id']}/deliveries")))
+    for path in ("/scores", "/workflow-runs", "/reviews", f"/tasks/{task}", "/scores/export?format=jsonl"):
+        server.platform.session.get(f"{server.platform.address}/api/v1{path}",
+                                    headers={"Authorization": f"Bearer {server.platform.key}"}, timeout=30)  # fmt: skip
+    return {
+        "the api key": server.made["apiKey"],
+        "a password": server.made["adminPassword"],
+        "a grader's secret": sync.secret,
+        "a webhook's secret": webhook["secret"],
+        "a callback's token": work.callback_url.rpartition("/")[2],
+        "an idempotency key": "SECRETidempotencykey",
+        "an invitation's token": invited(server),
+    }
+
+
+def invited(server):
+    """The token of an invitation that was mailed."""
+    server.platform.call("POST", "/members", {"email": "new@example.org", "role": "training_operator"}, expect=201)
+    link = re.compile(r"/invitations/([A-Za-z0-9_-]{16,})")
+    found = until(lambda: link.search("".join(path.read_text() for path in server.mails.glob("*"))), seconds=PATIENCE_S)
+    return found[1]
+
+
+def dump(env):
+    """The whole database as pg_dump writes it."""
+    return subprocess.run([program("pg_dump"), "--dbname", env["DATABASE_URL"]], capture_output=True, check=True).stdout
+
+
+def held_by(redis):
+    """Every key of Redis with its value."""
+    import redis as client
+
+    found = []
+    with closing(client.Redis.from_url(redis.url)) as at:
+        for key in at.scan_iter(count=1000):
+            found += [key, at.dump(key) or b""]
+    return b"\n".join(found)
+
+
+def forms(text):
+    """A text as it may stand in what is searched."""
+    octets = text.encode()
+    yield octets
+    yield octets.hex().encode()
+    for skipped in range(3):  # where it begins within base64's groups of three; the edges depend on its neighbours
+        yield base64.b64encode(b"x" * skipped + octets)[4:-4]
+
+
+@pytest.fixture(scope="module")
+def left_behind(tmp_path_factory):
+    """(what was planted, what the server left behind by name, what it answered)."""
+    folder = tmp_path_factory.mktemp("plaintext")
+    with started(folder) as server, grader(server, server.ports[0]) as sync:
+        with grader(server, server.ports[1], supportsAsync=True) as later:
+            secrets = plant(server, sync, later)
+        time.sleep(1.0)  # the last lines and messages
+        places = {
+            "the dump": dump(server.env),
+            "what Redis holds": held_by(server.redis),
+            "what Redis was told": (folder / "monitor").read_bytes(),
+        }
+        keys = {name: (server.data / name.lower()) for name in launch.GENERATED_SECRETS}
+        secrets |= {name: settings_of(server.env, name) for name in launch.GENERATED_SECRETS}
+        for path in sorted([*folder.joinpath("logs").rglob("*"), *server.data.rglob("*")]):
+            if path.is_file() and path not in keys.values():  # they keep the keys of the embedded default
+                places[str(path.relative_to(folder))] = path.read_bytes()
+        answered = "\n".join([*server.platform.said, *(one.body.decode() for one in server.receiver.received)])
+    return MARK | secrets, places, answered
+
+
+def settings_of(env, name):
+    value = env.get(name) or Path(env[f"{name}_FILE"]).read_text().strip()
+    return value.rpartition(":")[2]
+
+
+def test_the_markers_went_in_and_come_out_for_those_who_may_read(left_behind):
+    _, places, answered = left_behind
+    # of a refused body the answer tells the pointer; the rest of it, and what no answer shows, went in all the same
+    unseen = {"refusedbody", "template", "systemprompt", "schema", "taskmetadata", "onceprompt", "endpointanswer"}
+    assert [name for name in MARK if name not in unseen and MARK[name] not in answered] == []
+    assert len(places["the dump"]) > 100_000
+    assert b"scores.score_pending" in places["what Redis was told"]
+    assert {"logs/web.log", "logs/worker.log", "logs/beat.log"} <= set(places)
+    assert b"DEBUG" in places["logs/web.log"]
+    assert b"DEBUG" in places["logs/worker.log"]
+
+
+def test_the_search_would_find_a_text_in_every_form():
+    for form in ("{}", "hex", "base64"):
+        octets = b"before " + MARK["prompt"].encode() + b" after"
+        shown = {"{}": octets, "hex": octets.hex().encode(), "base64": base64.b64encode(octets)}[form]
+        assert any(one in shown for one in forms(MARK["prompt"])), form
+
+
+def test_nothing_that_somebody_wrote_and_no_secret_is_left_anywhere(left_behind):
+    planted, places, _ = left_behind
+    found = [
+        f"{name} in {place}"
+        for name, text in planted.items()
+        for place, octets in places.items()
+        if any(form in octets for form in forms(text))
+    ]
+    assert found == []

@@ -1,0 +1,68 @@
+"""When a request has arrived: the web worker gives it a thread no sooner. On the wire: tests/hostile/test_h_http.py."""
+
+import socket
+import time
+
+import pytest
+
+from autotune.site import worker
+from autotune.site.worker import MAX_BODY, MAX_EARLY, Arriving, Timed
+
+HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
+
+
+def has_arrived(octets):
+    arriving = Arriving()
+    arriving.octets += octets
+    return arriving.is_enough()
+
+
+@pytest.mark.parametrize(
+    ("octets", "enough"),
+    [
+        (b"", False),
+        (HEAD, False),
+        (HEAD + b"\r", False),
+        (HEAD + b"\r\n", True),
+        (HEAD + b"Content-Length: 3\r\n\r\nab", False),
+        (HEAD + b"Content-Length: 3\r\n\r\nabc", True),
+        (HEAD + b"cOnTeNt-LeNgTh:3\r\n\r\nab", False),
+        (HEAD + b"X: 1\r\n\r\nContent-Length: 9\r\n\r\n", True),  # in the body it is no header
+        (HEAD + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n", True),
+        (HEAD + b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1), True),
+        (HEAD + b"Content-Length: %d\r\n\r\n" % MAX_BODY, False),
+        (HEAD + b"Content-Length: %d\r\n\r\n" % MAX_BODY + b"x" * MAX_EARLY, True),
+        (HEAD + b"Content-Length: many\r\n\r\n", True),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", True),
+        (b"x" * MAX_EARLY, True),
+    ],
+    ids=range(15),
+)
+def test_a_thread_takes_what_is_whole_or_large_or_may_be_answered_already(octets, enough):
+    assert has_arrived(octets) is enough
+
+
+def test_octets_may_come_one_by_one():
+    arriving = Arriving()
+    whole = HEAD + b"Content-Length: 2\r\n\r\nok"
+    for octet in whole[:-1]:
+        arriving.octets.append(octet)
+        assert not arriving.is_enough()
+    arriving.octets.append(whole[-1])
+    assert arriving.is_enough()
+
+
+def test_a_body_that_drips_is_given_up_at_its_time(monkeypatch):
+    monkeypatch.setattr(worker, "BODY_S", 0.2)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        timed = Timed(ours)
+        theirs.send(b"a")
+        assert timed.recv(10) == b"a"
+        began = time.monotonic()
+        with pytest.raises(ConnectionResetError):
+            timed.recv(10)
+        assert time.monotonic() - began < 5
+        theirs.send(b"b")
+        with pytest.raises(ConnectionResetError):
+            timed.recv(10)
