@@ -14,10 +14,10 @@ from django.db import transaction
 from autotune.access import idempotency
 from autotune.core.clock import database_now
 from autotune.webhooks import forgetting
-from scores import legal_holds, recording, reviews, settling
+from scores import legal_holds, recording, reviews, settling, signals
 from scores.legal_holds import Holdable
 from scores.materials import Facts
-from scores.models import Callback, CallbackItem, Review, Score, WorkflowRun
+from scores.models import Callback, CallbackItem, LiveAnswer, Review, Score, WorkflowRun
 from scores.statements import Saved
 from scores.states import FINAL
 from tasks.models import Completion
@@ -52,8 +52,9 @@ def erase(completion_ids: Collection[UUID], *, end_unfinished: bool) -> Outcome:
             _end_runs(outcome.gone)
             forget(outcome.gone, callbacks)
             Completion.objects.filter(pk__in=outcome.gone).update(
-                prompt=None, response=None, messages=None, metadata=None, content_digest=None, erased_at=database_now()
-            )
+                prompt=None, response=None, messages=None, metadata=None, content_digest=None, prompt_digest=None,
+                answer_digest=None, erased_at=database_now(),
+            )  # fmt: skip
     return outcome
 
 
@@ -97,8 +98,10 @@ def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID]) -> Non
     reviewed.update(reasoning=None, explanation=None)
     runs.exclude(error_code__in=("", ERASED)).update(error_message=None)  # a grader may have quoted the text
     _forget_callbacks(completion_ids, callbacks)
+    LiveAnswer.objects.filter(completion_id__in=completion_ids).delete()
     forgetting.forget([*completion_ids, *review_ids])
     idempotency.forget(completion_ids)
+    signals.texts_erased.send(None, completions=completion_ids)
 
 
 def _forget_callbacks(completion_ids: Collection[UUID], callbacks: Collection[UUID]) -> None:

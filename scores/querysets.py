@@ -44,3 +44,7 @@ class LegalHoldQuerySet(ScopedQuerySet):
     def active(self) -> Self:
         """Not released."""
         return self.filter(released_at=None)
+
+
+class RewardEndpointQuerySet(ScopedQuerySet):
+    resource = "reward_endpoints"

@@ -48,3 +48,20 @@ class ErasureStatus(models.TextChoices):
     PENDING = "pending"
     RUNNING = "running"
     COMPLETED = "completed"
+
+
+class Protocol(models.TextChoices):
+    """What a reward endpoint speaks (docs/rewards.md)."""
+
+    OPENRLHF = "openrlhf"
+    SLIME = "slime"
+    VERIFY = "verify"
+    FOUNDRY = "foundry"
+
+
+class Unscored(models.TextChoices):
+    """What a reward endpoint answers for work without a score: "ask again", a stated number, or an error."""
+
+    HOLD = "hold"
+    NEUTRAL = "neutral"
+    ERROR = "error"

@@ -115,6 +115,9 @@ class Completion(models.Model):
     """One answer of one model to one prompt. Written by bulk COPY: no defaults run there (scores/intake.py).
 
     content_digest  HMAC-SHA256 of model, prompt or messages, response and metadata; only where there is an external id
+    prompt_digest   the first 16 octets of the HMAC of prompt or messages (tasks/digests.py)
+    answer_digest   the same of prompt or messages and response. Both null for what was stored before them, until
+                    the background has come by, and once the text is erased
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -127,6 +130,8 @@ class Completion(models.Model):
     model_id = models.CharField(max_length=200)
     external_id = models.CharField(max_length=255, null=True, blank=True)  # null is "none", '' is not
     content_digest = models.BinaryField(max_length=32, null=True)
+    prompt_digest = models.BinaryField(max_length=16, null=True)
+    answer_digest = models.BinaryField(max_length=16, null=True)
     prompt = EncryptedTextField(null=True)
     response = EncryptedTextField(null=True)
     messages = EncryptedJSONField(null=True)

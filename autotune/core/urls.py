@@ -8,7 +8,7 @@ from autotune.core import ids
 
 KINDS = (
     "org", "user", "role", "key", "task", "taskv", "comp", "run", "score", "grader", "graderv",
-    "whk", "evt", "dlv", "rev", "member", "aud", "ers", "hold",
+    "whk", "evt", "dlv", "rev", "member", "aud", "ers", "hold", "exp", "rwd",
 )  # fmt: skip
 
 

@@ -7,10 +7,12 @@ parent's keeps them true, and each check would cost the hot path a lookup for ev
 
 from scores.models.callbacks import Callback, CallbackItem
 from scores.models.erasures import Erasure, LegalHold
+from scores.models.live import LiveAnswer, RewardEndpoint
 from scores.models.reviews import Review
 from scores.models.runs import Pulse, WorkflowRun
 from scores.models.scores import Reward, Score
 
 __all__ = [
-    "Callback", "CallbackItem", "Erasure", "LegalHold", "Pulse", "Review", "Reward", "Score", "WorkflowRun",
+    "Callback", "CallbackItem", "Erasure", "LegalHold", "LiveAnswer", "Pulse", "Review", "Reward", "RewardEndpoint",
+    "Score", "WorkflowRun",
 ]  # fmt: skip

@@ -1,0 +1,82 @@
+"""Live rewards: the endpoints that trainers call, and which completion stands for equal work."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+from autotune.access.models import Organization, User
+from autotune.core import ids
+from scores.querysets import RewardEndpointQuerySet
+from scores.states import Protocol, Unscored
+from tasks.models import Completion, Task, TaskVersion
+
+
+class LiveAnswer(models.Model):
+    """The completion that stands for every live request of the same task version, prompt and response.
+
+    The unique constraint decides between requests that come together: one scores, the others wait for it.
+
+    answer_digest  32 octets of HMAC over prompt or messages, and response
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
+    task_version = models.ForeignKey(
+        TaskVersion, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="+"
+    )
+    answer_digest = models.BinaryField(max_length=32)
+    completion = models.ForeignKey(Completion, on_delete=models.CASCADE, db_constraint=False, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["task_version", "answer_digest"], name="scores_live_answer"),
+        ]
+
+    def __str__(self) -> str:
+        return f"live answer of {self.completion_id}"
+
+
+class RewardEndpoint(models.Model):
+    """An address that a trainer calls for rewards of one task, with the token in its path as the only credential.
+
+    token_digest   SHA-256 of the token, which is shown once
+    model_id       of the completions that come in here
+    unscored       what is answered for work without a score, and `neutral_value` where a number must stand in
+    deadline_ms    of one call; below the client's own
+    answered, unscored_count  items, ever; folded in by each process every few seconds
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
+    organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, related_name="+")
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False, related_name="+")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="+")
+    protocol = models.CharField(max_length=8, choices=Protocol.choices)
+    model_id = models.CharField(max_length=200)
+    unscored = models.CharField(max_length=7, choices=Unscored.choices)
+    neutral_value = models.FloatField(null=True, blank=True)
+    deadline_ms = models.PositiveIntegerField()
+    token_digest = models.BinaryField(max_length=32, unique=True)
+    enabled = models.BooleanField(default=True)
+    answered = models.PositiveBigIntegerField(default=0)
+    unscored_count = models.PositiveBigIntegerField(default=0)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects: ClassVar[RewardEndpointQuerySet] = RewardEndpointQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(protocol__in=Protocol.values), name="scores_endpoint_protocol"),
+            models.CheckConstraint(condition=models.Q(unscored__in=Unscored.values), name="scores_endpoint_unscored"),
+        ]
+        indexes = [models.Index(fields=["organization", "id"], name="scores_endpoint_by_org")]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return ids.encode("rwd", self.pk)
