@@ -10,12 +10,14 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 CONTRACT := $(VENV)-contract
+TRAIN := $(VENV)-train
+CLIENTS := $(VENV)-clients
 DATA := ../shared/data/gsm8k_model_solutions.jsonl
 GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test example-gsm8k bench bench-export bench-short bench-trust faults faults-short contract contract-short lint format types imports check openapi clean
+.PHONY: help setup dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust faults faults-short contract contract-short lint format types imports check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +54,22 @@ $(CONTRACT): requirements-contract.txt $(RUNTIME)
 	else $@/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-contract.txt; fi
 	@touch $@
 
+# pip and not uv: it takes a CPU wheel of torch where its settings name one.
+$(TRAIN)/.ready: requirements-train.txt sdk/python/pyproject.toml
+	@echo "installing requirements-train.txt"
+	@$(PYTHON) -m venv $(TRAIN)
+	@$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-train.txt -e sdk/python
+	@touch $@
+
+CLIENTS_PIP := $(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check
+$(CLIENTS)/.ready: $(wildcard requirements-clients*.txt) sdk/python/pyproject.toml $(RUNTIME)
+	@echo "installing requirements-clients.txt"
+	@$(PYTHON) -m venv $(CLIENTS)
+	@$(CLIENTS_PIP) -r requirements-clients.txt -e sdk/python
+	@$(CLIENTS_PIP) --no-deps -r requirements-clients-bare.txt
+	@$(CLIENTS_PIP) --no-deps --upgrade --target $(CLIENTS)/verifiers-classic -r requirements-clients-classic.txt
+	@touch $@
+
 setup: $(RUNTIME) ## make .venv with what the server needs
 dev: $(DEV) ## the same, with what tests, lint and types need
 
@@ -64,14 +82,33 @@ test: $(DEV) ## the whole suite, on SQLite and then on PostgreSQL + Redis where 
 example-gsm8k: $(RUNTIME) ## score 5,276 real answers and compare with the file (GSM8K_FILE)
 	@exec $(BIN)/python -m examples.gsm8k.run $(ARGS)
 
+example-grpo: $(RUNTIME) $(TRAIN)/.ready ## GRPO with TRL on the CPU; every reward from a live server (ARGS: --steps N, --plot FILE)
+	@exec $(BIN)/python -m examples.trl_grpo.run --python $(TRAIN)/bin/python $(ARGS)
+
+example-dpo: $(RUNTIME) $(TRAIN)/.ready ## pairs exported from the GSM8K scores, and DPO with TRL on them (GSM8K_FILE)
+	@exec $(BIN)/python -m examples.trl_dpo.run --python $(TRAIN)/bin/python $(ARGS)
+
+example-clients: $(CLIENTS)/.ready ## the reward calls of OpenRLHF, veRL, ms-swift, verifiers, slime, NeMo Gym, against a live server (ARGS: --only NAME)
+	@exec $(BIN)/python -m examples.clients.run --python $(CLIENTS)/bin/python $(ARGS)
+
 bench: $(DEV) ## completions per second, latency and CPU on PostgreSQL + Redis (ROUNDS=3)
 	@exec $(BIN)/python bench/run.py --rounds $(ROUNDS) $(ARGS)
 
-bench-export: $(DEV) ## peak memory of the web process for exports of 20,000 and 200,000 rows
-	@exec $(BIN)/python bench/export_memory.py $(ARGS)
+bench-export: $(DEV) ## memory of the web process while it exports, then a million rows beside psql and pandas (ARGS for the latter)
+	@$(BIN)/python bench/export_memory.py
+	@exec $(BIN)/python bench/export_speed.py $(ARGS)
+
+bench-pairs: $(DEV) ## preference pairs of a million scores of 100,000 prompts (ARGS: --keep, --read STRATEGY)
+	@exec $(BIN)/python bench/pairs.py $(ARGS)
 
 bench-short: $(DEV) ## the same in small: every score once and right, no figures worth keeping
 	@exec $(BIN)/python bench/run.py --short $(ARGS)
+
+bench-live-core: $(DEV) ## what an item of live rewards costs beside a plain submission
+	@exec $(BIN)/python bench/live_core.py $(ARGS)
+
+bench-live: $(DEV) ## 2,000 calls of trainers that wait at once, at live and at web alone (ARGS: --short, --calls N)
+	@exec $(BIN)/python bench/live.py $(ARGS)
 
 bench-trust: $(DEV) ## what audit, idempotency and throttling cost, side by side with the server without them
 	@exec $(BIN)/python bench/trust.py $(ARGS)
@@ -109,4 +146,4 @@ openapi: $(DEV) ## write docs/openapi.json anew
 check: lint types imports test ## all of the above that can fail
 
 clean: ## remove .venv and caches; var/ (your data) stays
-	rm -rf $(VENV) $(CONTRACT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(CONTRACT) $(TRAIN) $(CLIENTS) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

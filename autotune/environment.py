@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -60,6 +61,20 @@ def one_of(name: str, words: tuple[str, ...]) -> str:
     if word not in words:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(words)}.")
     return word
+
+
+def bucket(name: str) -> tuple[str, str] | None:
+    """(bucket, prefix) of NAME, an address such as s3://bucket or s3://bucket/prefix; None where it is not set.
+
+    raises ImproperlyConfigured if it is another kind of address
+    """
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return None
+    match = re.fullmatch(r"s3://([A-Za-z0-9._-]{3,63})(?:/([A-Za-z0-9._/-]*))?", text)
+    if match is None:
+        raise ImproperlyConfigured(f"{name} must be s3://bucket or s3://bucket/prefix.")
+    return match[1], (match[2] or "").strip("/")
 
 
 def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:

@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from autotune.core import keyproviders, masterkeys
 from autotune.core.addresses import parse_allow
-from autotune.environment import kept_secret, listed, networks, one_of, secret, secret_path, whole_number
+from autotune.environment import bucket, kept_secret, listed, networks, one_of, secret, secret_path, whole_number
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -29,6 +29,9 @@ PUBLIC_URL = (env.str("AUTOTUNE_PUBLIC_URL", default="") or f"http://localhost:{
 if not urlsplit(PUBLIC_URL).hostname or urlsplit(PUBLIC_URL).scheme not in {"http", "https"}:
     raise ImproperlyConfigured("AUTOTUNE_PUBLIC_URL must be an http:// or https:// address.")
 HTTPS = PUBLIC_URL.startswith("https://")
+LIVE_URL = (env.str("AUTOTUNE_LIVE_URL", default="") or PUBLIC_URL).rstrip("/")
+if not urlsplit(LIVE_URL).hostname or urlsplit(LIVE_URL).scheme not in {"http", "https"} or "," in LIVE_URL:
+    raise ImproperlyConfigured("AUTOTUNE_LIVE_URL must be an http:// or https:// address without a comma.")
 
 SECRET_KEY = kept_secret(
     "SECRET_KEY", data_dir=DATA_DIR, required=PRODUCTION, hint="a random text of 50 characters or more."
@@ -49,10 +52,11 @@ except ValueError as exc:
 AUTOTUNE_TRUSTED_PROXIES = networks("AUTOTUNE_TRUSTED_PROXIES")
 AUTOTUNE_METRICS_NETWORKS = networks("AUTOTUNE_METRICS_NETWORKS")
 ALLOWED_HOSTS = listed("ALLOWED_HOSTS") or [
-    "localhost", "127.0.0.1", "[::1]", str(urlsplit(PUBLIC_URL).hostname),
+    "localhost", "127.0.0.1", "[::1]", *{str(urlsplit(url).hostname) for url in (PUBLIC_URL, LIVE_URL)},
 ]  # fmt: skip
 
 INSTALLED_APPS = [
+    "autotune.access.overrides",  # its commands stand before Django's
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -281,8 +285,13 @@ MAX_TEXT_BYTES = 1024 * 1024
 MAX_METADATA_BYTES = 64 * 1024
 MAX_METADATA_DEPTH = 16
 MAX_BATCH_COMPLETIONS = 10_000
+MAX_LIVE_ITEMS = 1_000
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 LONG_POLL_MAX_WAITERS = 48
+LIVE_MAX_CALLS = 10_000  # that a process `live` holds at once
+LIVE_MAX_BYTES = 512 * 1024 * 1024  # of their bodies
+LIVE_COUNTS_EVERY_S = 5.0  # what reward endpoints answered is added to their rows; 0: at once
+FOUNDRY_GRADER = one_of("AUTOTUNE_FOUNDRY_GRADER", ("off", "on")) == "on"  # whose shape is a private preview
 KEY_RATE_PER_MINUTE = whole_number("AUTOTUNE_KEY_RATE_PER_MINUTE", 6_000, least=0, most=1_000_000)  # 0: no limit
 FAILURE_RATE_PER_MINUTE = 60  # requests of one address without a valid key or session
 
@@ -290,6 +299,37 @@ FAILURE_RATE_PER_MINUTE = 60  # requests of one address without a valid key or s
 # protocol section 3: 1 minute to 30 days
 CALLBACK_DEADLINE_S = whole_number("AUTOTUNE_CALLBACK_DEADLINE_S", 7 * 86_400, least=60, most=30 * 86_400)
 REVIEW_DAYS = whole_number("AUTOTUNE_REVIEW_DAYS", 30, most=365)  # then a run that waits for a person fails
+
+# --- export jobs (docs/export-jobs.md) --------------------------------------------------------------------------------
+EXPORT_DAYS = whole_number("AUTOTUNE_EXPORT_DAYS", 7, most=365)  # then the files are deleted
+EXPORT_PART_ROWS = whole_number("AUTOTUNE_EXPORT_PART_ROWS", 100_000, most=10_000_000)
+EXPORT_PART_BYTES = whole_number("AUTOTUNE_EXPORT_PART_MIB", 256, most=4_096) * 2**20
+EXPORTS_WAITING = 20  # of one organization, the running ones too; more are refused
+EXPORTS_RUNNING = 2  # of one organization at the same time
+EXPORT_SCRATCH = DATA_DIR / "scratch"  # a part on its way to the storage, sealed already
+EXPORT_STORAGE = bucket("AUTOTUNE_EXPORT_STORAGE")
+if EXPORT_STORAGE is None:
+    _exports: dict[str, object] = {
+        "BACKEND": "exports.files.folder.Folder",
+        "OPTIONS": {"location": str(DATA_DIR / "exports")},
+    }
+else:
+    _exports = {
+        "BACKEND": "exports.files.bucket.Bucket",
+        "OPTIONS": {
+            "bucket_name": EXPORT_STORAGE[0],
+            "location": EXPORT_STORAGE[1],
+            "endpoint_url": env.str("AUTOTUNE_EXPORT_S3_ENDPOINT", default="") or None,
+            "region_name": env.str("AUTOTUNE_EXPORT_S3_REGION", default="") or None,
+            "access_key": secret("AUTOTUNE_EXPORT_S3_KEY_ID") or None,
+            "secret_key": secret("AUTOTUNE_EXPORT_S3_SECRET_KEY") or None,
+        },
+    }
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "exports": _exports,
+}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -364,8 +404,12 @@ CELERY_BEAT_SCHEDULE = {
     "clean-up-scores": {"task": "scores.clean_up", "schedule": schedule(86_400.0)},
     "erase": {"task": "scores.erase", "schedule": schedule(60.0), "options": {"expires": 60}},
     "retain": {"task": "scores.retain", "schedule": schedule(3_600.0), "options": {"expires": 3_600}},
+    "fill-digests": {"task": "tasks.fill_digests", "schedule": schedule(60.0), "options": {"expires": 60}},
     "seal-audit": {"task": "access.seal_audit", "schedule": schedule(5.0), "options": {"expires": 5}},
     "clean-up-access": {"task": "access.clean_up", "schedule": crontab(hour="3", minute="7")},
+    "run-exports": {"task": "exports.run", "schedule": schedule(10.0), "options": {"expires": 10}},
+    "expire-exports": {"task": "exports.expire", "schedule": schedule(600.0), "options": {"expires": 600}},
+    "clean-up-exports": {"task": "exports.clean_up", "schedule": crontab(hour="3", minute="22")},
     "reencrypt": {"task": "core.reencrypt", "schedule": schedule(10.0), "options": {"expires": 10}},
 }
 

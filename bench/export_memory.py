@@ -8,7 +8,7 @@ away. The process is started anew for each measurement; its peak is VmHWM. Print
   export_memory.py --fill ROWS     used by itself, in an environment with the server's settings
 """
 
-import argparse, datetime, os, pathlib, random, signal, sys, time, urllib.parse
+import argparse, datetime, os, pathlib, signal, sys, time, urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -19,76 +19,17 @@ import requests  # noqa: E402
 
 LOCAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 DATABASE = "autotune_bench_export"
-CHUNK = 2_000
-FORMATS = ("jsonl", "parquet")
+FORMATS = ("jsonl", "parquet", "tfrecord")
 
 
 def fill(rows):
-    """Add `rows` scored completions to the first organization, in a task of their own; prints the task's id."""
+    """Prints the public id of the task that the rows are of."""
     import django
 
     django.setup()
-    from django.db import connection, transaction
-    from django.utils import timezone
+    import export_data
 
-    from autotune.access.models import Organization, User
-    from autotune.core import bulk, encryption, ids
-    from autotune.core.fields import encrypted
-    from graders.models import Grader, GraderVersion
-    from scores.models import Reward, Score, WorkflowRun
-    from tasks.models import Completion, Task, TaskVersion
-
-    organization, user = Organization.objects.get(operating=True), User.objects.first()
-    name = f"export of {rows}"
-    grader = Grader.objects.create(organization=organization, created_by=user, name=name, endpoint="https://g.example")
-    version = GraderVersion.objects.create(grader=grader, label="1")
-    task = Task.objects.create(organization=organization, created_by=user, name=name)
-    content = {"systemPrompt": None, "promptTemplate": "{{prompt}}", "responseSchema": None, "model": None}
-    task.version = TaskVersion.objects.create(
-        task=task, organization=organization, digest=f"{rows:064}", content=content
-    )
-    task.save()
-    prompt, response = encrypted(Completion, "prompt"), encrypted(Completion, "response")
-    cipher, rnd = encryption.cipher_for(organization.pk), random.Random(1)
-    pool = [common.text(2000, rnd) for _ in range(64)]
-    for start in range(0, rows, CHUNK):
-        now = timezone.now()
-        numbers = range(start, min(start + CHUNK, rows))
-        keys = [(ids.new(), ids.new(), ids.new()) for _ in numbers]
-        with transaction.atomic():
-            bulk.insert(
-                Completion,
-                ("id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "prompt",
-                 "response", "priority", "source", "created_at"),
-                ((c, organization.pk, task.pk, task.version.pk, user.pk, f"model-{n % 3}",
-                  prompt.envelope(cipher, c, pool[n % 64][:1000]), response.envelope(cipher, c, f"{n} {pool[n * 7 % 64]}"),
-                  1, "api", now) for n, (c, _, _) in zip(numbers, keys)),
-            )  # fmt: skip
-            bulk.insert(
-                WorkflowRun,
-                ("id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority",
-                 "attempt", "failures", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
-                 "completed_at"),
-                ((r, organization.pk, c, task.pk, grader.pk, 1, "completed", 1, 1, 0, now, "", None, 0, now, now)
-                 for c, r, _ in keys),
-            )  # fmt: skip
-            bulk.insert(
-                Score,
-                ("id", "organization_id", "run_id", "completion_id", "task_id", "grader_id", "grader_version_id",
-                 "shadow", "value", "confidence", "raw_value", "created_at"),
-                ((s, organization.pk, r, c, task.pk, grader.pk, version.pk, False, n % 101 / 100, 0.9, n % 101 / 100, now)
-                 for n, (c, r, s) in zip(numbers, keys)),
-            )  # fmt: skip
-            bulk.insert(
-                Reward,
-                ("completion_id", "organization_id", "task_id", "value", "confidence", "aggregation", "used", "failed",
-                 "error_code", "scored_at"),
-                ((c, organization.pk, task.pk, n % 101 / 100, 0.9, "mean", 1, 0, "", now)
-                 for n, (c, _, _) in zip(numbers, keys)),
-            )  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.execute("analyze")
-    print(task.public_id)
+    print(export_data.fill(rows, 1_000, 2_000))
 
 
 class ExportMemory:

@@ -6,7 +6,8 @@ from rest_framework.request import Request
 from autotune.access.views import ApiView
 from autotune.core.api import operation
 from exports import streaming
-from exports.inputs import MEDIA_TYPES, ExportQuery
+from exports.formats import MEDIA_TYPES
+from exports.inputs import ExportQuery
 
 
 class ExportView(ApiView):
@@ -16,10 +17,14 @@ class ExportView(ApiView):
         action="read",
         query=ExportQuery,
         answers={200: None},
-        produces=tuple(MEDIA_TYPES.values()),
+        produces=MEDIA_TYPES,
     )
     def get(self, request: Request, query: ExportQuery) -> HttpResponseBase:
-        """A stream of records, in the order of completion ids; a broken one ends without its last chunk.
+        """A stream of rows, in the order of completion ids; a broken one ends without its last chunk.
+
+        `layout` says what a row is: `records` (a completion and its reward), `preferences` (a better and a worse answer
+        to one prompt), `kto` (an answer and whether it is good), `verl` (a prompt, in veRL's columns). A parameter that
+        does not go with the layout or the `format` is 400 `does_not_fit`.
 
         `per=completion` (default): one record for each completion with a final reward. The bounds and the dates are
         those of the reward, `graderId` and `graderVersion` select completions that have a score by them, and for a
@@ -27,6 +32,10 @@ class ExportView(ApiView):
         filters apply. `minReward` is a bound on the reward in both. Shadow scores, failed completions and erased texts
         are left out.
 
-        `dimensions=true` gives an object with the same names on every record, null where a score lacks one.
+        `dimensions=true` gives an object with the same names on every record, null where a score lacks one;
+        `dimensionColumns=true` gives each of them a column `dimension_<name>` in its place, which every loader knows.
+
+        `compression` is around the file (`.jsonl.gz`), in Parquet inside it. `format=json` is one object
+        `{records, metadata}` of at most 10,000 rows, else 400 `too_many_records`. An empty selection is an empty file.
         """
         return streaming.respond(request._request, query, self.principal)

@@ -3,3 +3,11 @@ from django.apps import AppConfig
 
 class ExportsConfig(AppConfig):
     name = "exports"
+
+    def ready(self) -> None:
+        from exports import pair_answers
+        from exports.work import withdrawing
+        from scores.signals import texts_erased
+
+        texts_erased.connect(withdrawing.receive, dispatch_uid="exports.withdraw")
+        texts_erased.connect(pair_answers.forget, dispatch_uid="exports.forget_pairs")

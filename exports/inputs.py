@@ -1,4 +1,4 @@
-"""What an export can be asked for."""
+"""What an export can be asked for, and which parameters go together."""
 
 from typing import Annotated, Any
 
@@ -7,33 +7,89 @@ from msgspec import Meta
 from autotune.core.errors import Invalid
 from scores.filters import ScoreFilter, Unit
 
-MEDIA_TYPES = {"jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}
 CHOICES = {
-    "format": tuple(MEDIA_TYPES),
-    "layout": ("records",),
+    "format": ("jsonl", "parquet", "tfrecord", "json"),
+    "layout": ("records", "preferences", "kto", "verl"),
     "per": ("completion", "grader"),
     "naming": ("snake", "camel"),
+    "compression": ("gzip", "zstd"),
+    "strategy": ("best_worst", "all", "random"),
 }
+# Parameters of some layouts alone: with another they would be lost without a word.
+LAYOUTS_OF = {
+    "per": ("records", "kto"),
+    "dimensions": ("records",),
+    "dimension_columns": ("records",),
+    "naming": ("records", "preferences", "kto"),
+    "threshold": ("kto",),
+    "conversational": ("preferences", "kto"),
+    "min_score_delta": ("preferences",),
+    "strategy": ("preferences",),
+    "seed": ("preferences",),
+    "cap_per_prompt": ("preferences",),
+}
+FORMATS_OF = {"verl": ("jsonl", "parquet")}  # what its loader reads
+MAX_CAP = 1_000
+MAX_SEED = 2**53 - 1
 
 
 def _one_of(name: str) -> Any:
-    """Text whose choices the schema names; the check is `check_choices`, whose sentence names them too."""
+    """Text whose choices the schema names; the check is `check`, whose sentence names them too."""
     return Annotated[str, Meta(extra_json_schema={"enum": list(CHOICES[name])})]
 
 
 class ExportQuery(ScoreFilter):
-    """The filters of scores, and how the records are written."""
+    """The filters of scores, and how the rows are written.
+
+    `threshold` (0.5) is for the layout `kto`; `conversational` for `preferences` and `kto`; `minScoreDelta` (0),
+    `strategy` (`best_worst`), `seed` (0; with `random`) and `capPerPrompt` for `preferences`; `dimensions` and
+    `dimensionColumns` for `records`.
+    """
 
     min_reward: Unit | None = None
     format: _one_of("format") = "jsonl"  # type: ignore[valid-type]
     layout: _one_of("layout") = "records"  # type: ignore[valid-type]
     per: _one_of("per") = "completion"  # type: ignore[valid-type]
     dimensions: bool = False
+    dimension_columns: bool = False
     naming: _one_of("naming") = "snake"  # type: ignore[valid-type]
+    compression: _one_of("compression") | None = None  # type: ignore[valid-type]
+    threshold: Unit | None = None
+    conversational: bool = False
+    min_score_delta: Unit | None = None
+    strategy: _one_of("strategy") | None = None  # type: ignore[valid-type]
+    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | None = None
+    cap_per_prompt: Annotated[int, Meta(ge=1, le=MAX_CAP)] | None = None
+
+    @property
+    def tells_dimensions(self) -> bool:
+        """As an object or as columns."""
+        return self.dimensions or self.dimension_columns
 
 
-def check_choices(query: ExportQuery) -> None:
-    """raises Invalid for a format, layout, row or naming that is not offered, naming those that are"""
+def check(query: ExportQuery, *, at: str = "?") -> None:
+    """Refuse what is not offered, naming what is, and parameters that do not go together.
+
+    at      what leads a parameter's name in a pointer: `?`, or `/` for a body
+    raises  Invalid
+    """
+    wire = dict(zip(query.__struct_fields__, query.__struct_encode_fields__, strict=True))
     for name, choices in CHOICES.items():
-        if getattr(query, name) not in choices:
-            raise Invalid.field(f"?{name}", "invalid_choice", f"give {' or '.join(choices)}.")
+        if getattr(query, name) not in (*choices, None):
+            raise Invalid.field(f"{at}{wire[name]}", "invalid_choice", f"give {' or '.join(choices)}.")
+    plain = ExportQuery()
+    for name, layouts in LAYOUTS_OF.items():
+        if query.layout not in layouts and getattr(query, name) != getattr(plain, name):
+            with_them = " or ".join(f"layout={layout}" for layout in layouts)
+            raise Invalid.field(
+                f"{at}{wire[name]}", "does_not_fit", f"it goes with {with_them}; leave it out, or change the layout."
+            )
+    if query.dimensions and query.dimension_columns:
+        raise Invalid.field(f"{at}dimensionColumns", "does_not_fit", "it stands in the place of `dimensions`.")
+    formats = FORMATS_OF.get(query.layout, CHOICES["format"])
+    if query.format not in formats:
+        raise Invalid.field(
+            f"{at}format", "does_not_fit", f"layout={query.layout} is written as {' or '.join(formats)}."
+        )
+    if query.seed is not None and query.strategy != "random":
+        raise Invalid.field(f"{at}seed", "does_not_fit", "it goes with strategy=random alone.")

@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils import timezone
 
-from autotune.access.models import Organization, User
+from autotune.access.models import ApiKey, Organization, User
 from autotune.core import ids
 from autotune.core.fields import EncryptedTextField
 from exports.querysets import ExportQuerySet
@@ -15,12 +15,17 @@ from exports.states import ExportStatus, FileKind
 class Export(models.Model):
     """A job that writes training data to files, part by part; a worker that dies loses at most the part it was at.
 
+    api_key       with which it was asked for, if with one: the job may do no more than that
+    reach         how widely it reads: own, organization or all. Who reads less widely does not see it
     query         the request's body as it was checked: filters, format, layout
     expected      rows that were counted when it began; null before
+    dimensions    the names of those that every row tells, settled when it began; null where it tells none
     rows          in the parts that are done
     left_out      rows whose text was erased meanwhile
     cursor        how far the parts that are done reach; the reader's own text, '' at the beginning
-    leased_until  while `running`: when another worker may take it; `attempt` is the lease's token
+    leased_until  while `running`: when another worker may take it; `attempt` is the lease's token. While `pending`: not
+                  before
+    disturbed     counts the erasures of what it may hold: a part during which it changed is looked at again
     file_key      32 octets in base64, with which its files are encrypted; null once they are gone
     sha256        of the only file, or of the manifest, as downloaded
     metadata      of the dataset: exportedAt, taskIds, modelIds, totalRecords, leftOut, scoreDistribution
@@ -29,9 +34,14 @@ class Export(models.Model):
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, related_name="+")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False, related_name="+")
+    api_key = models.ForeignKey(
+        ApiKey, null=True, blank=True, on_delete=models.SET_NULL, db_index=False, related_name="+"
+    )
+    reach = models.CharField(max_length=12, default="organization")
     query = models.JSONField()
     status = models.CharField(max_length=9, choices=ExportStatus.choices, default=ExportStatus.PENDING)
     expected = models.PositiveBigIntegerField(null=True, blank=True)
+    dimensions = models.JSONField(null=True, blank=True)
     rows = models.PositiveBigIntegerField(default=0)
     left_out = models.PositiveBigIntegerField(default=0)
     bytes = models.PositiveBigIntegerField(default=0)
@@ -39,6 +49,7 @@ class Export(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     failures = models.PositiveSmallIntegerField(default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
+    disturbed = models.PositiveBigIntegerField(default=0)
     file_key = EncryptedTextField(null=True)
     sha256 = models.CharField(max_length=64, default="", blank=True)
     metadata = models.JSONField(null=True, blank=True)

@@ -5,43 +5,50 @@ No long snapshot (an old one slows every claim), no server-side cursor, and no c
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from autotune.core import encryption
 from autotune.core.connections import release
+from autotune.core.fields import encrypted
+from exports import rows
 from tasks.models import Completion
 
-RANGE_ROWS = 500
+RANGE_ROWS = 2_000
 TEXT_BYTES = 4 * 1024 * 1024
 
-_PROMPT = Completion._meta.get_field("prompt")
-_RESPONSE = Completion._meta.get_field("response")
 
+class Head(NamedTuple):
+    """A record without its text: ids as 16 octets, `scored_at` in milliseconds since 1970.
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A record without its text. `size` is that of the text as stored, in octets."""
+    size  of the text as stored, in octets
+    """
 
-    completion: UUID
-    task: UUID
-    model: str
+    completion: bytes
+    task: bytes
+    model: bytes
     size: int
     value: float
     confidence: float
-    scored_at: datetime
-    grader: UUID | None
-    grader_version: UUID | None
+    scored_at: int
+    grader: bytes | None
+    grader_version: bytes | None
     dimensions: list[dict[str, Any]] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One row of an export."""
+@dataclass(slots=True)
+class Group:
+    """Records with their texts, in UTF-8.
 
-    head: Head
-    prompt: str
-    response: str
+    texts     of each column that was asked for, the values in the order of `heads`
+    left_out  heads that are not here: their text was erased
+    cursor    the last completion that was looked at
+    """
+
+    heads: list[Head]
+    texts: list[list[Any]]
+    left_out: int
+    cursor: str
 
 
 class Reader(Protocol):
@@ -50,15 +57,30 @@ class Reader(Protocol):
     def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
         """The heads of the next `limit` completions behind `after`, and the last of them (None: there are no more)."""
 
+    def count(self) -> int:
+        """How many heads there are."""
+
     def scores(self) -> Any:
         """The scores whose dimensions the records tell, as a queryset over the whole selection."""
 
 
-def heads(reader: Reader, limit: int) -> Iterator[list[Head]]:
-    """All heads in the order of completion ids."""
-    after: UUID | None = None
+def groups(reader: Reader, after: str = "", *, columns: Sequence[str] = ("prompt", "response")) -> Iterator[Group]:
+    """All records in the order of completion ids, or those behind a group's `cursor`.
+
+    columns  encrypted ones of the completion; a record without prompt or response is left out
+    """
+    for found in _ranges(reader, UUID(after) if after else None):
+        for heads in _grouped(found):
+            texts = texts_of(list(dict.fromkeys(head.completion for head in heads)), columns)
+            release()
+            kept = [head for head in heads if head.completion in texts]
+            values = [list(column) for column in zip(*(texts[head.completion] for head in kept), strict=True)]
+            yield Group(kept, values or [[] for _ in columns], len(heads) - len(kept), heads[-1].completion.hex())
+
+
+def _ranges(reader: Reader, after: UUID | None) -> Iterator[list[Head]]:
     while True:
-        found, after = reader.heads(after, limit)
+        found, after = reader.heads(after, RANGE_ROWS)
         release()
         if found:
             yield found
@@ -66,38 +88,29 @@ def heads(reader: Reader, limit: int) -> Iterator[list[Head]]:
             return
 
 
-def records(reader: Reader) -> Iterator[tuple[list[Record], int]]:
-    """All records with their texts, in groups, and how many of each group's were left out: their text was erased."""
-    for found in heads(reader, RANGE_ROWS):
-        for group in _grouped(found):
-            texts = _texts({head.completion for head in group})
-            release()
-            kept = [Record(head, *texts[head.completion]) for head in group if head.completion in texts]
-            yield kept, len(group) - len(kept)
-
-
 def _grouped(found: Sequence[Head]) -> Iterator[list[Head]]:
     """The heads in groups whose texts fit into TEXT_BYTES, or of one completion."""
-    group: list[Head] = []
-    size = 0
-    for head in found:
-        if group and head.completion != group[-1].completion:
-            if size + head.size > TEXT_BYTES:
-                yield group
-                group, size = [], 0
-            size += head.size
-        elif not group:
-            size = head.size
-        group.append(head)
-    if group:
-        yield group
+    start = size = 0
+    for at, head in enumerate(found):
+        if at and head.completion == found[at - 1].completion:
+            continue
+        if at > start and size + head.size > TEXT_BYTES:
+            yield list(found[start:at])
+            start, size = at, 0
+        size += head.size
+    yield list(found[start:])
 
 
-def _texts(completions: set[UUID]) -> dict[UUID, tuple[str, str]]:
-    """(prompt, response) of those completions that have both."""
-    found = Completion.objects.filter(pk__in=completions).values_list("id", "prompt", "response")
-    return {
-        pk: (_PROMPT.decrypt(pk, prompt), _RESPONSE.decrypt(pk, response))
-        for pk, prompt, response in found
-        if prompt is not None and response is not None
-    }
+def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> dict[bytes, tuple[bytes | None, ...]]:
+    """The columns of those completions that still have prompt and response."""
+    found = rows.among(Completion.objects.all(), "id", completions)
+    found = found.filter(prompt__isnull=False, response__isnull=False)
+    stored = rows.plain(found.values_list("id", *columns))
+    if not stored:
+        return {}
+    pks, *envelopes = zip(*stored, strict=True)
+    texts = [
+        encryption.decrypt_all(encrypted(Completion, name).place, pks, column)
+        for name, column in zip(columns, envelopes, strict=True)
+    ]
+    return dict(zip(pks, zip(*texts, strict=True), strict=True))

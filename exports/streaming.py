@@ -3,16 +3,15 @@
 import itertools
 import logging
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from autotune.access.principal import Principal
-from exports import dimensions, jsonl, parquet, ranges, readers
-from exports.inputs import MEDIA_TYPES, ExportQuery, check_choices
-from exports.ranges import Reader
-from exports.records import RecordOut, Shaper
+from exports import formats, layouts
+from exports.facts import Facts
+from exports.formats import json
+from exports.inputs import ExportQuery, check
 from scores import filters
 
 logger = logging.getLogger(__name__)
@@ -26,34 +25,28 @@ def respond(request: HttpRequest, query: ExportQuery, principal: Principal) -> H
 
     raises  Invalid or NotFound for the query
     """
-    check_choices(query)
+    check(query)
     selection = filters.check(query, principal)
-    at = datetime.now(UTC)
+    facts = Facts()
+    layout = layouts.layout(query, selection)
+    encoder = formats.encoder(query, layout.schema, facts)
     headers = {
-        "Content-Disposition": f'attachment; filename="autotune-{query.layout}-{at:%Y%m%dT%H%M%SZ}.{query.format}"',
+        "Content-Disposition": f'attachment; filename="{_name(query, facts)}.{encoder.extension}"',
         "Cache-Control": "no-store",
         "X-Accel-Buffering": "no",
     }
-    kind = MEDIA_TYPES[query.format]
     if request.method == "HEAD":
-        return HttpResponse(content_type=kind, headers=headers)
-    pieces = _pieces(readers.reader(query, selection), query, at)
+        return HttpResponse(content_type=encoder.media_type, headers=headers)
+    if query.format == "json" and (rows := layout.expected()) > json.MAX_RECORDS:
+        raise json.too_many(rows)
+    pieces = encoder.encode(layout.batches())
     first = next(pieces, b"")
     whole = _watched(itertools.chain([first] if first else [], pieces), getattr(request, "request_id", "-"))
-    return StreamingHttpResponse(whole, content_type=kind, headers=headers)
+    return StreamingHttpResponse(whole, content_type=encoder.media_type, headers=headers)
 
 
-def _pieces(reader: Reader, query: ExportQuery, at: datetime) -> Iterator[bytes]:
-    names = dimensions.names(reader) if query.dimensions else None
-    groups = _shaped(reader, Shaper(query.naming, names))
-    if query.format == "parquet":
-        return parquet.encode(groups, naming=query.naming, exported_at=at)
-    return jsonl.encode(groups)
-
-
-def _shaped(reader: Reader, shaper: Shaper) -> Iterator[tuple[list[RecordOut], int]]:
-    for records, left_out in ranges.records(reader):
-        yield shaper.shape(records), left_out
+def _name(query: ExportQuery, facts: Facts) -> str:
+    return f"autotune-{query.layout}-{facts.exported_at:%Y%m%dT%H%M%SZ}"
 
 
 def _watched(pieces: Iterable[bytes], request_id: str) -> Iterator[bytes]:

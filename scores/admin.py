@@ -12,6 +12,7 @@ from scores import callback_admin as callback_admin  # registers its pages
 from scores import cancelling, failure_codes, privacy, retrying, steps
 from scores import retention_admin as retention_admin  # registers its pages
 from scores import review_admin as review_admin  # registers its pages
+from scores.live import admin as admin_of_live  # noqa: F401 - registers its pages
 from scores.models import Pulse, Reward, Score, WorkflowRun
 from scores.states import RunStatus
 

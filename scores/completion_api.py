@@ -1,5 +1,6 @@
 """The endpoints of completions."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from autotune.access.views import ApiView, find_for
 from autotune.core import ids
 from autotune.core.api import Answer, operation
 from autotune.core.caching import conditional
+from autotune.core.connections import has_left
 from scores import batches, completions, deleting, intake
 from scores.completion_shapes import (
     BatchPartly,
@@ -104,7 +106,8 @@ class CompletionScoreView(ApiView):
 
         A final one has a strong ETag.
         """
-        state = completions.score_state(self.principal, completion_id, wait_s=query.wait)
+        gone = partial(has_left, request._request)
+        state = completions.score_state(self.principal, completion_id, wait_s=query.wait, gone=gone)
         return conditional(request._request, state) if state.status in FINAL else state
 
 

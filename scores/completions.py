@@ -1,6 +1,6 @@
 """Reading completions: one, a page, and the state of one's score."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -95,15 +95,16 @@ def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
     return CompletionPage(seen([texts[key] for key in wanted if key in texts], principal), page)
 
 
-def score_state(principal: Principal, completion_id: UUID, *, wait_s: float) -> ScoreStateOut:
+def score_state(principal: Principal, completion_id: UUID, *, wait_s: float, gone: Callable[[], bool]) -> ScoreStateOut:
     """The scores of a completion and its reward, after waiting for the end if it is not there yet.
 
     wait_s  seconds to wait at most; no database connection is held meanwhile
+    gone    whether the caller has left
     raises  NotFound
     """
     completion = find(_readable(principal), completion_id, "completion")
     state = _score_state(principal, completion)
-    if state.status in FINAL or not hub.wait(completion_id, wait_s):
+    if state.status in FINAL or not hub.wait(completion_id, wait_s, gone=gone):
         return state
     return _score_state(principal, completion)
 

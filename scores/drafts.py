@@ -15,6 +15,7 @@ from autotune.core.parsing import check_metadata, check_text
 from autotune.core.strictjson import JSONRefused
 from scores.inputs import NewCompletion
 from tasks import templates
+from tasks.digests import canonical_json
 from tasks.states import Priority
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -33,6 +34,7 @@ class Draft:
     """A completion that keeps every rule but those that need the database. `index` is its place in the request.
 
     not_before  when its runs may begin; None: at once
+    pk          the id that it will have; None: a new one
     """
 
     index: int
@@ -46,20 +48,17 @@ class Draft:
     metadata: dict[str, Any] | None
     priority: Priority
     not_before: datetime | None = None
+    pk: UUID | None = None
 
     def canonical(self) -> tuple[bytes, ...]:
         """The content that makes two completions equal: model, prompt or messages, response, metadata."""
         return (
             self.model_id.encode(),
             self.prompt.encode(),
-            _canonical_json(self.messages),
+            canonical_json(self.messages),
             self.response.encode(),
-            _canonical_json(self.metadata or None),
+            canonical_json(self.metadata or None),
         )
-
-
-def _canonical_json(value: Any) -> bytes:
-    return b"" if value is None else msgspec.json.encode(value, order="sorted")
 
 
 def draft(
@@ -80,7 +79,7 @@ def draft(
         check_text(prompt, f"{pointer}/{_source(item)}", max_bytes=settings.MAX_TEXT_BYTES),
         check_text(item.response, f"{pointer}/response", max_bytes=settings.MAX_TEXT_BYTES),
         check_metadata(item.metadata, f"{pointer}/metadata"),
-        _check_blank(item.model_id, f"{pointer}/modelId"),
+        check_blank(item.model_id, f"{pointer}/modelId"),
     ]
     errors = [error for error in found if error]
     if errors:
@@ -118,7 +117,7 @@ def repeated(drafts: Sequence[Draft]) -> dict[int, FieldError]:
     return errors
 
 
-def _check_blank(value: str, pointer: str) -> FieldError | None:
+def check_blank(value: str, pointer: str) -> FieldError | None:
     return None if value.strip() else FieldError(pointer, "invalid_format", "Must not be blank.")
 
 

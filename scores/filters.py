@@ -90,8 +90,8 @@ class Selection:
             queryset = queryset.filter(grader_version_id=self.grader_version)
         return queryset
 
-    def bounded(self, queryset: Any) -> Any:
-        """Rows (scores or rewards) whose value and confidence lie within the bounds."""
+    def bounded(self, queryset: Any, path: str = "") -> Any:
+        """Rows (scores or rewards, or what has one at `path`) whose value and confidence lie within the bounds."""
         query = self.query
         for lookup, bound in (
             ("value__gte", query.min_score),
@@ -99,7 +99,7 @@ class Selection:
             ("confidence__gte", query.min_confidence),
         ):
             if bound is not None:
-                queryset = queryset.filter(**{lookup: bound})
+                queryset = queryset.filter(**{path + lookup: bound})
         return queryset
 
     def scoped(self, queryset: Any, resource: str) -> Any:

@@ -19,8 +19,8 @@ from autotune.core.errors import Conflict, Forbidden, NotFound
 from scores import settling, wakeups
 from scores.models import Reward, WorkflowRun
 from scores.states import FINAL
-from scores.storing import TaskPanel
-from tasks.models import Completion, PanelMember
+from scores.storing import TaskPanel, panel_of
+from tasks.models import Completion
 from tasks.states import Part
 
 MAX_GENERATION: Final = 32_767
@@ -38,19 +38,13 @@ def rescore(completion_id: UUID, principal: Principal) -> list[UUID]:
         found = textless.select_related("task").filter(pk=completion_id).first()
         if found is None:
             raise NotFound("There is no such completion.")  # retention deleted it at this moment
-        panel = _panel(found)
+        panel = panel_of(found.task, found.task_version_id)  # with which it was submitted
         _require_allowed(found, panel, principal)
         runs = _runs(found, panel)
         WorkflowRun.objects.bulk_create(runs)
         Reward.objects.filter(completion_id=completion_id, value=None).delete()
         wakeups.on_commit({run.grader_id for run in runs})
     return [run.pk for run in runs]
-
-
-def _panel(completion: Completion) -> TaskPanel:
-    """That of the version with which the completion was submitted."""
-    members = PanelMember.objects.filter(task_version_id=completion.task_version_id).select_related("grader")
-    return TaskPanel(completion.task, "", tuple((member.grader, member.part) for member in members))
 
 
 def _require_allowed(completion: Completion, panel: TaskPanel, principal: Principal) -> None:

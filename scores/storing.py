@@ -15,12 +15,13 @@ from scores import wakeups
 from scores.drafts import Draft
 from scores.models import WorkflowRun
 from scores.states import RunStatus
-from tasks.models import Completion, Task
+from tasks.digests import Digester
+from tasks.models import Completion, PanelMember, Task
 from tasks.states import Part, Source
 
 COMPLETION_COLUMNS = (
     "id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "external_id", "content_digest",
-    "prompt", "response", "messages", "metadata", "priority", "source", "created_at",
+    "prompt_digest", "answer_digest", "prompt", "response", "messages", "metadata", "priority", "source", "created_at",
 )  # fmt: skip
 RUN_COLUMNS = (
     "id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority", "attempt",
@@ -58,6 +59,20 @@ class TaskPanel:
     def is_judged_outside(self, organization_id: UUID) -> bool:
         """Whether a grader of another organization would see the texts."""
         return any(grader.organization_id != organization_id for grader, _ in self.graders)
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What one organization's texts are encrypted and digested with."""
+
+    cipher: encryption.Cipher
+    digester: Digester
+
+
+def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
+    """The panel of a version of the task, for what needs no template."""
+    members = PanelMember.objects.filter(task_version_id=task_version_id).select_related("grader")
+    return TaskPanel(task, "", tuple((member.grader, member.part) for member in members))
 
 
 @dataclass(slots=True)
@@ -109,11 +124,13 @@ def store(
         else:
             fresh.append(one)
     # Ids in the order of the request; rows in one order for all, so that rivals never wait for each other in a circle.
-    made = sorted(((one, ids.new()) for one in fresh), key=lambda pair: (pair[0].external_id or "", pair[0].task_id))
+    made = sorted(
+        ((one, one.pk or ids.new()) for one in fresh), key=lambda pair: (pair[0].external_id or "", pair[0].task_id)
+    )
     now = datetime.now(UTC)
     owners = {panels[one.task_id].task.organization_id for one in fresh}
-    ciphers = {owner: encryption.cipher_for(owner) for owner in owners}
-    bulk.insert(Completion, COMPLETION_COLUMNS, _completion_rows(principal, made, digests, panels, ciphers, now))
+    secrets = {owner: Secrets(encryption.cipher_for(owner), Digester(owner)) for owner in owners}
+    bulk.insert(Completion, COMPLETION_COLUMNS, _completion_rows(principal, made, digests, panels, secrets, now))
     runs = _run_rows(made, panels, now)
     bulk.insert(WorkflowRun, RUN_COLUMNS, [row for rows in runs for row in rows])
     for (one, completion_id), rows in zip(made, runs, strict=True):
@@ -171,16 +188,16 @@ def _completion_rows(
     made: Sequence[tuple[Draft, UUID]],
     digests: dict[int, bytes],
     panels: dict[UUID, TaskPanel],
-    ciphers: dict[UUID, encryption.Cipher],
+    secrets: dict[UUID, Secrets],
     now: datetime,
 ) -> Iterable[tuple]:
     """Rows in the order of COMPLETION_COLUMNS, texts encrypted under the task's organization.
 
-    The ciphers are had beforehand: while COPY reads these rows, its connection can answer no query for a data key.
+    The secrets are had beforehand: while COPY reads these rows, its connection can answer no query for a key.
     """
     for one, pk in made:
         task = panels[one.task_id].task
-        cipher = ciphers[task.organization_id]
+        cipher = secrets[task.organization_id].cipher
         yield (
             pk,
             task.organization_id,
@@ -190,6 +207,7 @@ def _completion_rows(
             one.model_id,
             one.external_id,
             digests.get(one.index),
+            *secrets[task.organization_id].digester.stored(one.prompt, one.messages, one.response),
             _PROMPT.envelope(cipher, pk, one.prompt),
             _RESPONSE.envelope(cipher, pk, one.response),
             _MESSAGES.envelope(cipher, pk, one.messages),

@@ -3,6 +3,8 @@
 from django.urls import URLPattern, path
 
 from scores import callback_api, completion_api, retention_api, review_api, run_api, score_api, task_api
+from scores.live import api as live_api
+from scores.live import endpoints_api, protocol_api
 
 urlpatterns: list[URLPattern] = [
     path("tasks/<task:task_id>", task_api.TaskView.as_view()),
@@ -16,6 +18,11 @@ urlpatterns: list[URLPattern] = [
     path("erasures/<ers:erasure_id>", retention_api.ErasureView.as_view()),
     path("legal-holds", retention_api.LegalHoldsView.as_view()),
     path("legal-holds/<hold:hold_id>", retention_api.LegalHoldView.as_view()),
+    path("reward-endpoints", endpoints_api.RewardEndpointsView.as_view()),
+    path("reward-endpoints/<rwd:endpoint_id>", endpoints_api.RewardEndpointView.as_view()),
+    path("reward-endpoints/<rwd:endpoint_id>/rotate", endpoints_api.RewardEndpointRotateView.as_view()),
+    path("rewards", live_api.RewardsView.as_view()),
+    path("rewards/<str:protocol>/<str:token>", protocol_api.ProtocolView.as_view()),
     path("reviews", review_api.ReviewsView.as_view()),
     path("reviews/<rev:review_id>", review_api.ReviewView.as_view()),
     path("reviews/<rev:review_id>/claim", review_api.ReviewClaimView.as_view()),

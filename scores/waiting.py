@@ -1,12 +1,19 @@
-"""Waiting for a final score without a busy loop and without a held database connection.
+"""Waiting for final scores without a busy loop and without a held database connection.
 
-One hub for each process asks for all waiting completions in one query, and wakes their requests. A waiting request
-has given its connection back. At most LONG_POLL_MAX_WAITERS threads wait; beyond that the present state is answered.
+One hub for each process asks for all waiting completions in one query, and wakes whoever waits for them: threads, and
+coroutines of an event loop. A waiting thread has given its connection back; at most LONG_POLL_MAX_WAITERS of them
+wait, and beyond that the present state is answered. Coroutines hold neither: their server limits them.
 """
 
+import asyncio
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -16,49 +23,104 @@ from autotune.core.connections import release
 from scores.models import Reward
 
 logger = logging.getLogger(__name__)
-EVERY_S = 0.04
-SLOWLY_S = 0.25  # once everybody has waited for a while
-SLOW_AFTER_S = 3.0
+EVERY_S: Final = 0.04
+SLOWLY_S: Final = 0.25  # once everybody has waited for a while
+SLOW_AFTER_S: Final = 3.0
+ASKED_AT_ONCE: Final = 5_000  # ids of one query: the embedded engine takes 32,766
+LOOK_S: Final = 1.0  # a waiting thread looks so often whether its client is still there
+LEISURE: Final = 3  # pauses last so many times as long as the queries took, if there is much to ask
+PAUSE_MOST_S: Final = 1.0
+
+
+def _nobody() -> bool:
+    """Nobody has left."""
+    return False
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    """Somebody who waits until all of `missing` are final. `wake` is called by the hub's thread, once."""
+
+    missing: set[UUID]
+    wake: Callable[[], object]
+    final: set[UUID] = field(default_factory=set)
 
 
 class Hub:
-    """The waiting requests of this process, by completion."""
+    """The waiters of this process, by completion."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: dict[UUID, list[threading.Event]] = {}
-        self._count = 0
+        self._waiting: dict[UUID, set[_Waiter]] = {}
+        self._count = 0  # of waiting threads
         self._newest = 0.0
         self._running = False
 
-    def wait(self, completion_id: UUID, seconds: float) -> bool:
-        """True when the completion is final, False after `seconds` or when too many wait already."""
-        if seconds <= 0:
-            return False
+    def wait(self, completion_id: UUID, seconds: float, *, gone: Callable[[], bool] = _nobody) -> bool:
+        """True when the completion is final; see `wait_all`."""
+        return bool(self.wait_all((completion_id,), seconds, gone=gone))
+
+    def wait_all(
+        self, completion_ids: Iterable[UUID], seconds: float, *, gone: Callable[[], bool] = _nobody
+    ) -> set[UUID]:
+        """Wait until all are final, at most `seconds`, and not at all when too many threads wait already.
+
+        gone     whether the wait is for nobody any more; asked now and then
+        returns  those that are final by then
+        """
+        wanted = set(completion_ids)
+        if seconds <= 0 or not wanted:
+            return set()
         done = threading.Event()
         with self._changed:
             if self._count >= settings.LONG_POLL_MAX_WAITERS:
-                return False
+                return set()
             self._count += 1
+        try:
+            with self._entered(_Waiter(wanted, done.set)) as waiter:
+                release()
+                end = time.monotonic() + seconds
+                while not done.wait(min(LOOK_S, end - time.monotonic())) and time.monotonic() < end and not gone():
+                    pass
+                return self._found(waiter)
+        finally:
+            with self._changed:
+                self._count -= 1
+
+    async def wait_all_async(self, completion_ids: Iterable[UUID], seconds: float) -> set[UUID]:
+        """The same for a coroutine, of which any number may wait. One that is cancelled leaves nothing behind."""
+        wanted = set(completion_ids)
+        if seconds <= 0 or not wanted:
+            return set()
+        done = asyncio.Event()
+        with self._entered(_Waiter(wanted, partial(_call_soon, asyncio.get_running_loop(), done.set))) as waiter:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await done.wait()
+            return self._found(waiter)
+
+    @contextmanager
+    def _entered(self, waiter: _Waiter) -> Iterator[_Waiter]:
+        entered = tuple(waiter.missing)
+        with self._changed:
             self._newest = time.monotonic()
-            self._waiting.setdefault(completion_id, []).append(done)
+            for completion_id in entered:
+                self._waiting.setdefault(completion_id, set()).add(waiter)
             self._start()
             self._changed.notify()
-        release()
         try:
-            return done.wait(seconds)
+            yield waiter
         finally:
-            self._leave(completion_id, done)
+            with self._changed:
+                for completion_id in waiter.missing:
+                    held = self._waiting.get(completion_id, set())
+                    held.discard(waiter)
+                    if not held:
+                        self._waiting.pop(completion_id, None)
 
-    def _leave(self, completion_id: UUID, done: threading.Event) -> None:
+    def _found(self, waiter: _Waiter) -> set[UUID]:
         with self._changed:
-            self._count -= 1
-            if completion_id in self._waiting:
-                held = [event for event in self._waiting[completion_id] if event is not done]
-                if held:
-                    self._waiting[completion_id] = held
-                else:
-                    del self._waiting[completion_id]
+            return set(waiter.final)
 
     def _start(self) -> None:
         if not self._running:
@@ -72,18 +134,41 @@ class Hub:
                     connection.close()
                     self._changed.wait()
                 wanted = list(self._waiting)
-                pause = EVERY_S if time.monotonic() - self._newest < SLOW_AFTER_S else SLOWLY_S
-            try:
-                final = set(Reward.objects.filter(pk__in=wanted).values_list("pk", flat=True))
-            except Error as exc:
-                logger.warning("waiting: the database is away: %s", exc)
-                connection.close()
-                final = set()
+            begun = time.monotonic()
+            self._tell(_final_among(wanted))
+            time.sleep(min(max(EVERY_S, LEISURE * (time.monotonic() - begun)), PAUSE_MOST_S))
             with self._changed:
-                for completion_id in final:
-                    for event in self._waiting.get(completion_id, ()):
-                        event.set()
-            time.sleep(pause)
+                if time.monotonic() - self._newest > SLOW_AFTER_S:
+                    self._changed.wait(SLOWLY_S - EVERY_S)  # a newcomer ends it
+
+    def _tell(self, final: Iterable[UUID]) -> None:
+        with self._changed:
+            for completion_id in final:
+                for waiter in self._waiting.pop(completion_id, ()):
+                    waiter.missing.discard(completion_id)
+                    waiter.final.add(completion_id)
+                    if not waiter.missing:
+                        waiter.wake()
+
+
+def _final_among(wanted: Sequence[UUID]) -> set[UUID]:
+    """Those that have a reward; none while the database is away."""
+    found: set[UUID] = set()
+    try:
+        for start in range(0, len(wanted), ASKED_AT_ONCE):
+            asked = wanted[start : start + ASKED_AT_ONCE]
+            found.update(Reward.objects.filter(pk__in=asked).values_list("pk", flat=True))
+    except Error as exc:
+        logger.warning("waiting: the database is away: %s", exc)
+        connection.close()
+    except Exception:  # without the hub's thread nobody would be woken any more
+        logger.exception("waiting: the rewards cannot be read")
+    return found
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop was closed meanwhile
+        loop.call_soon_threadsafe(wake)
 
 
 hub = Hub()

@@ -117,7 +117,7 @@ class Completion(models.Model):
     content_digest  HMAC-SHA256 of model, prompt or messages, response and metadata; only where there is an external id
     prompt_digest   the first 16 octets of the HMAC of prompt or messages (tasks/digests.py)
     answer_digest   the same of prompt or messages and response. Both null for what was stored before them, until
-                    the background has come by, and once the text is erased
+                    the background has come by (tasks/filling.py), and once the text is erased
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -156,6 +156,14 @@ class Completion(models.Model):
         indexes = [
             models.Index(fields=["organization", "id"], name="tasks_completion_by_org"),
             models.Index(fields=["task", "id"], name="tasks_completion_by_task"),
+            models.Index(
+                fields=["task", "prompt_digest"], include=["answer_digest", "id"], name="tasks_completion_by_prompt"
+            ),  # it holds all that pairs are made of, but the rewards
+            models.Index(
+                fields=["id"],
+                condition=models.Q(prompt_digest=None, erased_at=None),
+                name="tasks_completion_undigested",
+            ),
         ]
 
     def __str__(self) -> str:

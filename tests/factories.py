@@ -12,10 +12,23 @@ from autotune.access import keys
 from autotune.access.models import ApiKey, Membership, Organization, Role, User
 from autotune.core import ids
 from autotune.webhooks.models import Delivery, Event, Webhook
+from exports.files import storing
+from exports.models import Export, ExportFile
 from graders.models import Grader, GraderSecret, GraderVersion
 from graders.states import GraderStatus
 from scores.callbacks import digest_of
-from scores.models import Callback, CallbackItem, Erasure, LegalHold, Review, Reward, Score, WorkflowRun
+from scores.live.endpoints import digest_of as digest_of_address
+from scores.models import (
+    Callback,
+    CallbackItem,
+    Erasure,
+    LegalHold,
+    Review,
+    Reward,
+    RewardEndpoint,
+    Score,
+    WorkflowRun,
+)
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 
 WEBHOOK_SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -199,6 +212,34 @@ class LegalHoldFactory(DjangoModelFactory):
     reason = "Case 12"
 
 
+class ExportFactory(DjangoModelFactory):
+    """A job that nobody has worked on. `files={"records.jsonl": b"…"}`: a completed one with these in the storage."""
+
+    class Meta:
+        model = Export
+
+    organization = factory.SubFactory(OrganizationFactory)
+    created_by = factory.SubFactory(UserFactory)
+    query = factory.LazyFunction(dict)
+    file_key = base64.b64encode(bytes(range(32))).decode()
+
+    @classmethod
+    def _create(cls, model_class, *args, files=None, **fields):
+        if files:
+            now = timezone.now()
+            over = {"status": "completed", "completed_at": now, "expires_at": now + timedelta(days=7)}
+            fields = {**over, "sha256": "0" * 64, **fields}
+        export = super()._create(model_class, *args, **fields)
+        for name, octets in (files or {}).items():
+            file_id = ids.new()
+            stored = storing.store(export.pk, file_id, base64.b64decode(export.file_key), [octets])
+            ExportFile.objects.create(
+                id=file_id, export=export, number=0, name=name, stored_as=stored.name, bytes=stored.bytes,
+                sha256=stored.sha256, kind=name.partition(".")[0] if name.endswith(".json") else "data",
+            )  # fmt: skip
+        return export
+
+
 class CallbackFactory(DjangoModelFactory):
     """A request that a grader accepted for `run`, with the token of its callback's address."""
 
@@ -242,6 +283,29 @@ class ReviewFactory(DjangoModelFactory):
     confidence = 0.5
     reasoning = "Not sure."
     expires_at = factory.SelfAttribute("run.wake_at")
+
+
+class RewardEndpointFactory(DjangoModelFactory):
+    """An endpoint of OpenRLHF with the token `token`; its maker, `created_by`, may use it if they are a member."""
+
+    class Meta:
+        model = RewardEndpoint
+
+    task = factory.SubFactory(TaskFactory)
+    organization = factory.SelfAttribute("task.organization")
+    created_by = factory.SelfAttribute("task.created_by")
+    protocol = "openrlhf"
+    model_id = "live"
+    unscored = "neutral"
+    neutral_value = 0.25
+    deadline_ms = 170_000
+
+    @classmethod
+    def _create(cls, model_class, *args, token=None, **fields):
+        token = token or f"token-{ids.new()}"
+        row = super()._create(model_class, *args, token_digest=digest_of_address(token), **fields)
+        row.token = token
+        return row
 
 
 class WebhookFactory(DjangoModelFactory):

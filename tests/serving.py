@@ -17,7 +17,7 @@ from django.conf import settings
 from psycopg import sql
 
 from autotune.site import databases, launch
-from autotune.site.ports import listens
+from autotune.site.ports import answers, listens
 from autotune.site.supervisor import Process, Supervisor, tail
 from tests.concurrency import until
 
@@ -78,7 +78,7 @@ def running_with(data):
 
 @dataclass
 class Server:
-    """Web, a worker, beat and a grader. `client` has the key of the first organization."""
+    """Web, a worker, beat, live and a grader. `client` has the key of the first organization."""
 
     tree: Supervisor
     env: dict[str, str]
@@ -127,13 +127,25 @@ class Server:
 
 
 @contextmanager
+def web_process(data):
+    """The web process alone, on a new database: its port, and a key of an admin."""
+    with own_environment(data) as base, Supervisor(data / "logs") as tree:
+        env = launch.environment(base, port=free_port(), data=data, grader_ports=[])
+        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
+        key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
+        tree.start(next(process for process in launch.server_processes(env) if process.name == "web"))
+        tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)
+        yield int(env["PORT"]), key
+
+
+@contextmanager
 def whole_server(data):
     """Everything started, a grader registered and verified; ends every process."""
-    port, grader_port = free_port(), free_port()
+    port, grader_port, live_port = free_port(), free_port(), free_port()
     (data / "digits.py").write_text(GRADER)
     secret, log = data / "secret", data / "graded.jsonl"
     with own_environment(data) as base, Supervisor(data / "logs") as tree:
-        env = launch.environment(base, port=port, data=data, grader_ports=[grader_port])
+        env = launch.environment(base, port=port, data=data, grader_ports=[grader_port], live_port=live_port)
         launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
         key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
         with AutotuneClient(key, launch.start_server(tree, env)) as client:

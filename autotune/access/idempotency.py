@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Self, TypeGuard
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import DatabaseError, connection, transaction
 from django.http import HttpRequest, HttpResponse
@@ -29,7 +29,7 @@ HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 POINTER: Final = f"@{HEADER}"
 KEPT: Final = timedelta(hours=24)
-RESERVED: Final = timedelta(minutes=2)  # longer than any work that waits for somebody else's server
+RESERVED: Final = timedelta(minutes=6)  # longer than any work that waits: for somebody else's server, for rewards
 RETRY_AFTER_S: Final = 1
 CLEANED_AT_ONCE: Final = 5_000
 _IN_FLIGHT: Final = 0  # as the status of a row: reserved, not yet answered
@@ -107,6 +107,11 @@ def forget(subjects: Collection[UUID], *, about: str = "") -> None:
     rows.update(status=_ERASED, answer=None, request_digest=b"")
 
 
+def in_flight(route: str) -> UUID:
+    """Stands for the subject of a request that is not answered yet: what is forgotten meanwhile is then not stored."""
+    return uuid5(NAMESPACE_URL, route)
+
+
 def clean(now: datetime) -> int:
     """Delete the answers that are kept no longer. How many."""
     total = 0
@@ -152,6 +157,7 @@ def _reserved(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Seque
         cipher = encryption.cipher_for(asked.organization_id)
         ours.update(
             status=answered.status,
+            subject=answered.subject,
             answer=place.envelope(cipher, reservation.pk, answered.answer),
             expires_at=answered.expires_at,
         )
@@ -245,7 +251,7 @@ def _row(asked: Asked, now: datetime, secrets: Sequence[str], response: HttpResp
         route=asked.route,
         key_digest=asked.key_digest,
         request_digest=asked.request_digest,
-        subject=_subject(response),
+        subject=in_flight(asked.route) if response is None else _subject(response),
         status=_IN_FLIGHT if response is None else response.status_code,
         answer=None if response is None else _without(secrets, response.content.decode()) or None,
         expires_at=now + (RESERVED if response is None else KEPT),
@@ -253,9 +259,9 @@ def _row(asked: Asked, now: datetime, secrets: Sequence[str], response: HttpResp
 
 
 def _subject(response: HttpResponse | None) -> UUID | None:
-    """The completion whose text is in the answer."""
+    """The completion whose text is in the answer, or the task of those whose texts are."""
     named = getattr(response, "subject", None)
-    return ids.decode("comp", named) if named else None
+    return ids.decode(named.rpartition("_")[0], named) if named else None
 
 
 def _without(secrets: Sequence[str], body: str) -> str:

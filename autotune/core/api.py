@@ -40,14 +40,15 @@ class QueryStruct(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw
 class Operation:
     """What one method of one path takes and answers.
 
-    answers   status -> Struct of the JSON body, or None for no body
+    answers   status -> Struct of the JSON body, `object` for JSON of any shape, or None for no body
     resource  the row of the role table that must allow `action`; `or_resource` another one that may in its place
     errors    statuses that the operation itself can give, beside those that every operation can
     produces  media types of the answer where it is not JSON
     converts  False: `body` describes the shape, and the method gets the parsed JSON (a batch names all its errors)
     items     a member of the body that is a list of which each item is refused by itself (see strictjson.loads_items)
     secrets   members of the answer, as `credentials.sharedSecret`, that are shown once: null when it is repeated
-    subject   attributes of the answer, as `review.completion_id`, that name the completion whose text is in it
+    subject   attributes of the answer, as `review.completion_id`, that name the completion whose text is in it, or the
+              task of those whose texts are
     raw_body  the method reads the body's octets itself
     calls_out the method waits for somebody else's server, or makes transactions of its own: none is held around it
     """

@@ -9,7 +9,7 @@ import hmac
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -69,6 +69,30 @@ def decrypt(at: bytes, row_id: UUID, envelope: bytes) -> bytes:
         return aead.decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], at + row_id.bytes)
     except InvalidTag:
         raise Undecryptable("the ciphertext does not belong to this row and column") from None
+
+
+def decrypt_all(at: bytes, rows: Sequence[bytes], envelopes: Sequence[bytes | None]) -> list[bytes | None]:
+    """The plaintexts of one column of many rows, whose ids are given as 16 octets; None stays None.
+
+    raises Undecryptable as `decrypt` does
+    """
+    opened: dict[bytes, AESGCM] = {}
+    found: list[bytes | None] = []
+    try:
+        for row, envelope in zip(rows, envelopes, strict=True):
+            if envelope is None:
+                found.append(None)
+                continue
+            if len(envelope) < HEADER_BYTES + 16 or envelope[:1] != VERSION:
+                raise Undecryptable("not an envelope of version 1")
+            key = envelope[1:17]
+            aead = opened.get(key)
+            if aead is None:
+                aead = opened[key] = _opened(UUID(bytes=key))
+            found.append(aead.decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], at + row))
+    except InvalidTag:
+        raise Undecryptable("the ciphertext does not belong to this row and column") from None
+    return found
 
 
 class _Keyring:

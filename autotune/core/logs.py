@@ -3,15 +3,25 @@
 import logging
 import re
 
-# Callbacks, invitations, and the keys of password resets: whoever reads the log must not use them.
-SECRET_PATH = re.compile(r"(/callbacks/|/invitations/|/account/password/reset/)[^/\s?\"']+")
+# Callbacks, invitations, the keys of password resets, reward endpoints, links to exports: whoever reads the log must
+# not use them.
+SECRET_PATH = re.compile(
+    r"(/callbacks/|/invitations/|/downloads/|/account/password/reset/|/rewards/[a-z]{1,16}(?:/|%2[fF]))(?!\[token\])[^/\s?\"']+"
+)
 
 
 class RedactionFilter(logging.Filter):
     """Takes the token out of an address, wherever a line quotes the path of a request."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):  # one by one: uvicorn's formatter counts them
+            record.args = tuple(redacted(one) if isinstance(one, str) else one for one in record.args)
         message = record.getMessage()
         if SECRET_PATH.search(message):
-            record.msg, record.args = SECRET_PATH.sub(r"\1[token]", message), ()
+            record.msg, record.args = redacted(message), ()
         return True
+
+
+def redacted(text: str) -> str:
+    """The text without the tokens of the addresses in it."""
+    return SECRET_PATH.sub(r"\1[token]", text)

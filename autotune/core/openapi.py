@@ -43,11 +43,13 @@ ERRORS = {
     411: "The body has no Content-Length.",
     413: "The body is too large.",
     415: "The body is not plain JSON in UTF-8.",
+    416: "The range begins behind the end of the file.",
     422: "The `Idempotency-Key` was used for another request.",
     429: "Too many requests; try again after `Retry-After`.",
+    502: "The work failed, and nothing stands in for it.",
     503: "The database is away; try again after `Retry-After`.",
 }
-NO_ERRORS = {304: "Unchanged: `If-None-Match` names the present `ETag`."}
+NO_ERRORS = {206: "The range that was asked for.", 304: "Unchanged: `If-None-Match` names the present `ETag`."}
 KIND_OF_PATH = re.compile(r"<(\w+):(\w+)>")
 
 
@@ -70,7 +72,7 @@ class OperationSchema(AutoSchema):
         what: Operation | None = getattr(handler, "operation", None)
         if what is None:
             return None
-        used_types.update(filter(None, (what.body, *what.answers.values(), Problem)))
+        used_types.update({what.body, *what.answers.values(), Problem} - {None, object})
         kinds = {name: kind for kind, name in KIND_OF_PATH.findall(path_regex)}
         keyed = method in getattr(self.view, "keyed_methods", ())
         described = {
@@ -172,6 +174,8 @@ def _responses(what: Operation, *, open_to_all: bool, keyed: bool) -> dict[str, 
 
 
 def _content(media: str, shape: Any) -> dict[str, Any]:
+    if shape is object:  # any JSON
+        return {}
     if shape:
         return {"$ref": REF.format(name=shape.__name__)}
     return {"type": "object"} if media.endswith("json") and "ndjson" not in media else {"type": "string"}

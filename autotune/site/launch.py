@@ -18,6 +18,7 @@ from autotune.site.supervisor import Process, Supervisor, SupervisorError
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_PORT = 8000
 READY_PATH = "/api/v1/ready"
+HEALTH_PATH = "/api/v1/health"
 READY_TIMEOUT_S = 60.0
 LINES_SHOWN = 12
 GENERATED_SECRETS = ("SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS")
@@ -32,11 +33,18 @@ def data_dir(base: Mapping[str, str], default: str = "var") -> Path:
 
 
 def environment(
-    base: Mapping[str, str], *, port: int, data: Path, grader_ports: Iterable[int], hint: str = ""
+    base: Mapping[str, str],
+    *,
+    port: int,
+    data: Path,
+    grader_ports: Iterable[int],
+    live_port: int | None = None,
+    hint: str = "",
 ) -> dict[str, str]:
     """The environment of a server that listens on loopback only and may call graders on the given loopback ports.
 
-    raises PortInUse if `port` is taken; `hint` says how to name another
+    live_port  where the process `live` answers reward endpoints; None: there is none, and web does
+    raises     PortInUse if `port` is taken; `hint` says how to name another
     """
     require_port(port, hint=hint or f"choose another one: PORT={port + 1}")
     data.mkdir(parents=True, exist_ok=True)
@@ -49,6 +57,9 @@ def environment(
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), base.get("PATH", os.defpath)]),
         "PYTHONUNBUFFERED": "1",
         "PORT": str(port),
+        "LIVE_PORT": str(live_port or ""),
+        "LIVE_HOST": LOOPBACK,
+        "AUTOTUNE_LIVE_URL": f"http://localhost:{live_port}" if live_port else "",
         "ALLOWED_HOSTS": ",".join(hosts),
         "AUTOTUNE_DATA_DIR": str(data),
         "AUTOTUNE_PUBLIC_URL": f"http://localhost:{port}",
@@ -98,9 +109,11 @@ def procfile(text: str) -> dict[str, str]:
 
 
 def server_processes(env: Mapping[str, str], *, workers: int = 1) -> list[Process]:
-    """The Procfile's web, worker and beat; the worker as often as asked for."""
+    """The Procfile's web, worker and beat, and live where it has a port; the worker as often as asked for."""
     commands = procfile((ROOT / "Procfile").read_text(encoding="utf-8"))
     names = ["web", *(["worker"] if workers == 1 else [f"worker-{n}" for n in range(1, workers + 1)]), "beat"]
+    if env.get("LIVE_PORT"):
+        names.append("live")
     return [
         Process(name, ("/bin/sh", "-c", f"exec {commands[name.partition('-')[0]]}"), env=env, cwd=ROOT)
         for name in names
@@ -108,7 +121,7 @@ def server_processes(env: Mapping[str, str], *, workers: int = 1) -> list[Proces
 
 
 def start_server(tree: Supervisor, env: Mapping[str, str], *, workers: int = 1) -> str:
-    """Start web, worker and beat, wait until the server says it is ready; its address.
+    """Start what `server_processes` names, wait until the server says it is ready; its address.
 
     raises SupervisorError if it does not come up
     """
@@ -116,6 +129,8 @@ def start_server(tree: Supervisor, env: Mapping[str, str], *, workers: int = 1) 
         tree.start(process)
     port = int(env["PORT"])
     tree.wait_for(lambda: answers(port, READY_PATH), "the start of the server", READY_TIMEOUT_S)
+    if live_port := env.get("LIVE_PORT"):
+        tree.wait_for(lambda: answers(int(live_port), HEALTH_PATH), "the start of live", READY_TIMEOUT_S)
     return f"http://{LOOPBACK}:{port}"
 
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, Sum
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -27,8 +27,8 @@ from autotune.webhooks.states import DeliveryStatus
 from graders.models import Grader, GraderStatistic, Tally
 from graders.states import GraderStatus
 from scores.failure_codes import fault
-from scores.models import Review, WorkflowRun
-from scores.states import FINAL, ReviewStatus, RunStatus
+from scores.models import Review, RewardEndpoint, WorkflowRun
+from scores.states import FINAL, Protocol, ReviewStatus, RunStatus
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 HOUR: Final = timedelta(hours=1)
@@ -63,6 +63,7 @@ class DatabaseFacts(Collector):
         yield from _deliveries(look.scores.now - HOUR)
         reviews = Review.objects.filter(status=ReviewStatus.OPEN).count()
         yield _one("autotune_reviews_open", "Runs that wait for a person.", reviews)
+        yield _endpoints()
         lost = audit.lost_since(look.scores.now - HOUR)
         yield _one("autotune_audit_lost_last_hour", "Events of reads that could not be written in the last hour.", lost)
 
@@ -126,6 +127,22 @@ def _deliveries(since: datetime) -> Iterable[GaugeMetricFamily]:
     made = Delivery.objects.filter(pk__gte=ids.first_of(since)).values_list("status").annotate(Count("pk")).order_by()
     by_status = _all(DeliveryStatus.values, made)
     yield _by("autotune_deliveries_last_hour", "Deliveries that began in the last hour.", "status", by_status)
+
+
+def _endpoints() -> GaugeMetricFamily:
+    """What trainers were answered since ever. A share of stand-ins that grows is a training run that learns nothing."""
+    family = GaugeMetricFamily(
+        "autotune_reward_endpoint_samples",
+        "Samples that reward endpoints of today answered; `neutral` had no score.",
+        labels=["protocol", "reward"],
+    )
+    sums = RewardEndpoint.objects.values_list("protocol").annotate(Sum("answered"), Sum("unscored_count")).order_by()
+    found = {protocol: (answered, missing) for protocol, answered, missing in sums}
+    for protocol in Protocol.values:
+        answered, missing = found.get(protocol, (0, 0))
+        family.add_metric([protocol, "scored"], answered - missing)
+        family.add_metric([protocol, "neutral"], missing)
+    return family
 
 
 def _all(names: Iterable[str], counts: Iterable[tuple[str, int]]) -> dict[str, int]:

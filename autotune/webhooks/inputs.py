@@ -15,7 +15,7 @@ from autotune.webhooks.states import EventKind
 
 MAX_EVENTS: Final = 32
 
-Kind = Literal["score.completed", "score.failed", "grader.status_changed", "review.requested"]
+Kind = Literal["score.completed", "score.failed", "grader.status_changed", "review.requested", "export.completed"]
 Kinds = Annotated[list[Kind], Meta(min_length=1, max_length=MAX_EVENTS)]
 Description = Annotated[str, Meta(max_length=1_000)]
 

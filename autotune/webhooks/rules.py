@@ -1,9 +1,9 @@
 """Who may subscribe to what.
 
 An event tells something of its subject, so a kind is for those who may read such subjects in their whole organization:
-scores for the `score` kinds (and reasoning, which a completed one carries), reviews for `review.requested`, graders for
-`grader.status_changed`. Who reads only their own graders may subscribe to the last one too, and hears of their own
-graders alone (`own_only`).
+scores for the `score` kinds (and reasoning, which a completed one carries), reviews for `review.requested`, exports for
+`export.completed`, graders for `grader.status_changed`. Who reads only their own graders may subscribe to the last one
+too, and hears of their own graders alone (`own_only`).
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,7 @@ READS: Final = {
     EventKind.SCORE_FAILED: ("scores",),
     EventKind.GRADER_STATUS_CHANGED: ("endpoint_graders",),
     EventKind.REVIEW_REQUESTED: ("reviews",),
+    EventKind.EXPORT_COMPLETED: ("exports",),
 }
 SUBSCRIBABLE: Final = tuple(READS)
 WIDE: Final = ("organization", "all")

@@ -8,6 +8,7 @@ class EventKind(models.TextChoices):
     SCORE_FAILED = "score.failed"
     GRADER_STATUS_CHANGED = "grader.status_changed"
     REVIEW_REQUESTED = "review.requested"
+    EXPORT_COMPLETED = "export.completed"
     TEST = "webhook.test"  # sent to one endpoint, on request; nobody subscribes to it
 
 

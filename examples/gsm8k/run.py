@@ -9,37 +9,25 @@ has no score or two, a score is not what the file says, or the grader's own log 
 import os
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from autotune_sdk import AutotuneClient, AutotuneError, Capabilities, WaitTimeout
 
-from autotune.site import credentials, databases, kept, launch
 from autotune.site.console import Progress, table
-from autotune.site.ports import free_port, listens
 from autotune.site.supervisor import Supervisor, SupervisorError
+from examples import local
 from examples.gsm8k import check
 from examples.gsm8k.data import Answer, NoData, load
 
-HERE = Path(__file__).resolve().parent
-GRADER_PORTS = range(9200, 9300)
-SERVER_PORTS = range(8100, 8200)
+GRADER = local.GraderFolder(
+    Path(__file__).resolve().parent,
+    "Compares the number after the last `A:`",
+    Capabilities(200, False, True, False, 5, ("arithmetic",)),
+)
 POST = 1000  # completions in one request
 LOOK_S = 5.0
 TIMEOUT_S = 900.0
 FAULTS_SHOWN = 20
-
-
-@dataclass(frozen=True)
-class Run:
-    """A grader and a task of this run's own, so that earlier runs in the same database do not count.
-
-    logged_before  bytes of the grader's log that tell of the verification
-    """
-
-    task_id: str
-    log: Path
-    logged_before: int
 
 
 def main() -> int:
@@ -55,47 +43,13 @@ def main() -> int:
 
 def score(answers: list[Answer]) -> int:
     """Start everything, submit, wait, compare; the exit status."""
-    data = launch.data_dir(os.environ, default="var/gsm8k")
-    folder = data / f"gsm8k-{databases.label(os.environ)}"
-    grader_port = free_port(GRADER_PORTS)
-    port = int(os.environ.get("PORT") or free_port(SERVER_PORTS))
-    env = launch.environment(os.environ, port=port, data=data, grader_ports=[grader_port])
-    with Supervisor(data / "logs") as tree:
-        if url := env.get("DATABASE_URL"):
-            databases.create_if_missing(url)
-        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
-        known, _ = credentials.obtain(
-            env, folder / "state.json", organization="GSM8K example", admin_email="admin@gsm8k.example"
-        )
-        with AutotuneClient(known["apiKey"], launch.start_server(tree, env)) as client:
-            run = prepare(client, tree, folder, grader_port)
-            began = time.monotonic()
-            wait(client, tree, submit(client, run.task_id, answers))
-            seconds = time.monotonic() - began
-            print(f"{len(answers)} answers in {seconds:.1f} s on {databases.label(env)}")
-            return compare(client, run, answers)
-
-
-def prepare(client: AutotuneClient, tree: Supervisor, folder: Path, port: int) -> Run:
-    """Register, start and verify the grader; make the task."""
-    name = f"gsm8k-{time.strftime('%Y%m%d-%H%M%S')}"
-    log, secret = folder / f"{name}.jsonl", folder / f"{name}.secret"
-    made = client.graders.create(
-        name=name,
-        description="Compares the number after the last `A:`",
-        endpoint=f"http://127.0.0.1:{port}",
-        capabilities=Capabilities(200, False, True, False, 5, ("arithmetic",)),
-    )
-    if made.credentials is None:
-        raise SupervisorError("the registration gave no secret")
-    kept.write(secret, made.credentials.shared_secret)
-    tree.start(launch.kit_grader("gsm8k-grader", "grader:grader", folder=HERE, port=port, secret_file=secret, log=log))
-    tree.wait_for(lambda: listens(port), "the start of the grader", 20.0)
-    verified = client.graders.verify(made.grader.id)
-    if not verified.verified:
-        raise SupervisorError(f"the grader was not verified: {verified.checks}")
-    task = client.tasks.create(name=name, prompt_template="{{prompt}}", grader_id=made.grader.id)
-    return Run(task.id, log, log.stat().st_size)
+    with local.server("gsm8k", organization="GSM8K example") as server:
+        judged = local.judged_task(server, "gsm8k", GRADER)
+        began = time.monotonic()
+        wait(server.client, server.tree, submit(server.client, judged.task_id, answers))
+        seconds = time.monotonic() - began
+        print(f"{len(answers)} answers in {seconds:.1f} s on {server.database}")
+        return compare(server.client, judged, answers)
 
 
 def submit(client: AutotuneClient, task_id: str, answers: list[Answer]) -> list[str]:
@@ -130,11 +84,11 @@ def wait(client: AutotuneClient, tree: Supervisor, ids: list[str]) -> None:
             raise SupervisorError(f"{len(pending)} completions are not scored after {TIMEOUT_S:g} s")
 
 
-def compare(client: AutotuneClient, run: Run, answers: list[Answer]) -> int:
+def compare(client: AutotuneClient, judged: local.Judged, answers: list[Answer]) -> int:
     """Print the table and what does not agree; the exit status."""
-    found = list(check.completions(client, run.task_id))
-    scores = [(score.completion_id, score.value) for score in client.scores.iterate(task_id=run.task_id)]
-    logged = check.graded(run.log, run.logged_before)
+    found = list(check.completions(client, judged.task_id))
+    scores = [(score.completion_id, score.value) for score in client.scores.iterate(task_id=judged.task_id)]
+    logged = check.graded(judged.log, judged.logged_before)
     print(means(answers, {completion.id: completion.model_id for completion in found}, scores))
     wrong = check.faults(answers, found, scores, logged)
     for line in wrong[:FAULTS_SHOWN]:

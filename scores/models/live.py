@@ -17,7 +17,7 @@ class LiveAnswer(models.Model):
 
     The unique constraint decides between requests that come together: one scores, the others wait for it.
 
-    answer_digest  32 octets of HMAC over prompt or messages, and response
+    answer_digest  32 octets of HMAC over what graders see: prompt or messages, response, metadata
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)

@@ -14,9 +14,11 @@ from tests.factories import (
     CompletionFactory,
     DeliveryFactory,
     ErasureFactory,
+    ExportFactory,
     GraderFactory,
     LegalHoldFactory,
     ReviewFactory,
+    RewardEndpointFactory,
     RunFactory,
     ScoreFactory,
     TaskFactory,
@@ -94,6 +96,8 @@ def owned(organization, role):
             "dlv": public("dlv", delivery),
             "aud": ids.encode("aud", event.pk),
             "ers": public("ers", ErasureFactory(**by)),
+            "exp": public("exp", ExportFactory(**by)),
+            "rwd": public("rwd", RewardEndpointFactory(task=task, created_by=key.user)),
             "hold": public("hold", LegalHoldFactory(**by, model_id="another model")),
         },
     )
@@ -107,6 +111,7 @@ BODIES = {
     "PATCH /graders/:grader": {"description": "d"},
     "PATCH /tasks/:task": {"description": "d"},
     "PATCH /webhooks/:whk": {"description": "d"},
+    "PATCH /reward-endpoints/:rwd": {"enabled": True},
     "POST /reviews/:rev/decision": {"approved": True},
 }
 
@@ -142,6 +147,6 @@ def cell(method, route, me, same, other):
 LISTS = {
     "/organizations": "org", "/members": "member", "/roles": "role", "/api-keys": "key", "/graders": "grader",
     "/tasks": "task", "/completions": "comp", "/scores": "score", "/workflow-runs": "run", "/reviews": "rev",
-    "/webhooks": "whk", "/audit-events": "aud", "/erasures": "ers", "/legal-holds": "hold", "/scores/export": "comp",
-    "/audit-events/export": "aud",
+    "/webhooks": "whk", "/audit-events": "aud", "/erasures": "ers", "/legal-holds": "hold", "/exports": "exp", "/scores/export": "comp",
+    "/audit-events/export": "aud", "/reward-endpoints": "rwd",
 }  # fmt: skip

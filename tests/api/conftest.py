@@ -1,10 +1,16 @@
 """A world of one organization, the operating one, and another one beside it."""
 
+from contextlib import contextmanager
+from dataclasses import replace
+
 import pytest
+from django.db import transaction
+from django.utils import timezone
 
 from autotune.access import roles
-from autotune.access.audit import trail
+from autotune.access.audit import sealing, trail
 from autotune.access.models import Membership, Role
+from autotune.webhooks.models import Event
 from tests.api.documented import World
 from tests.conftest import Api
 from tests.factories import (
@@ -12,10 +18,12 @@ from tests.factories import (
     CompletionFactory,
     DeliveryFactory,
     ErasureFactory,
+    ExportFactory,
     GraderFactory,
     LegalHoldFactory,
     OrganizationFactory,
     ReviewFactory,
+    RewardEndpointFactory,
     RunFactory,
     ScoreFactory,
     TaskFactory,
@@ -41,7 +49,9 @@ def world_of(key, endpoint):
         delivery=DeliveryFactory(webhook__organization=organization, webhook__url=f"{endpoint}/health"),
         review=ReviewFactory(run__completion__task=task, dimensions=dimensions),
         erasure=ErasureFactory(organization=organization),
+        export=ExportFactory(organization=organization, files={"records.jsonl": b'{"prompt":"p"}\n'}),
         hold=LegalHoldFactory(organization=organization, model_id="another"),
+        reward_endpoint=RewardEndpointFactory(task=task, created_by=key.user, deadline_ms=1),
         spare_key=ApiKeyFactory(organization=organization, user=key.user, role="reviewer"),
         member=_member(organization),
         event=trail.record(action="tests.begin", resource="tests", organization=organization),
@@ -61,14 +71,32 @@ def runs_the_installation(organization):
     return Role.objects.create(organization=organization, name="operator", permissions=permissions)
 
 
-@pytest.fixture
-def world(db):
-    organization = OrganizationFactory(operating=True)
-    with serving(FakeGrader()) as fake:
-        yield world_of(ApiKeyFactory(organization=organization, role=runs_the_installation(organization)), fake.url)
+@contextmanager
+def undone():
+    """A transaction that is rolled back at the end."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def laid(django_db_setup, django_db_blocker):
+    """The two worlds, made once for a module's tests: each of these works in a savepoint and leaves them as they are."""
+    with django_db_blocker.unblock(), undone(), serving(FakeGrader()) as fake:
+        organization = OrganizationFactory(operating=True)
+        key = ApiKeyFactory(organization=organization, role=runs_the_installation(organization))
+        worlds = world_of(key, fake.url), world_of(ApiKeyFactory(), "https://elsewhere.example.org")
+        sealing.seal()  # these two wait for no worker: `/moving` would complain after a while
+        Event.objects.update(fanned_out_at=timezone.now())
+        yield worlds
 
 
 @pytest.fixture
-def elsewhere(db):
+def world(laid, db):
+    return replace(laid[0], api=Api(laid[0].api.key))
+
+
+@pytest.fixture
+def elsewhere(laid, db):
     """Another organization."""
-    return world_of(ApiKeyFactory(), "https://elsewhere.example.org")
+    return replace(laid[1], api=Api(laid[1].api.key))

@@ -11,6 +11,7 @@ from tests.calling_back import signature
 from tests.factories import (
     CallbackFactory,
     CompletionFactory,
+    ExportFactory,
     ReviewFactory,
     RunFactory,
     ScoreFactory,
@@ -86,7 +87,9 @@ class World:
     role: Any
     erasure: Any
     hold: Any
+    reward_endpoint: Any
     event: Any
+    export: Any
 
     @property
     def ids(self) -> dict[str, str]:
@@ -105,6 +108,9 @@ class World:
             "key_id": public("key", self.spare_key),
             "erasure_id": public("ers", self.erasure),
             "hold_id": public("hold", self.hold),
+            "endpoint_id": public("rwd", self.reward_endpoint),
+            "protocol": "openrlhf",
+            "export_id": public("exp", self.export),
             "event_id": self.event.public_id,
             "token": "no-such-token",
         }
@@ -131,6 +137,12 @@ def submission(world: World, **members: Any) -> dict[str, Any]:
         "taskId": public("task", world.task), "modelId": "m", "response": "r", "prompt": "p", "priority": "low",
         "metadata": {"a": [1]}, **members,
     }  # fmt: skip
+
+
+def asked_now(world: World, **members: Any) -> dict[str, Any]:
+    messages = [{"role": "user", "content": "c"}]
+    items = [{"prompt": "p", "response": "r", "metadata": {"label": "4"}}, {"messages": messages, "response": "r"}]
+    return {"taskId": public("task", world.task), "modelId": "m", "items": items, "deadlineMs": 1, **members}
 
 
 def new_grader(world: World) -> dict[str, Any]:
@@ -178,6 +190,10 @@ def new_review(world: World) -> dict[str, str]:
     return {"review_id": public("rev", ReviewFactory(run__completion__task=world.task))}
 
 
+def pairs_wanted(world: World, **members: Any) -> dict[str, Any]:
+    return {"taskId": public("task", world.task), "minScoreDelta": 0.1, "sampleSize": 10, **members}
+
+
 def late_answer(world: World) -> dict[str, Any]:
     return {"requestId": "late", "score": {"value": 1, "confidence": 1}}
 
@@ -191,6 +207,23 @@ def new_callback(world: World) -> dict[str, str]:
 
 def signed_late(world: World) -> dict[str, str]:
     return signature("late", json.dumps(late_answer(world)).encode())
+
+
+def new_export(world: World) -> dict[str, str]:
+    return {"export_id": public("exp", ExportFactory(organization=world.task.organization))}
+
+
+def new_link(world: World) -> dict[str, str]:
+    answer = world.api.post(f"/exports/{public('exp', world.export)}/links", {})
+    return {"token": answer.json()["url"].rpartition("/")[2]}
+
+
+def new_reward_endpoint(world: World) -> dict[str, Any]:
+    return {"taskId": public("task", world.task), "protocol": "slime", "unscored": "neutral", "neutralValue": 0}
+
+
+def call_of_a_trainer(world: World) -> dict[str, Any]:
+    return {"query": ["2+2? 4"], "prompts": ["2+2?"], "labels": ["4"]}
 
 
 def new_webhook(world: World) -> dict[str, Any]:
@@ -268,6 +301,7 @@ CALLS: dict[str, list[Call]] = {
     ],
     "GET /completions/{completion_id}": [PLAIN, KNOWN],
     "DELETE /completions/{completion_id}": [Call(ids=new_completion)],
+    "POST /rewards": [Call(asked_now), Call(lambda world: asked_now(world, fresh=True, modelId=None))],
     "GET /erasures": [*LISTED, Call(query="?status=pending")],
     "POST /erasures": [Call(lambda world: {"taskId": public("task", world.spare_task)})],
     "GET /erasures/{erasure_id}": [PLAIN],
@@ -291,6 +325,17 @@ CALLS: dict[str, list[Call]] = {
         Call(lambda world: {"approved": False}, ids=new_review),
     ],
     "POST /callbacks/{token}": [Call(late_answer, ids=new_callback, headers=signed_late)],
+    "GET /reward-endpoints": [*LISTED, Call(query="?protocol=openrlhf")],
+    "POST /reward-endpoints": [Call(new_reward_endpoint)],
+    "GET /reward-endpoints/{endpoint_id}": [PLAIN],
+    "PATCH /reward-endpoints/{endpoint_id}": [
+        Call(lambda world: {"unscored": "hold", "neutralValue": None, "deadlineMs": 1_000, "enabled": True})
+    ],
+    "DELETE /reward-endpoints/{endpoint_id}": [PLAIN],
+    "POST /reward-endpoints/{endpoint_id}/rotate": [PLAIN],
+    "POST /rewards/{protocol}/{token}": [
+        Call(call_of_a_trainer, ids=lambda world: {"token": world.reward_endpoint.token})
+    ],
     "GET /webhooks": [*LISTED, Call(query="?status=active")],
     "POST /webhooks": [Call(new_webhook)],
     "GET /webhooks/{webhook_id}": [PLAIN],
@@ -307,9 +352,30 @@ CALLS: dict[str, list[Call]] = {
     "GET /scores/{score_id}": [PLAIN, KNOWN],
     "DELETE /scores/{score_id}": [Call(ids=new_score)],
     "GET /scores/summary": [PLAIN, Call(query="?minScore=1")],
+    "GET /exports": [*LISTED, Call(query="?status=completed")],
+    "POST /exports": [Call(lambda world: {"taskId": public("task", world.task), "format": "parquet", "minReward": 0})],
+    "GET /exports/{export_id}": [PLAIN],
+    "POST /exports/{export_id}/cancel": [Call(ids=new_export)],
+    "GET /exports/{export_id}/download": [
+        PLAIN,
+        KNOWN,
+        Call(query="?file=records.jsonl", headers=lambda world: {"Range": "bytes=0-4"}),
+    ],
+    "POST /exports/{export_id}/links": [Call(lambda world: {"file": "records.jsonl", "expiresInS": 60}), PLAIN],
+    "GET /downloads/{token}": [
+        Call(ids=new_link),
+        Call(ids=new_link, known=True),
+        Call(ids=new_link, headers=lambda world: {"Range": "bytes=0-4"}),
+    ],
+    "POST /preference-pairs": [
+        Call(pairs_wanted),
+        Call(lambda world: pairs_wanted(world, modelId="m", strategy="random", capPerPrompt=2, seed=7)),
+    ],
     "GET /scores/export": [
         PLAIN,
         Call(query="?format=parquet&dimensions=true"),
         Call(query="?per=grader&naming=camel"),
+        Call(query="?format=tfrecord&compression=gzip"),
+        Call(query="?format=json&layout=preferences&conversational=true&compression=zstd"),
     ],
 }

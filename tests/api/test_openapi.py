@@ -140,11 +140,6 @@ LATER = [
     "/budgets",
     "/experiments",
     "/usage",
-    "/exports",
-    "/preference-pairs",
-    "/rewards",
-    "/reward-endpoints",
-    "/rewards/openrlhf/x",
     "/graders/import",
     "/marketplace",
 ]

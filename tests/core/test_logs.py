@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+from uvicorn.logging import AccessFormatter
 
 from autotune.core.logs import RedactionFilter
 
@@ -13,6 +14,9 @@ from autotune.core.logs import RedactionFilter
         "/api/v1/callbacks/{}",
         "/invitations/{}",
         "/account/password/reset/{}",
+        "/api/v1/rewards/openrlhf/{}",
+        "/api/v1/rewards/slime/{}?rewardKey=score",
+        "http://localhost:8000/api/v1/rewards/verify%2F{}",
     ],
 )
 def test_the_token_of_an_address_is_not_logged(path):
@@ -26,3 +30,16 @@ def test_other_lines_are_left_as_they_are():
     record = logging.LogRecord("any", logging.INFO, "", 0, "/tasks/%s", ("task_1",), None)
     assert RedactionFilter().filter(record)
     assert (record.msg, record.args) == ("/tasks/%s", ("task_1",))
+
+
+def test_an_access_line_of_uvicorn_keeps_its_form():
+    args = ("127.0.0.1:5000", "POST", "/api/v1/rewards/openrlhf/4f-TOKEN_0123", "1.1", 200)
+    record = logging.LogRecord("uvicorn.access", logging.INFO, "", 0, '%s - "%s %s HTTP/%s" %d', args, None)
+    assert RedactionFilter().filter(record)
+    assert "TOKEN" not in AccessFormatter("%(client_addr)s %(request_line)s %(status_code)s").format(record)
+
+
+def test_the_addresses_of_the_reward_endpoints_themselves_are_no_secret():
+    record = logging.LogRecord("any", logging.INFO, "", 0, "/api/v1/reward-endpoints/rwd_1", (), None)
+    assert RedactionFilter().filter(record)
+    assert record.getMessage() == "/api/v1/reward-endpoints/rwd_1"

@@ -13,6 +13,7 @@ PLAIN = {
     "access.Role.description": "what a role is for",
     "access.Role.permissions": "words of ours",
     "access.User.email": "people log in by it",
+    "exports.Export.dimensions": "names of dimensions, which exports select by",
     "exports.Export.metadata": "ids and figures of a dataset",
     "exports.Export.query": "ids, dates and numbers to select by",
     "exports.ExportFile.facts": "ids and counts",

@@ -6,10 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from autotune.site import launch
-from autotune.site.ports import answers
-from autotune.site.supervisor import Supervisor
-from tests.serving import free_port, own_environment
+from tests.serving import web_process
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(90)]
 PATIENCE_S = 15
@@ -19,14 +16,8 @@ MIB = 2**20
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """The address of a web process, and a key."""
-    data = tmp_path_factory.mktemp("web")
-    with own_environment(data) as base, Supervisor(data / "logs") as tree:
-        env = launch.environment(base, port=free_port(), data=data, grader_ports=[])
-        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
-        key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
-        tree.start(next(process for process in launch.server_processes(env) if process.name == "web"))
-        tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)
-        yield f"http://127.0.0.1:{env['PORT']}", key
+    with web_process(tmp_path_factory.mktemp("web")) as (port, key):
+        yield f"http://127.0.0.1:{port}", key
 
 
 @pytest.fixture

@@ -64,6 +64,11 @@ def test_an_empty_environment_is_safe_and_embedded(read, tmp_path):
     assert found["SESSION_COOKIE_HTTPONLY"] is True
 
 
+def test_passwords_are_hashed_with_argon2(read):
+    """The tests themselves use a quick hash."""
+    assert read("PASSWORD_HASHERS")["PASSWORD_HASHERS"] == ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+
+
 def test_a_variable_that_is_empty_counts_as_unset(read):
     """As a compose file passes what its host does not set."""
     names = (

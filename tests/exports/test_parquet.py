@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from exports import parquet, ranges
+from exports import ranges
+from exports.formats import parquet
 from tasks.models import Completion
 from tests.factories import ScoreFactory, TaskFactory, public
 
@@ -54,12 +55,12 @@ def test_it_holds_the_records_of_the_lines(api, task, query):
         time = "scoredAt" if "naming" in query else "scored_at"
         moment = row["metadata"][time]
         row["metadata"][time] = f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
-        row["dimensions"] = None if row["dimensions"] is None else dict(row["dimensions"])
+        row["dimensions"] = None if row.get("dimensions") is None else dict(row["dimensions"])
     assert rows == lines(api, query)
 
 
 def test_its_columns_have_fixed_types(api):
-    schema = pq.read_schema(exported(api))
+    schema = pq.read_schema(exported(api, "&dimensions=true"))
     assert schema.names == ["prompt", "response", "score", "dimensions", "metadata"]
     assert schema.field("score").type == pa.float64()
     assert schema.field("dimensions").type == pa.map_(pa.string(), pa.float64())
@@ -69,6 +70,22 @@ def test_its_columns_have_fixed_types(api):
         "scored_at",
     ]  # fmt: skip
     assert metadata.field("scored_at").type == pa.timestamp("ms", tz="UTC")
+
+
+def test_dimensions_as_columns_are_doubles_also_where_no_row_has_one(api, task):
+    scored(task, dimensions=[{"name": "tone", "value": 1, "weight": 1}])
+    scored(task)
+    table = pq.read_table(exported(api, "&dimensionColumns=true"))
+    assert table.schema.names == ["prompt", "response", "score", "dimension_tone", "metadata"]
+    assert table.schema.field("dimension_tone").type == pa.float64()
+    assert table["dimension_tone"].to_pylist() == [1.0, None]
+
+
+def test_without_dimensions_it_has_no_map_which_some_loaders_do_not_know(api, task):
+    scored(task, dimensions=[{"name": "tone", "value": 1, "weight": 1}])
+    table = pq.read_table(exported(api))
+    assert table.schema.names == ["prompt", "response", "score", "metadata"]
+    assert table.num_rows == 1
 
 
 def test_its_schema_tells_what_the_data_set_is(api, task):

@@ -180,6 +180,14 @@ def test_dimensions_are_the_same_on_every_row_of_the_selection(api, task):
     assert {record["dimensions"] is None for record in records(api, "?dimensions=false")} == {True}
 
 
+def test_dimensions_as_columns_are_numbers_or_null_on_every_row(api, task):
+    scored(task, dimensions=[{"name": "tone_of", "value": 1, "weight": None}])
+    scored(task)
+    first, second = records(api, "?dimensionColumns=true&naming=camel")
+    assert list(first) == ["prompt", "response", "score", "dimension_tone_of", "metadata"]
+    assert (first["dimension_tone_of"], second["dimension_tone_of"]) == (1.0, None)
+
+
 def test_dimensions_without_any_are_an_empty_object(api, task):
     scored(task)
     assert records(api, "?dimensions=true")[0]["dimensions"] == {}
@@ -223,6 +231,16 @@ def test_filters_apply_to_the_reward_or_to_the_score(api, panel):
         assert values(api, f"?per=grader&{query}") == per_grader, query
 
 
+def test_a_filter_that_few_scores_pass_is_not_read_through_empty_ranges(
+    api, task, monkeypatch, django_assert_max_num_queries
+):
+    monkeypatch.setattr(ranges, "RANGE_ROWS", 2)
+    rare = [scored(task, 1.0 if n in (3, 19) else 0.1) for n in range(20)]
+    with django_assert_max_num_queries(24):  # not the ten ranges of the completions
+        found = records(api, "?per=grader&minScore=0.9")
+    assert [one["metadata"]["completion_id"] for one in found] == [public("comp", rare[n].completion) for n in (3, 19)]
+
+
 def test_erased_text_is_left_out(api, task):
     gone = scored(task, 0.1)
     scored(task, 0.2)
@@ -253,15 +271,18 @@ def test_nothing_to_export_is_an_empty_file(api):
 @pytest.mark.parametrize(
     ("query", "pointer", "named"),
     [
-        ("format=csv", "?format", "jsonl or parquet"),
-        ("format=tfrecord", "?format", "jsonl or parquet"),
-        ("layout=preferences", "?layout", "records"),
+        ("format=csv", "?format", "jsonl or parquet or tfrecord or json"),
+        ("layout=pairs", "?layout", "records or preferences or kto or verl"),
         ("per=panel", "?per", "completion or grader"),
         ("naming=kebab", "?naming", "snake or camel"),
         ("dimensions=maybe", "?dimensions", ""),
         ("minReward=2", "?minReward", ""),
         ("minReward=null", "?minReward", ""),
-        ("compression=gzip", "?compression", ""),
+        ("compression=lz4", "?compression", "gzip or zstd"),
+        ("layout=kto&threshold=1.5", "?threshold", ""),
+        ("layout=preferences&strategy=worst", "?strategy", "best_worst or all or random"),
+        ("layout=preferences&capPerPrompt=0", "?capPerPrompt", ""),
+        ("layout=preferences&seed=-1&strategy=random", "?seed", ""),
         ("filename=../../etc/x", "?filename", ""),
         ("minScore=0.5&maxScore=0.4", "?minScore", ""),
         ("taskid=x", "?taskid", ""),
@@ -273,6 +294,32 @@ def test_what_is_not_offered_is_refused_by_name(api, query, pointer, named):
     assert response.status_code == 400
     (error,) = response.json()["errors"]
     assert error["pointer"] == pointer
+    assert named in error["detail"]
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer", "named"),
+    [
+        ("threshold=0.5", "?threshold", "layout=kto"),
+        ("conversational=true", "?conversational", "layout=preferences or layout=kto"),
+        ("minScoreDelta=0.1", "?minScoreDelta", "layout=preferences"),
+        ("strategy=all", "?strategy", "layout=preferences"),
+        ("layout=kto&capPerPrompt=2", "?capPerPrompt", "layout=preferences"),
+        ("layout=preferences&seed=1", "?seed", "strategy=random"),
+        ("layout=preferences&strategy=all&seed=1", "?seed", "strategy=random"),
+        ("layout=preferences&per=grader", "?per", "layout=records"),
+        ("layout=kto&dimensions=true", "?dimensions", "layout=records"),
+        ("layout=kto&dimensionColumns=true", "?dimensionColumns", "layout=records"),
+        ("dimensions=true&dimensionColumns=true", "?dimensionColumns", "in the place of"),
+        ("layout=verl&naming=camel", "?naming", "layout=records"),
+        ("layout=verl&format=tfrecord", "?format", "jsonl or parquet"),
+    ],
+)
+def test_parameters_that_do_not_go_together_are_refused(api, query, pointer, named):
+    response = api.get(f"/scores/export?{query}")
+    assert response.status_code == 400
+    (error,) = response.json()["errors"]
+    assert (error["pointer"], error["code"]) == (pointer, "does_not_fit")
     assert named in error["detail"]
 
 

@@ -1,9 +1,13 @@
 """An export is never held whole, holds no connection while the client reads, and never looks whole when it is not."""
 
+import random
+import socket
+
 import pytest
 from django.db import DatabaseError, OperationalError, connection
 
 from exports import ranges
+from tests.concurrency import until
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory
 
 
@@ -40,14 +44,14 @@ def test_large_texts_are_loaded_in_small_groups(api, monkeypatch):
 def test_an_error_on_the_way_breaks_the_stream_off(api, monkeypatch, caplog, form):
     many(api, 4)
     monkeypatch.setattr(ranges, "RANGE_ROWS", 1)
-    monkeypatch.setattr("exports.parquet.GROUP_ROWS", 1)
+    monkeypatch.setattr("exports.formats.parquet.GROUP_ROWS", 1)
     stream = iter(api.get(f"/scores/export?format={form}").streaming_content)
     got = [next(stream)]
 
-    def broken(completions):
+    def broken(*asked):
         raise DatabaseError("gone")
 
-    monkeypatch.setattr(ranges, "_texts", broken)
+    monkeypatch.setattr(ranges, "texts_of", broken)
     with pytest.raises(DatabaseError):
         got.extend(stream)
     assert not b"".join(got).endswith(b"PAR1")
@@ -58,10 +62,10 @@ def test_an_error_on_the_way_breaks_the_stream_off(api, monkeypatch, caplog, for
 def test_an_error_before_the_first_piece_is_told_as_one(api, monkeypatch):
     many(api, 1)
 
-    def away(completions):
+    def away(*asked):
         raise OperationalError("away")
 
-    monkeypatch.setattr(ranges, "_texts", away)
+    monkeypatch.setattr(ranges, "texts_of", away)
     assert api.get("/scores/export").status_code == 503
 
 
@@ -71,7 +75,7 @@ def test_an_error_before_the_first_piece_is_told_as_one(api, monkeypatch):
 def test_no_connection_is_held_while_the_client_reads(api, monkeypatch, query):
     many(api, 3)
     monkeypatch.setattr(ranges, "RANGE_ROWS", 1)
-    monkeypatch.setattr("exports.parquet.GROUP_ROWS", 1)
+    monkeypatch.setattr("exports.formats.parquet.GROUP_ROWS", 1)
     for _ in api.get(f"/scores/export{query}").streaming_content:
         assert connection.connection is None
 
@@ -84,3 +88,53 @@ def test_a_client_that_leaves_is_no_error(api, monkeypatch, caplog):
     next(iter(response.streaming_content))
     response.close()
     assert "broke off" not in caplog.text
+
+
+class TestAClientThatLeaves:
+    """Over a real server: nothing is left open in the database when the other side goes away in the middle."""
+
+    @pytest.mark.postgres
+    @pytest.mark.django_db(transaction=True, serialized_rollback=True)
+    @pytest.mark.parametrize("query", ["", "?per=grader", "?format=parquet", "?format=tfrecord&compression=gzip"])
+    def test_leaves_no_open_cursor_and_no_connection(self, api, monkeypatch, live_server, query):
+        many(api, 16, response=random.Random(1).randbytes(500_000).hex())  # more than sockets hold, also compressed
+        monkeypatch.setattr(ranges, "RANGE_ROWS", 2)
+        monkeypatch.setattr("exports.formats.parquet.GROUP_ROWS", 1)
+        host, port = live_server.thread.host, live_server.thread.port
+        with socket.create_connection((host, port), timeout=20) as client:
+            client.sendall(
+                f"GET /api/v1/scores/export{query} HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {api.key}\r\n\r\n".encode()
+            )
+            assert client.recv(4_096).startswith(b"HTTP/1.1 200")
+        until(lambda: busy() == 0)
+
+    @pytest.mark.django_db
+    def test_closes_what_reads(self, api, monkeypatch):
+        many(api, 3)
+        monkeypatch.setattr(ranges, "RANGE_ROWS", 1)
+        ended = []
+        groups = ranges.groups
+
+        def watched(*given, **more):
+            try:
+                yield from groups(*given, **more)
+            finally:
+                ended.append(True)
+
+        monkeypatch.setattr(ranges, "groups", watched)
+        response = api.get("/scores/export?compression=zstd&format=tfrecord")
+        stream = iter(response.streaming_content)
+        next(stream)
+        response.close()
+        del stream
+        assert ended == [True]
+
+
+def busy():
+    """Sessions of this database beside our own that run a statement or stand in a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+            " and backend_type = 'client backend' and state <> 'idle'"
+        )
+        return cursor.fetchone()[0]

@@ -1,5 +1,7 @@
 """Rows D of the list: what is given as the name, the address or the limits of a grader, a task or a webhook."""
 
+import time
+
 import pytest
 
 from autotune.webhooks.models import Webhook
@@ -116,3 +118,15 @@ def test_d22_what_is_no_pin_is_refused(api):
         answer = api.post("/graders", {**body, "pins": [pin]})
         assert answer.status_code == 400, pin
         assert answer.json()["errors"][0]["pointer"] == "/pins/0"
+
+
+def test_d16_a_pattern_that_never_ends_is_stored_and_not_run(api):
+    """Schemas are checked for their form; a nested one is refused by its depth (`tasks/test_schemas.py`)."""
+    grader = public("grader", GraderFactory(organization=api.organization))
+    schema = {"type": "string", "pattern": "(a+)+$", "allOf": [{"pattern": "^(a|a)*$"}] * 100}
+    made = api.post("/tasks", {"name": "n", "promptTemplate": "x", "graderId": grader, "responseSchema": schema})
+    assert made.status_code == 201
+    begun = time.process_time()
+    sent = {"taskId": made.json()["id"], "modelId": "m", "prompt": "p", "response": "a" * 100_000 + "!"}
+    assert api.post("/completions", sent).status_code == 202
+    assert time.process_time() - begun < 2

@@ -9,10 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from autotune.site import launch
-from autotune.site.ports import answers
-from autotune.site.supervisor import Supervisor
-from tests.serving import free_port, own_environment
+from tests.serving import web_process
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 30
@@ -23,14 +20,8 @@ HARMLESS = {"GET", "HEAD", "OPTIONS"}
 @pytest.fixture(scope="module")
 def web(tmp_path_factory):
     """The port of a web process, and a key."""
-    data = tmp_path_factory.mktemp("web")
-    with own_environment(data) as base, Supervisor(data / "logs") as tree:
-        env = launch.environment(base, port=free_port(), data=data, grader_ports=[])
-        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
-        key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
-        tree.start(next(process for process in launch.server_processes(env) if process.name == "web"))
-        tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)
-        yield SimpleNamespace(port=int(env["PORT"]), key=key)
+    with web_process(tmp_path_factory.mktemp("web")) as (port, key):
+        yield SimpleNamespace(port=port, key=key)
 
 
 def ask(web, method, path, *lines, body=b"", read=True):

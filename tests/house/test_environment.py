@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 READERS = [ROOT / "autotune/settings.py"]
 CLIENTS = {"AUTOTUNE_API_KEY", "AUTOTUNE_BASE_URL", "AUTOTUNE_GRADER_SECRET"}
-FUNCTIONS = {"secret", "kept_secret", "listed", "networks", "whole_number", "one_of", "getenv"}
+FUNCTIONS = {"secret", "kept_secret", "listed", "networks", "whole_number", "one_of", "getenv", "bucket"}
 
 
 def read_by(path: Path) -> Iterator[str]:

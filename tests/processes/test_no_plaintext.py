@@ -32,6 +32,7 @@ PATIENCE_S = 90
 TEXTS = (
     "prompt", "response", "message", "metadatakey", "metadatavalue", "systemprompt", "template", "schema", "taskmetadata",
     "reasoning", "gradererror", "callbackerror", "endpointanswer", "explanation", "onceprompt", "refusedbody",
+    "liveprompt", "liveresponse", "livemetadata",
 )  # fmt: skip
 MARK = {name: f"MARK{name}{len(name):02d}zq" for name in TEXTS}
 
@@ -155,6 +156,12 @@ def plant(server, sync, later):
     body = {"taskId": task, "modelId": "m", "prompt": MARK["onceprompt"], "response": "r"}
     for _ in range(2):
         call("POST", "/completions", body, expect=202, Idempotency_Key="SECRETidempotencykey")
+    live = {"prompt": MARK["liveprompt"], "response": MARK["liveresponse"], "metadata": {"k": MARK["livemetadata"]}}
+    for _ in range(2):
+        (reward,) = call("POST", "/rewards", {"taskId": task, "items": [live], "deadlineMs": 20_000}, expect=200,
+                         Idempotency_Key="SECRETlivekey")["rewards"]  # fmt: skip
+        assert reward["value"] == 0.25
+    call("POST", "/rewards", {"taskId": task, "items": [{"prompt": MARK["refusedbody"]}]}, expect=400)
     call("POST", "/completions", {"taskId": task, MARK["refusedbody"]: MARK["refusedbody"]}, expect=400)
     call("POST", "/completions", {"taskId": task, "modelId": 1, "prompt": [MARK["refusedbody"]]}, expect=400)
 
@@ -175,6 +182,7 @@ def plant(server, sync, later):
         server.platform.session.get(f"{server.platform.address}/api/v1{path}",
                                     headers={"Authorization": f"Bearer {server.platform.key}"}, timeout=30)  # fmt: skip
     return {
+        "the token of a link": exported(server),
         "the api key": server.made["apiKey"],
         "a password": server.made["adminPassword"],
         "a grader's secret": sync.secret,
@@ -183,6 +191,20 @@ def plant(server, sync, later):
         "an idempotency key": "SECRETidempotencykey",
         "an invitation's token": invited(server),
     }
+
+
+def exported(server):
+    """The token of a link by which the file of an export was downloaded, with all that was scored in it."""
+    call = server.platform.call
+    path = f"/exports/{call('POST', '/exports', {}, expect=202)['export']['id']}"
+    until(lambda: call("GET", path)["export"]["status"] == "completed", seconds=PATIENCE_S, every_s=0.1)
+    link = server.platform.session.post(f"{server.platform.address}/api/v1{path}/links", json={}, timeout=30,
+                                        headers={"Authorization": f"Bearer {server.platform.key}"}).json()["url"]  # fmt: skip
+    token = link.rpartition("/")[2]
+    found = server.platform.session.get(f"{server.platform.address}/api/v1/downloads/{token}", timeout=30)
+    assert MARK["prompt"] in found.text
+    assert MARK["liveresponse"] in found.text
+    return token
 
 
 def invited(server):
@@ -249,10 +271,12 @@ def test_the_markers_went_in_and_come_out_for_those_who_may_read(left_behind):
     _, places, answered = left_behind
     # of a refused body the answer tells the pointer; the rest of it, and what no answer shows, went in all the same
     unseen = {"refusedbody", "template", "systemprompt", "schema", "taskmetadata", "onceprompt", "endpointanswer"}
+    unseen |= {"liveprompt", "liveresponse", "livemetadata"}
     assert [name for name in MARK if name not in unseen and MARK[name] not in answered] == []
     assert len(places["the dump"]) > 100_000
     assert b"scores.score_pending" in places["what Redis was told"]
     assert {"logs/web.log", "logs/worker.log", "logs/beat.log"} <= set(places)
+    assert len([place for place in places if place.startswith("data/exports/")]) == 2
     assert b"DEBUG" in places["logs/web.log"]
     assert b"DEBUG" in places["logs/worker.log"]
 

@@ -184,8 +184,9 @@ def test_conflicts_beside_other_faults_are_no_conflict(api, task):
     assert rows() == (0, 0)
 
 
-def test_the_queries_do_not_grow_with_the_batch(api, task):
+def test_the_queries_do_not_grow_with_the_batch(api, task, keys_at_hand):
     api.post(BATCH, {"completions": [item(task, externalId="makes the keys")]})
+    keys_at_hand()
 
     def queries(count, **members):
         batch = [item(task, **{name: f"{value}-{n}" for name, value in members.items()}) for n in range(count)]

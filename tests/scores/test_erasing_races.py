@@ -125,7 +125,7 @@ def test_of_a_batch_one_item_is_erased_and_the_other_recorded(asked, fake):
 def test_an_export_that_is_under_way_leaves_out_what_is_erased():
     scores = [ScoreFactory(run__completion__response=f"r{n}") for n in range(3)]
     heads = [
-        ranges.Head(one.completion_id, one.task_id, "m", 10, 0.5, 0.9, one.created_at, None, None, None)
+        ranges.Head(one.completion_id.bytes, one.task_id.bytes, b"m", 10, 0.5, 0.9, 0, None, None, None)
         for one in scores
     ]
 
@@ -134,8 +134,8 @@ def test_an_export_that_is_under_way_leaves_out_what_is_erased():
             erase(scores[1].run)  # between the look at the rewards and the look at the texts
             return heads, None
 
-    (group,) = list(ranges.records(Reader()))
-    assert ([record.response for record in group[0]], group[1]) == (["r0", "r2"], 1)
+    (group,) = list(ranges.groups(Reader(), columns=["response"]))
+    assert (group.texts, group.left_out) == ([[b"r0", b"r2"]], 1)
 
 
 def test_of_a_decision_and_an_erasure_at_once_nothing_is_left_of_the_text():

@@ -31,16 +31,18 @@ from autotune.core.models import DataKey, Reencryption
 from autotune.webhooks.models import Delivery, Event
 from graders.models import GraderCheck, GraderGuard, GraderSecret, GraderStatistic, GraderStatusChange, Tally
 from scores.callbacks import digest_of
-from scores.models import Pulse
+from scores.models import LiveAnswer, Pulse
 from tests.factories import (
     SECRET,
     WEBHOOK_SECRET,
     ApiKeyFactory,
     CallbackFactory,
     ErasureFactory,
+    ExportFactory,
     LegalHoldFactory,
     OrganizationFactory,
     ReviewFactory,
+    RewardEndpointFactory,
     ScoreFactory,
     UserFactory,
     WebhookFactory,
@@ -99,6 +101,14 @@ def world(db, keys_at_hand):
         ReviewFactory(run__completion__prompt=PROMPT, run__completion__task=score.task)
         ErasureFactory(organization=organization, completion=score.completion, model_id="")
         LegalHoldFactory(organization=organization, task=score.task)
+        endpoint = RewardEndpointFactory(task=score.task, token=f"live-token-{n}")
+        hidden[f"an endpoint's token {n}"] = f"live-token-{n}"
+        hidden[f"the digest of an endpoint's token {n}"] = bytes(endpoint.token_digest).hex()
+        LiveAnswer.objects.create(
+            organization=organization, task_version=score.task.version, completion=score.completion,
+            answer_digest=n.to_bytes(32, "big"),
+        )  # fmt: skip
+        ExportFactory(organization=organization, files={f"records-{n}.jsonl": PROMPT.encode()})
         AuditChain.objects.create(chain=ids.new(), number=n, digest=b"d", sealed_at=timezone.now())
         trail.record(action="tests.walk", resource="tests", organization=organization, object_id=score.public_id)
         others(n)

@@ -69,8 +69,19 @@ def test_the_processes_are_those_of_the_procfile():
     assert names == ["web", "worker", "beat"]
     names = [process.name for process in launch.server_processes({}, workers=2)]
     assert names == ["web", "worker-1", "worker-2", "beat"]
+    names = [process.name for process in launch.server_processes({"LIVE_PORT": "8001"})]
+    assert names == ["web", "worker", "beat", "live"]
     commands = {process.name: process.command[-1] for process in launch.server_processes({})}
     assert commands["web"].startswith("exec gunicorn autotune.wsgi:application --worker-class ")
+
+
+def test_live_answers_reward_endpoints_where_it_has_a_port(tmp_path, port):
+    env = launch.environment({"PATH": "/bin"}, port=port, data=tmp_path, grader_ports=[], live_port=8765)
+    assert (env["LIVE_PORT"], env["LIVE_HOST"]) == ("8765", "127.0.0.1")
+    assert env["AUTOTUNE_LIVE_URL"] == "http://localhost:8765"
+    base = {"PATH": "/bin", "LIVE_PORT": "8001", "AUTOTUNE_LIVE_URL": "https://live.example.org"}
+    env = launch.environment(base, port=port, data=tmp_path, grader_ports=[])
+    assert (env["LIVE_PORT"], env["AUTOTUNE_LIVE_URL"]) == ("", "")
 
 
 def test_a_procfile_line_is_a_name_and_a_command():

@@ -12,7 +12,7 @@ from graders.folding import fold
 from graders.models import NO_VERSION, GraderStatistic
 from scores.models import Pulse, Review, WorkflowRun
 from tests.conftest import Api
-from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
+from tests.factories import CompletionFactory, GraderFactory, RewardEndpointFactory, RunFactory, TaskFactory
 
 pytestmark = pytest.mark.django_db
 PATH = "/metrics"
@@ -205,3 +205,12 @@ def test_deliveries_and_open_reviews(values, task):
     assert values("autotune_deliveries_last_hour") == {("pending",): 1, ("delivered",): 2, ("parked",): 1}
     assert values("autotune_reviews_open") == {(): 1}
     assert WorkflowRun.objects.count() == 1
+
+
+def test_the_samples_of_reward_endpoints_are_told_by_protocol(values, task):
+    RewardEndpointFactory(task=task, answered=10, unscored_count=3)
+    RewardEndpointFactory(task=task, answered=5, unscored_count=1)
+    RewardEndpointFactory(task=task, protocol="slime", answered=2)
+    found = values("autotune_reward_endpoint_samples")
+    assert (found["scored", "openrlhf"], found["neutral", "openrlhf"]) == (11, 4)
+    assert (found["scored", "slime"], found["neutral", "slime"], found["scored", "verify"]) == (2, 0, 0)

@@ -1,19 +1,15 @@
 """The pages of our own: what they show, that they need no other host, and how they look in a browser."""
 
 import re
-from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.staticfiles import finders
 from django.test import Client
 from playwright.sync_api import sync_playwright
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+from tests.browsing import DESK, FLAGS, PHONE, SCHEMES, foreign, is_right, too_wide, watch
+
 LINK = re.compile(r"""(?:src|href|action)=["']([^"']*)""")
-PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
 
 
 @pytest.fixture
@@ -84,12 +80,7 @@ def visit(live_server, chromium_path, tmp_path):
         browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
 
         def open_page(path, size=DESK, scheme="light"):
-            page = browser.new_context(viewport=size, color_scheme=scheme).new_page()
-            page.said, page.asked, page.failed = [], [], []
-            page.on("console", lambda message: page.said.append(message.text) if message.type == "error" else None)
-            page.on("pageerror", lambda error: page.said.append(str(error)))
-            page.on("request", lambda request: page.asked.append(request.url))
-            page.on("requestfailed", lambda request: page.failed.append(request.url))
+            page = watch(browser.new_context(viewport=size, color_scheme=scheme).new_page())
             page.status = page.goto(live_server.url + path, wait_until="networkidle").status
             page.screenshot(
                 path=tmp_path / f"{path.strip('/').replace('/', '-') or 'home'}-{size['width']}-{scheme}.png"
@@ -100,21 +91,6 @@ def visit(live_server, chromium_path, tmp_path):
         browser.close()
 
 
-def foreign(page, live_server):
-    own = urlsplit(live_server.url).netloc
-    return [url for url in page.asked if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != own]
-
-
-def too_wide(page):
-    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-
-
-def ground(page):
-    """How light the ground is, 0 to 255."""
-    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    return sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
-
-
 in_a_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
@@ -123,11 +99,11 @@ in_a_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 @pytest.mark.parametrize(("path", "status"), [("/", 200), ("/nowhere", 404)])
 def test_a_page_is_good_on_a_phone_and_a_desk_in_light_and_dark(visit, live_server, path, status):
     for size in (PHONE, DESK):
-        for scheme, is_right in (("light", lambda value: value > 200), ("dark", lambda value: value < 60)):
+        for scheme in SCHEMES:
             page = visit(path, size, scheme)
             assert page.status == status
             assert too_wide(page) <= 0, (size, scheme)
-            assert is_right(ground(page)), (scheme, ground(page))
+            assert is_right(page, scheme), scheme
             assert (page.failed, foreign(page, live_server)) == ([], [])
             assert [text for text in page.said if "404" not in text] == []  # Chromium reports the page's own status
 

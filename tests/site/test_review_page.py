@@ -7,9 +7,9 @@ from playwright.sync_api import sync_playwright
 
 from autotune.access.models import User
 from scores.models import Review
+from tests.browsing import DESK, FLAGS, PHONE, SCHEMES, foreign, is_right, too_wide, watch
 from tests.concurrency import aside
 from tests.factories import ReviewFactory
-from tests.site.test_pages import DESK, FLAGS, PHONE, foreign, ground, too_wide
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 HOSTILE = "<script>alert(1)</script> javascript:alert(1) \x1b[31mred\x1b[0m "
@@ -41,13 +41,8 @@ def visit(live_server, chromium_path, tmp_path, review):
         def open_page(path, size=DESK, scheme="light"):
             context = browser.new_context(viewport=size, color_scheme=scheme)
             context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
-            page = context.new_page()
-            page.said, page.asked, page.failed = [], [], []
-            page.on("console", lambda message: page.said.append(message.text) if message.type == "error" else None)
-            page.on("pageerror", lambda error: page.said.append(str(error)))
+            page = watch(context.new_page())
             page.on("dialog", lambda dialog: (page.said.append(dialog.message), dialog.dismiss()))
-            page.on("request", lambda request: page.asked.append(request.url))
-            page.on("requestfailed", lambda request: page.failed.append(request.url))
             page.status = page.goto(live_server.url + path, wait_until="networkidle").status
             name = path.strip("/").replace("/", "-")[:40]
             page.screenshot(path=tmp_path / f"{name}-{size['width']}-{scheme}.png", full_page=True)
@@ -59,11 +54,11 @@ def visit(live_server, chromium_path, tmp_path, review):
 
 def test_the_page_is_good_on_a_phone_and_a_desk_in_light_and_dark(visit, live_server, review):
     for size in (PHONE, DESK):
-        for scheme, is_right in (("light", lambda value: value > 200), ("dark", lambda value: value < 60)):
+        for scheme in SCHEMES:
             page = visit(f"/reviews/{review.public_id}", size, scheme)
             assert page.status == 200
             assert too_wide(page) <= 0, (size, scheme)
-            assert is_right(ground(page)), (scheme, ground(page))
+            assert is_right(page, scheme), scheme
             assert (page.failed, foreign(page, live_server), page.said) == ([], [], [])
 
 

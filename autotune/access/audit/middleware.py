@@ -3,17 +3,20 @@ base sees to that), and else after it, whatever it was answered and by whom.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
 from autotune.access.audit import calls, routes, trail
 from autotune.access.audit.calls import Call
+from autotune.access.audit.homes import home_of
 from autotune.core import problems
 from autotune.core.api import SAFE_METHODS
 from autotune.core.connections import release
 from autotune.core.errors import Unavailable
 from autotune.core.middleware import API_PREFIX, GetResponse
+
+TOLD_BY_ITSELF: Final = {"invitation"}  # its event is the inviting organization's, and is written in its transaction
 
 
 class AuditMiddleware:
@@ -37,10 +40,14 @@ class AuditMiddleware:
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponse | None:
         """What somebody does by a page is on record before it begins, since pages have no transaction of their own."""
-        call = calls.current()
-        if call is None or request.path.startswith(API_PREFIX) or trail.person_of(request) is None:
+        call, person = calls.current(), trail.person_of(request)
+        if call is None or request.path.startswith(API_PREFIX) or person is None:
             return None
-        call.organization_id = routes.owner_of(call)
+        match = request.resolver_match
+        if match is not None and match.url_name in TOLD_BY_ITSELF:
+            return None
+        is_own = match is None or "admin" not in match.app_names
+        call.organization_id = home_of(person, request) if is_own else routes.owner_of(call)
         if request.method in SAFE_METHODS:
             return None
         if selected := routes.selected_in(call):

@@ -17,6 +17,7 @@ from django.dispatch import Signal
 from autotune.access.accounts import signals as accounts
 from autotune.access.audit import calls, trail
 from autotune.access.audit.calls import Call
+from autotune.access.audit.homes import home_of
 from autotune.access.models import Membership, Organization, User
 from autotune.core import ids
 
@@ -58,7 +59,7 @@ def _receiver(action: str) -> Any:
             return
         if count is not None:
             call.objects_count = count
-        _did(call, action, user, organization_id=_home_of(call, user))
+        _did(call, action, user, organization_id=home_of(user, call.request))
 
     return done
 
@@ -135,13 +136,3 @@ def _id_of(entry: LogEntry) -> str:
 
     model = entry.content_type.model_class() if entry.content_type else None
     return routes.row_id(admin.site._registry.get(model), entry.object_id) if model else ""
-
-
-def _home_of(call: Call, user: User) -> UUID | None:
-    """Whose event a person's own act is: of the organization they act in, else of the one they were in first."""
-    session = getattr(call.request, "session", {})
-    try:
-        return ids.decode("org", str(session.get("organization", "")))
-    except ValueError:
-        held = Membership.objects.filter(user=user).order_by("pk").values_list("organization_id", flat=True)
-        return held.first()

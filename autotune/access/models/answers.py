@@ -13,7 +13,8 @@ class StoredAnswer(models.Model):
     route          method and path
     key_digest     SHA-256 of the key
     request_digest keyed digest of the query and the body's octets
-    subject        the completion whose text is in the answer: erasing it erases the answer too
+    subject        the completion whose text is in the answer: erasing it erases the answer too; or the task, where
+                   texts of many are in it
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)

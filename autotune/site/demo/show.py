@@ -18,6 +18,7 @@ ORGANIZATION = "Demo"
 ADMIN_EMAIL = "admin@demo.example"
 GRADER_FOLDER = launch.ROOT / "examples" / "demo_grader"
 GRADER_PORTS = range(9100, 9200)
+LIVE_PORTS = range(8001, 8100)
 GRADER_TIMEOUT_S = 20.0
 
 Say = Callable[[str], None]
@@ -33,16 +34,18 @@ def run(*, once: bool, say: Say) -> None:
     name = databases.label(os.environ)
     places = steps.Places(folder / f"{name}.json", folder / f"{name}.secret", folder / f"{name}-grader.jsonl")
     grader_port = _grader_port(kept.read(places.state).get("graderPort"))
+    port = int(os.environ.get("PORT") or launch.DEFAULT_PORT)
     env = launch.environment(
         os.environ,
-        port=int(os.environ.get("PORT") or launch.DEFAULT_PORT),
+        port=port,
         data=data,
         grader_ports=[grader_port],
+        live_port=int(os.environ.get("LIVE_PORT") or 0) or free_port(n for n in LIVE_PORTS if n != port),
         hint="choose another one: make demo PORT=8001",
     )
     with Supervisor(data / "logs", say=say) as tree:
         known, new = _prepare(env, places, say)
-        say("starting web, worker and beat")
+        say("starting web, worker, beat and live")
         address = launch.start_server(tree, env)
         try:
             with AutotuneClient(known["apiKey"], address) as client:

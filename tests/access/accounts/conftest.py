@@ -8,9 +8,3 @@ def _forget_guesses(request):
     if request.node.get_closest_marker("django_db") or {"db", "transactional_db"} & set(request.fixturenames):
         request.getfixturevalue("db")
         cache.clear()
-
-
-@pytest.fixture(autouse=True)
-def _quick_hashes(settings):
-    """Each login hashes: at argon2's pace these files would take minutes."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -4,21 +4,17 @@ import re
 import time
 
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
-from django.conf import settings
-from django.contrib.auth.hashers import make_password
 from django.test import Client
 
 from autotune.access.models import User
 
 PASSWORD = "four words make sense"
 LOGIN = "/account/login"
-HASHED: dict[str, str] = {}  # PASSWORD by hasher: made once, for each takes argon2 50 ms
 
 
 def person(email="someone@example.org", **fields):
     user = User(email=email, name=fields.pop("name", "Some One"), **fields)
-    hasher = settings.PASSWORD_HASHERS[0]
-    user.password = HASHED.get(hasher) or HASHED.setdefault(hasher, make_password(PASSWORD))
+    user.set_password(PASSWORD)
     user.save()
     return user
 

@@ -5,10 +5,11 @@ from django.contrib.auth.hashers import make_password
 from django.db import DatabaseError
 from django.test import Client
 
-from autotune.access.audit import macs, trail
+from autotune.access.audit import trail
 from autotune.access.models import ApiKey, AuditEvent, Membership, Organization, Role, User
 from autotune.access.models.audit import INSTALLATION
 from autotune.core import ids
+from tests.access.audit.reading import sound
 from tests.factories import ApiKeyFactory, OrganizationFactory
 
 pytestmark = pytest.mark.django_db
@@ -34,10 +35,6 @@ def admin(superuser):
     client = Client(raise_request_exception=False)
     client.force_login(superuser)
     return client
-
-
-def sound(event):
-    return macs.fits(macs.key_of(event.chain), event)
 
 
 def test_a_login_is_one_event_of_the_persons_organization(client, person, events):

@@ -12,7 +12,7 @@ from autotune.site.supervisor import SupervisorError
 
 
 class Command(BaseCommand):
-    help = "Starts web, worker, beat and a demo grader, scores the sample completions, shows the result and stays."
+    help = "Starts web, worker, beat, live and a demo grader, scores the samples, shows the result and stays."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -7,6 +7,7 @@ with AutotuneClient() as client:                      # AUTOTUNE_API_KEY, AUTOTU
     print(client.completions.wait_for_score(sent.completion.id).value)
 """
 
+from ._files import BrokenExport, DamagedFile
 from ._version import VERSION as __version__
 from .client import AutotuneClient
 from .errors import (
@@ -42,6 +43,7 @@ from .models import (
     Submitted,
 )
 from .models_access import ApiKey, AuditEvent, IssuedKey, Member, Permission, Role
+from .models_exports import Export, ExportedFile, ExportError, ExportLink
 from .models_graders import (
     Capabilities,
     Credentials,
@@ -54,9 +56,18 @@ from .models_graders import (
 )
 from .models_retention import Erasure, LegalHold
 from .models_reviews import Review
+from .models_rewards import (
+    EndpointCounts,
+    LiveReward,
+    PreferencePair,
+    PreferencePairs,
+    RewardEndpoint,
+    RewardEndpointRegistration,
+)
 from .models_runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
 from .models_tasks import PanelMember, Task, TaskDetail, TaskVersion
 from .models_webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
+from .resources.exports import ExportNotCompleted
 from .webhooks import WebhookRefused, verify_webhook
 
 __all__ = [
@@ -68,17 +79,25 @@ __all__ = [
     "AutotuneError",
     "BatchItem",
     "BatchSubmitted",
+    "BrokenExport",
     "Capabilities",
     "Completion",
     "ConfigurationError",
     "ConflictError",
     "ConnectionFailed",
     "Credentials",
+    "DamagedFile",
     "Delivery",
     "DeliveryTry",
     "Dimension",
+    "EndpointCounts",
     "Erasure",
+    "Export",
+    "ExportError",
     "ExportFile",
+    "ExportLink",
+    "ExportNotCompleted",
+    "ExportedFile",
     "FieldError",
     "Grader",
     "GraderRegistration",
@@ -88,6 +107,7 @@ __all__ = [
     "IssuedKey",
     "LegalHold",
     "Limits",
+    "LiveReward",
     "Member",
     "NotFound",
     "Outcome",
@@ -95,12 +115,16 @@ __all__ = [
     "PanelMember",
     "Permission",
     "PermissionDenied",
+    "PreferencePair",
+    "PreferencePairs",
     "RateLimited",
     "RequestTimeout",
     "Retried",
     "RetrySkip",
     "Review",
     "Reward",
+    "RewardEndpoint",
+    "RewardEndpointRegistration",
     "Role",
     "RunError",
     "RunStep",

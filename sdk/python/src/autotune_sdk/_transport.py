@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,7 @@ from .errors import APIError, AutotuneError, ConnectionFailed, NotFound, Request
 CONNECT_TIMEOUT_S = 5.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.5, 8.0
 MAX_RETRY_AFTER_S = 300.0
+MIN_TIMEOUT_S = 0.05
 RETRYABLE = frozenset({429, 502, 503, 504})
 IN_FLIGHT = "idempotency_in_flight"  # 409: an earlier try is still at work, and its answer is to be had soon
 
@@ -53,6 +55,11 @@ class Transport:
     def __init__(self, api_key: str, root: str, timeout_s: float, max_retries: int) -> None:
         self.root, self.timeout_s, self.max_retries = root, timeout_s, max_retries
         self._auth = _Bearer(api_key)
+        self._open()
+
+    def _open(self) -> None:
+        """Connections of this process: those of a parent are not to be read by its children."""
+        self._pid = os.getpid()
         self.session = requests.Session()
         self.session.headers["User-Agent"] = f"autotune-sdk-python/{VERSION}"
         self.session.headers["Accept"] = "application/json"
@@ -72,11 +79,20 @@ class Transport:
         *,
         safe: bool = False,
         idempotency_key: str | None = None,
+        extra_s: float = 0,
+        until: float | None = None,
     ) -> Any:
         """The parsed answer of a POST. safe: sending it twice does what sending it once does, as it does with a key."""
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         sent = self.send(
-            "POST", path, parameters=parameters, body=body, headers=headers, safe=safe or bool(idempotency_key)
+            "POST",
+            path,
+            parameters=parameters,
+            body=body,
+            headers=headers,
+            safe=safe or bool(idempotency_key),
+            extra_s=extra_s,
+            until=until,
         )
         return self._json(sent)
 
@@ -93,9 +109,11 @@ class Transport:
                 raise
 
     @contextmanager
-    def stream(self, path: str, parameters: Mapping[str, Any]) -> Iterator[requests.Response]:
+    def stream(
+        self, path: str, parameters: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> Iterator[requests.Response]:
         """An answer whose body is still to be read, as the octets sent (no content encoding)."""
-        headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
+        headers = {"Accept": "*/*", "Accept-Encoding": "identity", **(headers or {})}
         response = self.send("GET", path, parameters=parameters, headers=headers, safe=True, stream=True)
         try:
             yield response
@@ -113,8 +131,15 @@ class Transport:
         safe: bool = False,
         extra_s: float = 0,
         stream: bool = False,
+        until: float | None = None,
     ) -> requests.Response:
-        """The answer of a request, below 300; anything else raises. Retries as `_may_repeat` allows."""
+        """The answer of a request, below 300; anything else raises. Retries as `_may_repeat_failure` allows.
+
+        until  the moment (time.monotonic) by which the caller must have an answer: tries go on until then, however
+               many, and none waits for longer
+        """
+        if self._pid != os.getpid():
+            self._open()
         all_headers = dict(headers or {})
         if body is not None:
             all_headers["Content-Type"] = "application/json"
@@ -131,7 +156,7 @@ class Transport:
                     data=body,
                     headers=all_headers,
                     auth=self._auth,
-                    timeout=(CONNECT_TIMEOUT_S, self.timeout_s + extra_s),
+                    timeout=self._timeouts(extra_s, until),
                     allow_redirects=False,
                     stream=stream,
                 )
@@ -146,9 +171,19 @@ class Transport:
                 repeat = again and (safe or response.status_code == 429)
                 response.close()
             failure.attempts = attempt
-            if not repeat or attempt > self.max_retries:
+            pause = backoff_s(attempt, getattr(failure, "retry_after_s", None))
+            over = attempt > self.max_retries if until is None else time.monotonic() + pause >= until
+            if not repeat or over:
                 raise failure from cause
-            self.sleep(backoff_s(attempt, getattr(failure, "retry_after_s", None)))
+            self.sleep(pause)
+
+    def _timeouts(self, extra_s: float, until: float | None) -> tuple[float, float]:
+        """Seconds for the connection and for the answer."""
+        answer = self.timeout_s + extra_s
+        if until is None:
+            return CONNECT_TIMEOUT_S, answer
+        left = max(until - time.monotonic(), MIN_TIMEOUT_S)
+        return min(CONNECT_TIMEOUT_S, left), min(answer, left)
 
     def close(self) -> None:
         """Closes the connections."""

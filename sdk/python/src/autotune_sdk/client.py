@@ -12,9 +12,11 @@ from ._transport import Transport
 from .errors import ConfigurationError
 from .resources.access import ApiKeys, Members, Roles
 from .resources.completions import Completions
+from .resources.exports import Exports
 from .resources.graders import Graders
 from .resources.records import AuditEvents, Erasures, LegalHolds
 from .resources.reviews import Reviews
+from .resources.rewards import Preferences, RewardEndpoints, Rewards
 from .resources.runs import Runs
 from .resources.scores import Scores
 from .resources.tasks import Tasks
@@ -52,6 +54,10 @@ class AutotuneClient:
         self.tasks = Tasks(self._transport)
         self.completions = Completions(self._transport)
         self.scores = Scores(self._transport)
+        self.exports = Exports(self._transport)
+        self.rewards = Rewards(self._transport)
+        self.reward_endpoints = RewardEndpoints(self._transport)
+        self.preference_pairs = Preferences(self._transport)
         self.graders = Graders(self._transport)
         self.reviews = Reviews(self._transport)
         self.runs = Runs(self._transport)

@@ -33,7 +33,7 @@ class AuditEvents(Resource):
         period = {"startDate": start_date, "endDate": end_date, "offset": offset, "cursor": cursor}
         return self._page("/audit-events", "auditEvents", AuditEvent, {**parameters, **period})
 
-    def iterate(self, *, limit: int = 1000, **filters: str) -> Iterator[AuditEvent]:
+    def iterate(self, *, limit: int = 1000, **filters: Any) -> Iterator[AuditEvent]:
         """All events of the filters of `list`, page by page."""
         page = self.list(limit=limit, **filters)
         yield from page

@@ -9,16 +9,12 @@ from collections.abc import Iterator
 from datetime import date
 from typing import IO, Any, TypedDict, Unpack
 
-import requests
-import urllib3.exceptions
-
 from .. import _wire
+from .._files import BrokenExport, copy, place
 from .._transport import backoff_s
-from ..errors import ConnectionFailed
 from ..models import ExportFile, Page, Score, ScoreSummary
 from ._base import Resource, member, segment
 
-PIECE = 1 << 16
 PAGE = 1000
 
 
@@ -48,6 +44,9 @@ class ExportOptions(ScoreFilters, total=False):
     dimensions: bool | None
     naming: str | None
     compression: str | None
+    strategy: str | None
+    seed: int | None
+    cap_per_prompt: int | None
 
 
 class Scores(Resource):
@@ -104,8 +103,7 @@ class Scores(Resource):
                     size, digest = self._copy(file, parameters)
                     file.flush()
                     os.fsync(file.fileno())
-                os.chmod(temporary, 0o666 & ~_umask())
-                os.replace(temporary, path)
+                place(temporary, path)
             except BrokenExport:
                 os.unlink(temporary)
                 if attempt > self._transport.max_retries:
@@ -118,25 +116,7 @@ class Scores(Resource):
                 return ExportFile(path, size, digest)
 
     def _copy(self, file: IO[bytes], parameters: dict[str, Any]) -> tuple[int, str]:
-        size, digest = 0, hashlib.sha256()
+        digest = hashlib.sha256()
         with self._transport.stream("/scores/export", parameters) as response:
-            try:
-                for piece in response.raw.stream(PIECE, decode_content=False):
-                    file.write(piece)
-                    digest.update(piece)
-                    size += len(piece)
-            except (urllib3.exceptions.HTTPError, requests.RequestException) as exc:
-                raise BrokenExport(f"the export broke off after {size} bytes: {exc}") from exc
+            size = copy(response, file, digest)
         return size, digest.hexdigest()
-
-
-class BrokenExport(ConnectionFailed):
-    """The connection broke while the export was read."""
-
-    code = "export_broken"
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

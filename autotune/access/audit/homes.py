@@ -1,0 +1,18 @@
+"""Whose event a person's own act is: of the organization they act in, else of the one they were in first."""
+
+from uuid import UUID
+
+from django.http import HttpRequest
+
+from autotune.access.models import Membership, User
+from autotune.core import ids
+
+
+def home_of(user: User, request: HttpRequest | None = None) -> UUID | None:
+    """The organization; None for a person who is in none. `request` is that of the act, where it is one."""
+    held = list(Membership.objects.filter(user=user).order_by("pk").values_list("organization_id", flat=True))
+    try:
+        acting_in = ids.decode("org", str(getattr(request, "session", {}).get("organization", "")))
+    except ValueError:
+        acting_in = None
+    return acting_in if acting_in in held else next(iter(held), None)

@@ -1,0 +1,83 @@
+"""Which file of an export is downloaded, and whether it is there."""
+
+import base64
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from autotune.core.clock import database_now
+from autotune.core.encryption import Undecryptable
+from autotune.core.errors import Conflict, Gone, Invalid, NotFound
+from exports.files.serving import Download, Segment
+from exports.files.storing import StorageAway
+from exports.formats import FORMATS, compression
+from exports.models import Export, ExportFile
+from exports.states import ExportStatus, FileKind
+
+JOINABLE: Final = ("jsonl", "tfrecord")  # files that may stand one behind the other, compressed ones too
+
+
+def find(export: Export, name: str | None, at: str = "?file") -> Download:
+    """The file `name`, or the data as a whole.
+
+    at      the pointer of the name, for errors
+    raises  Conflict for an export without files yet; Gone for one that has none any more; NotFound for a name of none;
+            Invalid where the parts are files of their own
+    """
+    require_files(export)
+    files = list(ExportFile.objects.filter(export=export).order_by("number").defer("values"))
+    if name is None:
+        chosen = [file for file in files if file.kind == FileKind.DATA]
+        if len(chosen) > 1 and export.query.get("format", "jsonl") not in JOINABLE:
+            raise Invalid.field(at, "file_needed", f"it has {len(chosen)} files; manifest.json names them, give one.")
+    else:
+        chosen = [file for file in files if file.name == name]
+        if not chosen:
+            raise NotFound.at(at, "file")
+    return _download(export, chosen)
+
+
+def require_files(export: Export) -> None:
+    """raises Conflict for an export without files yet; Gone for one that has none any more"""
+    status = ExportStatus(export.status)
+    if status == ExportStatus.COMPLETED and export.expires_at and export.expires_at <= database_now():
+        status = ExportStatus.EXPIRED  # whether or not the job came by yet
+    match status:
+        case ExportStatus.COMPLETED:
+            return
+        case ExportStatus.EXPIRED:
+            raise Gone("The export's files were deleted after their time. Ask for it again.", code="export_expired")
+        case ExportStatus.WITHDRAWN:
+            raise Gone(
+                "A text in the export was erased, so its files are gone. Ask for it again.", code="export_withdrawn"
+            )
+        case ExportStatus.FAILED:
+            raise Conflict("The export failed; it has no files.", code="export_failed")
+        case ExportStatus.CANCELLED:
+            raise Conflict("The export was cancelled; it has no files.", code="export_cancelled")
+    raise Conflict("The export is not finished yet; read it until it is completed.", code="export_unfinished")
+
+
+def _download(export: Export, files: Sequence[ExportFile]) -> Download:
+    single = files[0] if len(files) == 1 else None
+    name = single.name if single else f"{export.query.get('layout', 'records')}.{files[0].name.partition('.')[2]}"
+    try:
+        key = base64.b64decode(export.file_key or "")
+    except Undecryptable as exc:
+        raise StorageAway("The key of the export's files cannot be read.") from exc
+    return Download(
+        name=f"{export.public_id}-{name}",
+        media_type=media_type(name),
+        digest=single.sha256 if single else export.sha256,
+        key=key,
+        segments=[Segment(UUID(str(file.pk)), file.stored_as, file.bytes) for file in files],
+    )
+
+
+def media_type(name: str) -> str:
+    """By how the file's name ends."""
+    ending = name.rpartition(".")[2]
+    for kind, extension in compression.EXTENSIONS.items():
+        if ending == extension:
+            return compression.MEDIA_TYPES[kind]
+    return FORMATS[ending].media_type

@@ -1,0 +1,41 @@
+"""`Range` and `If-Range` of a download (RFC 9110, 13 and 14): one range of octets, or the whole."""
+
+import re
+from typing import Final
+
+_ONE: Final = re.compile(r"bytes[ \t]*=[ \t]*([0-9]{0,18})[ \t]*-[ \t]*([0-9]{0,18})[ \t]*", re.ASCII)
+
+
+class Unsatisfiable(Exception):
+    """The range begins behind the end: 416."""
+
+
+def chosen(wanted: str, if_range: str, tag: str, size: int) -> tuple[int, int] | None:
+    """The octets [start, end) that a request asks for; None for the whole file.
+
+    What is not one well-formed range, and any with an `If-Range` of another tag, is answered with the whole file, as
+    the standard allows.
+
+    tag     the file's strong ETag, with its quotation marks
+    raises  Unsatisfiable
+    """
+    match = _ONE.fullmatch(wanted)
+    if match is None or (if_range and if_range.strip() != tag):
+        return None
+    first, last = match[1], match[2]
+    if not first:
+        return _suffix(last, size)
+    start, end = int(first), int(last) + 1 if last else size
+    if last and end <= start:
+        return None
+    if start >= size:
+        raise Unsatisfiable
+    return start, min(end, size)
+
+
+def _suffix(length: str, size: int) -> tuple[int, int] | None:
+    if not length:
+        return None
+    if int(length) == 0 or size == 0:
+        raise Unsatisfiable
+    return max(0, size - int(length)), size

@@ -1,0 +1,108 @@
+"""A sealed file: AES-256-GCM in chunks, so that it is written as it comes and can be read from any offset.
+
+A chunk is a random nonce (12 octets), the ciphertext of CHUNK octets (of the last one: of what is left) and the tag
+(16). Associated data: the file's id, the chunk's number, and whether it is the last. So a chunk that was moved, left
+out, or that came from another file does not decrypt, and neither does a file that was cut off.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Final, Protocol
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+CHUNK: Final = 64 * 1024
+NONCE: Final = 12
+TAG: Final = 16
+SEALED_CHUNK: Final = NONCE + CHUNK + TAG
+KEY: Final = 32
+
+
+class Damaged(Exception):
+    """The stored octets are not what was written: altered, cut off, or of another file or key."""
+
+
+class Source(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Target(Protocol):
+    def write(self, octets: bytes, /) -> object: ...
+
+
+class Sealer:
+    """Writes one file. It is whole after `close()` alone."""
+
+    def __init__(self, key: bytes, file_id: UUID, target: Target) -> None:
+        self._aead, self._file, self._target = AESGCM(key), file_id.bytes, target
+        self._waiting = bytearray()
+        self._number = 0
+
+    def write(self, octets: bytes) -> None:
+        self._waiting += octets
+        start = 0
+        with memoryview(self._waiting) as view:
+            while len(view) - start > CHUNK:  # not >=: whether a chunk is the last shows when another octet comes
+                self._seal(view[start : start + CHUNK], last=False)
+                start += CHUNK
+        if start:
+            del self._waiting[:start]
+
+    def close(self) -> None:
+        self._seal(self._waiting, last=True)
+        self._waiting = bytearray()
+
+    def _seal(self, plain: bytearray | memoryview, *, last: bool) -> None:
+        nonce = os.urandom(NONCE)
+        place = associated(self._file, self._number, last=last)
+        self._target.write(nonce + self._aead.encrypt(nonce, plain, place))
+        self._number += 1
+
+
+def associated(file: bytes, number: int, *, last: bool) -> bytes:
+    """What binds a chunk to its place: file id (16 octets), number (8, big-endian), 1 for the last one, else 0."""
+    return file + number.to_bytes(8, "big") + bytes([last])
+
+
+def chunks(size: int) -> int:
+    """How many chunks a file of `size` octets has: one at least."""
+    return max(1, -(-size // CHUNK))
+
+
+def stored_size(size: int) -> int:
+    """The octets that a file of `size` octets takes in the storage."""
+    return size + chunks(size) * (NONCE + TAG)
+
+
+def stored_offset(offset: int) -> int:
+    """Where in the storage the chunk begins that holds this octet of the file."""
+    return offset // CHUNK * SEALED_CHUNK
+
+
+def opened(source: Source, key: bytes, file_id: UUID, size: int, start: int, end: int) -> Iterator[bytes]:
+    """The octets from `start` up to `end` of a file of `size` octets, in pieces of up to CHUNK.
+
+    source   stands at `stored_offset(start)`
+    raises   Damaged
+    """
+    aead, last = AESGCM(key), chunks(size) - 1
+    for number in range(start // CHUNK, chunks(end) if end else 1):
+        begins = number * CHUNK
+        octets = _exactly(source, NONCE + min(CHUNK, size - begins) + TAG)
+        try:
+            plain = aead.decrypt(octets[:NONCE], octets[NONCE:], associated(file_id.bytes, number, last=number == last))
+        except InvalidTag:
+            raise Damaged(f"chunk {number} of {file_id} does not decrypt") from None
+        yield plain[max(0, start - begins) : end - begins]
+
+
+def _exactly(source: Source, size: int) -> bytes:
+    octets = source.read(size)
+    while len(octets) < size:
+        more = source.read(size - len(octets))
+        if not more:
+            raise Damaged("the stored file ends too early")
+        octets += more
+    return octets

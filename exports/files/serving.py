@@ -1,0 +1,134 @@
+"""A stored file, or several one after another, as the answer to a download: whole, in part, or unchanged."""
+
+import itertools
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from autotune.core.caching import matches
+from autotune.core.connections import release
+from autotune.core.errors import AutotuneError
+from exports.files import http_ranges, storing
+
+logger = logging.getLogger(__name__)
+PIECE: Final = 256 * 1024  # a server copies what it sends
+
+
+class NotThere(AutotuneError):
+    status, code, title = 416, "range_not_satisfiable", "Range not satisfiable"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One stored file. `size` is that of its plain octets."""
+
+    id: UUID
+    stored_as: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """What is downloaded: segments that are read as one file.
+
+    digest  of the content, as hexadecimal text: the strong ETag
+    """
+
+    name: str
+    media_type: str
+    digest: str
+    key: bytes
+    segments: Sequence[Segment]
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def etag(self) -> str:
+        return f'"{self.digest}"'
+
+
+def respond(request: HttpRequest, download: Download) -> HttpResponseBase:
+    """The answer to a GET or HEAD. The first octets are read before it begins, so that what is wrong is told.
+
+    raises  NotThere for a range behind the end; StorageAway
+    """
+    headers = {
+        "ETag": download.etag,
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": f'attachment; filename="{download.name}"',
+        "Cache-Control": "no-store, no-transform",
+        "X-Accel-Buffering": "no",
+    }
+    if matches(request.headers.get("If-None-Match", ""), download.etag):
+        response = HttpResponse(status=304, headers=headers)
+        del response["Content-Type"]
+        return response
+    size = download.size
+    part = _part(request, download)
+    start, end = part or (0, size)
+    headers["Content-Length"] = str(end - start)
+    if part:
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    status = 206 if part else 200
+    if request.method == "HEAD":
+        return HttpResponse(status=status, content_type=download.media_type, headers=headers)
+    pieces = octets(download, start, end)
+    release()
+    first = next(pieces, b"")
+    whole = _watched(itertools.chain([first], pieces), download.name, getattr(request, "request_id", "-"))
+    return StreamingHttpResponse(whole, status=status, content_type=download.media_type, headers=headers)
+
+
+def _part(request: HttpRequest, download: Download) -> tuple[int, int] | None:
+    """The range that is asked for. `Range` is for GET alone."""
+    wanted = request.headers.get("Range", "")
+    if not wanted or request.method != "GET":
+        return None
+    try:
+        return http_ranges.chosen(wanted, request.headers.get("If-Range", ""), download.etag, download.size)
+    except http_ranges.Unsatisfiable:
+        total = download.size
+        detail = f"The file has {total} octets."
+        raise NotThere(detail, headers={"Content-Range": f"bytes */{total}", "Accept-Ranges": "bytes"}) from None
+
+
+def octets(download: Download, start: int, end: int) -> Iterator[bytes]:
+    """The octets from `start` up to `end`, in pieces of about PIECE.
+
+    raises  StorageAway
+    """
+    piece = bytearray()
+    begins = 0
+    for segment in download.segments:
+        low, high = max(0, start - begins), min(segment.size, end - begins)
+        if low < high:
+            for plain in storing.read(segment.stored_as, segment.id, download.key, segment.size, low, high):
+                piece += plain
+                if len(piece) >= PIECE:
+                    yield bytes(piece)
+                    piece.clear()
+        begins += segment.size
+    if piece:
+        yield bytes(piece)
+
+
+def _watched(pieces: Iterator[bytes], name: str, request_id: str) -> Iterator[bytes]:
+    """The pieces; an error among them is logged and raised again, which breaks the connection off before its end."""
+    size = 0
+    try:
+        for piece in pieces:
+            size += len(piece)
+            yield piece
+    except GeneratorExit:
+        logger.info("the client left the download of %s after %d octets (request %s)", name, size, request_id)
+        raise
+    except Exception:
+        logger.exception("the download of %s broke off after %d octets (request %s)", name, size, request_id)
+        raise

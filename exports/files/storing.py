@@ -1,0 +1,136 @@
+"""Where export files are kept: the storage `exports` of the settings, a local folder or a bucket.
+
+All names are made here, of ids: `<export>/<file>`. What is stored is sealed: whoever reads the storage reads nothing.
+"""
+
+import hashlib
+import logging
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files import File
+from django.core.files.storage import storages
+
+from autotune.core.errors import Unavailable
+from exports.files import sealed
+from exports.files.sealed import Sealer
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file that is in the storage now. `bytes` and `sha256` are of what was written, before it was sealed."""
+
+    id: UUID
+    name: str
+    bytes: int
+    sha256: str
+
+
+class StorageAway(Unavailable):
+    """The storage does not answer, or lost what it had. Worth another try."""
+
+    def __init__(self, detail: str = "The storage of exports is not reachable. Try again.") -> None:
+        super().__init__(detail)
+
+
+def folder_of(export_id: UUID) -> str:
+    return export_id.hex
+
+
+def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> Stored:
+    """Seal the pieces and keep them as one file, which is there whole or not at all.
+
+    raises  StorageAway, and whatever the pieces raise
+    """
+    settings.EXPORT_SCRATCH.mkdir(mode=0o700, parents=True, exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    with tempfile.TemporaryFile(dir=settings.EXPORT_SCRATCH) as draft:  # without a name: nothing is left of it
+        sealer = Sealer(key, file_id, draft)
+        for piece in pieces:
+            digest.update(piece)
+            size += len(piece)
+            sealer.write(piece)
+        sealer.close()
+        draft.flush()
+        name = f"{folder_of(export_id)}/{file_id.hex}"
+        try:
+            saved = _storage().save(name, File(draft, name=name))
+        except Exception as exc:  # each storage raises its own
+            logger.warning("exports: %s could not be stored: %s %s", name, type(exc).__name__, exc)
+            raise StorageAway from exc
+    return Stored(file_id, saved, size, digest.hexdigest())
+
+
+def read(name: str, file_id: UUID, key: bytes, size: int, start: int, end: int) -> Iterator[bytes]:
+    """The octets from `start` up to `end` of a file of `size` octets.
+
+    raises  StorageAway also for a file that is damaged or not there any more
+    """
+    try:
+        with closing(_source(name, sealed.stored_offset(start))) as source:
+            yield from sealed.opened(source, key, file_id, size, start, end)
+    except GeneratorExit:
+        raise
+    except Exception as exc:
+        logger.error("exports: %s cannot be read: %s %s", name, type(exc).__name__, exc)
+        raise StorageAway("The export's file cannot be read.") from exc
+
+
+def delete(name: str) -> None:
+    """Delete a file; what does not work is logged, and done by `sweep` later."""
+    try:
+        _storage().delete(name)
+    except Exception as exc:  # noqa: BLE001 - each storage raises its own, and no caller waits for this
+        logger.warning("exports: %s could not be deleted: %s %s", name, type(exc).__name__, exc)
+
+
+def delete_others(export_id: UUID, kept: Iterable[str] = ()) -> int:
+    """Delete what the export's folder holds beside the files `kept`. How many."""
+    folder, names = folder_of(export_id), set(kept)
+    try:
+        found = [f"{folder}/{name}" for name in _storage().listdir(folder)[1]]
+    except FileNotFoundError:
+        return 0
+    except Exception as exc:  # noqa: BLE001 - as above
+        logger.warning("exports: %s could not be listed: %s %s", folder, type(exc).__name__, exc)
+        return 0
+    stray = [name for name in found if name not in names]
+    for name in stray:
+        delete(name)
+    if not names and hasattr(_storage(), "remove_folder"):
+        _storage().remove_folder(folder)
+    return len(stray)
+
+
+def kept_for() -> list[UUID]:
+    """The exports that have a folder in the storage.
+
+    raises  StorageAway
+    """
+    try:
+        folders = _storage().listdir("")[0]
+    except FileNotFoundError:
+        return []
+    except Exception as exc:  # each storage raises its own
+        raise StorageAway from exc
+    return [UUID(hex=name) for name in folders if len(name) == 32 and set(name) <= set("0123456789abcdef")]
+
+
+def _storage() -> Any:
+    return storages["exports"]
+
+
+def _source(name: str, offset: int) -> Any:
+    storage = _storage()
+    if hasattr(storage, "read_from"):
+        return storage.read_from(name, offset)
+    file = storage.open(name, "rb")  # any other of Django's storages
+    file.seek(offset)
+    return file

@@ -1,0 +1,64 @@
+"""Formats: octets of batches."""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from exports.facts import Facts
+from exports.formats import compression, json, jsonl, parquet, tfrecord
+from exports.inputs import ExportQuery
+from exports.shapes import Batch, Encoder, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a file is written.
+
+    pieces      `pieces(schema, batches, facts)` are its octets; the facts are whole when the batches are
+    compresses  it has compression of its own, named by a fourth argument
+    """
+
+    media_type: str
+    extension: str
+    pieces: Callable[..., Iterator[bytes]]
+    compresses: bool = False
+
+
+FORMATS = {
+    "jsonl": Format("application/x-ndjson", "jsonl", jsonl.pieces),
+    "parquet": Format("application/vnd.apache.parquet", "parquet", parquet.pieces, compresses=True),
+    "tfrecord": Format("application/octet-stream", "tfrecord", tfrecord.pieces),
+    "json": Format("application/json", "json", json.pieces),
+}
+MEDIA_TYPES = (*(known.media_type for known in FORMATS.values()), *compression.MEDIA_TYPES.values())
+
+
+@dataclass(slots=True)
+class _Encoder:
+    media_type: str
+    extension: str
+    facts: Facts
+    make: Callable[[Iterable[Batch]], Iterator[bytes]]
+
+    def encode(self, batches: Iterable[Batch]) -> Iterator[bytes]:
+        return self.make(self.facts.noting(batches))
+
+
+def encoder(query: ExportQuery, schema: Schema, facts: Facts) -> Encoder:
+    """The encoder of one file as a checked query asks for it. `facts` are filled while it encodes."""
+    known, asked = FORMATS[query.format], query.compression
+
+    def make(batches: Iterable[Batch]) -> Iterator[bytes]:
+        return known.pieces(schema, batches, facts)
+
+    if asked is None:
+        return _Encoder(known.media_type, known.extension, facts, make)
+    if known.compresses:
+        inside = functools.partial(known.pieces, schema, facts=facts, compression=asked)
+        return _Encoder(known.media_type, known.extension, facts, inside)
+    return _Encoder(
+        compression.MEDIA_TYPES[asked],
+        f"{known.extension}.{compression.EXTENSIONS[asked]}",
+        facts,
+        lambda batches: compression.compressed(make(batches), asked),
+    )

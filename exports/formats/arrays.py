@@ -1,0 +1,116 @@
+"""Arrow arrays from Python values, built of their buffers.
+
+`pyarrow.array` would do it too, but it imports pandas on its first call: 60 MiB and a second of CPU in a web process.
+Every function takes the module as `pa`, since it is imported on first use (exports/parquet.py).
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from exports.shapes import Column, Kind, Values
+
+
+def field(pa: Any, column: Column) -> Any:
+    """The Arrow field of a column."""
+    return pa.field(column.name, _type(pa, column), nullable=column.nullable)
+
+
+def array_of(pa: Any, column: Column, values: Values) -> Any:
+    """The Arrow array of a column's values."""
+    match column.kind:
+        case Kind.TEXT:
+            return texts(pa, values)
+        case Kind.FLOAT:
+            return floats(pa, values)
+        case Kind.INTEGER:
+            return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
+        case Kind.BOOLEAN:
+            return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(pa, values)])
+        case Kind.MOMENT:
+            return moments(pa, values)
+        case Kind.DIMENSIONS:
+            return maps(pa, values)
+        case Kind.MESSAGES:
+            return messages(pa, values)
+    members = [array_of(pa, member, given) for member, given in zip(column.members, values, strict=True)]
+    return pa.StructArray.from_arrays(members, fields=list(_type(pa, column)))
+
+
+def _type(pa: Any, column: Column) -> Any:
+    match column.kind:
+        case Kind.STRUCT:
+            return pa.struct([field(pa, member) for member in column.members])
+        case Kind.MESSAGES:
+            return _messages_type(pa)
+    return {
+        Kind.TEXT: pa.string(),
+        Kind.FLOAT: pa.float64(),
+        Kind.INTEGER: pa.int64(),
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.MOMENT: pa.timestamp("ms", tz="UTC"),
+        Kind.DIMENSIONS: pa.map_(pa.string(), pa.float64()),
+    }[column.kind]
+
+
+def _messages_type(pa: Any) -> Any:
+    return pa.list_(pa.struct([pa.field("role", pa.string()), pa.field("content", pa.string())]))
+
+
+def texts(pa: Any, values: Sequence[bytes | None]) -> Any:
+    """A string array of UTF-8. The octets of all values must stay under 2 GiB."""
+    data = [value or b"" for value in values]
+    buffers = [_validity(pa, values), _offsets(pa, data), pa.py_buffer(b"".join(data))]
+    return pa.Array.from_buffers(pa.string(), len(values), buffers)
+
+
+def floats(pa: Any, values: Sequence[float | None]) -> Any:
+    """A float64 array."""
+    octets = array("d", [0.0 if value is None else value for value in values])
+    return pa.Array.from_buffers(pa.float64(), len(values), [_validity(pa, values), pa.py_buffer(octets)])
+
+
+def moments(pa: Any, values: Sequence[int]) -> Any:
+    """A timestamp array in UTC, of milliseconds since 1970."""
+    kind = pa.timestamp("ms", tz="UTC")
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(array("q", values))])
+
+
+def maps(pa: Any, values: Sequence[Mapping[str, float | None] | None]) -> Any:
+    """A map<string, double> array; the values may be null."""
+    kind = pa.map_(pa.string(), pa.float64())
+    names = texts(pa, [name.encode() for value in values for name in value or ()])
+    numbers = floats(pa, [number for value in values for number in (value or {}).values()])
+    entries = pa.StructArray.from_arrays([names, numbers], fields=[kind.key_field, kind.item_field])
+    buffers = [_validity(pa, values), _offsets(pa, [value or () for value in values])]
+    return pa.Array.from_buffers(kind, len(values), buffers, children=[entries])
+
+
+def messages(pa: Any, values: Sequence[Sequence[tuple[bytes, bytes]]]) -> Any:
+    """A list<struct<role, content>> array."""
+    kind = _messages_type(pa)
+    said = [message for value in values for message in value]
+    members = [texts(pa, [role for role, _ in said]), texts(pa, [content for _, content in said])]
+    items = pa.StructArray.from_arrays(members, fields=list(kind.value_type))
+    return pa.Array.from_buffers(kind, len(values), [None, _offsets(pa, values)], children=[items])
+
+
+def _offsets(pa: Any, values: Sequence[Any]) -> Any:
+    """Where each value begins, and where the last one ends."""
+    import numpy as np
+
+    offsets = np.zeros(len(values) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, values), np.int32, len(values)), out=offsets[1:])
+    return pa.py_buffer(offsets)
+
+
+def _validity(pa: Any, values: Sequence[object]) -> Any:
+    """A bit for each value, set where there is one; None if no value is null."""
+    return _bits(pa, [value is not None for value in values]) if None in values else None
+
+
+def _bits(pa: Any, values: Sequence[bool]) -> Any:
+    """A bit for each value, the first in the lowest."""
+    import numpy as np
+
+    return pa.py_buffer(np.packbits(np.array(values, bool), bitorder="little"))

@@ -1,0 +1,52 @@
+"""Rows as objects that JSON can be made of."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from exports.shapes import Batch, Column, Kind, Schema, Values
+
+
+class Message(msgspec.Struct):
+    role: str
+    content: str
+
+
+class Objects:
+    """Makes the objects of one schema; members come in its order."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._kinds: dict[Schema, Any] = {}
+
+    def of(self, batch: Batch) -> list[Any]:
+        """An object for each row."""
+        return self._rows(self._schema, batch.columns)
+
+    def _rows(self, schema: Schema, columns: Sequence[Values]) -> list[Any]:
+        if schema not in self._kinds:
+            self._kinds[schema] = msgspec.defstruct("Row", [(column.name, Any) for column in schema])
+        values = (self._values(column, given) for column, given in zip(schema, columns, strict=True))
+        return list(map(self._kinds[schema], *values))
+
+    def _values(self, column: Column, given: Values) -> Sequence[Any]:
+        match column.kind:
+            case Kind.TEXT:
+                return [None if text is None else text.decode() for text in given]
+            case Kind.MOMENT:
+                return moments(given)
+            case Kind.MESSAGES:
+                return [[Message(role.decode(), content.decode()) for role, content in row] for row in given]
+            case Kind.STRUCT:
+                return self._rows(column.members, given)
+        return given
+
+
+def moments(values: Values) -> list[str]:
+    """`2026-11-28T01:02:03.456Z` of milliseconds since 1970."""
+    import numpy as np  # on first use: a web process that exports nothing does not carry it
+
+    if not values:
+        return []
+    return [f"{text}Z" for text in np.datetime_as_string(np.array(values, "datetime64[ms]")).tolist()]

@@ -1,0 +1,121 @@
+"""Parquet: row groups of bounded size, written to a sink that is drained after each.
+
+pyarrow is imported on first use: a web process that exports nothing does not carry it.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+
+from exports.facts import Facts
+from exports.formats import arrays
+from exports.shapes import Batch, Kind, Schema
+
+GROUP_ROWS = 20_000
+GROUP_BYTES = 4 * 1024 * 1024
+PIECE_BYTES = 256 * 1024
+DEFAULT_COMPRESSION = "zstd"
+LEVELS = {"zstd": 1, "gzip": 3}
+
+
+class Sink(io.RawIOBase):
+    """Takes what the writer writes until it is drained. Knows its position, cannot seek."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[bytes] = []
+        self.position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        part = bytes(data)
+        self.parts.append(part)
+        self.position += len(part)
+        return len(part)
+
+    def tell(self) -> int:
+        return self.position
+
+    def drain(self) -> Iterator[bytes]:
+        """What was written since the last time, in pieces of PIECE_BYTES: a server copies what it sends."""
+        parts, self.parts = self.parts, []
+        piece = bytearray()
+        for part in parts:
+            for start in range(0, len(part), PIECE_BYTES):
+                piece += part[start : start + PIECE_BYTES]
+                if len(piece) >= PIECE_BYTES:
+                    yield bytes(piece)
+                    piece.clear()
+        if piece:
+            yield bytes(piece)
+
+
+def pieces(
+    schema: Schema, batches: Iterable[Batch], facts: Facts, compression: str = DEFAULT_COMPRESSION
+) -> Iterator[bytes]:
+    """The file in pieces, one for each row group, and its end, which holds the data set's metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrow = pa.schema([arrays.field(pa, column) for column in schema])
+    sink = Sink()
+    writer = pq.ParquetWriter(
+        sink,
+        arrow,
+        compression=compression,
+        compression_level=LEVELS[compression],
+        memory_pool=pa.system_memory_pool(),  # gives back what it frees; the default pools keep it
+        write_statistics=[column.name for column in schema if column.kind is Kind.FLOAT],
+        use_dictionary=list(_repeating(schema)),
+        store_schema=False,  # Arrow's own copy of the schema would hide the metadata that is added at the end
+    )
+    with ThreadPoolExecutor(max_workers=1) as aside:  # encoding needs no interpreter: the next rows are read meanwhile
+        writing: Future[None] | None = None
+        for group in _groups(pa, arrow, schema, batches):
+            if writing:
+                writing.result()
+                yield from sink.drain()
+            writing = aside.submit(writer.write_table, group, row_group_size=group.num_rows)
+        if writing:
+            writing.result()
+    writer.add_key_value_metadata(_metadata(facts))
+    writer.close()
+    yield from sink.drain()
+
+
+def _groups(pa: Any, arrow: Any, schema: Schema, batches: Iterable[Batch]) -> Iterator[Any]:
+    """Tables of the batches, each large enough for a row group."""
+    waiting: list[Any] = []
+    rows = size = 0
+    for batch in batches:
+        if batch.rows:
+            columns = [arrays.array_of(pa, *pair) for pair in zip(schema, batch.columns, strict=True)]
+            waiting.append(pa.RecordBatch.from_arrays(columns, schema=arrow))
+            rows, size = rows + batch.rows, size + waiting[-1].nbytes
+        if rows >= GROUP_ROWS or size >= GROUP_BYTES:
+            yield pa.Table.from_batches(waiting, arrow)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting, arrow)
+
+
+def _repeating(schema: Schema, path: str = "") -> Iterator[str]:
+    """The paths of columns that are worth a dictionary."""
+    for column in schema:
+        yield from _repeating(column.members, f"{path}{column.name}.")
+        if column.kind is Kind.DIMENSIONS:
+            yield f"{path}{column.name}.key_value.key"
+        elif column.repeats:
+            yield path + column.name
+
+
+def _metadata(facts: Facts) -> dict[str, str]:
+    """Each member of the data set's metadata as JSON, the time as plain text."""
+    told = facts.as_json()
+    moment = told.pop("exportedAt")
+    return {"exportedAt": moment} | {name: msgspec.json.encode(value).decode() for name, value in told.items()}

@@ -1,0 +1,141 @@
+"""TFRecord: each row a `tf.train.Example` in a frame of lengths and checksums.
+
+    frame    length (8 octets, little-endian), its masked CRC-32C (4), the message, its masked CRC-32C (4)
+    message  Example {1: Features {1: map<string, Feature>}}, the entries by name, so that equal rows are equal octets
+
+There are no nested messages: a member of a struct is named `metadata/task_id`, a list of messages is JSON. A float
+list holds 32 bits, so `<name>_decimal` beside it has the exact number as text. A null is left out, as such files do.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import google_crc32c
+import msgspec
+
+from exports.facts import Facts
+from exports.formats.objects import Message
+from exports.shapes import Batch, Kind, Schema, Values
+
+_length = struct.Struct("<Q").pack
+_checksum = struct.Struct("<I").pack
+_float = struct.Struct("<f").pack
+BYTES_LIST, FLOAT_LIST, INT64_LIST = b"\x0a", b"\x12", b"\x1a"  # the tags of Feature's lists
+MASK_64 = 2**64 - 1
+
+
+def pieces(schema: Schema, batches: Iterable[Batch], facts: Facts) -> Iterator[bytes]:
+    """Each batch as one piece."""
+    for batch in batches:
+        if batch.rows:
+            yield b"".join(map(framed, examples(schema, batch)))
+
+
+def framed(message: bytes) -> bytes:
+    """A record of the file."""
+    length = _length(len(message))
+    return b"".join((length, _checksum(masked(length)), message, _checksum(masked(message))))
+
+
+def masked(octets: bytes) -> int:
+    """The CRC-32C, turned right by 15 bits and moved by a constant: a checksum of data that holds checksums."""
+    crc = google_crc32c.value(octets)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def examples(schema: Schema, batch: Batch) -> Iterator[bytes]:
+    """The message of each row."""
+    features = dict(_features(schema, batch.columns))
+    for row in zip(*(features[name] for name in sorted(features)), strict=True):
+        yield example(b"".join(row))
+
+
+def example(entries: bytes) -> bytes:
+    """Example around the entries of its map."""
+    return _field(b"\x0a", entries)
+
+
+def entry(name: str) -> Callable[[bytes], bytes]:
+    """What makes an entry of the map of a Feature."""
+    key = _field(b"\x0a", name.encode())
+
+    def make(feature: bytes) -> bytes:
+        return _field(b"\x0a", key + _field(b"\x12", feature))
+
+    return make
+
+
+def octets(value: bytes) -> bytes:
+    """A Feature of one text."""
+    return _field(BYTES_LIST, _field(b"\x0a", value))
+
+
+def floats(*values: float) -> bytes:
+    """A Feature of numbers, packed."""
+    return _field(FLOAT_LIST, _field(b"\x0a", b"".join(map(_float, values))))
+
+
+def integers(*values: int) -> bytes:
+    """A Feature of integers, packed."""
+    return _field(INT64_LIST, _field(b"\x0a", b"".join(_varint(value & MASK_64) for value in values)))
+
+
+def _features(schema: Schema, columns: Sequence[Values], path: str = "") -> Iterator[tuple[str, list[bytes]]]:
+    """Names of features and the map entry of each row, b"" where it has none."""
+    for column, values in zip(schema, columns, strict=True):
+        name = path + column.name
+        if column.kind is Kind.STRUCT:
+            yield from _features(column.members, values, f"{name}/")
+        elif column.kind is Kind.DIMENSIONS:
+            yield from _dimensions(name, values)
+        else:
+            for suffix, made in _MAKERS[column.kind]:
+                yield _feature(name + suffix, made, values)
+
+
+def _feature(name: str, made: Callable[[Any], bytes], values: Iterable[Any]) -> tuple[str, list[bytes]]:
+    make = entry(name)
+    return name, [b"" if value is None else make(made(value)) for value in values]
+
+
+def _dimensions(name: str, values: Values) -> Iterator[tuple[str, list[bytes]]]:
+    names = dict.fromkeys(known for value in values for known in value or ())
+    for known in names:
+        yield _feature(f"{name}/{known}", floats, [(value or {}).get(known) for value in values])
+
+
+def _decimal(value: float) -> bytes:
+    return octets(repr(value).encode())
+
+
+def _messages(value: Sequence[tuple[bytes, bytes]]) -> bytes:
+    return octets(msgspec.json.encode([Message(role.decode(), content.decode()) for role, content in value]))
+
+
+_MAKERS: dict[Kind, tuple[tuple[str, Callable[[Any], bytes]], ...]] = {
+    Kind.TEXT: (("", octets),),
+    Kind.FLOAT: (("", floats), ("_decimal", _decimal)),
+    Kind.INTEGER: (("", integers),),
+    Kind.BOOLEAN: (("", integers),),
+    Kind.MOMENT: (("", integers),),
+    Kind.MESSAGES: (("", _messages),),
+}
+
+
+def _field(tag: bytes, value: bytes) -> bytes:
+    return tag + _varint(len(value)) + value
+
+
+def _varint(number: int) -> bytes:
+    if number < 0x80:
+        return _SHORT[number]
+    found = bytearray()
+    while number >= 0x80:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+_SHORT = [bytes((number,)) for number in range(0x80)]

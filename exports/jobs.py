@@ -1,0 +1,32 @@
+"""Celery's entry points of exports. A lost or doubled message does no harm: beat looks for what is due."""
+
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_shutting_down
+
+from autotune.core.clock import database_now
+from exports.work import asking, ending, running
+
+
+@shared_task(name=asking.JOB, ignore_result=True)
+def run() -> None:
+    """Run the exports that are due."""
+    running.work()
+
+
+@shared_task(name="exports.expire", ignore_result=True)
+def expire() -> None:
+    """Delete the files of exports whose time is over."""
+    ending.expire(database_now())
+
+
+@shared_task(name="exports.clean_up", ignore_result=True)
+def clean_up() -> None:
+    """Delete what the storage holds for nobody."""
+    ending.clean_up()
+
+
+@worker_shutting_down.connect
+def _stop(**_: Any) -> None:
+    running.stop()

@@ -1,0 +1,108 @@
+"""`records`: a completion and its score, for reward modelling."""
+
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+from exports import dimensions, ranges, readers
+from exports.inputs import ExportQuery
+from exports.labels import Labels, public_ids
+from exports.ranges import Group, Head
+from exports.shapes import Batch, Column, Kind, Schema, Values, named
+from scores.filters import Selection
+
+METADATA: Schema = (
+    Column("task_id", Kind.TEXT, repeats=True),
+    Column("model_id", Kind.TEXT, repeats=True),
+    Column("completion_id", Kind.TEXT),
+    Column("grader_id", Kind.TEXT, nullable=True, repeats=True),
+    Column("grader_version", Kind.TEXT, nullable=True, repeats=True),
+    Column("grader_version_id", Kind.TEXT, nullable=True, repeats=True),
+    Column("confidence", Kind.FLOAT),
+    Column("scored_at", Kind.MOMENT),
+)
+SCHEMA: Schema = (
+    Column("prompt", Kind.TEXT, repeats=True),
+    Column("response", Kind.TEXT),
+    Column("score", Kind.FLOAT),
+    Column("dimensions", Kind.DIMENSIONS, nullable=True),
+    Column("metadata", Kind.STRUCT, members=METADATA),
+)
+
+
+class Records:
+    """One row for each record of the reader that `per` asks for.
+
+    names   of the dimensions, where an earlier part has settled them; None: what the selection has by now
+    raises  Invalid if there are too many dimensions
+    """
+
+    def __init__(self, query: ExportQuery, selection: Selection, names: Sequence[str] | None = None) -> None:
+        self.reader = readers.reader(query, selection)
+        self.names = names
+        if self.names is None and query.tells_dimensions:
+            self.names = dimensions.names(self.reader)
+        self.flat = query.dimension_columns
+        # `datasets` cannot load a file with a map in it: Parquet has the column where it was asked for alone.
+        self.bare = self.flat or (query.format == "parquet" and not query.dimensions)
+        *before, last = named(
+            tuple(one for one in SCHEMA if not (self.bare and one.name == "dimensions")), query.naming
+        )
+        flat = [Column(f"dimension_{name}", Kind.FLOAT, nullable=True) for name in self.names or () if self.flat]
+        self.schema = (*before, *flat, last)
+        self.labels = Labels()
+
+    def expected(self) -> int:
+        return self.reader.count()
+
+    def batches(self, after: str = "") -> Iterator[Batch]:
+        for group in ranges.groups(self.reader, after):
+            scores = [head.value for head in group.heads]
+            columns: list[Values] = [*group.texts, scores, *self._told(group), metadata(group.heads, self.labels)]
+            yield batch(group, columns, scores, self.labels)
+
+    def _told(self, group: Group) -> list[Values]:
+        """The column of dimensions, or one for each of them, or none."""
+        if self.bare and not self.flat:
+            return []
+        told = [self._dimensions(head) for head in group.heads]
+        if not self.flat:
+            return [told]
+        return [[one and one[name] for one in told] for name in self.names or ()]
+
+    def _dimensions(self, head: Head) -> dict[str, float | None] | None:
+        """Null where none were asked for, and for the reward of a panel, which has none."""
+        if self.names is None or head.grader is None:
+            return None
+        given = {entry["name"]: float(entry["value"]) for entry in head.dimensions or ()}
+        return {name: given.get(name) for name in self.names}
+
+
+def batch(group: Group, columns: Sequence[Values], scores: Sequence[float], labels: Labels) -> Batch:
+    """The batch of a group of records, of which each is a row."""
+    heads = group.heads
+    return Batch(
+        columns=list(columns),
+        rows=len(heads),
+        scores=scores,
+        tasks={text.decode() for text in labels.ids("task", [*{head.task for head in heads}]) if text},
+        models={model.decode() for model in {head.model for head in heads}},
+        left_out=group.left_out,
+        first=UUID(bytes=heads[0].completion) if heads else None,
+        last=UUID(bytes=heads[-1].completion) if heads else None,
+        cursor=group.cursor,
+    )
+
+
+def metadata(heads: Sequence[Head], labels: Labels) -> list[Values]:
+    """The members of METADATA."""
+    versions = [head.grader_version for head in heads]
+    return [
+        labels.ids("task", [head.task for head in heads]),
+        [head.model for head in heads],
+        public_ids("comp", [head.completion for head in heads]),
+        labels.ids("grader", [head.grader for head in heads]),
+        labels.versions(versions),
+        labels.ids("graderv", versions),
+        [head.confidence for head in heads],
+        [head.scored_at for head in heads],
+    ]

@@ -1,0 +1,174 @@
+"""`verl`: the prompts that were answered, one row each, in the columns that veRL's data set reads.
+
+A prompt with several answers is one row: veRL samples answers of its own. What its answers were rewarded stands in
+`extra_info`, so that prompts which are always or never solved can be left out.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+from django.db.models import Avg, Count, F, Max, Min, Window
+from django.db.models.functions import RowNumber
+
+from autotune.core import ids
+from autotune.core.connections import release
+from exports import conversations, prompts, ranges, readers
+from exports import rows as plain_rows
+from exports.inputs import ExportQuery
+from exports.labels import Labels, public_ids
+from exports.prompts import Place, Range
+from exports.readers import SIZE
+from exports.shapes import Batch, Column, Kind, Schema, Values
+from scores.filters import ScoreFilter, Selection
+from scores.privacy import Sight
+
+SCHEMA: Schema = (
+    Column("data_source", Kind.TEXT, repeats=True),
+    Column("prompt", Kind.MESSAGES),
+    Column("ability", Kind.TEXT, repeats=True),
+    Column(
+        "reward_model", Kind.STRUCT,
+        members=(Column("style", Kind.TEXT, repeats=True), Column("ground_truth", Kind.TEXT)),
+    ),
+    Column(
+        "extra_info", Kind.STRUCT,
+        members=(
+            Column("split", Kind.TEXT, repeats=True),
+            Column("index", Kind.INTEGER),
+            Column("prompt_text", Kind.TEXT),
+            Column("sample_id", Kind.TEXT),
+            Column("task_id", Kind.TEXT, repeats=True),
+            Column("dataset_id", Kind.TEXT, repeats=True),
+            Column("answers", Kind.INTEGER),
+            Column("reward_mean", Kind.FLOAT),
+            Column("reward_min", Kind.FLOAT),
+            Column("reward_max", Kind.FLOAT),
+        ),
+    ),
+)  # fmt: skip
+ABILITY: Final = b"general"  # where the completion's metadata names none
+TRUTHS: Final = ("ground_truth", "groundTruth", "answer", "reference", "label")  # of the metadata, the first there is
+
+
+class Head(NamedTuple):
+    """A prompt without its text: its newest answer, and what all of them were rewarded."""
+
+    completion: bytes
+    model: bytes
+    size: int
+    digest: bytes
+    answers: int
+    mean: float
+    least: float
+    greatest: float
+
+
+class Verl:
+    """The prompts of the selection: task by task, and within one in the order of prompt digests."""
+
+    def __init__(self, query: ExportQuery, selection: Selection) -> None:
+        self.schema = SCHEMA
+        self.reader = readers.RewardReader(query, selection, Sight.of(selection.principal))
+        self.dataset = _dataset(query, selection)
+        self.labels = Labels()
+
+    def expected(self) -> int:
+        found = 0
+        for rewarded in prompts.of_each_task(self.reader):
+            found += rewarded.filter(prompt_digest__gt=b"").aggregate(n=Count("prompt_digest", distinct=True))["n"]
+            release()
+        return found
+
+    def batches(self, after: str = "") -> Iterator[Batch]:
+        place = Place.read(after)
+        number = place.number
+        for found in prompts.ranges(self.reader, place):
+            heads = _heads(found.rewarded)
+            release()
+            for _, group in prompts.groups(heads, [head.size for head in heads]):
+                batch = self._batch(found, group, number)
+                number += batch.rows
+                batch.cursor = Place(found.task, group[-1].digest, number=number).cursor()
+                yield batch
+
+    def _batch(self, found: Range, group: Sequence[Head], number: int) -> Batch:
+        texts = ranges.texts_of([head.completion for head in group], ("prompt", "messages", "metadata"))
+        release()
+        heads = [head for head in group if head.completion in texts]
+        rows = [texts[head.completion] for head in heads]
+        told = [head.completion for head in heads]
+        return Batch(
+            columns=self._columns(found.task, heads, rows, number),
+            rows=len(heads),
+            scores=[head.mean for head in heads],
+            tasks={ids.encode("task", found.task)} if heads else set(),
+            models={head.model.decode() for head in heads},
+            left_out=len(group) - len(heads),
+            first=UUID(bytes=min(told)) if told else None,
+            last=UUID(bytes=max(told)) if told else None,
+        )
+
+    def _columns(self, task: UUID, heads: Sequence[Head], rows: Sequence[Any], number: int) -> list[Values]:
+        size = len(heads)
+        task_id = ids.encode("task", task).encode()
+        asked = [row[0] for row in rows]
+        told = [_told(row[2]) for row in rows]
+        extra: list[Values] = [
+            [b"train"] * size,
+            list(range(number, number + size)),
+            asked,
+            public_ids("comp", [head.completion for head in heads]),
+            [task_id] * size,
+            [self.dataset] * size,
+            *([getattr(head, name) for head in heads] for name in ("answers", "mean", "least", "greatest")),
+        ]
+        return [
+            [b"autotune/" + task_id] * size,
+            conversations.prompts(asked, [row[1] for row in rows]),
+            [ability for ability, _ in told],
+            [[b"model"] * size, [truth for _, truth in told]],
+            extra,
+        ]
+
+
+def _heads(rewarded: Any) -> list[Head]:
+    """The newest completion of each prompt, by digest."""
+    prompt = F("prompt_digest")
+
+    def over(function: Any) -> Window:
+        return Window(function, partition_by=prompt)
+
+    found = rewarded.annotate(
+        nth=Window(RowNumber(), partition_by=prompt, order_by=F("id").desc()),
+        size=SIZE,
+        answers=over(Count("pk")),
+        mean=over(Avg("reward__value")),
+        least=over(Min("reward__value")),
+        greatest=over(Max("reward__value")),
+    )
+    found = found.filter(nth=1).order_by("prompt_digest")
+    columns = ("id", "model_id", "size", "prompt_digest", "answers", "mean", "least", "greatest")
+    return [Head(*row) for row in plain_rows.plain(found.values_list(*columns))]
+
+
+def _told(metadata: bytes | None) -> tuple[bytes, bytes]:
+    """(ability, ground truth) that a completion's metadata tell; text as it is, anything else as JSON."""
+    told = msgspec.json.decode(metadata) if metadata else {}
+    ability = told.get("ability")
+    truth = next((told[name] for name in TRUTHS if name in told), "")
+    return (
+        ability.encode() if isinstance(ability, str) and ability else ABILITY,
+        truth.encode() if isinstance(truth, str) else msgspec.json.encode(truth),
+    )
+
+
+def _dataset(query: ExportQuery, selection: Selection) -> bytes:
+    """The same text for the same selection of the same organization: what `extra_info` calls its data set."""
+    asked = {name: getattr(query, name) for name in (*ScoreFilter.__struct_fields__, "min_reward")}
+    told = {name: str(value) for name, value in asked.items() if value is not None}
+    owner = selection.principal.organization.pk
+    text = msgspec.json.encode({"organization": str(owner), **told}, order="sorted")
+    return hashlib.sha256(text).hexdigest()[:16].encode()

@@ -1,0 +1,24 @@
+"""What preference pairs can be asked for."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from autotune.core.api import BodyStruct
+from exports.inputs import MAX_CAP, MAX_SEED
+from scores.filters import Unit
+from scores.inputs import ModelId, TaskId
+
+MAX_SAMPLE = 10_000
+
+
+class PairsWanted(BodyStruct):
+    """`capPerPrompt`: without it `all` takes 1,000 pairs of a prompt at most, `random` one."""
+
+    task_id: TaskId
+    min_score_delta: Unit
+    sample_size: Annotated[int, Meta(ge=1, le=MAX_SAMPLE)]
+    model_id: ModelId | None = None
+    strategy: Literal["best_worst", "all", "random"] | None = None
+    cap_per_prompt: Annotated[int, Meta(ge=1, le=MAX_CAP)] | None = None
+    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | None = None

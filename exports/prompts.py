@@ -1,0 +1,122 @@
+"""How an export reads that has a row for each prompt, or some: task by task, in ranges of prompt digests.
+
+Each range is short queries, small in rows; no long snapshot, and no connection held while a client is slow.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
+from uuid import UUID
+
+from autotune.access import policy
+from autotune.core.connections import release
+from exports import rows
+from exports.ranges import TEXT_BYTES
+from exports.readers import SIZE, RewardReader
+from scores.filters import Selection
+from tasks.models import Completion, Task
+
+RANGE_ROWS: Final = 2_000  # completions; a prompt that has more is a range by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a reading has come.
+
+    task     whose prompts are being read; None: before the first
+    prompt   the digest of the last one that was read whole
+    done     rows behind it that were given already
+    number   rows given in all
+    """
+
+    task: UUID | None = None
+    prompt: bytes = b""
+    done: int = 0
+    number: int = 0
+
+    @classmethod
+    def read(cls, cursor: str) -> Self:
+        """The place that a cursor tells; '' is the beginning."""
+        if not cursor:
+            return cls()
+        octets, done, number = cursor.split(".")
+        at = urlsafe_b64decode(octets + "=" * (-len(octets) % 4))
+        return cls(UUID(bytes=at[:16]), at[16:], int(done), int(number))
+
+    def cursor(self) -> str:
+        """At most 64 characters."""
+        at = urlsafe_b64encode((self.task.bytes if self.task else b"") + self.prompt).decode().rstrip("=")
+        return f"{at}.{self.done}.{self.number}"
+
+
+class Range(NamedTuple):
+    """The rewarded completions of some prompts of a task: of digests behind `after` up to `upto` (None: to the end)."""
+
+    task: UUID
+    after: bytes
+    upto: bytes | None
+    rewarded: Any
+
+
+def ranges(reader: RewardReader, place: Place) -> Iterator[Range]:
+    """All ranges behind a place."""
+    after = place.prompt
+    for task in _tasks(reader.selection, place.task):
+        while True:
+            upto = _end(task, after)
+            release()
+            found = reader.rewarded().filter(task_id=task, reward__task_id=task, prompt_digest__gt=after)
+            yield Range(task, after, upto, found if upto is None else found.filter(prompt_digest__lte=upto))
+            if upto is None:
+                break
+            after = upto
+        after = b""
+
+
+def of_each_task(reader: RewardReader) -> Iterator[Any]:
+    """The rewarded completions of each task."""
+    for task in _tasks(reader.selection, None):
+        yield reader.rewarded().filter(task_id=task, reward__task_id=task)
+
+
+def _tasks(selection: Selection, first: UUID | None) -> Iterator[UUID]:
+    """The tasks of the selection from `first` on."""
+    if selection.task:
+        yield selection.task
+        return
+    tasks = Task.objects.order_by("pk")
+    if policy.reach(selection.principal, "exports", "read") != "all":
+        tasks = tasks.filter(organization_id=selection.principal.organization.pk)
+    if first is not None:
+        tasks = tasks.filter(pk__gte=first)
+    found = list(tasks.values_list("pk", flat=True))
+    release()
+    yield from found
+
+
+def _end(task: UUID, after: bytes) -> bytes | None:
+    """The last prompt of the range behind `after`; None if it is the last range."""
+    digests = Completion.objects.filter(task_id=task, prompt_digest__gt=after).order_by("prompt_digest")
+    last = digests.values_list("prompt_digest", flat=True)[RANGE_ROWS : RANGE_ROWS + 1]
+    return next((bytes(digest) for digest in last if digest), None)
+
+
+def sizes(completions: Sequence[bytes]) -> dict[bytes, tuple[int, bytes]]:
+    """Octets of the texts as stored, and the model, of each of the completions."""
+    found = rows.among(Completion.objects.all(), "id", completions).annotate(size=SIZE)
+    known = {pk: (size, model) for pk, size, model in rows.plain(found.values_list("id", "size", "model_id"))}
+    release()
+    return known
+
+
+def groups(items: Sequence[Any], octets: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+    """The items in groups whose texts fit into TEXT_BYTES, or of one; each led by how many there were before it."""
+    start = total = 0
+    for at, size in enumerate(octets):
+        if at > start and total + size > TEXT_BYTES:
+            yield start, items[start:at]
+            start, total = at, 0
+        total += size
+    if len(items) > start:
+        yield start, items[start:]

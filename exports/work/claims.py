@@ -1,0 +1,112 @@
+"""Who works on an export: a lease with a number, renewed by a thread of its own while a part is made."""
+
+import logging
+import threading
+from datetime import timedelta
+from typing import Any, Final, Self
+
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Count, Q
+
+from autotune.core.clock import database_now
+from exports.models import Export
+from exports.states import ExportStatus
+
+logger = logging.getLogger(__name__)
+LEASE: Final = timedelta(seconds=30)
+RENEW_S: Final = 5.0
+
+
+class Lost(Exception):
+    """The export is not ours any more: cancelled, withdrawn, or taken by another worker after a long absence."""
+
+
+class Stopped(Exception):
+    """This process is to end."""
+
+
+def take() -> Export | None:
+    """The oldest export that is due, which is this worker's alone from now on; None if nothing is.
+
+    Of an organization not more than EXPORTS_RUNNING at a time, so that nobody waits behind another's twenty.
+    """
+    with transaction.atomic():
+        now = database_now()
+        pending = Q(status=ExportStatus.PENDING) & (Q(leased_until=None) | Q(leased_until__lte=now))
+        abandoned = Q(status=ExportStatus.RUNNING, leased_until__lt=now)
+        running = Export.objects.order_by().filter(status=ExportStatus.RUNNING, leased_until__gte=now)
+        counts = running.values("organization_id").annotate(count=Count("pk"))
+        busy = [one["organization_id"] for one in counts if one["count"] >= settings.EXPORTS_RUNNING]
+        due = Export.objects.filter(pending | abandoned).exclude(organization_id__in=busy).order_by("pk")
+        export = due.select_for_update(skip_locked=True, no_key=True).first()
+        if export is None:
+            return None
+        if export.status == ExportStatus.RUNNING:
+            export.failures += 1  # its worker died; one that kills every worker must end
+        export.status = ExportStatus.RUNNING
+        export.attempt += 1
+        export.leased_until = now + LEASE
+        export.started_at = export.started_at or now
+        export.save(update_fields=["status", "attempt", "failures", "leased_until", "started_at"])
+    return export
+
+
+def locked(export: Export) -> Export:
+    """The row as it stands, locked; in the caller's transaction.
+
+    raises  Lost if it is not ours any more
+    """
+    ours = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
+    row = ours.select_for_update(no_key=True).defer("file_key").first()
+    if row is None:
+        raise Lost
+    return row
+
+
+def give_back(export: Export, after: timedelta | None = None, **changes: Any) -> None:
+    """Let any worker take it, at once or `after` a while. Its parts stay."""
+    ours = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
+    ours.update(status=ExportStatus.PENDING, leased_until=database_now() + after if after else None, **changes)
+
+
+class Lease:
+    """Keeps a claim while the block runs. Ask `check()` often: it costs nothing."""
+
+    def __init__(self, export: Export, stopping: threading.Event) -> None:
+        self._export, self._stopping = export, stopping
+        self._ending = threading.Event()
+        self._lost = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name=f"lease-{export.pk}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def check(self) -> None:
+        """raises Lost or Stopped"""
+        if self._lost.is_set():
+            raise Lost
+        if self._stopping.is_set():
+            raise Stopped
+
+    def _keep(self) -> None:
+        while not self._ending.wait(RENEW_S):
+            try:
+                if not renew(self._export):
+                    self._lost.set()
+                    return
+            except DatabaseError as exc:  # the next time, or the lease runs out and the next commit finds it so
+                logger.warning("exports: the lease of %s could not be renewed: %s", self._export.public_id, exc)
+            finally:
+                connection.close()
+
+
+def renew(export: Export) -> bool:
+    """Whether it is still ours, and for LEASE from now on."""
+    ours = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
+    return ours.update(leased_until=database_now() + LEASE) == 1

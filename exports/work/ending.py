@@ -1,0 +1,137 @@
+"""How an export ends: completed, failed, cancelled, withdrawn, expired. With all but the first its files go.
+
+The key of the files goes in the same transaction, so nothing can read them from then on; the files themselves are
+deleted after the commit, and by `clean_up` where a process died before it came to that.
+"""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce
+
+from autotune.access.audit import trail
+from autotune.core.clock import database_now
+from autotune.core.errors import Conflict
+from autotune.webhooks import outbox
+from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.states import EventKind
+from exports.files import storing
+from exports.models import Export, ExportFile
+from exports.states import UNFINISHED, ExportStatus
+from exports.work import claims
+
+logger = logging.getLogger(__name__)
+AT_ONCE: Final = 200
+WITHDRAWN: Final = "withdrawn"
+WITHDRAWN_MESSAGE: Final = "A text in it was erased since. Ask for the export again; the new one is without it."
+MAX_MESSAGE: Final = Export._meta.get_field("error_message").max_length or 0
+
+
+def fail(export: Export, code: str, message: str) -> bool:
+    """End our export with an error. False if it was not ours any more."""
+    with transaction.atomic():
+        try:
+            claims.locked(export)
+        except claims.Lost:
+            return False
+        _end([export.pk], ExportStatus.FAILED, error_code=code, error_message=message[:MAX_MESSAGE])
+    return True
+
+
+def cancel(export_id: UUID) -> Export:
+    """End an export that is not over, whoever works on it; one that was cancelled before stays so.
+
+    raises  Conflict `export_over`
+    """
+    with transaction.atomic():
+        export = Export.objects.select_for_update(no_key=True).get(pk=export_id)
+        if export.status in UNFINISHED:
+            _end([export_id], ExportStatus.CANCELLED)
+        elif export.status != ExportStatus.CANCELLED:
+            raise Conflict(f"The export is {export.status}; there is nothing to cancel.", code="export_over")
+    export.refresh_from_db()
+    return export
+
+
+def withdraw(export_ids: Collection[UUID]) -> int:
+    """End exports that hold an erased text; in the erasure's transaction. How many."""
+    alive = Export.objects.filter(pk__in=export_ids).with_files().order_by("pk")
+    found = list(alive.select_for_update(no_key=True).select_related("organization").defer("file_key"))
+    for export in found:
+        trail.record(
+            action="exports.withdraw", resource="exports", organization=export.organization, actor="erasure",
+            object_id=export.public_id,
+        )  # fmt: skip
+    _end(
+        [export.pk for export in found],
+        ExportStatus.WITHDRAWN,
+        error_code=WITHDRAWN,
+        error_message=WITHDRAWN_MESSAGE,
+    )
+    return len(found)
+
+
+def expire(now: datetime) -> int:
+    """End what was kept for its time. How many."""
+    count = 0
+    while True:
+        with transaction.atomic():
+            over = Export.objects.filter(status=ExportStatus.COMPLETED, expires_at__lte=now).order_by("expires_at")
+            found = list(over.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True)[:AT_ONCE])
+            _end(found, ExportStatus.EXPIRED)
+        count += len(found)
+        if len(found) < AT_ONCE:
+            return count
+
+
+def clean_up() -> int:
+    """Delete what the storage holds for exports that have no files, or that are not there. How many."""
+    deleted = 0
+    for export_id in storing.kept_for():
+        alive = Export.objects.filter(pk=export_id).with_files().values_list("status", flat=True).first()
+        if alive is None:
+            deleted += storing.delete_others(export_id)
+        elif alive == ExportStatus.COMPLETED:
+            deleted += storing.delete_others(export_id, _names(export_id))
+    return deleted
+
+
+def tell(export_ids: Collection[UUID]) -> None:
+    """Write `export.completed` for exports that are over, in the caller's transaction."""
+    rows = Export.objects.filter(pk__in=export_ids).order_by("pk").defer("file_key")
+    outbox.emit(EventKind.EXPORT_COMPLETED, [Emitted(row.organization_id, row.pk, said(row)) for row in rows])
+
+
+def said(export: Export) -> dict[str, Any]:
+    """What `export.completed` says. `status`: completed, failed or withdrawn."""
+    return {
+        "exportId": export.public_id,
+        "status": str(export.status),
+        "rows": export.rows,
+        "sha256": export.sha256 or None,
+    }
+
+
+def _end(export_ids: Collection[UUID], status: ExportStatus, **changes: Any) -> None:
+    """In the caller's transaction, which holds the rows."""
+    if not export_ids:
+        return
+    over = Coalesce(F("completed_at"), Value(database_now()))  # of one that had files, the time when it had them
+    Export.objects.filter(pk__in=export_ids).update(
+        status=status, file_key=None, leased_until=None, completed_at=over, **changes
+    )
+    ExportFile.objects.filter(export__in=export_ids).delete()
+    if status in (ExportStatus.FAILED, ExportStatus.WITHDRAWN):
+        tell(export_ids)
+    for export_id in export_ids:
+        transaction.on_commit(partial(storing.delete_others, export_id), robust=True)
+
+
+def _names(export_id: UUID) -> list[str]:
+    return list(ExportFile.objects.filter(export=export_id).values_list("stored_as", flat=True))

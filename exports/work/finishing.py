@@ -1,0 +1,90 @@
+"""The end of an export whose parts all stand: its metadata, the manifest of several parts, its checksum."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+
+from autotune.core import clock, ids
+from autotune.core.clock import database_now
+from exports.files import storing
+from exports.files.storing import Stored
+from exports.inputs import ExportQuery
+from exports.models import Export, ExportFile
+from exports.states import ExportStatus, FileKind
+from exports.work import claims, ending, parts
+
+METADATA_NAME = "metadata.json"
+MANIFEST_NAME = "manifest.json"
+
+
+def finish(export: Export, key: bytes, query: ExportQuery) -> None:
+    """Write what tells of the parts, and complete the export.
+
+    raises  Lost, StorageAway
+    """
+    files = list(parts.data_files(export))
+    state = Export.objects.filter(pk=export.pk).values("rows", "bytes", "left_out").get()
+    assert export.started_at is not None
+    metadata = parts.facts_of(files, export.started_at, state["left_out"]).as_json()
+    made = [_row(export, FileKind.METADATA, METADATA_NAME, _store(export, key, metadata))]
+    sha256 = files[0].sha256
+    if len(files) > 1:
+        manifest = _store(export, key, manifest_of(export, query, files, metadata))
+        made.append(_row(export, FileKind.MANIFEST, MANIFEST_NAME, manifest))
+        sha256 = manifest.sha256
+    now = database_now()
+    with transaction.atomic():
+        claims.locked(export)
+        ExportFile.objects.filter(export=export).update(values=None)
+        if len(files) == 1:
+            ExportFile.objects.filter(pk=files[0].pk).update(name=base_name(query, files[0].name))
+        ExportFile.objects.bulk_create(made)
+        Export.objects.filter(pk=export.pk).update(
+            status=ExportStatus.COMPLETED,
+            leased_until=None,
+            sha256=sha256,
+            metadata=metadata,
+            completed_at=now,
+            expires_at=now + timedelta(days=settings.EXPORT_DAYS),
+        )
+        ending.tell([export.pk])
+    storing.delete_others(export.pk, [file.stored_as for file in (*files, *made)])
+
+
+def manifest_of(
+    export: Export, query: ExportQuery, files: list[ExportFile], metadata: dict[str, Any]
+) -> dict[str, Any]:
+    """What the parts are, in the order in which they are to be read."""
+    return {
+        "exportId": export.public_id,
+        "format": query.format,
+        "layout": query.layout,
+        "compression": query.compression,
+        "rows": sum(file.rows for file in files),
+        "bytes": sum(file.bytes for file in files),
+        "createdAt": clock.wire(export.created_at),
+        "metadata": metadata,
+        "files": [{"name": file.name, "rows": file.rows, "bytes": file.bytes, "sha256": file.sha256} for file in files],
+    }
+
+
+def base_name(query: ExportQuery, part_name: str) -> str:
+    """`records.jsonl.gz` for `part-00000.jsonl.gz`."""
+    return f"{query.layout}.{part_name.partition('.')[2]}"
+
+
+def _store(export: Export, key: bytes, content: dict[str, Any]) -> Stored:
+    octets = msgspec.json.format(msgspec.json.encode(content), indent=2)
+    return storing.store(export.pk, ids.new(), key, [octets])
+
+
+def _row(export: Export, kind: FileKind, name: str, stored: Stored) -> ExportFile:
+    file_id: UUID = stored.id
+    return ExportFile(
+        id=file_id, export=export, kind=kind, number=0, name=name, stored_as=stored.name, bytes=stored.bytes,
+        sha256=stored.sha256,
+    )  # fmt: skip

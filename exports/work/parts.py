@@ -1,0 +1,177 @@
+"""A part: the rows behind a cursor, as one sealed file. It counts once its row stands and the cursor has moved."""
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from autotune.core import ids
+from autotune.core.clock import database_now
+from exports import formats
+from exports.facts import Facts
+from exports.files import storing
+from exports.files.storing import Stored
+from exports.inputs import ExportQuery
+from exports.models import Export, ExportFile
+from exports.shapes import Batch, Schema
+from exports.states import FileKind
+from exports.work import claims, withdrawing
+from exports.work.claims import Lease
+
+WHOLE: Final = "json"  # the format that is one object, and so one part
+
+
+class Mark(NamedTuple):
+    """What was known before something was read: the time, and how often the export had been disturbed by erasures."""
+
+    at: datetime
+    disturbed: int
+
+
+def mark(export: Export) -> Mark:
+    return Mark(database_now(), export.disturbed)
+
+
+@dataclass(slots=True)
+class Part:
+    """One part in the making.
+
+    since        before its first row was read
+    size         octets of the file so far
+    first, last  the least and the greatest completion id in it
+    cursor       where the next part begins
+    """
+
+    number: int
+    since: Mark
+    facts: Facts = field(default_factory=Facts)
+    size: int = 0
+    first: UUID | None = None
+    last: UUID | None = None
+    cursor: str = ""
+    extension: str = ""
+    stored: Stored | None = None
+
+    @property
+    def has_file(self) -> bool:
+        """Also of no rows at all, but not of a later part whose rows were all erased."""
+        return self.number == 0 or self.facts.rows > 0
+
+
+class Cutter:
+    """Batches as a run of parts: each takes batches until it is full, and the next one goes on behind."""
+
+    def __init__(self, batches: Iterator[Batch], lease: Lease) -> None:
+        self._batches, self._lease = batches, lease
+        self._next: Batch | None = next(batches, None)
+
+    @property
+    def is_done(self) -> bool:
+        return self._next is None
+
+    def take(self, part: Part, *, whole: bool) -> Iterator[Batch]:
+        """The batches of one part; one at least, if there is any.
+
+        raises  Lost or Stopped
+        """
+        while self._next is not None:
+            self._lease.check()
+            batch, self._next = self._next, next(self._batches, None)
+            if batch.first is not None and batch.last is not None:
+                part.first = min(part.first or batch.first, batch.first)
+                part.last = max(part.last or batch.last, batch.last)
+            part.cursor = batch.cursor
+            yield batch
+            if not whole and (part.facts.rows >= settings.EXPORT_PART_ROWS or part.size >= settings.EXPORT_PART_BYTES):
+                return
+
+
+def make(export: Export, key: bytes, query: ExportQuery, schema: Schema, cutter: Cutter, part: Part) -> Part:
+    """Write the next part's file; it belongs to nobody until `commit`.
+
+    raises  Lost, Stopped, StorageAway, and what reading raises
+    """
+    assert export.started_at is not None
+    part.facts.exported_at, part.cursor = export.started_at, export.cursor
+    encoder = formats.encoder(query, schema, part.facts)
+    part.extension = encoder.extension
+    pieces = encoder.encode(cutter.take(part, whole=query.format == WHOLE))
+    part.stored = storing.store(export.pk, ids.new(), key, _counted(pieces, part))
+    return part
+
+
+def commit(export: Export, part: Part) -> bool:
+    """Note the part and how far the export has come. False: a text in it may have been erased meanwhile; make it anew.
+
+    raises  Lost
+    """
+    stored = part.stored
+    assert stored is not None
+    with transaction.atomic():
+        row = claims.locked(export)
+        export.disturbed = row.disturbed
+        if row.disturbed != part.since.disturbed and _is_spoilt(row, part):
+            return False
+        if part.has_file:
+            ExportFile.objects.create(
+                id=stored.id,
+                export=export,
+                number=part.number,
+                name=f"part-{part.number:05d}.{part.extension}",
+                stored_as=stored.name,
+                rows=part.facts.rows,
+                bytes=stored.bytes,
+                sha256=stored.sha256,
+                first=part.first,
+                last=part.last,
+                facts=noted(part.facts),
+                values=part.facts.values.tobytes(),
+            )
+        Export.objects.filter(pk=export.pk).update(
+            cursor=part.cursor,
+            rows=F("rows") + part.facts.rows,
+            left_out=F("left_out") + part.facts.left_out,
+            bytes=F("bytes") + (stored.bytes if part.has_file else 0),
+            failures=0,
+        )
+    export.cursor = part.cursor
+    return True
+
+
+def _is_spoilt(export: Export, part: Part) -> bool:
+    if part.first is None or part.last is None:
+        return False
+    return withdrawing.erased_in(export, part.first, part.last, part.since.at)
+
+
+def noted(facts: Facts) -> dict[str, Any]:
+    """What is kept of a part's facts, beside its scores."""
+    return {"tasks": sorted(facts.tasks), "models": sorted(facts.models), "leftOut": facts.left_out}
+
+
+def facts_of(files: Iterable[ExportFile], exported_at: datetime, left_out: int) -> Facts:
+    """The facts of the whole, from those of its parts."""
+    whole = Facts(exported_at=exported_at)
+    for file in files:
+        assert file.facts is not None
+        values = array("d", bytes(file.values or b""))
+        tasks, models = set(file.facts["tasks"]), set(file.facts["models"])
+        whole.merge(Facts(values=values, tasks=tasks, models=models, rows=file.rows))
+    whole.left_out = left_out
+    return whole
+
+
+def data_files(export: Export) -> Any:
+    return ExportFile.objects.filter(export=export, kind=FileKind.DATA).order_by("number")
+
+
+def _counted(pieces: Iterable[bytes], part: Part) -> Iterator[bytes]:
+    for piece in pieces:
+        part.size += len(piece)
+        yield piece

@@ -1,0 +1,134 @@
+"""Running exports: one at a time in a process, part by part. A worker that dies loses at most the part it was at."""
+
+import base64
+import logging
+import threading
+from datetime import timedelta
+from typing import Final
+
+from django.db import InterfaceError, OperationalError
+
+from autotune.core.connections import release
+from autotune.core.encryption import Undecryptable
+from autotune.core.errors import AutotuneError
+from exports import layouts
+from exports.files import storing
+from exports.files.storing import StorageAway
+from exports.formats import json
+from exports.models import Export
+from exports.work import asking, claims, ending, finishing, parts
+from exports.work.claims import Lease, Lost, Stopped
+from exports.work.parts import Cutter, Part
+from scores import filters
+
+logger = logging.getLogger(__name__)
+MOST_FAILURES: Final = 5  # in a row, without a part between
+PAUSE: Final = timedelta(seconds=30)
+_one = threading.Lock()  # of this process: rows are decrypted and encoded here, and scoring shares the processor
+_stopping = threading.Event()
+
+WORKER_LOST = ("worker_lost", "The workers that ran it ended again and again before a part was done.")
+UNREADABLE = (
+    "unreadable_text",
+    "A text of it cannot be decrypted: its data key was dropped, or a master key is missing.",
+)
+STORAGE_AWAY = ("storage_unavailable", "The storage of exports could not be reached for several minutes.")
+UNEXPECTED = ("internal_error", "It failed for a reason of our own; the log of the worker tells it.")
+
+
+def work() -> None:
+    """Run what is due, the oldest first, until nothing is. Does nothing if this process is at it already."""
+    if not _one.acquire(blocking=False):
+        return
+    try:
+        while not _stopping.is_set() and (export := claims.take()):
+            run(export)
+    finally:
+        _one.release()
+
+
+def stop() -> None:
+    """End soon: what runs is given back after the batch at hand, and goes on elsewhere where its last part ended."""
+    _stopping.set()
+
+
+def run(export: Export) -> None:
+    """Work on a claimed export until it is over, or not ours any more."""
+    if export.failures >= MOST_FAILURES:
+        ending.fail(export, *WORKER_LOST)
+        return
+    try:
+        with Lease(export, _stopping) as lease:
+            _run(export, lease)
+    except Lost:
+        logger.info("exports: %s is not ours any more", export.public_id)
+    except Stopped:
+        claims.give_back(export)
+    except StorageAway:
+        _later(export, STORAGE_AWAY)
+    except Undecryptable:
+        logger.exception("exports: %s holds a text that cannot be decrypted", export.public_id)
+        ending.fail(export, *UNREADABLE)
+    except AutotuneError as exc:
+        code, message = _said(exc)
+        ending.fail(export, code, message)
+    except (OperationalError, InterfaceError) as exc:  # the lease runs out, and any worker takes it up again
+        logger.warning("exports: %s waits for the database: %s", export.public_id, exc)
+    except Exception:  # whatever a row or a library does, the next export must have its turn
+        logger.exception("exports: %s failed", export.public_id)
+        _later(export, UNEXPECTED)
+    finally:
+        release()
+
+
+def _run(export: Export, lease: Lease) -> None:
+    query = asking.query_of(export)
+    layout = layouts.layout(query, filters.check(query, asking.principal_of(export)), names=export.dimensions)
+    key = base64.b64decode(export.file_key or "")
+    if export.expected is None:
+        export.expected = layout.expected()
+        if query.format == parts.WHOLE and export.expected > json.MAX_RECORDS:
+            raise json.too_many(export.expected)
+        export.dimensions = getattr(layout, "names", None)  # one schema for all parts, whatever scores come meanwhile
+        ours = Export.objects.filter(pk=export.pk, attempt=export.attempt)
+        ours.update(expected=export.expected, dimensions=export.dimensions)
+    if export.attempt > 1:  # what a worker stored and did not live to note
+        storing.delete_others(export.pk, [file.stored_as for file in parts.data_files(export)])
+    number = parts.data_files(export).count()
+    release()
+    known = parts.mark(export)
+    cutter = Cutter(layout.batches(export.cursor), lease)
+    while number == 0 or not cutter.is_done:
+        lease.check()
+        since, known = known, parts.mark(export)  # the cutter has read the part's first batch before
+        part = parts.make(export, key, query, layout.schema, cutter, Part(number, since))
+        assert part.stored is not None
+        try:
+            kept = parts.commit(export, part)
+        except Lost:
+            storing.delete(part.stored.name)
+            raise  # after any other error it may be noted: the next attempt looks which files are
+        if not (kept and part.has_file):
+            storing.delete(part.stored.name)
+        if kept:
+            number += part.has_file
+        else:
+            known = parts.mark(export)
+            cutter = Cutter(layout.batches(export.cursor), lease)
+        release()
+    finishing.finish(export, key, query)
+
+
+def _later(export: Export, reason: tuple[str, str]) -> None:
+    """Try again after a pause; fail for good after MOST_FAILURES in a row."""
+    failures = Export.objects.filter(pk=export.pk).values_list("failures", flat=True).first() or 0
+    if failures + 1 >= MOST_FAILURES:
+        ending.fail(export, *reason)
+    else:
+        claims.give_back(export, PAUSE * 2**failures, failures=failures + 1)
+
+
+def _said(error: AutotuneError) -> tuple[str, str]:
+    """The code and sentence of what is wrong with the query by now: that of its member, where it names one."""
+    found = error.errors[0] if error.errors else None
+    return (found.code if found else error.code), asking.in_body_text(error.detail)

@@ -1,0 +1,86 @@
+"""What an erasure does to exports: a file that holds the text goes, and a part that is being made is looked at again.
+
+A file is known by the range of its completions' ids, its tasks and its models, so an export may be withdrawn that left
+the completion out for its score. That is the safe side, and it can be asked for again.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.db.models import F, Q
+
+from autotune.core import ids
+from exports.models import Export, ExportFile
+from exports.states import FileKind
+from exports.work import ending
+from tasks.models import Completion
+
+# An erasure may have begun before a part did, and be committed after: longer than one transaction takes.
+SLACK: Final = timedelta(seconds=60)
+
+
+class Erased(NamedTuple):
+    """A completion whose text goes."""
+
+    pk: UUID
+    organization: UUID
+    task: str
+    model: str
+
+
+def receive(completions: Collection[UUID], **_: Any) -> None:
+    """`texts_erased`: within the erasing transaction. Waits for a commit of a part, and holds back the next."""
+    found = Completion.objects.filter(pk__in=completions)
+    rows = found.order_by("pk").values_list("pk", "organization_id", "task_id", "model_id")
+    erased = [Erased(pk, organization, ids.encode("task", task), model) for pk, organization, task, model in rows]
+    if not erased:
+        return
+    concerned = _of({one.organization for one in erased}, "")
+    unfinished = Export.objects.filter(concerned).unfinished().order_by("pk").select_for_update(no_key=True)
+    disturbed = [pk for pk, query in unfinished.values_list("pk", "query") if _may_hold(query, erased)]
+    if disturbed:
+        Export.objects.filter(pk__in=disturbed).update(disturbed=F("disturbed") + 1)
+    if holding := _holding(erased):
+        ending.withdraw(holding)
+
+
+def erased_in(export: Export, first: UUID, last: UUID, began: datetime) -> bool:
+    """Whether a text that a part made since `began` may hold was erased meanwhile."""
+    gone = Completion.objects.filter(pk__gte=first, pk__lte=last, erased_at__gte=began - SLACK)
+    if export.reach == "organization":
+        gone = gone.filter(organization_id=export.organization_id)
+    if "taskId" in export.query:
+        gone = gone.filter(task_id=ids.decode("task", export.query["taskId"]))
+    return gone.exists()
+
+
+def _of(organizations: Collection[UUID], path: str) -> Q:
+    """Exports that can hold texts of these organizations; one with another reach than `organization` may hold any."""
+    ours = Q(**{f"{path}organization_id__in": organizations})
+    return ours | ~Q(**{f"{path}reach": "organization"})
+
+
+def _may_hold(query: dict[str, Any], erased: Sequence[Erased]) -> bool:
+    task, model = query.get("taskId"), query.get("modelId")
+    return any(task in (None, one.task) and model in (None, one.model) for one in erased)
+
+
+def _holding(erased: Sequence[Erased]) -> set[UUID]:
+    """The exports with a finished file that may hold one of them."""
+    files = ExportFile.objects.filter(
+        _of({one.organization for one in erased}, "export__"),
+        kind=FileKind.DATA,
+        first__lte=erased[-1].pk,
+        last__gte=erased[0].pk,
+    )
+    return {file.export_id for file in files.only("export_id", "first", "last", "facts") if _covers(file, erased)}
+
+
+def _covers(file: ExportFile, erased: Sequence[Erased]) -> bool:
+    assert file.first is not None
+    assert file.last is not None
+    assert file.facts is not None
+    tasks, models = set(file.facts["tasks"]), set(file.facts["models"])
+    return any(file.first <= one.pk <= file.last and one.task in tasks and one.model in models for one in erased)

@@ -1,0 +1,36 @@
+"""The endpoint of live rewards."""
+
+import time
+from functools import partial
+from typing import Any
+
+from rest_framework.request import Request
+
+from autotune.access.audit import calls
+from autotune.access.views import ApiView
+from autotune.core.api import operation
+from autotune.core.connections import has_left
+from scores.live import answering, reading, shapes
+from scores.live.inputs import NewRewards
+from scores.live.shapes import LiveRewards
+from scores.waiting import hub
+
+
+class RewardsView(ApiView):
+    @operation(
+        summary="Score now", resource="rewards", action="create", body=NewRewards, converts=False, items="items",
+        answers={200: LiveRewards}, errors=(404, 409), calls_out=True,
+    )  # fmt: skip
+    def post(self, request: Request, body: Any) -> LiveRewards:
+        """Rewards in the order of the items, when all are final or after `deadlineMs`; what is not scored by then is
+        `pending` and goes on. What equals an earlier item (task version, prompt or messages, response, metadata) is
+        answered with its reward, unless `fresh`, or a grader is another version by now."""
+        begun = time.monotonic()
+        asked, items = reading.read(body)
+        submitted = answering.submit(
+            self.principal, asked.task_id.uuid, items, model_id=asked.model_id, fresh=asked.fresh
+        )
+        left_s = asked.deadline_ms / 1000 - (time.monotonic() - begun)
+        hub.wait_all(submitted.unfinished, left_s, gone=partial(has_left, request._request))
+        calls.about(str(asked.task_id), objects_count=len(items))
+        return shapes.shape(answering.answers(submitted.completions))

@@ -1,0 +1,126 @@
+"""What reward endpoints answered: kept in each process, added to their rows every few seconds, and told in the log.
+
+A process that is killed loses the counts of its last seconds.
+"""
+
+import atexit
+import logging
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import Error, connection
+from django.db.models import F
+from django.utils import timezone
+
+from autotune.core import ids
+from scores.models import RewardEndpoint
+
+logger = logging.getLogger(__name__)
+WARN_EVERY_S: Final = 10.0
+
+
+@dataclass(slots=True)
+class _Tally:
+    answered: int = 0
+    unscored: int = 0
+
+
+@dataclass(slots=True)
+class _Missing:
+    """Codes of what had no score since the last warning, and when that was (time.monotonic())."""
+
+    codes: Counter[str] = field(default_factory=Counter)
+    warned: float = float("-inf")
+
+
+_lock = threading.Lock()
+_tallies: dict[UUID, _Tally] = {}
+_missing: dict[UUID, _Missing] = {}
+_timer: threading.Timer | None = None
+
+
+def note(endpoint_id: UUID, *, answered: int, stand_ins: int, codes: Counter[str]) -> None:
+    """Count what was answered with a reward, how many of these were stand-ins, and why scores were missing at all."""
+    with _lock:
+        tally = _tallies.setdefault(endpoint_id, _Tally())
+        tally.answered += answered
+        tally.unscored += stand_ins
+    if codes:
+        _warn(endpoint_id, codes)
+    if settings.LIVE_COUNTS_EVERY_S:
+        _later()
+    else:
+        fold()
+
+
+def fold() -> None:
+    """Add what was counted since the last time to the rows. What cannot be written now is added later."""
+    with _lock:
+        taken = dict(_tallies)
+        _tallies.clear()
+    for endpoint_id in sorted(taken):
+        tally = taken[endpoint_id]
+        try:
+            RewardEndpoint.objects.filter(pk=endpoint_id).update(
+                answered=F("answered") + tally.answered,
+                unscored_count=F("unscored_count") + tally.unscored,
+                last_used_at=timezone.now(),
+            )
+        except Error as exc:
+            logger.warning("counts of reward endpoints wait for the database: %s", exc)
+            _keep(endpoint_id, tally)
+
+
+def _keep(endpoint_id: UUID, tally: _Tally) -> None:
+    with _lock:
+        there = _tallies.setdefault(endpoint_id, _Tally())
+        there.answered += tally.answered
+        there.unscored += tally.unscored
+
+
+def _warn(endpoint_id: UUID, codes: Counter[str]) -> None:
+    """One line for an endpoint in WARN_EVERY_S, with what was missing since the one before."""
+    now = time.monotonic()
+    with _lock:
+        missing = _missing.setdefault(endpoint_id, _Missing())
+        missing.codes += codes
+        if now - missing.warned < WARN_EVERY_S:
+            return
+        told, missing.codes, missing.warned = missing.codes, Counter(), now
+    by_code = ", ".join(f"{code} {count}" for code, count in sorted(told.items()))
+    logger.warning("%s: %d samples had no score (%s)", ids.encode("rwd", endpoint_id), told.total(), by_code)
+
+
+def _later() -> None:
+    global _timer
+    with _lock:
+        if _timer is not None and _timer.is_alive():
+            return
+        _timer = threading.Timer(settings.LIVE_COUNTS_EVERY_S, _fold_in_thread)
+        _timer.daemon = True
+        _timer.start()
+
+
+def _fold_in_thread() -> None:
+    global _timer
+    with _lock:
+        _timer = None
+    try:
+        fold()
+    finally:
+        connection.close()
+    with _lock:
+        left = bool(_tallies)
+    if left:
+        _later()
+
+
+@atexit.register
+def _at_the_end() -> None:
+    if _tallies:
+        fold()

@@ -1,0 +1,49 @@
+"""What the API takes about reward endpoints."""
+
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from autotune.core.api import BodyStruct, QueryStruct
+from autotune.core.pagination import PageQuery
+from scores.inputs import ModelId, TaskId
+
+MAX_DEADLINE_MS: Final = 600_000
+
+ProtocolName = Literal["openrlhf", "slime", "verify", "foundry"]
+UnscoredName = Literal["hold", "neutral", "error"]
+NeutralValue = Annotated[float, Meta(ge=0, le=1)]
+DeadlineMs = Annotated[int, Meta(ge=1, le=MAX_DEADLINE_MS)]
+
+
+class NewRewardEndpoint(BodyStruct):
+    """`neutralValue` stands for what has no score; `neutral` needs one. `deadlineMs`: of one call, by default below the
+    client's own; `modelId`: of the completions that come in here."""
+
+    task_id: TaskId
+    protocol: ProtocolName
+    unscored: UnscoredName
+    neutral_value: NeutralValue | None = None
+    deadline_ms: DeadlineMs | None = None
+    model_id: ModelId | None = None
+
+
+class RewardEndpointPatch(BodyStruct):
+    """`enabled: false` refuses calls until it is true again. `deadlineMs: null`: the protocol's own."""
+
+    unscored: UnscoredName | UnsetType = UNSET
+    neutral_value: NeutralValue | UnsetType | None = UNSET
+    deadline_ms: DeadlineMs | UnsetType | None = UNSET
+    model_id: ModelId | UnsetType | None = UNSET
+    enabled: bool | UnsetType = UNSET
+
+
+class RewardEndpointQuery(PageQuery):
+    task_id: TaskId | None = None
+    protocol: ProtocolName | None = None
+
+
+class CallQuery(QueryStruct):
+    """slime's `--reward-key`: the reward is that member of an object then."""
+
+    reward_key: Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9_]+$")] | None = None

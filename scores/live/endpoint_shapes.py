@@ -1,0 +1,64 @@
+"""What the API answers about reward endpoints."""
+
+from autotune.core import ids
+from autotune.core.api import ApiStruct
+from autotune.core.clock import wire
+from autotune.core.pagination import Pagination
+from scores.models import RewardEndpoint
+
+
+class EndpointCounts(ApiStruct):
+    """Samples since ever, some seconds behind: those answered with a reward, and how many of them had no score."""
+
+    answered: int
+    unscored: int
+
+
+class RewardEndpointOut(ApiStruct):
+    id: str
+    task_id: str
+    protocol: str
+    model_id: str
+    unscored: str
+    neutral_value: float | None
+    deadline_ms: int
+    enabled: bool
+    counts: EndpointCounts
+    last_used_at: str | None
+    created_by: str
+    created_at: str
+    updated_at: str
+
+
+class RewardEndpointAnswer(ApiStruct):
+    reward_endpoint: RewardEndpointOut
+
+
+class RewardEndpointWithUrl(ApiStruct):
+    """`url` holds the token, and is shown once."""
+
+    reward_endpoint: RewardEndpointOut
+    url: str
+
+
+class RewardEndpointList(ApiStruct):
+    reward_endpoints: list[RewardEndpointOut]
+    pagination: Pagination
+
+
+def endpoint_out(row: RewardEndpoint) -> RewardEndpointOut:
+    return RewardEndpointOut(
+        id=row.public_id,
+        task_id=ids.encode("task", row.task_id),
+        protocol=row.protocol,
+        model_id=row.model_id,
+        unscored=row.unscored,
+        neutral_value=row.neutral_value,
+        deadline_ms=row.deadline_ms,
+        enabled=row.enabled,
+        counts=EndpointCounts(row.answered, row.unscored_count),
+        last_used_at=wire(row.last_used_at) if row.last_used_at else None,
+        created_by=ids.encode("user", row.created_by_id),
+        created_at=wire(row.created_at),
+        updated_at=wire(row.updated_at),
+    )

@@ -1,0 +1,187 @@
+"""Reward endpoints: made, changed, given a new token, and found by it. An endpoint acts for the person who made it."""
+
+import hashlib
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from msgspec import UNSET
+
+from autotune.access import members, policy
+from autotune.access.models import Membership
+from autotune.access.principal import Principal
+from autotune.core.errors import Conflict, Forbidden, Invalid, NotFound
+from scores.live.answering import DEFAULT_MODEL
+from scores.live.endpoint_inputs import NewRewardEndpoint, RewardEndpointPatch
+from scores.models import RewardEndpoint
+from scores.states import Protocol, Unscored
+from tasks.models import Task
+
+PATH: Final = "/api/v1/rewards/"
+TOKEN_BYTES: Final = 32
+MAX_ENDPOINTS: Final = 1_000  # of an organization
+# How long a call may take: by default, and at most. OpenRLHF gives up after 180 s, slime after 120 s, Foundry after
+# 600 s; whoever is answered later has not been answered. slime's and Gym's default is the same.
+DEADLINES_MS: Final[dict[str, tuple[int, int]]] = {
+    Protocol.OPENRLHF: (170_000, 175_000),
+    Protocol.SLIME: (110_000, 115_000),
+    Protocol.VERIFY: (110_000, 600_000),
+    Protocol.FOUNDRY: (300_000, 590_000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An endpoint and its address with the token, which cannot be told again."""
+
+    endpoint: RewardEndpoint
+    url: str
+
+
+@transaction.atomic
+def create(principal: Principal, body: NewRewardEndpoint) -> Made:
+    """A new endpoint for a task.
+
+    raises  Forbidden where the caller may not ask for rewards; NotFound for the task; Conflict `task_archived`,
+            `too_many_reward_endpoints`; Invalid
+    """
+    _require_asker(principal)
+    task = Task.objects.visible_to(principal).defer("metadata").filter(pk=body.task_id.uuid).first()
+    if task is None:
+        raise NotFound.at("/taskId", "task")
+    if task.archived:
+        raise Conflict("The task is archived.", code="task_archived")
+    if body.protocol == Protocol.FOUNDRY and not settings.FOUNDRY_GRADER:
+        raise Invalid.field("/protocol", "invalid_choice", "this server does not speak it (AUTOTUNE_FOUNDRY_GRADER).")
+    members.lock(principal.organization.pk)  # of two that come at once, one sees the other
+    if RewardEndpoint.objects.filter(organization=principal.organization).count() >= MAX_ENDPOINTS:
+        detail = f"An organization has at most {MAX_ENDPOINTS} reward endpoints."
+        raise Conflict(detail, code="too_many_reward_endpoints")
+    token = _new_token()
+    row = RewardEndpoint(
+        organization=principal.organization,
+        created_by=principal.user,
+        task=task,
+        protocol=body.protocol,
+        model_id=_model(body.model_id),
+        unscored=body.unscored,
+        neutral_value=body.neutral_value,
+        deadline_ms=_deadline(body.protocol, body.deadline_ms),
+        token_digest=digest_of(token),
+    )
+    _check(row)
+    row.save()
+    return Made(row, _url(row, token))
+
+
+@transaction.atomic
+def change(endpoint_id: UUID, body: RewardEndpointPatch) -> RewardEndpoint:
+    """Change what the body names.
+
+    raises  Invalid, NotFound if it was deleted meanwhile
+    """
+    row = _locked(endpoint_id)
+    changes: dict[str, Any] = {}
+    if body.unscored is not UNSET:
+        changes["unscored"] = body.unscored
+    if body.neutral_value is not UNSET:
+        changes["neutral_value"] = body.neutral_value
+    if not isinstance(body.deadline_ms, type(UNSET)):
+        changes["deadline_ms"] = _deadline(row.protocol, body.deadline_ms)
+    if not isinstance(body.model_id, type(UNSET)):
+        changes["model_id"] = _model(body.model_id)
+    if body.enabled is not UNSET:
+        changes["enabled"] = body.enabled
+    for name, value in changes.items():
+        setattr(row, name, value)
+    _check(row)
+    if changes:
+        row.save(update_fields=[*changes, "updated_at"])
+    return row
+
+
+@transaction.atomic
+def rotate(principal: Principal, endpoint_id: UUID) -> Made:
+    """Another token. The one before is refused from now on.
+
+    raises  Forbidden where the caller may not ask for rewards: the address would do it for them
+    """
+    _require_asker(principal)
+    row = _locked(endpoint_id)
+    token = _new_token()
+    row.token_digest = digest_of(token)
+    row.save(update_fields=["token_digest", "updated_at"])
+    return Made(row, _url(row, token))
+
+
+def digest_of(token: str) -> bytes:
+    """What is stored of a token. It holds 256 random bits, so neither salt nor pepper is needed."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def by_digest(digests: Collection[bytes]) -> dict[bytes, RewardEndpoint]:
+    """The endpoints with these tokens, by digest, in one query."""
+    found = RewardEndpoint.objects.select_related("organization", "created_by")
+    return {bytes(row.token_digest): row for row in found.filter(token_digest__in=list(digests))}
+
+
+def principal_of(row: RewardEndpoint) -> Principal:
+    """For whom an endpoint asks: who made it, with what their role allows now.
+
+    raises  Forbidden where they may not ask for rewards any more, or the endpoint is switched off
+    """
+    if not row.enabled:
+        raise Forbidden("This reward endpoint is switched off.", code="endpoint_disabled")
+    memberships = Membership.objects.select_related("role").filter(organization=row.organization_id)
+    membership = memberships.filter(user=row.created_by_id).first()
+    if membership is None or not row.created_by.is_active or row.organization.suspended:
+        raise Forbidden("Who made this reward endpoint may not use the organization any more.")
+    principal = Principal(row.organization, membership.role, row.created_by)
+    policy.require(principal, "rewards", "create")
+    return principal
+
+
+def _require_asker(principal: Principal) -> None:
+    policy.require(principal, "rewards", "create")
+    if principal.is_test:  # the endpoint would do what the key may not: use graders of other organizations
+        raise Forbidden("A test key makes no address of a reward endpoint. Use a live key.")
+
+
+def _check(row: RewardEndpoint) -> None:
+    """raises  Invalid where the members do not fit each other"""
+    if row.unscored == Unscored.NEUTRAL and row.neutral_value is None and row.protocol != Protocol.VERIFY:
+        raise Invalid.field("/neutralValue", "missing_field", "say what `neutral` is, 0 to 1.")
+
+
+def _deadline(protocol: str, given: int | None) -> int:
+    default, most = DEADLINES_MS[protocol]
+    if given is not None and given > most:
+        detail = f"at most {most} for {protocol}: the client itself gives up soon after."
+        raise Invalid.field("/deadlineMs", "out_of_range", detail)
+    return default if given is None else given
+
+
+def _model(given: str | None) -> str:
+    if given is not None and not given.strip():
+        raise Invalid.field("/modelId", "invalid_format", "Must not be blank.")
+    return given or DEFAULT_MODEL
+
+
+def _locked(endpoint_id: UUID) -> RewardEndpoint:
+    row = RewardEndpoint.objects.select_for_update(no_key=True).filter(pk=endpoint_id).first()
+    if row is None:
+        raise NotFound("There is no such reward endpoint.")
+    return row
+
+
+def _new_token() -> str:
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def _url(row: RewardEndpoint, token: str) -> str:
+    """Without a comma, at which OpenRLHF would split it, and not ending in `.py`, which it would load as a file."""
+    return f"{settings.LIVE_URL}{PATH}{row.protocol}/{token}"

@@ -1,0 +1,272 @@
+"""Calls of trainers at reward endpoints: begun, waited for by whoever serves them, and finished.
+
+`begin` and `finish` take as many calls as there are at the time, since trainers send thousands at once, one sample
+each: what comes together is stored together and read together. Neither waits; between them no connection is held.
+"""
+
+import logging
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+
+from autotune.access import commits, throttling
+from autotune.access.audit import trail
+from autotune.access.audit.calls import Call
+from autotune.access.principal import Principal
+from autotune.access.throttles import failure_rate, subject_of_address
+from autotune.core import problems
+from autotune.core.errors import AutotuneError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
+from scores.live import answering, counting, endpoints, protocols, unscored
+from scores.live.inputs import Item
+from scores.live.protocols import Sample
+from scores.live.unscored import State
+from scores.models import RewardEndpoint
+from scores.states import Protocol
+
+logger = logging.getLogger(__name__)
+MAX_SAMPLES: Final = 10_000  # of one call
+NOWHERE: Final = "There is no such reward endpoint."
+CLOSED: Final = frozenset({"task_archived", "grader_inactive"})
+_PLACE: Final = re.compile(r"/(\d+)/(\d+)(?:/|$)")
+
+
+@dataclass(eq=False, slots=True)
+class Ask:
+    """One call, and how far it has come.
+
+    arrived      time.monotonic() at which its deadline begins
+    audited      its event of the audit trail, to be written with what it stores
+    body         as it was parsed
+    completions  one for each sample; None for one that cannot be scored
+    begun        its samples are stored, and its event
+    error        why it is refused
+    """
+
+    protocol: str
+    token: str
+    raw: bytes
+    address: str
+    reward_key: str | None = None
+    audited: Call | None = None
+    arrived: float = field(default_factory=time.monotonic)
+    endpoint: RewardEndpoint | None = None
+    body: Any = None
+    samples: list[Sample] = field(default_factory=list)
+    completions: list[UUID | None] = field(default_factory=list)
+    unfinished: set[UUID] = field(default_factory=set)
+    begun: bool = False
+    error: AutotuneError | None = None
+
+    def left_s(self) -> float:
+        """Seconds until the deadline; negative after it."""
+        assert self.endpoint is not None
+        return self.endpoint.deadline_ms / 1000 - (time.monotonic() - self.arrived)
+
+
+def begin(asks: Sequence[Ask]) -> None:
+    """Read the calls and store what is new of them: then each has its completions, or its error. Raises nothing."""
+    try:
+        digests = [endpoints.digest_of(ask.token) for ask in asks]
+        known = endpoints.by_digest(set(digests))
+    except Exception as exc:  # noqa: BLE001 - it becomes the answer of each
+        _fail(asks, exc)
+        return
+    by_endpoint: dict[UUID, list[Ask]] = {}
+    for ask, digest in zip(asks, digests, strict=True):
+        try:
+            ask.endpoint = _entered(ask, known.get(digest))
+            by_endpoint.setdefault(ask.endpoint.pk, []).append(ask)
+        except Exception as exc:  # noqa: BLE001
+            _fail([ask], exc)
+    for group in by_endpoint.values():
+        try:
+            assert group[0].endpoint is not None
+            principal = endpoints.principal_of(group[0].endpoint)
+            read = [ask for ask in group if _read(ask)]
+            for part in _parts(read):
+                _submit(principal, part)
+        except Exception as exc:  # noqa: BLE001
+            _fail([ask for ask in group if ask.error is None and not ask.begun], exc)
+
+
+def finish(asks: Sequence[Ask]) -> list[bytes | AutotuneError]:
+    """What each call is answered: JSON, or the error. Raises nothing."""
+    waiting = [ask for ask in asks if ask.error is None]
+    wanted = {pk for ask in waiting for pk in ask.completions if pk is not None}
+    try:
+        known = {one.completion_id: one for one in answering.answers(list(wanted))} if wanted else {}
+    except Exception as exc:  # noqa: BLE001
+        _fail(waiting, exc)
+        known = {}
+    return [ask.error or _answered(ask, known) for ask in asks]
+
+
+def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
+    """The endpoint that the token opens.
+
+    raises  NotFound, TooManyRequests for an address that tries tokens, Invalid for a parameter that does not fit
+    """
+    is_off = ask.protocol == Protocol.FOUNDRY and not settings.FOUNDRY_GRADER
+    if endpoint is None or endpoint.protocol != ask.protocol or is_off:
+        rate = failure_rate()
+        allowance = throttling.check(subject_of_address(ask.address), rate) if rate else None
+        if allowance is not None and not allowance.admitted:
+            detail = "Too many requests from this address named no reward endpoint."
+            raise TooManyRequests(detail, headers={"Retry-After": str(allowance.retry_after_s)})
+        raise NotFound(NOWHERE)
+    if ask.audited is not None:
+        ask.audited.actor = ask.audited.object_id = endpoint.public_id
+        ask.audited.organization_id = endpoint.organization_id
+    if ask.reward_key is not None and ask.protocol != Protocol.SLIME:
+        raise Invalid.field("?rewardKey", "unknown_parameter", "slime's endpoints alone have it.")
+    if ask.reward_key == "state":
+        raise Invalid.field("?rewardKey", "invalid_choice", "`state` says whether there is a score.")
+    return endpoint
+
+
+def _read(ask: Ask) -> bool:
+    """Whether the body is one of its protocol; else the call has its error."""
+    try:
+        ask.body, ask.samples = protocols.read(ask.protocol, ask.raw)
+        if len(ask.samples) > MAX_SAMPLES:
+            raise Invalid.field("", "invalid_length", f"send at most {MAX_SAMPLES} samples at once.")
+    except Invalid as exc:
+        ask.error = exc
+        return False
+    ask.raw = b""
+    if ask.audited is not None:
+        ask.audited.objects_count = len(ask.samples)
+    return True
+
+
+def _parts(asks: Sequence[Ask]) -> Iterator[list[Ask]]:
+    """Calls that are stored in one transaction: so many that they hold MAX_LIVE_ITEMS samples, or one larger one."""
+    part: list[Ask] = []
+    size = 0
+    for ask in asks:
+        if part and size + len(ask.samples) > settings.MAX_LIVE_ITEMS:
+            yield part
+            part, size = [], 0
+        part.append(ask)
+        size += len(ask.samples)
+    if part:
+        yield part
+
+
+def _submit(principal: Principal, asks: Sequence[Ask]) -> None:
+    """Store the samples of the calls with their events.
+
+    A sample that breaks a rule is left out. Where the task takes no new work, each call is looked at by itself, since
+    others may have been scored before; for the samples of one that was not, that is why they have no score.
+    """
+    while True:
+        samples = [(ask, at) for ask in asks for at, sample in enumerate(ask.samples) if not sample.refused]
+        try:
+            commits.whole(partial(_store, principal, asks, samples))
+        except Invalid as exc:
+            if not _leave_out(samples, exc):
+                raise
+        except Conflict as exc:
+            if exc.code not in CLOSED:
+                raise unscored.StillPending from exc
+            if len(asks) > 1:
+                for ask in asks:
+                    _submit(principal, [ask])
+                return
+            for ask, at in samples:
+                ask.samples[at].refused = exc.code
+        else:
+            for ask in asks:
+                _begun(ask)
+            return
+
+
+def _begun(ask: Ask) -> None:
+    """It is stored, and may wait for long: its texts go, but for what its protocol repeats."""
+    ask.begun = True
+    for sample in ask.samples:
+        sample.prompt = sample.messages = sample.metadata = None
+        sample.response = ""
+    if ask.protocol != Protocol.VERIFY:
+        ask.body = None
+
+
+def _store(principal: Principal, asks: Sequence[Ask], samples: Sequence[tuple[Ask, int]]) -> None:
+    for ask in asks:
+        ask.completions, ask.unfinished = [None] * len(ask.samples), set()
+    for start in range(0, len(samples), settings.MAX_LIVE_ITEMS):
+        _store_some(principal, samples[start : start + settings.MAX_LIVE_ITEMS], f"/{start}")
+    for ask in asks:
+        if ask.audited is not None:
+            trail.written(ask.audited, 200)
+
+
+def _store_some(principal: Principal, samples: Sequence[tuple[Ask, int]], pointer: str) -> None:
+    endpoint = samples[0][0].endpoint
+    assert endpoint is not None
+    items = [_item(ask.samples[at]) for ask, at in samples]
+    try:
+        submitted = answering.submit(principal, endpoint.task_id, items, model_id=endpoint.model_id, pointer=pointer)
+    except NotFound as exc:
+        raise Forbidden("Who made this reward endpoint may not see its task any more.") from exc
+    for (ask, at), completion_id in zip(samples, submitted.completions, strict=True):
+        ask.completions[at] = completion_id
+        if completion_id in submitted.unfinished:
+            ask.unfinished.add(completion_id)
+
+
+def _item(sample: Sample) -> Item:
+    return Item(
+        response=sample.response, prompt=sample.prompt, messages=sample.messages, metadata=sample.metadata or None
+    )
+
+
+def _leave_out(samples: Sequence[tuple[Ask, int]], exc: Invalid) -> bool:
+    """Mark the samples that intake refuses, by pointers such as `/1000/3/response`; False where it names none."""
+    marked = False
+    for error in exc.errors:
+        if match := _PLACE.match(error.pointer):
+            ask, at = samples[int(match[1]) + int(match[2])]
+            ask.samples[at].refused = error.code
+            marked = True
+    return marked
+
+
+def _answered(ask: Ask, known: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
+    endpoint = ask.endpoint
+    assert endpoint is not None
+    states = [
+        State(None, sample.refused or unscored.PENDING) if pk is None or pk not in known else _state(known[pk])
+        for sample, pk in zip(ask.samples, ask.completions, strict=True)
+    ]
+    codes = Counter(state.code or unscored.PENDING for state in states if state.value is None)
+    answered = stand_ins = 0
+    try:
+        outcomes = unscored.outcomes(endpoint, states)
+        answered, stand_ins = len(outcomes), codes.total()
+        return protocols.write(ask.protocol, ask.body, outcomes, reward_key=ask.reward_key)
+    except AutotuneError as exc:
+        return exc
+    finally:
+        counting.note(endpoint.pk, answered=answered, stand_ins=stand_ins, codes=codes)
+
+
+def _state(answered: answering.Answered) -> State:
+    return State(answered.value, answered.code if answered.value is None else None)
+
+
+def _fail(asks: Sequence[Ask], exc: Exception) -> None:
+    """Let an exception be the answer of the calls."""
+    error = problems.typed(exc)
+    if error is None:
+        logger.exception("unexpected error at a reward endpoint")
+        error = AutotuneError("Something went wrong here. Quote the request id when you report it.")
+    for ask in asks:
+        ask.error = error

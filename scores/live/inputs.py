@@ -1,0 +1,34 @@
+"""What comes in for rewards at once."""
+
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from autotune.core.api import BodyStruct
+from scores.inputs import ModelId, TaskId
+
+MAX_DEADLINE_MS: Final = 300_000
+DEFAULT_DEADLINE_MS: Final = 30_000
+
+
+class Item(BodyStruct):
+    """A prompt or the messages before the response, the response, and the metadata that graders see."""
+
+    response: str
+    prompt: str | None = None
+    messages: list[dict[str, Any]] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class NewRewards(BodyStruct):
+    """1 to 1,000 items of one task.
+
+    `deadlineMs` is how long the caller waits; work that is not done by then goes on. `fresh` scores also what was
+    scored before.
+    """
+
+    task_id: TaskId
+    items: Annotated[list[Item], Meta(min_length=1, max_length=1_000)]
+    model_id: ModelId | None = None
+    deadline_ms: Annotated[int, Meta(ge=0, le=MAX_DEADLINE_MS)] = DEFAULT_DEADLINE_MS
+    fresh: bool = False

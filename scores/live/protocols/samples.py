@@ -1,0 +1,91 @@
+"""What all protocols come down to: samples in, outcomes out."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from autotune.core.errors import Invalid
+
+_NOT_PLAIN: Final = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class Sample:
+    """One answer of a model: to `prompt`, or to `messages`.
+
+    refused  why it can never be scored, as a code; '' for one that can
+    """
+
+    response: str
+    prompt: str | None = None
+    messages: list[dict[str, Any]] | None = None
+    metadata: dict[str, Any] | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is answered for one sample.
+
+    value   a finite number; the endpoint's neutral value for what has no score
+    code    why it has none: `pending` at the deadline, else what failed; None for a score
+    """
+
+    value: float
+    code: str | None = None
+
+    @property
+    def is_scored(self) -> bool:
+        return self.code is None
+
+
+def the_object(body: Any) -> dict[str, Any]:
+    """raises  Invalid unless the body is an object"""
+    if not isinstance(body, dict):
+        raise Invalid.field("", "wrong_type", "send an object.")
+    return body
+
+
+def the_member(body: dict[str, Any], name: str) -> dict[str, Any]:
+    """raises  Invalid unless the member is an object"""
+    if not isinstance(body.get(name), dict):
+        raise Invalid.field(f"/{name}", "wrong_type" if name in body else "missing_field", "give an object.")
+    return body[name]
+
+
+def the_text(body: dict[str, Any], name: str) -> str:
+    """raises  Invalid unless the member is a string"""
+    if name not in body:
+        raise Invalid.field(f"/{name}", "missing_field", "give a string.")
+    if not isinstance(body[name], str):
+        raise Invalid.field(f"/{name}", "wrong_type", "must be a string.")
+    return body[name]
+
+
+def the_messages(value: Any, pointer: str) -> list[dict[str, Any]]:
+    """raises  Invalid unless the value is a list of objects. What is in them, intake judges"""
+    if not isinstance(value, list):
+        raise Invalid.field(pointer, "wrong_type", "must be a string, or a list of messages.")
+    for at, message in enumerate(value):
+        if not isinstance(message, dict):
+            raise Invalid.field(f"{pointer}/{at}", "wrong_type", "must be an object.")
+    return value
+
+
+def joined_text(content: Any) -> str:
+    """The text of a message's content: a string, or the `text` of its parts; '' where there is none."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether all text in a JSON value can be stored: no NUL, no lone surrogate."""
+    if isinstance(value, str):
+        return _NOT_PLAIN.search(value) is None
+    if isinstance(value, dict):
+        return is_plain(list(value)) and is_plain(list(value.values()))
+    return all(is_plain(one) for one in value) if isinstance(value, Sequence) else True

@@ -1,0 +1,28 @@
+"""slime's remote reward model (`--rm-type remote_rm --rm-url`): one sample a call, and the answer is the reward.
+
+With `--reward-key score` slime reads that member of an object instead; the endpoint's address then ends in
+`?rewardKey=score`.
+"""
+
+from typing import Any
+
+from scores.live.protocols.samples import Outcome, Sample, the_messages, the_object, the_text
+
+
+def read(body: Any) -> list[Sample]:
+    """raises  Invalid with a pointer"""
+    members = the_object(body)
+    label = members.get("label")
+    sample = Sample(the_text(members, "response"), metadata=None if label is None else {"label": label})
+    if isinstance(members.get("prompt"), list):
+        sample.messages = the_messages(members["prompt"], "/prompt")
+    else:
+        sample.prompt = the_text(members, "prompt")
+    return [sample]
+
+
+def write(body: Any, outcomes: list[Outcome], *, reward_key: str | None = None) -> float | dict[str, Any]:
+    (outcome,) = outcomes
+    if reward_key is None:
+        return outcome.value
+    return {"state": outcome.code or "scored", reward_key: outcome.value}

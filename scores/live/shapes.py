@@ -1,0 +1,37 @@
+"""What goes out for rewards at once."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from autotune.core import ids
+from autotune.core.api import ApiStruct
+from scores.live.answering import Answered
+
+
+class LiveReward(ApiStruct):
+    """The reward of one item. `value` and `confidence` are null unless it is `completed`; `code` says why it `failed`.
+
+    `pending`: not scored yet. The work goes on, and the same item asked again joins it.
+    """
+
+    value: float | None
+    confidence: float | None
+    completion_id: str
+    status: Literal["completed", "pending", "failed"]
+    code: str | None
+
+
+class LiveRewards(ApiStruct):
+    """One for each item, in the order of the request."""
+
+    rewards: list[LiveReward]
+
+
+def shape(answers: Iterable[Answered]) -> LiveRewards:
+    """Answers as they go out."""
+    return LiveRewards([_one(answered) for answered in answers])
+
+
+def _one(answered: Answered) -> LiveReward:
+    completion_id = ids.encode("comp", answered.completion_id)
+    return LiveReward(answered.value, answered.confidence, completion_id, answered.status, answered.code)

@@ -1,0 +1,65 @@
+"""Scorers of adapters that a framework loads by name, and so configures by the environment.
+
+AUTOTUNE_TASK_ID, AUTOTUNE_MODEL_ID    the task, and the name of the model in training
+AUTOTUNE_REWARD_DEADLINE_S             seconds after which a call ends
+AUTOTUNE_REWARD_MISSING                a number, or `raise`: what stands for an answer without a reward
+AUTOTUNE_REWARD_METADATA               names of what travels to graders as metadata, separated by commas
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from ..errors import ConfigurationError
+from .scoring import Missing, Scorer, checked
+
+_lock = threading.Lock()
+_scorers: dict[tuple[object, ...], Scorer] = {}
+
+
+def scorer(
+    default_deadline_s: float,
+    default_missing: Missing,
+    *,
+    task_id: str | None = None,
+    model_id: str | None = None,
+    deadline_s: float | None = None,
+    missing: Missing = None,
+    fresh: bool = False,
+) -> Scorer:
+    """The scorer of these settings, one in each process. What is given comes first, then the environment, then the
+    adapter's defaults. None of the frameworks knows a missing reward, so there must be a number, or 'raise'.
+
+    raises  ConfigurationError for settings that cannot be
+    """
+    deadline = deadline_s if deadline_s is not None else _number("AUTOTUNE_REWARD_DEADLINE_S", default_deadline_s)
+    stated = checked(missing if missing is not None else _missing(default_missing), number=True)
+    task, model = task_id or os.environ.get("AUTOTUNE_TASK_ID"), model_id or os.environ.get("AUTOTUNE_MODEL_ID")
+    key = (os.getpid(), task, model, deadline, stated, fresh)
+    with _lock:
+        if key not in _scorers:
+            _scorers[key] = Scorer(task, model_id=model, deadline_s=deadline, missing=stated, fresh=fresh)
+        return _scorers[key]
+
+
+def names(default: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """AUTOTUNE_REWARD_METADATA, or the default."""
+    given = os.environ.get("AUTOTUNE_REWARD_METADATA")
+    return default if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+
+
+def _missing(default: Missing) -> Missing:
+    name = "AUTOTUNE_REWARD_MISSING"
+    text = os.environ.get(name, "").strip().lower()
+    if not text:
+        return default
+    return "raise" if text == "raise" else _number(name, 0.0)
+
+
+def _number(name: str, default: float) -> float:
+    text = os.environ.get(name, "").strip()
+    try:
+        return float(text) if text else default
+    except ValueError:
+        raise ConfigurationError(f"{name} is no number: {text!r}") from None

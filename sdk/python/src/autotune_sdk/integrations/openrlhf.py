@@ -1,0 +1,91 @@
+"""OpenRLHF: a reward file (checked with openrlhf 0.11.2), for who wants retries and figures on the trainer's side.
+
+--reward.remote_url "$(python -m autotune_sdk.integrations.openrlhf)"      prints this file's path
+
+Older recipes spell the flag `--remote_rm_url`. Without this file a reward endpoint (protocol 'openrlhf') does the same.
+
+OpenRLHF loads the file by its path, so its imports are absolute. The settings come from the environment; what stands
+for an answer without a reward is AUTOTUNE_REWARD_MISSING, 0.0 unless you say otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from autotune_sdk.integrations import _answers, _environment
+
+OPENING = re.compile(r"<[^<>\s]{1,40}>")  # such as <s> or <|begin_of_text|>
+DEADLINE_S = 170.0
+MISSING = 0.0
+STRIP = "AUTOTUNE_REWARD_STRIP"  # texts at the end of a response that are no part of it, such as </s>, by commas
+
+
+def reward_func(
+    queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None = None, **_: Any
+) -> dict[str, Any]:
+    """Rewards, scores and logs of samples, as tensors, or as lists where torch is not installed.
+
+    queries  prompt and response in one text, special tokens included
+    raises   what `Scorer.score` raises; OpenRLHF logs it, and the sample has no reward
+    """
+    scorer = _environment.scorer(DEADLINE_S, MISSING)
+    endings = tuple(one for one in os.environ.get(STRIP, "").split(",") if one)
+    known = labels if labels is not None else [None] * len(queries)
+    answers = [split(query, prompt, endings) for query, prompt in zip(queries, prompts, strict=True)]
+    scored = scorer.score(
+        [
+            _answers.item(prompt, response, _metadata(label, found))
+            for (response, found), prompt, label in zip(answers, prompts, known, strict=True)
+        ]
+    )
+    logs = {
+        "autotune_unscored": [float(one.value is None) for one in scored.rewards],
+        "autotune_not_split": [float(not found) for _response, found in answers],
+    }
+    return {
+        "rewards": _tensor(scored.numbers),
+        "scores": _tensor(scored.numbers),
+        "extra_logs": {name: _tensor(column) for name, column in logs.items()},
+    }
+
+
+def split(query: str, prompt: str, endings: Sequence[str] = ()) -> tuple[str, bool]:
+    """The response in a query, and whether the query begins with the prompt; if it does not, the whole query is kept.
+
+    A tokenizer may add an opening token to one of the two, or lose it; that alone does not hide the prompt.
+    endings  are taken off the end, again and again
+    """
+    response, found = query, False
+    for text, start in ((query, prompt), (_opened(query), prompt), (query, _opened(prompt))):
+        if text.startswith(start):
+            response, found = text[len(start) :], True
+            break
+    while ending := next((one for one in endings if response.endswith(one)), ""):
+        response = response[: -len(ending)]
+    return response, found
+
+
+def _opened(text: str) -> str:
+    """The text without the token that opens it."""
+    match = OPENING.match(text)
+    return text[match.end() :] if match else text
+
+
+def _metadata(label: Any, found: bool) -> dict[str, Any]:
+    """What travels to graders; as a reward endpoint words it, so that both find the same work."""
+    return {**({} if label is None else {"label": _answers.as_json(label)}), **({} if found else {"wholeQuery": True})}
+
+
+def _tensor(values: list[float]) -> Any:
+    try:
+        import torch
+    except ImportError:
+        return values
+    return torch.tensor(values, dtype=torch.float32)
+
+
+if __name__ == "__main__":
+    print(os.path.abspath(__file__))

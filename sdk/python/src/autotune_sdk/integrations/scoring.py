@@ -1,0 +1,252 @@
+"""What all reward adapters share: a deadline, a stated value for what has no reward, and figures about each call.
+
+A trainer must get an answer, and in time, or the run hangs; and an answer without a reward must not look like a bad
+answer without anybody's notice. So a `Scorer` ends at its deadline whatever happens, gives for what is unscored what
+`missing` says, and counts it: in the figures of the call, and in a warning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, cast
+
+from .. import _rewarding, _wire
+from ..client import AutotuneClient
+from ..errors import AutotuneError, ConfigurationError, InvalidRequest, UnsendableValue
+from ..models_rewards import LiveReward
+
+Missing = float | Literal["raise"] | None
+Item = Mapping[str, Any]
+
+DEADLINE_S: Final = 120.0
+THREADS: Final = 32  # calls that wait at once for the asynchronous adapters
+WARN_EVERY_S: Final = 10.0
+GRADER_INACTIVE: Final = "grader_inactive"  # 409: nothing is scored until its owner switches it on again
+
+log = logging.getLogger("autotune_sdk.integrations")
+_counting = threading.Lock()  # of the module: scorers travel between processes, and locks do not
+
+
+class MissingReward(AutotuneError):
+    """An answer has no reward, and `missing` is 'raise'. `rewards` are those of the whole call."""
+
+    code = "missing_reward"
+
+    def __init__(self, rewards: Sequence[LiveReward], codes: Mapping[str, int]) -> None:
+        lost = sum(codes.values())
+        super().__init__(f"{lost} of {len(rewards)} answers have no reward: {_listed(codes)}")
+        self.rewards = tuple(rewards)
+
+
+@dataclass(frozen=True)
+class CallMetrics:
+    """One call in figures. `codes`: why so many have no reward ('pending' for those that were not scored in time)."""
+
+    items: int
+    scored: int
+    seconds: float
+    mean: float | None
+    codes: Mapping[str, int]
+
+    @property
+    def unscored(self) -> int:
+        """Answers without a reward."""
+        return self.items - self.scored
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The rewards of one call, in the order of its items: `values` with `missing` applied, `rewards` as they came."""
+
+    values: list[float | None]
+    rewards: list[LiveReward]
+    metrics: CallMetrics
+
+    @property
+    def numbers(self) -> list[float]:
+        """The values of a scorer whose `missing` is not None, so that none of them is."""
+        return [cast(float, value) for value in self.values]
+
+
+@dataclass
+class Totals:
+    """All calls of a scorer."""
+
+    calls: int = 0
+    items: int = 0
+    scored: int = 0
+    seconds: float = 0.0
+    codes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, one: CallMetrics) -> None:
+        self.calls += 1
+        self.items += one.items
+        self.scored += one.scored
+        self.seconds += one.seconds
+        self.codes.update(one.codes)
+
+
+class Scorer:
+    """Scores answers of one task. May be used by several threads, pickled, and used after a fork.
+
+    task_id     default: AUTOTUNE_TASK_ID
+    client      default: one made of AUTOTUNE_API_KEY and AUTOTUNE_BASE_URL
+    model_id    name of the model in training; default: AUTOTUNE_MODEL_ID, else the server's
+    deadline_s  after so many seconds a call ends, whatever the server does
+    missing     what stands for an answer without a reward: None, a number, or 'raise' (MissingReward)
+    fresh       score also what was scored before
+    on_call     called with the CallMetrics of each call
+    raises      ConfigurationError without a task, or with a `missing` that is not finite
+    """
+
+    def __init__(
+        self,
+        task_id: str | None = None,
+        *,
+        client: AutotuneClient | None = None,
+        model_id: str | None = None,
+        deadline_s: float = DEADLINE_S,
+        missing: Missing = None,
+        fresh: bool = False,
+        on_call: Callable[[CallMetrics], None] | None = None,
+    ) -> None:
+        task = task_id or os.environ.get("AUTOTUNE_TASK_ID")
+        if not task:
+            raise ConfigurationError("no task: pass task_id or set AUTOTUNE_TASK_ID")
+        self.task_id, self.model_id = task, model_id or os.environ.get("AUTOTUNE_MODEL_ID") or None
+        self.deadline_s, self.missing, self.fresh, self.on_call = deadline_s, checked(missing), fresh, on_call
+        self.totals = Totals()
+        self._client = client
+        self._pool: ThreadPoolExecutor | None = None
+        self._pid = os.getpid()
+        self._warned = -math.inf
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The key stays behind: the copy makes a client of its own from the environment."""
+        return {**self.__dict__, "_client": None, "_pool": None, "on_call": None}
+
+    @property
+    def client(self) -> AutotuneClient:
+        """The client, made when it is needed first."""
+        if self._client is None:
+            self._client = AutotuneClient()
+        return self._client
+
+    def score(self, items: Sequence[Item]) -> Scored:
+        """Scores `prompt` or `messages`, `response` and `metadata` of each; waits until all are final or time is up.
+
+        An item that the server refuses is unscored, with the refusal's code; the others are scored.
+        raises  MissingReward if `missing` says so; APIError for what no waiting mends: no right, no such task
+        """
+        began = time.monotonic()
+        rewards = self._rewards(items, began + self.deadline_s)
+        return self._told(rewards, time.monotonic() - began)
+
+    async def score_async(self, items: Sequence[Item]) -> Scored:
+        """As `score`, in a thread of the scorer's own, so that no pool of the trainer's is taken up."""
+        return await asyncio.get_running_loop().run_in_executor(self.pool, self.score, items)
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """The threads of this process that wait for asynchronous callers."""
+        if self._pool is None or self._pid != os.getpid():  # a parent's threads are not there after a fork
+            self._pool, self._pid = ThreadPoolExecutor(THREADS, thread_name_prefix="autotune"), os.getpid()
+        return self._pool
+
+    def value(self, reward: LiveReward) -> float | None:
+        """What the trainer gets for a reward. Raises MissingReward."""
+        if reward.value is not None:
+            return reward.value
+        if self.missing == "raise":
+            raise MissingReward([reward], {reward.code or reward.status: 1})
+        return self.missing
+
+    def _rewards(self, items: Sequence[Item], until: float) -> list[LiveReward]:
+        found: list[LiveReward | None] = [
+            None if _sendable(one) else _unscored("unsendable_value", "failed") for one in items
+        ]
+        while (open_ := [at for at, one in enumerate(found) if one is None]) and time.monotonic() < until:
+            try:
+                rewards = self.client.rewards(
+                    [items[at] for at in open_],
+                    task_id=self.task_id,
+                    model_id=self.model_id,
+                    deadline_s=until - time.monotonic(),
+                    fresh=self.fresh,
+                )
+            except InvalidRequest as exc:
+                refused = {e.index: e.code for e in exc.errors if e.index is not None and e.index < len(open_)}
+                if not refused:
+                    raise
+                for at, code in refused.items():
+                    found[open_[at]] = _unscored(code or exc.code, "failed")
+            except AutotuneError as exc:
+                if not _rewarding.is_passing(exc) and exc.code != GRADER_INACTIVE:
+                    raise
+                log.warning("no rewards: %s", exc.detail)
+                rewards = [_unscored(exc.code)] * len(open_)
+                found = _filled(found, open_, rewards)
+            else:
+                found = _filled(found, open_, rewards)
+        return [one or _unscored("timeout") for one in found]
+
+    def _told(self, rewards: list[LiveReward], seconds: float) -> Scored:
+        values = [one.value for one in rewards if one.value is not None]
+        codes = Counter(one.code or one.status for one in rewards if one.value is None)
+        mean = sum(values) / len(values) if values else None
+        metrics = CallMetrics(len(rewards), len(values), seconds, mean, dict(codes))
+        with _counting:
+            self.totals.add(metrics)
+        if self.on_call:
+            self.on_call(metrics)
+        if codes and time.monotonic() - self._warned >= WARN_EVERY_S:
+            self._warned = time.monotonic()
+            what = "raised for" if self.missing == "raise" else f"given as {self.missing}"
+            log.warning(
+                "%d of %d answers have no reward (%s), %s", metrics.unscored, len(rewards), _listed(codes), what
+            )
+        if codes and self.missing == "raise":
+            raise MissingReward(rewards, codes)
+        return Scored([self.value(one) for one in rewards], rewards, metrics)
+
+
+def checked(missing: Missing, *, number: bool = False) -> Missing:
+    """`missing` itself. Raises ConfigurationError for what is not finite, and for None where a number is needed."""
+    if missing == "raise" or (missing is None and not number):
+        return missing
+    if isinstance(missing, bool) or not isinstance(missing, (int, float)) or not math.isfinite(missing):
+        allowed = "a finite number or 'raise'" if number else "None, a finite number or 'raise'"
+        raise ConfigurationError(f"missing must be {allowed}, not {missing!r}")
+    return float(missing)
+
+
+def _filled(
+    found: list[LiveReward | None], places: Sequence[int], rewards: Sequence[LiveReward]
+) -> list[LiveReward | None]:
+    by_place = dict(zip(places, rewards, strict=True))
+    return [by_place.get(at, one) for at, one in enumerate(found)]
+
+
+def _unscored(code: str, status: str = "pending") -> LiveReward:
+    return LiveReward(None, None, None, status, code)
+
+
+def _sendable(item: Item) -> bool:
+    try:
+        _wire.dumps(item)
+    except UnsendableValue:
+        return False
+    return True
+
+
+def _listed(codes: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))

@@ -1,0 +1,76 @@
+"""ms-swift: reward plug-ins for GRPO (checked with ms-swift 4.6.0). A file for `--external_plugins` is three lines:
+
+from swift.rewards import orms
+from autotune_sdk.integrations.swift import AutotuneORM
+
+orms["autotune"] = AutotuneORM          # then: --reward_funcs autotune
+
+The task and the rest come from the environment (AUTOTUNE_TASK_ID, …), or from a subclass that sets `options`. A reward
+is always a number: releases of ms-swift differ in what a None does to a batch. What stands for an answer without a
+reward is `missing`, 0.0 unless you say otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from ..errors import ConfigurationError
+from . import _answers, _environment
+from .scoring import Scorer
+
+try:
+    from swift.rewards import ORM, AsyncORM
+except ImportError:  # the classes work, and are tested, without it
+    ORM = AsyncORM = object
+
+REFERENCES = ("solution",)  # the column in which ms-swift's data sets have the right answer
+DEADLINE_S = 120.0
+MISSING = 0.0
+
+
+class _Plugin:
+    """What both plug-ins share.
+
+    options   of the scorer: task_id, model_id, deadline_s, missing, fresh
+    metadata  names of columns that travel to graders, where the data set has them
+    """
+
+    options: ClassVar[Mapping[str, Any]] = {}
+    metadata: ClassVar[Sequence[str]] = REFERENCES
+
+    def __init__(self, args: Any = None, **_: Any) -> None:
+        self.args = args
+
+    @property
+    def scorer(self) -> Scorer:
+        """The scorer of this process."""
+        return _environment.scorer(DEADLINE_S, MISSING, **self.options)
+
+    def items(self, completions: Sequence[str], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The items of a batch. Raises ConfigurationError where the messages, and so the prompts, are not there."""
+        messages = columns.get("messages")
+        if messages is None or len(messages) != len(completions):
+            raise ConfigurationError("ms-swift handed over no messages, so there are no prompts")
+        names = [name for name in _environment.names(tuple(self.metadata)) if name in columns]
+        return [
+            _answers.item(chat[:-1], completion, _answers.chosen({name: columns[name][at] for name in names}, names))
+            for at, (completion, chat) in enumerate(zip(completions, messages, strict=True))
+        ]
+
+
+class AutotuneORM(_Plugin, ORM):
+    """The synchronous plug-in."""
+
+    def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
+        """One number per completion."""
+        return self.scorer.score(self.items(completions, columns)).numbers
+
+
+class AutotuneAsyncORM(_Plugin, AsyncORM):
+    """The same awaited: ms-swift runs several of them at once."""
+
+    async def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
+        """One number per completion."""
+        scored = await self.scorer.score_async(self.items(completions, columns))
+        return scored.numbers

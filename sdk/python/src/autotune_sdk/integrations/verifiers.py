@@ -1,0 +1,100 @@
+"""verifiers: a reward for v1 task configurations (checked with verifiers 0.4.0), and a function for the classic Rubric
+(checked with 0.1.9).
+
+v1, in the configuration of a taskset:
+
+    [env.taskset.task.rewards]
+    autotune = { fn = "autotune_sdk.integrations.verifiers:reward", weight = 1.0 }
+
+classic:
+
+    rubric = vf.Rubric(funcs=[rubric_func("task_…", missing=0.0)], weights=[1.0])
+
+The v1 reward raises for an answer without a reward unless you say otherwise, so the rollout is recorded as one whose
+scoring failed and not as a bad one. The classic Rubric makes 0.0 of an exception, so there the number is stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from ..models_rewards import LiveReward
+from . import _answers, _environment
+from ._gathering import Gathering
+from .scoring import Missing, Scorer, checked
+
+DEADLINE_S = 120.0
+REFERENCES = ("answer",)
+
+_gatherings: dict[int, Gathering] = {}
+
+
+async def reward(task: Any, trace: Any) -> float:
+    """The reward of a v1 trace: its last reply, to what was said before it. Settings come from the environment.
+
+    raises  MissingReward where there is none, unless AUTOTUNE_REWARD_MISSING is a number
+    """
+    scorer = _environment.scorer(DEADLINE_S, "raise")
+    gathering = _gatherings.setdefault(id(scorer), Gathering(scorer))
+    return await _of_trace(gathering, _environment.names(REFERENCES), task, trace)
+
+
+def reward_for(
+    task_id: str | None = None, *, metadata: Sequence[str] = REFERENCES, missing: Missing = "raise", **options: Any
+) -> Callable[[Any, Any], Awaitable[float]]:
+    """The same with settings of its own, to be called by a `@vf.reward` method with `task.data` and the trace.
+
+    metadata  names of members of the task's data that travel to graders
+    options   of `scoring.Scorer`
+    """
+    checked(missing, number=True)
+    gathering = Gathering(Scorer(task_id, missing=missing, **{"deadline_s": DEADLINE_S, **options}))
+
+    async def autotune(task: Any, trace: Any) -> float:
+        return await _of_trace(gathering, metadata, task, trace)
+
+    return autotune
+
+
+def rubric_func(
+    task_id: str | None = None,
+    *,
+    missing: Missing,
+    metadata: Sequence[str] = REFERENCES,
+    name: str = "autotune",
+    **options: Any,
+) -> Callable[..., Awaitable[float]]:
+    """A function for the classic Rubric.
+
+    missing   the number for an answer without a reward. It has no default: the Rubric knows no other answer
+    metadata  of 'answer', 'info' and 'task', what travels to graders
+    options   of `scoring.Scorer`
+    """
+    checked(missing, number=True)
+    gathering = Gathering(Scorer(task_id, missing=missing, **{"deadline_s": DEADLINE_S, **options}))
+
+    async def autotune(prompt: Any, completion: Any, answer: Any = "", state: Any = None, **known: Any) -> float:
+        columns = _answers.chosen({"answer": answer, **known}, metadata)
+        found = await gathering.reward(_answers.item(prompt, completion, columns))
+        if isinstance(state, dict):
+            state["autotune"] = {"completion": found.completion_id, "status": found.code or found.status}
+        return _number(gathering.scorer, found)
+
+    autotune.__name__ = name
+    return autotune
+
+
+async def _of_trace(gathering: Gathering, metadata: Sequence[str], task: Any, trace: Any) -> float:
+    messages = list(trace.messages)
+    answers = [at for at, one in enumerate(messages) if one.role == "assistant"]
+    before = messages[: answers[-1]] if answers else messages
+    known = _answers.chosen(task.model_dump(mode="json"), metadata)
+    found = await gathering.reward(_answers.item(before, trace.last_reply, known))
+    trace.info["autotune"] = {"completion": found.completion_id, "status": found.code or found.status}
+    return _number(gathering.scorer, found)
+
+
+def _number(scorer: Scorer, found: LiveReward) -> float:
+    value = scorer.value(found)
+    return 0.0 if value is None else value

@@ -1,0 +1,103 @@
+"""veRL: custom reward functions (checked with verl 0.9.1).
+
+reward.custom_reward_function.path=pkg://autotune_sdk.integrations.verl
+reward.custom_reward_function.name=compute_score_async
++reward.custom_reward_function.reward_kwargs.task_id=task_…
+
+veRL hands over the response alone, so the prompt travels in `extra_info`: exports with `layout=verl` put it there as
+`prompt_text`. The answer is an object with the same members on each sample. veRL has no word for "unscored": `missing`
+(0.0 unless you say otherwise) is the score then, `autotune_scored` is 0.0 and `error` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ConfigurationError
+from ..models_rewards import LiveReward
+from . import _answers, _environment
+from ._gathering import Gathering
+from .scoring import Missing, Scorer
+
+DEADLINE_S = 280.0  # below the 300 s of the manager `rate_limited`
+MISSING = 0.0
+PROMPTS = ("prompt_text", "prompt", "question")  # where extra_info may have the prompt
+REFERENCE = "ground_truth"
+
+_gatherings: dict[int, Gathering] = {}
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    task_id: str | None = None,
+    model_id: str | None = None,
+    deadline_s: float | None = None,
+    missing: Missing = None,
+    metadata: list[str] | None = None,
+    **_: Any,
+) -> dict[str, Any]:
+    """The score of one sample, for any reward manager; it blocks its thread.
+
+    metadata  names of members of extra_info that travel to graders beside `ground_truth` and `data_source`
+    raises    ConfigurationError where extra_info has no prompt; MissingReward where `missing` is 'raise'
+    """
+    scorer = _environment.scorer(
+        DEADLINE_S, MISSING, task_id=task_id, model_id=model_id, deadline_s=deadline_s, missing=missing
+    )
+    item = _item(data_source, solution_str, ground_truth, extra_info, metadata)
+    return _shaped(scorer, scorer.score([item]).rewards[0])
+
+
+async def compute_score_async(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    task_id: str | None = None,
+    model_id: str | None = None,
+    deadline_s: float | None = None,
+    missing: Missing = None,
+    metadata: list[str] | None = None,
+    **_: Any,
+) -> dict[str, Any]:
+    """The same awaited, for all managers but `remote`: samples that come together are asked for together."""
+    scorer = _environment.scorer(
+        DEADLINE_S, MISSING, task_id=task_id, model_id=model_id, deadline_s=deadline_s, missing=missing
+    )
+    gathering = _gatherings.setdefault(id(scorer), Gathering(scorer))
+    item = _item(data_source, solution_str, ground_truth, extra_info, metadata)
+    return _shaped(scorer, await gathering.reward(item))
+
+
+def _item(
+    data_source: str, response: str, ground_truth: Any, extra_info: Mapping[str, Any] | None, names: list[str] | None
+) -> dict[str, Any]:
+    known = extra_info or {}
+    prompt = next((known[name] for name in PROMPTS if known.get(name) is not None), None)
+    if prompt is None:
+        raise ConfigurationError(f"extra_info has no prompt: put it there as {PROMPTS[0]!r} (layout=verl does)")
+    wanted = _environment.names() if names is None else tuple(names)
+    metadata = {"data_source": data_source, REFERENCE: _answers.as_json(ground_truth), **_answers.chosen(known, wanted)}
+    return _answers.item(_as_list(prompt), response, metadata)
+
+
+def _as_list(prompt: Any) -> Any:
+    """An array of messages, as Parquet gives it, as a list."""
+    return prompt.tolist() if hasattr(prompt, "tolist") else prompt
+
+
+def _shaped(scorer: Scorer, reward: LiveReward) -> dict[str, Any]:
+    """The same members on each sample, or veRL cannot put them together."""
+    return {
+        "score": scorer.value(reward),
+        "autotune_scored": float(reward.value is not None),
+        "autotune_confidence": reward.confidence if reward.confidence is not None else 0.0,
+        "autotune_completion": reward.completion_id or "",
+        "error": "" if reward.value is not None else reward.code or reward.status,
+    }

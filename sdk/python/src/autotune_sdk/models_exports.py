@@ -1,0 +1,79 @@
+"""What the API answers about export jobs, as frozen dataclasses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+EXPORT_ENDS = frozenset({"completed", "failed", "cancelled", "withdrawn", "expired"})
+
+
+@dataclass(frozen=True)
+class ExportError:
+    """Why a job failed."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class ExportedFile:
+    """A file of an export, as it lies on the server. kind: 'data', 'metadata' or 'manifest'."""
+
+    name: str
+    kind: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Export:
+    """A job that writes training data to files. In lists it has no `files`.
+
+    status    'pending', 'running', 'completed', 'failed', 'cancelled', 'withdrawn' (a text in it was erased, and its
+              files are gone) or 'expired' (so are they, after their time)
+    query     what was asked for, by the API's names
+    progress  0..1
+    left_out  rows whose text was erased meanwhile
+    sha256    of the only file, or of the manifest
+    metadata  of the dataset, as the API writes it: exportedAt, taskIds, modelIds, totalRecords, leftOut,
+              scoreDistribution
+    """
+
+    id: str
+    organization_id: str
+    status: str
+    query: dict[str, Any]
+    progress: float
+    rows: int
+    left_out: int
+    bytes: int
+    sha256: str | None
+    metadata: dict[str, Any] | None
+    files: tuple[ExportedFile, ...]
+    error: ExportError | None
+    created_by: str
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    expires_at: datetime | None
+
+    @property
+    def final(self) -> bool:
+        """Whether it will not change by waiting."""
+        return self.status in EXPORT_ENDS
+
+    @property
+    def data_files(self) -> tuple[ExportedFile, ...]:
+        """Those of its files that hold rows."""
+        return tuple(file for file in self.files if file.kind == "data")
+
+
+@dataclass(frozen=True)
+class ExportLink:
+    """An address from which a file can be had without a key until it expires; left out of repr."""
+
+    url: str = field(repr=False)
+    expires_at: datetime

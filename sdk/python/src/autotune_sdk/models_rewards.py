@@ -1,0 +1,100 @@
+"""What the API answers about live rewards, reward endpoints and preference pairs, as frozen dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from .models import FINAL_STATUSES
+
+
+@dataclass(frozen=True)
+class LiveReward:
+    """What is known of one item when the time is up. A reward that could not be had is None, never a zero.
+
+    status  'completed', 'failed' (`code` says why) or 'pending' (it is still being scored)
+    """
+
+    value: float | None
+    confidence: float | None
+    completion_id: str | None
+    status: str
+    code: str | None
+
+    @property
+    def final(self) -> bool:
+        """Whether it will not change by waiting."""
+        return self.status in FINAL_STATUSES
+
+
+@dataclass(frozen=True)
+class EndpointCounts:
+    """Samples since ever that were answered with a reward, and those of them that had no score."""
+
+    answered: int
+    unscored: int
+
+
+@dataclass(frozen=True)
+class RewardEndpoint:
+    """An address that a trainer calls for rewards of one task.
+
+    protocol  'openrlhf', 'slime', 'verify' or 'foundry'
+    unscored  what it answers for work without a score: 'hold', 'neutral' or 'error'
+    """
+
+    id: str
+    task_id: str
+    protocol: str
+    model_id: str
+    unscored: str
+    neutral_value: float | None
+    deadline_ms: int
+    enabled: bool
+    counts: EndpointCounts
+    last_used_at: datetime | None
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class RewardEndpointRegistration:
+    """A reward endpoint with its address, which holds the token, is shown once, and is left out of repr.
+
+    None in an answer that was repeated for an idempotency key.
+    """
+
+    reward_endpoint: RewardEndpoint
+    url: str | None = field(repr=False)
+
+
+@dataclass(frozen=True)
+class PreferencePair:
+    """Two responses to one prompt, the better one first."""
+
+    prompt: str
+    chosen: str
+    rejected: str
+    chosen_score: float
+    rejected_score: float
+
+    @property
+    def margin(self) -> float:
+        """By how much the better one is better."""
+        return self.chosen_score - self.rejected_score
+
+
+@dataclass(frozen=True)
+class PreferencePairs:
+    """Pairs, and how many there are to choose from."""
+
+    pairs: tuple[PreferencePair, ...]
+    available: int | None
+
+    def __iter__(self) -> Iterator[PreferencePair]:
+        return iter(self.pairs)
+
+    def __len__(self) -> int:
+        return len(self.pairs)

@@ -1,0 +1,155 @@
+"""Export jobs: training data of any size, written by the server to files that are then downloaded."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Unpack
+
+from .. import _wire
+from .._downloading import FileDownload
+from ..errors import AutotuneError
+from ..models import ExportFile, Page
+from ..models_exports import Export, ExportedFile, ExportLink
+from ._base import Resource, member, new_key, segment
+from .scores import ExportOptions
+
+POLL_S, MAX_POLL_S = 0.5, 5.0
+PAGE = 1000
+
+
+class ExportNotCompleted(AutotuneError):
+    """The job ended otherwise, or not in time; `export` is how it stands."""
+
+    code = "export_not_completed"
+
+    def __init__(self, detail: str, export: Export) -> None:
+        super().__init__(detail)
+        self.export = export
+
+
+class Exports(Resource):
+    """`client.exports`."""
+
+    def create(
+        self, *, format: str = "jsonl", idempotency_key: str | None = None, **options: Unpack[ExportOptions]
+    ) -> Export:
+        """Begins a job with the filters and options of `client.scores.export`; once, though it repeats by itself."""
+        body = {_wire.camel(name): _option(value) for name, value in options.items() if value is not None}
+        data = _wire.dumps({"format": format, **body})
+        return _export(self._transport.post("/exports", data, idempotency_key=idempotency_key or new_key()))
+
+    def list(
+        self,
+        *,
+        status: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Export]:
+        """One page of jobs, the newest first."""
+        return self._page(
+            "/exports", "exports", Export, {"status": status, "limit": limit, "offset": offset, "cursor": cursor}
+        )
+
+    def iterate(self, *, status: str | None = None, page_size: int = PAGE) -> Iterator[Export]:
+        """All jobs, page by page."""
+        page = self.list(status=status, limit=page_size)
+        yield from page
+        while page.next_cursor:
+            page = self.list(status=status, limit=page_size, cursor=page.next_cursor)
+            yield from page
+
+    def get(self, export_id: str) -> Export:
+        """One job, with how far it is and the files that it made."""
+        return _export(self._transport.get(f"/exports/{segment(export_id)}"))
+
+    def cancel(self, export_id: str) -> Export:
+        """Ends a job that is not over; one that is cancelled stays so. ConflictError for one that ended otherwise."""
+        return _export(self._transport.post(f"/exports/{segment(export_id)}/cancel", b"{}", safe=True))
+
+    def wait(
+        self,
+        export_id: str,
+        timeout_s: float | None = None,
+        on_progress: Callable[[Export], None] | None = None,
+    ) -> Export:
+        """Waits until a job is completed; None waits for ever.
+
+        on_progress  called with the job whenever it was looked at
+        raises       ExportNotCompleted if it ends otherwise, or not in time
+        """
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        pause = POLL_S
+        while True:
+            export = self.get(export_id)
+            if on_progress:
+                on_progress(export)
+            if export.status == "completed":
+                return export
+            if export.final:
+                why = f": {export.error.message}" if export.error else ""
+                raise ExportNotCompleted(f"the export is {export.status}{why}", export)
+            if until is not None and time.monotonic() >= until:
+                raise ExportNotCompleted(f"the export is {export.status} after {timeout_s:g} s", export)
+            self._transport.sleep(pause if until is None else min(pause, max(0.0, until - time.monotonic())))
+            pause = min(MAX_POLL_S, pause * 1.5)
+
+    def download(
+        self,
+        export: str | Export,
+        folder: str | os.PathLike[str],
+        *,
+        file: str | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[ExportFile, ...]:
+        """Downloads the files of a completed job into a folder, under their names; gives those that hold rows.
+
+        What breaks off goes on where it was, in this call and in the next, and each file is checked against its
+        SHA-256 before it gets its name; one that is there already is not asked for again.
+
+        file         only the file of this name
+        on_progress  called with (octets here, octets in all) of the file that comes
+        raises       BrokenExport when the connection breaks again and again, DamagedFile, ExportNotCompleted
+        """
+        known = export if isinstance(export, Export) and export.files else self.get(_id(export))
+        if known.status != "completed":
+            raise ExportNotCompleted(f"the export is {known.status}", known)
+        wanted = [one for one in known.files if file is None or one.name == file]
+        if file is not None and not wanted:
+            raise ValueError(f"the export has no file {file!r}; it has {', '.join(one.name for one in known.files)}")
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        route = f"/exports/{segment(known.id)}/download"
+        got = {
+            one.name: FileDownload(self._transport, route, one, target / _plain(one), on_progress).run()
+            for one in wanted
+        }
+        rows = {one.name for one in known.data_files}
+        return tuple(done for name, done in got.items() if name in rows or file is not None)
+
+    def link(self, export_id: str, *, file: str | None = None, expires_in_s: int | None = None) -> ExportLink:
+        """An address from which a file can be had without a key: give it only to whom the data may be given."""
+        body = _wire.dumps({k: v for k, v in {"file": file, "expiresInS": expires_in_s}.items() if v is not None})
+        return _wire.decode(ExportLink, self._transport.post(f"/exports/{segment(export_id)}/links", body, safe=True))
+
+
+def _id(export: str | Export) -> str:
+    return export.id if isinstance(export, Export) else export
+
+
+def _option(value: Any) -> Any:
+    return _wire.time_text(value) if hasattr(value, "isoformat") else value
+
+
+def _plain(file: ExportedFile) -> str:
+    """A file's name, which must lead nowhere else. Raises ValueError."""
+    if not file.name or file.name != os.path.basename(file.name) or file.name in (".", "..") or "\\" in file.name:
+        raise ValueError(f"{file.name!r} is no plain file name")
+    return file.name
+
+
+def _export(answer: Any) -> Export:
+    return _wire.decode(Export, member(answer, "export"))

@@ -1,0 +1,172 @@
+"""Rewards at once, the endpoints that trainers call for them, and preference pairs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict, Unpack
+
+from .. import _rewarding, _wire
+from ..models import Page
+from ..models_rewards import (
+    LiveReward,
+    PreferencePair,
+    PreferencePairs,
+    RewardEndpoint,
+    RewardEndpointRegistration,
+)
+from ._base import Resource, given, member, segment
+
+ITEM = ("prompt", "messages", "response", "metadata")
+
+
+class Rewards(Resource):
+    """`client.rewards`."""
+
+    def __call__(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        task_id: str,
+        model_id: str | None = None,
+        deadline_s: float = 60.0,
+        fresh: bool = False,
+    ) -> list[LiveReward]:
+        """Scores answers and waits for the rewards, which come in the order of the items.
+
+        items       mappings with `prompt` or `messages`, `response` and perhaps `metadata`; any number
+        deadline_s  after so many seconds it returns, whatever the server does; what is not scored by then has the
+                    status 'pending', goes on, and is found by the same call later
+        fresh       score also what was scored before: equal work is otherwise scored once and reused
+        raises      InvalidRequest, whose errors have the `index` of the item; ConnectionFailed, ServerError or
+                    RateLimited if no answer came in all that time
+        """
+        until = time.monotonic() + deadline_s
+        parts = [_wire.dumps(_item(one)) for one in items]
+        head = given({"task_id": task_id, "model_id": model_id})
+        return _rewarding.answers(self._transport, parts, _rewarding.Question(head, fresh, until))
+
+
+class EndpointChanges(TypedDict, total=False):
+    """What `update` takes."""
+
+    model_id: str
+    unscored: str
+    neutral_value: float | None
+    deadline_ms: int | None
+    enabled: bool
+
+
+class RewardEndpoints(Resource):
+    """`client.reward_endpoints`."""
+
+    def create(
+        self,
+        *,
+        task_id: str,
+        protocol: str,
+        unscored: str,
+        neutral_value: float | None = None,
+        deadline_ms: int | None = None,
+        model_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> RewardEndpointRegistration:
+        """Makes an address for a trainer that speaks 'openrlhf', 'slime', 'verify' or 'foundry'.
+
+        The token in the `url` of the answer is shown once: whoever has the address may have answers scored.
+        """
+        body = given(
+            {
+                "task_id": task_id,
+                "protocol": protocol,
+                "unscored": unscored,
+                "neutral_value": neutral_value,
+                "deadline_ms": deadline_ms,
+                "model_id": model_id,
+            }
+        )
+        return _registration(
+            self._transport.post("/reward-endpoints", _wire.dumps(body), idempotency_key=idempotency_key)
+        )
+
+    def list(
+        self,
+        *,
+        task_id: str | None = None,
+        protocol: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[RewardEndpoint]:
+        """One page of reward endpoints."""
+        parameters = {"task_id": task_id, "protocol": protocol, "limit": limit, "offset": offset, "cursor": cursor}
+        return self._page("/reward-endpoints", "rewardEndpoints", RewardEndpoint, parameters)
+
+    def get(self, endpoint_id: str) -> RewardEndpoint:
+        """One reward endpoint, with how much it answered."""
+        return _endpoint(self._transport.get(f"/reward-endpoints/{segment(endpoint_id)}"))
+
+    def update(self, endpoint_id: str, **changes: Unpack[EndpointChanges]) -> RewardEndpoint:
+        """Changes what is named. `enabled=False` turns it off."""
+        body = {_wire.camel(name): value for name, value in changes.items()}
+        return _endpoint(self._transport.patch(f"/reward-endpoints/{segment(endpoint_id)}", _wire.dumps(body)))
+
+    def rotate(self, endpoint_id: str, *, idempotency_key: str | None = None) -> RewardEndpointRegistration:
+        """A new token, in the `url` of the answer; the old one ends at once."""
+        path = f"/reward-endpoints/{segment(endpoint_id)}/rotate"
+        return _registration(self._transport.post(path, b"{}", idempotency_key=idempotency_key))
+
+    def delete(self, endpoint_id: str) -> None:
+        """Deletes a reward endpoint: its address answers 404 from now on."""
+        self._transport.delete(f"/reward-endpoints/{segment(endpoint_id)}")
+
+
+class Preferences(Resource):
+    """`client.preference_pairs`."""
+
+    def __call__(
+        self,
+        *,
+        task_id: str,
+        sample_size: int,
+        min_score_delta: float = 0.0,
+        model_id: str | None = None,
+        strategy: str | None = None,
+        cap_per_prompt: int | None = None,
+        seed: int | None = None,
+    ) -> PreferencePairs:
+        """Pairs of responses to the same prompt, the better one first; the same seed gives the same pairs.
+
+        strategy  'best_worst' (one pair of each prompt), 'all' or 'random'
+        For files of any size see `client.scores.export` and `client.exports` with layout='preferences'.
+        """
+        body = given(
+            {
+                "task_id": task_id,
+                "sample_size": sample_size,
+                "min_score_delta": min_score_delta,
+                "model_id": model_id,
+                "strategy": strategy,
+                "cap_per_prompt": cap_per_prompt,
+                "seed": seed,
+            }
+        )
+        answer = self._transport.post("/preference-pairs", _wire.dumps(body), safe=True)
+        pairs = tuple(_wire.decode(PreferencePair, one) for one in member(answer, "pairs"))
+        return PreferencePairs(pairs, answer.get("available"))
+
+
+def _item(item: Mapping[str, Any]) -> dict[str, Any]:
+    """One item as the API takes it. Raises TypeError for a name that it does not have."""
+    for name in item:
+        if name not in ITEM:
+            raise TypeError(f"an item has no {name!r}; it has {', '.join(ITEM)}")
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def _endpoint(answer: Any) -> RewardEndpoint:
+    return _wire.decode(RewardEndpoint, member(answer, "rewardEndpoint"))
+
+
+def _registration(answer: Any) -> RewardEndpointRegistration:
+    return RewardEndpointRegistration(_endpoint(answer), member(answer, "url"))

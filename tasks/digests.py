@@ -1,0 +1,55 @@
+"""Keyed digests by which equal prompts and equal answers find each other: ciphertext cannot be compared.
+
+HMAC-SHA256 under the organization's digest key, which never rotates. A prompt that came as chat messages is equal to
+the same messages alone, whatever its last text is.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from autotune.core import encryption
+
+OCTETS: Final = 16  # that are stored; 2^64 completions would have to meet before two digests do by chance
+UNREADABLE: Final = b""  # of a text whose data key was dropped: equal to nothing, and not looked at again
+
+
+class Digester:
+    """The digests of one organization's completions. Made once for a batch: the key is set up once."""
+
+    def __init__(self, organization_id: UUID) -> None:
+        self._empty = hmac.new(encryption.digest_key(organization_id), digestmod=hashlib.sha256)
+
+    def stored(self, prompt: str, messages: Sequence[Any] | None, response: str) -> tuple[bytes, bytes]:
+        """(`prompt_digest`, `answer_digest`) of a completion, OCTETS each; the prompt is gone over once for both."""
+        mac = self._of_prompt(prompt, messages)
+        first = mac.digest()[:OCTETS]
+        _add(mac, response.encode())
+        return first, mac.digest()[:OCTETS]
+
+    def answer(self, prompt: str, messages: Sequence[Any] | None, response: str) -> bytes:
+        """The whole digest (32 octets) of what `answer_digest` holds the beginning of."""
+        mac = self._of_prompt(prompt, messages)
+        _add(mac, response.encode())
+        return mac.digest()
+
+    def _of_prompt(self, prompt: str, messages: Sequence[Any] | None) -> hmac.HMAC:
+        mac = self._empty.copy()
+        _add(mac, b"prompt" if messages is None else b"messages")
+        _add(mac, prompt.encode() if messages is None else canonical_json(messages))
+        return mac
+
+
+def canonical_json(value: Any) -> bytes:
+    """JSON with the members of objects in order; nothing for None."""
+    return b"" if value is None else msgspec.json.encode(value, order="sorted")
+
+
+def _add(mac: hmac.HMAC, part: bytes) -> None:
+    """Framed by its length, so that no two lists of parts run together."""
+    mac.update(len(part).to_bytes(8, "big"))
+    mac.update(part)

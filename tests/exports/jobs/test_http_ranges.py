@@ -1,0 +1,52 @@
+"""Which octets a request asks for."""
+
+import pytest
+
+from exports.files.http_ranges import Unsatisfiable, chosen
+
+TAG = '"abc"'
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ("bytes=0-0", (0, 1)),
+        ("bytes=2-5", (2, 6)),
+        ("bytes=2-", (2, 10)),
+        ("bytes=2-99999", (2, 10)),
+        ("bytes=-3", (7, 10)),
+        ("bytes=-99", (0, 10)),
+        ("bytes = 9-9", (9, 10)),
+    ],
+)
+def test_one_range(wanted, expected):
+    assert chosen(wanted, "", TAG, 10) == expected
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["", "bytes", "bytes=", "bytes=-", "bytes=5-2", "bytes=a-b", "bytes=0-1,3-4", "items=0-1", "bytes=0-1x",
+     "bytes=" + "9" * 5000 + "-", "bytes=\u0663-\u0664", "bytes=+1-2", "bytes=1 2-3"],
+)  # fmt: skip
+def test_what_is_no_single_range_means_the_whole_file(wanted):
+    assert chosen(wanted, "", TAG, 10) is None
+
+
+@pytest.mark.parametrize("wanted", ["bytes=10-", "bytes=10-20", "bytes=999999999999-", "bytes=-0"])
+def test_behind_the_end_is_refused(wanted):
+    with pytest.raises(Unsatisfiable):
+        chosen(wanted, "", TAG, 10)
+
+
+@pytest.mark.parametrize("wanted", ["bytes=0-", "bytes=-1", "bytes=0-0"])
+def test_an_empty_file_has_no_range(wanted):
+    with pytest.raises(Unsatisfiable):
+        chosen(wanted, "", TAG, 0)
+
+
+def test_a_range_of_another_version_is_the_whole_file():
+    assert chosen("bytes=2-5", TAG, TAG, 10) == (2, 6)
+    assert chosen("bytes=2-5", '"other"', TAG, 10) is None
+    assert chosen("bytes=99-", '"other"', TAG, 10) is None
+    assert chosen("bytes=2-5", f"W/{TAG}", TAG, 10) is None
+    assert chosen("bytes=2-5", "Sat, 28 Nov 2026 12:00:00 GMT", TAG, 10) is None

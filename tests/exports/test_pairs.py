@@ -1,0 +1,193 @@
+"""Which pairs there are: by strategy, gap, cap and seed; the same on each engine."""
+
+import random
+from collections import defaultdict
+from uuid import UUID
+
+import pytest
+
+from exports import pairs
+from exports.pairs import Choice
+from tasks.models import Completion
+from tests.answering import answered, rewarded
+from tests.factories import CompletionFactory, TaskFactory
+
+pytestmark = pytest.mark.django_db
+DRAWN = {
+    "best_worst": [(25, 33), (3, 19), (39, 23), (8, 32), (22, 30), (13, 37)],
+    "all": [(9, 1), (39, 23), (2, 34), (24, 40), (13, 37), (20, 4)],
+    "random": [(9, 17), (39, 7), (2, 18), (40, 32), (13, 29), (20, 4)],
+}
+
+
+@pytest.fixture
+def task(db):
+    return TaskFactory()
+
+
+def of(task, **choice):
+    """(better, worse) rewards of all pairs, by prompt digest."""
+    found = defaultdict(list)
+    for pair in pairs.of(Completion.objects.filter(task=task), Choice(**choice)):
+        found[pair.prompt].append((pair.chosen_score, pair.rejected_score))
+    return found
+
+
+def alone(task, **choice):
+    """The rewards of the pairs of the only prompt that has some."""
+    found = of(task, **choice)
+    assert len(found) <= 1
+    return sorted(next(iter(found.values()), []), reverse=True)
+
+
+def answers(task, *values, prompt="p"):
+    return [answered(task, prompt, f"answer {n}", value) for n, value in enumerate(values)]
+
+
+def test_best_worst_is_the_greatest_against_the_least(task):
+    made = answers(task, 0.4, 0.9, 0.1, 0.6)
+    (pair,) = pairs.of(Completion.objects.all(), Choice())
+    assert (UUID(bytes=pair.chosen), UUID(bytes=pair.rejected)) == (made[1].pk, made[2].pk)
+    assert (pair.chosen_score, pair.rejected_score) == (0.9, 0.1)
+
+
+def test_all_is_each_two_answers_with_different_rewards(task):
+    answers(task, 0.5, 0.9, 0.1, 0.5)
+    assert alone(task, strategy="all") == [(0.9, 0.5), (0.9, 0.5), (0.9, 0.1), (0.5, 0.1), (0.5, 0.1)]
+    assert pairs.count(Completion.objects.all(), Choice(strategy="all")) == 5
+
+
+def test_equal_rewards_and_a_single_answer_make_no_pair(task):
+    answers(task, 0.5, 0.5)
+    answers(task, 0.7, prompt="q")
+    answers(task, 0.1 + 0.2, 0.3, prompt="a difference of rounding")
+    for strategy in ("best_worst", "all", "random"):
+        assert of(task, strategy=strategy) == {}
+        assert pairs.count(Completion.objects.all(), Choice(strategy=strategy)) == 0
+
+
+def test_the_least_difference_is_included_as_it_was_meant(task):
+    answers(task, 0.1, 0.3, 0.6)
+    assert alone(task, strategy="all", min_score_delta=0.2) == [(0.6, 0.3), (0.6, 0.1), (0.3, 0.1)]
+    assert alone(task, strategy="all", min_score_delta=0.3) == [(0.6, 0.3), (0.6, 0.1)]
+    assert alone(task, strategy="all", min_score_delta=0.51) == []
+    assert alone(task, strategy="all", min_score_delta=1.0) == []
+
+
+def test_zero_against_one_is_a_difference_of_one(task):
+    answers(task, 0.0, 1.0)
+    assert alone(task, min_score_delta=1.0) == [(1.0, 0.0)]
+
+
+def test_answers_that_say_the_same_are_one_with_the_newest_reward(task):
+    answered(task, "p", "the same", 0.9)
+    answered(task, "p", "the same", 0.2)
+    assert of(task, strategy="all") == {}
+    other = answered(task, "p", "another", 0.5)
+    (pair,) = pairs.of(Completion.objects.all(), Choice())
+    assert (UUID(bytes=pair.chosen), pair.rejected_score) == (other.pk, 0.2)
+
+
+def test_a_prompt_of_messages_is_another_than_its_last_text(task):
+    answered(task, "p", "a", 0.9)
+    answered(task, "p", "b", 0.1, messages=[{"role": "user", "content": "p"}])
+    assert of(task) == {}
+
+
+def test_what_has_no_final_reward_no_digest_or_no_text_is_in_no_pair(task):
+    answered(task, "p", "a", 0.9)
+    CompletionFactory(task=task, prompt="p", response="unscored")
+    rewarded(CompletionFactory(task=task, prompt="p", response="no digest yet"), 0.1)
+    rewarded(CompletionFactory(task=task, prompt="p", response="unreadable", prompt_digest=b"", answer_digest=b""), 0.2)
+    rewarded(CompletionFactory(task=task, prompt="q", response="so is this", prompt_digest=b"", answer_digest=b""), 0.3)
+    assert of(task, strategy="all") == {}
+
+
+def test_the_cap_takes_best_against_worst_first_and_spreads_the_others_evenly(task):
+    answers(task, *(n / 10 for n in range(8)))
+    every = alone(task, strategy="all")
+    assert len(every) == 28
+    assert alone(task, strategy="all", cap=1) == [(0.7, 0.0)]
+    for cap in (2, 7, 27, 28, 29):
+        taken = alone(task, strategy="all", cap=cap)
+        assert len(taken) == len(set(taken)) == min(cap, 28)
+        assert set(taken) <= set(every)
+        assert (0.7, 0.0) in taken
+    assert len({better for better, _ in alone(task, strategy="all", cap=7)}) >= 4
+
+
+def test_random_draws_by_the_seed_and_each_pair_in_its_turn(task):
+    answers(task, 0.1, 0.4, 0.8)
+    drawn = [tuple(alone(task, strategy="random", seed=seed)) for seed in range(60)]
+    assert drawn == [tuple(alone(task, strategy="random", seed=seed)) for seed in range(60)]
+    assert set(drawn) == {((0.8, 0.4),), ((0.8, 0.1),), ((0.4, 0.1),)}
+    assert all(len(alone(task, strategy="random", seed=seed, cap=2)) == 2 for seed in range(20))
+
+
+def test_a_sample_is_spread_over_the_prompts_and_the_same_for_the_same_seed(task):
+    for n in range(10):
+        answers(task, 0.1, 0.4, 0.8, prompt=f"prompt {n}")
+    source, choice = Completion.objects.all(), Choice(strategy="all", seed=3)
+    made, available = pairs.sample(source, choice, 10)
+    assert (len(made), available) == (10, 30)
+    assert len({pair.prompt for pair in made}) == 10
+    assert pairs.sample(source, choice, 10) == (made, 30)
+    others = {tuple(pairs.sample(source, Choice(strategy="all", seed=seed), 10)[0]) for seed in range(8)}
+    assert len(others) == 8
+    assert len(pairs.sample(source, choice, 7)[0]) == 7
+    whole, available = pairs.sample(source, choice, 1000)
+    assert (len(whole), available) == (30, 30)
+    assert sorted(whole) == sorted(pairs.of(source, choice))
+    assert pairs.sample(Completion.objects.none(), choice, 5) == ([], 0)
+
+
+def slowly(rows, gap, strategy):
+    """The pairs by their definition. `rows`: (prompt, answer, pk, value)."""
+    newest = {(prompt, answer): (pk, value) for prompt, answer, pk, value in sorted(rows, key=lambda row: row[2])}
+    found = defaultdict(list)
+    for (prompt, _), one in newest.items():
+        for (other_prompt, _), other in newest.items():
+            if prompt == other_prompt and one[1] - other[1] >= gap - 1e-9 and one[1] - other[1] > 1e-9:
+                found[prompt].append((one[0].bytes, other[0].bytes))
+    if strategy == "all":
+        return {prompt: sorted(made) for prompt, made in found.items()}
+    values = {pk.bytes: value for pk, value in newest.values()}
+    return {
+        prompt: [max(made, key=lambda pair: (values[pair[0]] - values[pair[1]], pair[0], [-b for b in pair[1]]))]
+        for prompt, made in found.items()
+    }
+
+
+@pytest.mark.parametrize("strategy", ["best_worst", "all"])
+def test_they_are_those_of_the_definition(task, strategy):
+    draw = random.Random(5)
+    rows = []
+    for _ in range(300):
+        prompt, answer = f"p{draw.randrange(20)}", f"a{draw.randrange(15)}"
+        value = draw.randrange(11) / 10
+        rows.append((prompt, answer, answered(task, prompt, answer, value).pk, value))
+    digests = dict(Completion.objects.values_list("prompt_digest", "pk"))
+    names = {bytes(digest): next(row[0] for row in rows if row[2] == pk) for digest, pk in digests.items()}
+    for gap in (0.0, 0.3, 0.8):
+        found = defaultdict(list)
+        for pair in pairs.of(Completion.objects.all(), Choice(strategy=strategy, min_score_delta=gap)):
+            found[names[pair.prompt]].append((pair.chosen, pair.rejected))
+        assert found == slowly(rows, gap, strategy)
+
+
+def test_every_engine_draws_the_same(task):
+    """What is drawn follows from ids, digests and the seed alone."""
+    draw = random.Random(1)
+    for n in range(40):
+        completion = CompletionFactory(
+            id=UUID(int=n + 1), task=task, prompt_digest=bytes([n % 8]) * 16, answer_digest=bytes([n]) * 16
+        )
+        rewarded(completion, draw.randrange(101) / 100)
+    drawn = {
+        strategy: [
+            (int.from_bytes(pair.chosen, "big"), int.from_bytes(pair.rejected, "big"))
+            for pair in pairs.sample(Completion.objects.all(), Choice(strategy=strategy, cap=2, seed=11), 6)[0]
+        ]
+        for strategy in ("best_worst", "all", "random")
+    }
+    assert drawn == DRAWN

@@ -1,0 +1,257 @@
+"""POST /preference-pairs: a sample of the pairs of a task, with their texts."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from autotune.access.models import StoredAnswer
+from exports import pair_answers
+from scores import erasing
+from tasks.models import Completion
+from tests.answering import answered
+from tests.factories import OrganizationFactory, TaskFactory, public
+
+pytestmark = pytest.mark.django_db
+PATH = "/preference-pairs"
+
+
+@pytest.fixture
+def api(api_for):
+    return api_for(role="training_operator")
+
+
+@pytest.fixture
+def task(api):
+    return TaskFactory(organization=api.organization)
+
+
+def wanted(task, **members):
+    return {"taskId": public("task", task), "minScoreDelta": 0.1, "sampleSize": 100, **members}
+
+
+def ask(api, task, **members):
+    answer = api.post(PATH, wanted(task, **members))
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def error(answer, status=400):
+    assert answer.status_code == status, answer.content
+    (one,) = answer.json()["errors"]
+    return one["pointer"], one["code"]
+
+
+def test_an_answer_has_the_shape_of_the_contract(api, task):
+    answered(task, "2 + 2? \U0001f600\u2028", "4", 0.9)
+    answered(task, "2 + 2? \U0001f600\u2028", "5\t\x7f", 0.2)
+    answered(task, "3 + 3?", "6", 1.0)
+    assert ask(api, task) == {
+        "pairs": [
+            {
+                "prompt": "2 + 2? \U0001f600\u2028",
+                "chosen": "4",
+                "rejected": "5\t\x7f",
+                "chosenScore": 0.9,
+                "rejectedScore": 0.2,
+            }
+        ],
+        "available": 1,
+    }
+
+
+def test_without_pairs_the_list_is_empty(api, task):
+    assert ask(api, task) == {"pairs": [], "available": 0}
+
+
+def test_a_model_is_paired_with_itself_alone(api, task):
+    for n, (model, value) in enumerate((("a", 0.9), ("b", 0.1), ("a", 0.5))):
+        answered(task, "p", str(n), value, model_id=model)
+    (pair,) = ask(api, task, modelId="a")["pairs"]
+    assert (pair["chosenScore"], pair["rejectedScore"]) == (0.9, 0.5)
+    assert ask(api, task, modelId="b")["available"] == 0
+    assert ask(api, task, modelId="no such model")["available"] == 0
+
+
+def test_the_same_seed_gives_the_same_pairs(api, task):
+    for n in range(12):
+        for value in (0.1, 0.5, 0.9):
+            answered(task, f"prompt {n}", f"answer {value}", value)
+    first = ask(api, task, strategy="random", sampleSize=5, seed=1)
+    assert len(first["pairs"]) == 5
+    assert first["available"] == 12
+    assert ask(api, task, strategy="random", sampleSize=5, seed=1) == first
+    assert ask(api, task, strategy="random", sampleSize=5, seed=2) != first
+    assert ask(api, task, strategy="all", sampleSize=5)["available"] == 36
+    assert ask(api, task, strategy="all", sampleSize=5, capPerPrompt=2)["available"] == 24
+
+
+def test_null_for_what_is_optional_is_leaving_it_out(api, task):
+    answered(task, "p", "a", 0.9)
+    answered(task, "p", "b", 0.1)
+    left_out = dict.fromkeys(("modelId", "strategy", "capPerPrompt", "seed"))
+    assert ask(api, task, **left_out) == ask(api, task)
+
+
+@pytest.mark.parametrize(
+    ("members", "pointer", "code"),
+    [
+        ({"minScoreDelta": 1.5}, "/minScoreDelta", "out_of_range"),
+        ({"minScoreDelta": -0.1}, "/minScoreDelta", "out_of_range"),
+        ({"minScoreDelta": "0.1"}, "/minScoreDelta", "wrong_type"),
+        ({"minScoreDelta": True}, "/minScoreDelta", "wrong_type"),
+        ({"sampleSize": 0}, "/sampleSize", "out_of_range"),
+        ({"sampleSize": 10_001}, "/sampleSize", "out_of_range"),
+        ({"capPerPrompt": 0}, "/capPerPrompt", "out_of_range"),
+        ({"capPerPrompt": 1_001}, "/capPerPrompt", "out_of_range"),
+        ({"seed": -1}, "/seed", "out_of_range"),
+        ({"seed": 1.5}, "/seed", "wrong_type"),
+        ({"strategy": "worst"}, "/strategy", "invalid_choice"),
+        ({"taskId": "task_x"}, "/taskId", "malformed_id"),
+        ({"modelId": ""}, "/modelId", "invalid_length"),
+        ({"mode": 1}, "/mode", "unknown_field"),
+    ],
+)
+def test_bad_input_is_refused_with_its_pointer(api, task, members, pointer, code):
+    assert error(api.post(PATH, wanted(task, **members))) == (pointer, code)
+
+
+@pytest.mark.parametrize("name", ["taskId", "minScoreDelta", "sampleSize"])
+def test_what_is_needed_is_named(api, task, name):
+    body = wanted(task)
+    del body[name]
+    assert error(api.post(PATH, body)) == (f"/{name}", "missing_field")
+
+
+def test_a_task_of_others_is_404_with_its_pointer(api, task):
+    other = TaskFactory(organization=OrganizationFactory())
+    for value in (0.1, 0.9):
+        answered(other, "p", str(value), value)
+    assert error(api.post(PATH, wanted(other)), 404) == ("/taskId", "not_found")
+
+
+def test_roles_without_the_right_are_refused(api_for, task):
+    for role in ("grader_owner", "reviewer"):
+        assert api_for(role=role, organization=task.organization).post(PATH, wanted(task)).status_code == 403
+
+
+def test_who_may_make_pairs_of_their_own_sees_their_own(api_for, api, task):
+    from autotune.access.models import Role
+
+    role = Role.objects.create(
+        name="own pairs",
+        organization=api.organization,
+        permissions=[
+            {"resource": "preference_pairs", "actions": ["create"], "scope": "own"},
+            {"resource": "tasks", "actions": ["read"], "scope": "organization"},
+        ],
+    )
+    mine = api_for(role=role, organization=api.organization)
+    for value in (0.1, 0.9):
+        answered(task, "theirs", str(value), value)
+        answered(task, "mine", str(value), value, created_by=mine.user)
+    (pair,) = ask(mine, task)["pairs"]
+    assert pair["prompt"] == "mine"
+    assert ask(api, task)["available"] == 2
+
+
+def test_the_whole_costs_few_queries_however_many_pairs(api, task):
+    def queries():
+        with CaptureQueriesContext(
+            connection,
+        ) as seen:
+            ask(api, task, strategy="all")
+        return len(seen)
+
+    for value in (0.1, 0.9):
+        answered(task, "p", str(value), value)
+    few = queries()
+    for n in range(30):
+        answered(task, f"prompt {n % 6}", f"answer {n}", n / 30)
+    assert queries() <= few
+
+
+def test_texts_that_are_too_much_for_an_answer_are_refused(api, task, monkeypatch):
+    monkeypatch.setattr(pair_answers, "MAX_OCTETS", 3_000)
+    for n in range(4):
+        for value in (0.1, 0.9):
+            answered(task, f"prompt {n}", f"{value} {'x' * 500}", value)
+    assert error(api.post(PATH, wanted(task))) == ("/sampleSize", "out_of_range")
+    assert len(ask(api, task, sampleSize=2)["pairs"]) == 2
+
+
+def erase(completion):
+    assert erasing.erase([completion.pk], end_unfinished=True).gone == [completion.pk]
+
+
+def test_erased_texts_are_in_no_pair(api, task):
+    answered(task, "p", "a", 0.9)
+    erase(answered(task, "p", "b", 0.1))
+    assert ask(api, task) == {"pairs": [], "available": 0}
+
+
+def test_a_text_that_is_erased_while_the_pairs_are_made_is_left_out(api, task, monkeypatch):
+    answered(task, "p", "a", 0.9)
+    gone = answered(task, "p", "b", 0.1)
+    checked = pair_answers._check_size
+
+    def then_erased(made):
+        checked(made)
+        erase(gone)
+
+    monkeypatch.setattr(pair_answers, "_check_size", then_erased)
+    assert ask(api, task) == {"pairs": [], "available": 1}
+
+
+def test_the_same_key_is_answered_with_the_same_pairs(api, task):
+    answered(task, "p", "a", 0.9)
+    answered(task, "p", "b", 0.1)
+    first = api.post(PATH, wanted(task), idempotency_key="k")
+    answered(task, "p", "c", 1.0)
+    again = api.post(PATH, wanted(task), idempotency_key="k")
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.json() == first.json()
+
+
+def test_erasing_a_text_takes_the_stored_answers_of_its_task(api, task):
+    other = TaskFactory(organization=api.organization)
+    for one in (task, other):
+        answered(one, "p", "b", 0.1)
+        erased = answered(one, "p", "a", 0.9)
+        assert api.post(PATH, wanted(one), idempotency_key=f"k{one.pk}").status_code == 200
+    erase(erased)
+    assert api.post(PATH, wanted(other), idempotency_key=f"k{other.pk}").status_code == 410
+    assert api.post(PATH, wanted(task), idempotency_key=f"k{task.pk}").status_code == 200
+
+
+def test_an_answer_whose_text_is_erased_before_it_is_stored_is_not_stored(api, task, monkeypatch):
+    gone = answered(task, "p", "the secret", 0.9)
+    answered(task, "p", "b", 0.1)
+    told = pair_answers._told
+
+    def then_erased(made):
+        found = told(made)
+        erase(gone)
+        return found
+
+    monkeypatch.setattr(pair_answers, "_told", then_erased)
+    assert api.post(PATH, wanted(task), idempotency_key="k").status_code == 200
+    (stored,) = StoredAnswer.objects.all()
+    assert stored.answer is None
+    assert api.post(PATH, wanted(task), idempotency_key="k").status_code == 410
+
+
+def test_no_transaction_is_held_while_pairs_are_made(api, task, monkeypatch):
+    """On the embedded engine it would keep every writer out."""
+    answered(task, "p", "a", 0.9)
+    depth = len(connection.savepoint_ids)
+    seen = []
+    sample = pair_answers.pairs.sample
+
+    def watched(*args):
+        seen.append(len(connection.savepoint_ids))
+        return sample(*args)
+
+    monkeypatch.setattr(pair_answers.pairs, "sample", watched)
+    ask(api, task)
+    assert seen == [depth]
+    assert Completion.objects.count() == 1

@@ -1,0 +1,102 @@
+"""TFRecord: the vectors of its specification, read back by a reader of its own, and a file that stays as it is.
+
+golden/every_kind.tfrecord was also read by TensorFlow 2 and by the package `tfrecord` (docs/exports.md).
+"""
+
+import pathlib
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exports.facts import Facts
+from exports.formats import tfrecord
+from exports.shapes import Batch, Column, Kind
+from tests.exports import tfrecords
+
+GOLDEN = pathlib.Path(__file__).parent / "golden" / "every_kind.tfrecord"
+SCHEMA = (
+    Column("prompt", Kind.TEXT),
+    Column("messages", Kind.MESSAGES),
+    Column("score", Kind.FLOAT),
+    Column("margin", Kind.FLOAT, nullable=True),
+    Column("index", Kind.INTEGER),
+    Column("label", Kind.BOOLEAN),
+    Column("dimensions", Kind.DIMENSIONS, nullable=True),
+    Column(
+        "metadata",
+        Kind.STRUCT,
+        members=(Column("grader_id", Kind.TEXT, nullable=True), Column("scored_at", Kind.MOMENT)),
+    ),
+)
+BATCH = Batch(
+    columns=[
+        ["2 + 2? 😀".encode(), b""],
+        [[(b"user", b"2 + 2?"), (b"assistant", "“4”".encode())], []],
+        [0.1, 1.0],
+        [None, 0.75],
+        [-1, 2**40],
+        [True, False],
+        [{"form": 0.5, "tone": None}, {"form": None, "tone": 1.0}],
+        [[b"grader_1", None], [1_767_225_600_123, -1]],
+    ],
+    rows=2,
+)
+
+
+def test_the_vectors_of_the_specification():
+    assert tfrecords.crc32c(b"123456789") == 0xE3069283
+    message = tfrecord.example(tfrecord.entry("prompt")(tfrecord.octets(b"hi")))
+    assert message.hex() == "0a120a100a0670726f6d707412060a040a026869"
+    assert tfrecord.framed(message).hex() == (
+        "14000000000000005e3d29150a120a100a0670726f6d707412060a040a0268696b2eab48"
+    )
+    assert tfrecord.floats(0.5, 1.0).hex() == "120a0a080000003f0000803f"
+    assert tfrecord.integers(1, -1).hex() == "1a0d0a0b01ffffffffffffffffff01"
+
+
+def test_it_reads_back_as_what_was_put_in():
+    first, second = tfrecords.examples(b"".join(tfrecord.pieces(SCHEMA, [BATCH], Facts())))
+    assert first == {
+        "prompt": ["2 + 2? 😀".encode()],
+        "messages": ['[{"role":"user","content":"2 + 2?"},{"role":"assistant","content":"“4”"}]'.encode()],
+        "score": [struct.unpack("<f", struct.pack("<f", 0.1))[0]],
+        "score_decimal": [b"0.1"],
+        "index": [-1],
+        "label": [1],
+        "dimensions/form": [0.5],
+        "metadata/grader_id": [b"grader_1"],
+        "metadata/scored_at": [1_767_225_600_123],
+    }
+    assert second == {
+        "prompt": [b""],
+        "messages": [b"[]"],
+        "score": [1.0],
+        "score_decimal": [b"1.0"],
+        "margin": [0.75],
+        "margin_decimal": [b"0.75"],
+        "index": [2**40],
+        "label": [0],
+        "dimensions/tone": [1.0],
+        "metadata/scored_at": [-1],
+    }
+
+
+def test_it_is_octet_for_octet_what_it_was():
+    assert b"".join(tfrecord.pieces(SCHEMA, [BATCH], Facts())) == GOLDEN.read_bytes()
+
+
+@pytest.mark.parametrize("at", [0, 9, 20, -3])
+def test_the_reader_sees_a_changed_octet(at):
+    octets = bytearray(GOLDEN.read_bytes())
+    octets[at] ^= 1
+    with pytest.raises((AssertionError, struct.error)):
+        tfrecords.examples(bytes(octets))
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5), st.binary(max_size=300))
+def test_numbers_and_texts_of_any_length(numbers, text):
+    entries = tfrecord.entry("a")(tfrecord.octets(text)) + tfrecord.entry("b")(tfrecord.integers(*numbers))
+    (found,) = tfrecords.examples(tfrecord.framed(tfrecord.example(entries)))
+    assert found == {"a": [text], "b": numbers}

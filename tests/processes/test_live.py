@@ -1,0 +1,122 @@
+"""The process `live` as the Procfile starts it: many trainers' calls at once, a death in the middle, and its logs."""
+
+import json
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+
+from autotune.site import launch
+from autotune.site.ports import answers
+from autotune.site.supervisor import Process
+from tests.concurrency import until
+from tests.serving import free_port
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def endpoint(server):
+    """`endpoint(name, **members)`: the address of a new one of OpenRLHF's, for a new task."""
+    server.ensure("live", "live")
+    until(lambda: answers(int(server.env["LIVE_PORT"]), launch.HEALTH_PATH), seconds=PATIENCE_S)
+
+    def make(name, **members):
+        body = {"taskId": server.task(name).id, "protocol": "openrlhf", "unscored": "hold", **members}
+        headers = {"Authorization": f"Bearer {server.key}"}
+        made = requests.post(
+            f"{server.client.base_url}/api/v1/reward-endpoints", json=body, headers=headers, timeout=30
+        )
+        assert made.status_code == 201, made.text
+        return made.json()["url"].replace("localhost", "127.0.0.1")
+
+    return make
+
+
+def ask(url, response, *, timeout=PATIENCE_S, label=None):
+    prompt = f"{url[-5:]}: "
+    body = {"query": [prompt + response], "prompts": [prompt], "labels": [label]}
+    return requests.post(url, json=body, timeout=timeout)
+
+
+def stored(server, model_id):
+    """How many completions of this model there are."""
+    headers = {"Authorization": f"Bearer {server.key}"}
+    path = f"/api/v1/completions?modelId={model_id}"
+    return requests.get(server.client.base_url + path, headers=headers, timeout=30).json()["pagination"]["total"]
+
+
+def test_calls_that_come_at_once_are_answered_with_their_scores(server, endpoint):
+    url = endpoint("live at once")
+    assert url.startswith(f"http://127.0.0.1:{server.env['LIVE_PORT']}/api/v1/rewards/openrlhf/")
+    with ThreadPoolExecutor(60) as pool:
+        found = list(pool.map(lambda n: ask(url, str(n % 100)), range(120)))  # 20 of them are asked twice
+    assert {answer.status_code for answer in found} == {200}, server.log("live")
+    assert [answer.json()["rewards"] for answer in found] == [[n % 100 / 100] for n in range(120)]
+    logged = [json.loads(line)["completionId"] for line in server.grader_log.read_text().splitlines()]
+    assert len(logged) == len(set(logged))
+
+
+def test_web_answers_the_same_address_too(server, endpoint):
+    url = endpoint("live by web")
+    by_web = url.replace(server.env["LIVE_PORT"], server.env["PORT"])
+    assert ask(by_web, "70").json()["rewards"] == ask(url, "70").json()["rewards"] == [0.7]
+
+
+def test_what_the_grader_cannot_judge_is_answered_by_the_policy(server, endpoint):
+    url = endpoint("live unjudged", unscored="neutral", neutralValue=0.5)
+    answer = ask(url, "no digits at all")
+    assert (answer.status_code, answer.json()["rewards"]) == (200, [0.5])
+    assert answer.json()["extra_logs"] == {"autotune_unscored": [1.0]}
+    refused = ask(endpoint("live unjudged, told", unscored="error"), "no digits at all")
+    assert (refused.status_code, refused.headers["Content-Type"]) == (502, "application/problem+json")
+
+
+def test_a_killed_process_loses_a_connection_and_no_work(server, endpoint):
+    url = endpoint("live killed", modelId="killed-live")
+    outcomes = []
+
+    def trainer():
+        try:
+            outcomes.append(ask(url, "33").status_code)
+        except requests.ConnectionError:
+            outcomes.append("lost")
+
+    server.kill("worker", signal.SIGSTOP)  # the call waits
+    try:
+        thread = threading.Thread(target=trainer)
+        thread.start()
+        until(lambda: stored(server, "killed-live"), seconds=PATIENCE_S)
+        server.kill("live")
+        thread.join(PATIENCE_S)
+    finally:
+        server.kill("worker", signal.SIGCONT)
+    assert outcomes == ["lost"]
+    server.start("live", "live-again")
+    until(lambda: answers(int(server.env["LIVE_PORT"]), launch.HEALTH_PATH), seconds=PATIENCE_S)
+    again = ask(url, "33")
+    assert (again.status_code, again.json()["rewards"]) == (200, [0.33])
+    assert stored(server, "killed-live") == 1
+
+
+def test_no_log_holds_a_token_or_a_text(server, endpoint):
+    url = endpoint("live logged", unscored="neutral", neutralValue=0.5)
+    port, token = free_port(), url.rpartition("/")[2]
+    live = next(one for one in launch.server_processes(server.env) if one.name == "live")
+    command = (*live.command[:-1], live.command[-1].replace("--no-access-log", "--log-level trace"))
+    env = {**live.env, "LIVE_PORT": str(port), "LOG_LEVEL": "DEBUG"}
+    server.tree.start(Process("live-logged", command, env=env, cwd=live.cwd))
+    until(lambda: answers(port, launch.HEALTH_PATH), seconds=PATIENCE_S)
+    by_this = url.replace(server.env["LIVE_PORT"], str(port))
+    assert ask(by_this, "MARKofaresponse").status_code == 200
+    assert requests.post(by_this, data=b"MARKofabody", timeout=30).status_code == 415
+    assert ask(f"{by_this[: -len(token)]}guess-of-a-token", "1").status_code == 404
+    said = until(lambda: "404" in (text := server.tree.log_of("live-logged").read_text()) and text)
+    assert "/api/v1/rewards/openrlhf/[token]" in said
+    assert "samples had no score" in said
+    for secret in (token, "guess-of-a-token", "MARKof"):
+        assert secret not in said
+        assert secret not in server.tree.log_of("web").read_text()

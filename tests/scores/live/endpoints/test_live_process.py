@@ -1,0 +1,255 @@
+"""The ASGI application of the process `live`: the same answers, while its calls wait without threads."""
+
+import asyncio
+import json
+
+import pytest
+from django.db import connection
+
+from autotune.access.models import AuditEvent
+from autotune.core.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware
+from scores.live import asgi, facade
+from scores.live.asgi import Live
+from scores.models import WorkflowRun
+from scores.waiting import hub
+from tasks.models import Completion
+from tests.factories import ScoreFactory
+from tests.scores.live.endpoints.conftest import whole
+
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+
+class Caller:
+    """A server's side of one exchange with the application."""
+
+    def __init__(self, app, path, body, *, method="POST", query=b"", headers=None, leaves=None):
+        self.app, self.body, self.leaves = app, body, leaves
+        given = {
+            "host": "localhost", "content-type": "application/json", "content-length": str(len(body)), **(headers or {}),
+        }  # fmt: skip
+        self.scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+            "path": path, "raw_path": path.encode(), "query_string": query, "root_path": "",
+            "headers": [(name.encode(), value.encode()) for name, value in given.items() if value is not None],
+            "client": ("127.0.0.1", 5000), "server": ("127.0.0.1", 8001),
+        }  # fmt: skip
+        self.sent = []
+        self.asked = 0
+
+    async def receive(self):
+        self.asked += 1
+        if self.asked == 1:
+            return {"type": "http.request", "body": self.body[:10], "more_body": True}
+        if self.asked == 2:
+            return {"type": "http.request", "body": self.body[10:], "more_body": False}
+        await asyncio.sleep(3600 if self.leaves is None else self.leaves)
+        return {"type": "http.disconnect"}
+
+    async def send(self, message):
+        self.sent.append(message)
+
+    async def go(self):
+        await self.app(self.scope, self.receive, self.send)
+        return self
+
+    @property
+    def status(self):
+        return self.sent[0]["status"]
+
+    @property
+    def headers(self):
+        return {name.decode(): value.decode() for name, value in self.sent[0]["headers"]}
+
+    @property
+    def json(self):
+        return json.loads(self.sent[1]["body"])
+
+
+@pytest.fixture
+def app():
+    live = Live([RequestIdMiddleware, TrustedProxyMiddleware, BodyMiddleware])
+    yield live
+    live._pool.shutdown()
+
+
+def caller(app, endpoint, body, *, token=None, **more):
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return Caller(app, f"/api/v1/rewards/{endpoint.protocol}/{token or endpoint.token}", raw, **more)
+
+
+def score_all(value=0.8):
+    for run in WorkflowRun.objects.filter(status="pending"):
+        WorkflowRun.objects.filter(pk=run.pk).update(status="completed", attempt=1)
+        ScoreFactory(run=run, value=value)
+
+
+def in_thread(work):
+    def done():
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    return asyncio.to_thread(done)
+
+
+async def until(met):
+    for _ in range(1_000):
+        if await in_thread(met):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("never so")
+
+
+def test_calls_wait_at_once_and_are_answered_as_their_scores_come(app, endpoint_of):
+    endpoint = endpoint_of(deadline_ms=60_000)
+    calls = [caller(app, endpoint, whole(f"a{n}")) for n in range(40)]
+
+    async def run():
+        waiting = asyncio.gather(*(one.go() for one in calls))
+        await until(lambda: Completion.objects.count() == 40)
+        assert not waiting.done()
+        await in_thread(score_all)
+        await asyncio.wait_for(waiting, 30)
+
+    asyncio.run(run())
+    assert {one.status for one in calls} == {200}
+    assert [one.json["rewards"] for one in calls] == [[0.8]] * 40
+    assert calls[0].headers["content-type"] == "application/json"
+    assert calls[0].headers["x-request-id"] != calls[1].headers["x-request-id"]
+    assert not hub._waiting
+    assert AuditEvent.objects.filter(action="rewards.create", actor=endpoint.public_id).count() == 40
+
+
+def test_calls_that_come_together_are_stored_together(app, endpoint_of, monkeypatch):
+    groups = []
+    begin = facade.begin
+    monkeypatch.setattr(asgi.facade, "begin", lambda asks: (groups.append(len(asks)), begin(asks)))
+    endpoint = endpoint_of()
+    calls = [caller(app, endpoint, whole(f"a{n}")) for n in range(30)]
+
+    async def run():
+        await asyncio.gather(*(one.go() for one in calls))
+
+    asyncio.run(run())
+    assert sum(groups) == 30
+    assert len(groups) < 10
+    assert [one.json["rewards"] for one in calls] == [[0.25]] * 30
+
+
+def test_one_bad_call_takes_no_other_with_it(app, endpoint_of):
+    endpoint = endpoint_of()
+    calls = [
+        caller(app, endpoint, whole("a")), caller(app, endpoint, b"{"), caller(app, endpoint, whole("b"), token="guess"),
+        caller(app, endpoint, whole("\x00")), caller(app, endpoint, whole("c")),
+    ]  # fmt: skip
+
+    async def run():
+        await asyncio.gather(*(one.go() for one in calls))
+
+    asyncio.run(run())
+    assert [one.status for one in calls] == [200, 400, 404, 200, 200]
+    assert calls[1].headers["content-type"] == "application/problem+json"
+    assert calls[1].json["requestId"] == calls[1].headers["x-request-id"]
+    assert Completion.objects.count() == 2
+    assert sorted(AuditEvent.objects.values_list("status", flat=True)) == [200, 200, 200, 400, 404]
+
+
+def test_a_client_that_leaves_ends_its_wait_and_not_the_work(app, endpoint_of):
+    endpoint = endpoint_of(deadline_ms=60_000)
+    left = caller(app, endpoint, whole("a"), leaves=0.0)
+    asyncio.run(left.go())
+    assert left.sent == []
+    assert not hub._waiting
+    assert (app._calls, app._bodies) == (0, set())
+    assert Completion.objects.count() == 1
+
+
+def test_the_deadline_ends_the_wait(app, endpoint_of):
+    late = caller(app, endpoint_of(unscored="hold", deadline_ms=100), whole("a"))
+    asyncio.run(late.go())
+    assert (late.status, late.json["code"], late.headers["retry-after"]) == (503, "pending", "1")
+    events = AuditEvent.objects.order_by("pk").values_list("status", "code")
+    assert list(events) == [(200, ""), (503, "pending")]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"method": "GET"}, 405),
+        ({"method": "DELETE"}, 405),
+        ({"headers": {"content-type": "text/plain"}}, 415),
+        ({"headers": {"host": "evil.example.org"}}, 400),
+        ({"headers": {"content-length": None, "transfer-encoding": "chunked"}}, 411),
+        ({"headers": {"content-length": str(33 * 2**20)}}, 413),
+        ({"headers": {"content-encoding": "gzip"}}, 415),
+        ({"query": b"rewardKey=score"}, 400),
+        ({"query": b"no-such=1"}, 400),
+    ],
+)
+def test_what_the_head_alone_decides(app, endpoint_of, change, status):
+    refused = caller(app, endpoint_of(), whole("a"), **change)
+    asyncio.run(refused.go())
+    assert (refused.status, refused.headers["content-type"]) == (status, "application/problem+json")
+    assert Completion.objects.count() == 0
+    assert AuditEvent.objects.filter(status=status).count() == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/tasks", "/api/v1/rewards", "/api/v1/rewards/openrlhf/", "/admin/"])
+def test_nothing_else_is_there(app, path):
+    other = Caller(app, path, b"{}")
+    asyncio.run(other.go())
+    assert (other.status, other.json["code"]) == (404, "not_found")
+
+
+def test_the_process_says_that_it_lives(app):
+    probe = Caller(app, "/api/v1/health", b"", method="GET")
+    asyncio.run(probe.go())
+    assert (probe.status, probe.json) == (200, {"status": "ok"})
+    assert AuditEvent.objects.count() == 0
+
+
+def test_a_process_holds_a_bounded_number_of_calls(app, endpoint_of, settings):
+    settings.LIVE_MAX_CALLS = 0
+    refused = caller(app, endpoint_of(), whole("a"))
+    asyncio.run(refused.go())
+    assert (refused.status, refused.json["code"], refused.headers["retry-after"]) == (503, "too_many_waiting", "1")
+
+
+def test_what_is_only_promised_takes_nobodys_room(app, endpoint_of, settings):
+    settings.LIVE_MAX_BYTES = 1_000
+    endpoint = endpoint_of()
+    promising = caller(app, endpoint, whole("a"), headers={"content-length": str(30 * 2**20)})
+    other = caller(app, endpoint, whole("b"))
+
+    async def run():
+        await asyncio.gather(promising.go(), other.go())
+
+    asyncio.run(run())
+    assert (promising.status, other.status) == (200, 200)
+
+
+def test_the_database_being_away_is_told_as_such(app, endpoint_of, monkeypatch):
+    from django.db import OperationalError
+
+    def away(digests):
+        raise OperationalError("away")
+
+    monkeypatch.setattr(facade.endpoints, "by_digest", away)
+    refused = caller(app, endpoint_of(), whole("a"))
+    asyncio.run(refused.go())
+    assert (refused.status, refused.json["code"]) == (503, "unavailable")
+
+
+def test_starting_and_ending(app):
+    messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+    sent = []
+
+    async def receive():
+        return next(messages)
+
+    async def send(message):
+        sent.append(message["type"])
+
+    asyncio.run(app({"type": "lifespan"}, receive, send))
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]

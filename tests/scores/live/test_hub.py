@@ -1,0 +1,149 @@
+"""The hub that live rewards wait at: many ids for one waiter, threads and coroutines, and nobody left behind."""
+
+import asyncio
+import threading
+import time
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from scores import waiting
+from scores.waiting import Hub
+from tests.concurrency import PATIENCE_S, aside, until
+from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory
+
+SOON_S = 2.0
+
+
+@pytest.fixture
+def hub():
+    hub = Hub()
+    yield hub
+    until(lambda: not hub._waiting and not hub._count)
+
+
+@pytest.mark.django_db
+class TestWithoutWaiting:
+    @pytest.mark.parametrize(("wanted", "seconds"), [([], 10), ([uuid4()], 0), ([uuid4()], -1)])
+    def test_nothing_to_wait_for_or_no_time_is_answered_at_once(self, hub, wanted, seconds):
+        begun = time.monotonic()
+        assert hub.wait_all(wanted, seconds) == set()
+        assert asyncio.run(hub.wait_all_async(wanted, seconds)) == set()
+        assert time.monotonic() - begun < SOON_S
+        assert not hub._running
+
+    def test_nor_does_anybody_wait_when_too_many_threads_do(self, hub, settings):
+        settings.LONG_POLL_MAX_WAITERS = 0
+        begun = time.monotonic()
+        assert hub.wait_all([uuid4()], 30) == set()
+        assert time.monotonic() - begun < SOON_S
+
+
+class TestOnPostgres:
+    pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+
+    @pytest.fixture
+    def completions(self):
+        task = TaskFactory()
+        return [CompletionFactory(task=task) for _ in range(3)]
+
+    def scored(self, completion):
+        ScoreFactory(run=RunFactory(completion=completion, status="completed"))
+
+    def test_a_thread_waits_for_all_of_them(self, hub, completions):
+        wanted = {one.pk for one in completions}
+        future = aside(lambda: hub.wait_all(wanted, PATIENCE_S))
+        until(lambda: hub._waiting)
+        for one in completions[:2]:
+            self.scored(one)
+        until(lambda: len(hub._waiting) == 1)
+        assert not future.done()
+        self.scored(completions[2])
+        assert future.result(PATIENCE_S) == wanted
+
+    def test_after_the_time_it_has_those_that_are_final(self, hub, completions):
+        self.scored(completions[0])
+        assert hub.wait_all([one.pk for one in completions], 0.5) == {completions[0].pk}
+
+    def test_what_is_final_already_is_found_at_once(self, hub, completions):
+        self.scored(completions[0])
+        begun = time.monotonic()
+        assert hub.wait_all([completions[0].pk], PATIENCE_S) == {completions[0].pk}
+        assert time.monotonic() - begun < SOON_S
+
+    def test_it_holds_no_connection_meanwhile(self, hub, completions):
+        held = []
+
+        def wait():
+            connection.ensure_connection()
+            return hub.wait_all([one.pk for one in completions], PATIENCE_S, gone=lambda: held.append(seen()) or True)
+
+        def seen():
+            return connection.connection
+
+        assert aside(wait).result(PATIENCE_S) == set()
+        assert held == [None]
+
+    def test_a_thread_whose_client_left_waits_no_longer(self, hub, completions):
+        left = threading.Event()
+        future = aside(lambda: hub.wait_all([completions[0].pk], PATIENCE_S, gone=left.is_set))
+        until(lambda: hub._waiting)
+        left.set()
+        assert future.result(SOON_S + 1) == set()
+
+    def test_many_ids_are_asked_in_pieces(self, hub, completions, monkeypatch):
+        monkeypatch.setattr("scores.waiting.ASKED_AT_ONCE", 2)
+        for one in completions:
+            self.scored(one)
+        wanted = {one.pk for one in completions}
+        assert hub.wait_all(wanted | {uuid4()}, 0.5) == wanted
+
+    def test_what_nobody_expected_ends_neither_the_hub_nor_a_wait(self, hub, completions, monkeypatch, caplog):
+        faults, real = [ZeroDivisionError("once")], waiting.Reward
+
+        class Failing:
+            @property
+            def objects(self):
+                if faults:
+                    raise faults.pop()
+                return real.objects
+
+        monkeypatch.setattr(waiting, "Reward", Failing())
+        self.scored(completions[0])
+        assert hub.wait_all([completions[0].pk], PATIENCE_S) == {completions[0].pk}
+        assert "cannot be read" in caplog.text
+
+    def test_thousands_of_coroutines_wait_in_one_thread(self, hub, completions):
+        count, threads = 2_000, threading.active_count()
+
+        async def wait():
+            tasks = [
+                asyncio.ensure_future(hub.wait_all_async([completions[n % 3].pk, completions[0].pk], PATIENCE_S))
+                for n in range(count)
+            ]
+            await asyncio.sleep(0)
+            assert threading.active_count() <= threads + 1
+            scored = asyncio.get_running_loop().run_in_executor(None, lambda: [self.scored(c) for c in completions])
+            await scored
+            return await asyncio.gather(*tasks)
+
+        found = asyncio.run(wait())
+        assert [len(one) for one in found] == [1 if n % 3 == 0 else 2 for n in range(count)]
+
+    def test_a_cancelled_coroutine_leaves_nothing(self, hub, completions):
+        async def wait():
+            waiting = asyncio.ensure_future(hub.wait_all_async([one.pk for one in completions], PATIENCE_S))
+            await asyncio.sleep(0.1)
+            assert len(hub._waiting) == 3
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert hub._waiting == {}
+
+        asyncio.run(wait())
+
+    def test_a_coroutine_has_those_that_are_final_after_the_time(self, hub, completions):
+        self.scored(completions[1])
+        wanted = [one.pk for one in completions]
+        assert asyncio.run(hub.wait_all_async(wanted, 0.5)) == {completions[1].pk}

@@ -1,0 +1,148 @@
+"""Live requests that meet, on PostgreSQL: equal work is scored once, nobody waits in a circle, and waits end."""
+
+import time
+
+import pytest
+from django.conf import settings
+from django.db import transaction
+
+from scores import erasing, waiting
+from scores.live import answering, reuse
+from scores.models import LiveAnswer, Reward, WorkflowRun
+from tasks.models import Completion
+from tests.concurrency import PATIENCE_S, aside, together, until
+from tests.conftest import Api
+from tests.factories import ScoreFactory, public
+from tests.scores.live.asking import asked
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+MANY = [str(n) for n in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def _nobody_waits_any_more():
+    yield
+    until(lambda: waiting.hub._count == 0)
+
+
+def ask(key, task, *items, **members):
+    def work():
+        answer = Api(key.text).post("/rewards", asked(task, *items, **members))
+        assert answer.status_code == 200, answer.content
+        return answer.json()["rewards"]
+
+    return work
+
+
+def score(response, value=0.5):
+    completion = next(one for one in Completion.objects.all() if one.response == response)
+    run = completion.runs.get()
+    WorkflowRun.objects.filter(pk=run.pk).update(status="completed")
+    ScoreFactory(run=run, value=value)
+
+
+class TestEqualRequestsAtOnce:
+    @pytest.mark.parametrize("fresh", [False, True])
+    def test_they_share_one_completion(self, key, live_task, fresh):
+        answers = together(*[ask(key, live_task, "4", fresh=fresh)] * 8)
+        standing = LiveAnswer.objects.get().completion_id
+        assert public("comp", Completion.objects.get(pk=standing)) in {one["completionId"] for (one,) in answers}
+        assert fresh or len({one["completionId"] for (one,) in answers}) == 1
+        assert fresh or (Completion.objects.count(), WorkflowRun.objects.count()) == (1, 1)
+
+    def test_overlapping_ones_in_other_orders_never_wait_in_a_circle(self, key, live_task):
+        works = [ask(key, live_task, *MANY), ask(key, live_task, *reversed(MANY)), ask(key, live_task, *MANY[20:])] * 2
+        answers = together(*works)
+        assert Completion.objects.count() == len(MANY)
+        assert [one["completionId"] for one in answers[0]] == [one["completionId"] for one in reversed(answers[1])]
+
+    def test_what_has_ended_its_time_is_scored_anew_once(self, key, live_task):
+        (old,) = ask(key, live_task, "4")()
+        about = Completion.objects.get()
+        gone = {"value": None, "used": 0, "failed": 1, "aggregation": "mean", "error_code": "timeout"}
+        Reward.objects.create(
+            completion=about, organization=about.organization, task=about.task, **gone, scored_at="2020-01-01T00:00Z"
+        )
+        answers = together(*[ask(key, live_task, "4")] * 6)
+        assert {one["status"] for (one,) in answers} == {"pending"}
+        assert len({one["completionId"] for (one,) in answers} - {old["completionId"]}) == 1
+        assert Completion.objects.count() == 2
+
+    def test_one_that_is_rolled_back_is_not_joined(self, key, live_task, monkeypatch):
+        """Its completions are never there: who waited for it stores its own."""
+        real, blocked = answering._store, []
+
+        def store(asked_for, drafts):
+            real(asked_for, drafts)
+            if not blocked:
+                blocked.append(True)
+                future.append(aside(ask(key, live_task, "4")))
+                until(waits_for_a_lock)
+                raise RuntimeError("the process ends here")
+
+        future = []
+        monkeypatch.setattr(answering, "_store", store)
+        assert Api(key.text).post("/rewards", asked(live_task, "4")).status_code == 500
+        (reward,) = future[0].result(PATIENCE_S)
+        assert reward["completionId"] == public("comp", Completion.objects.get())
+
+    def test_what_is_erased_at_this_moment_is_scored_anew(self, key, live_task, monkeypatch):
+        ask(key, live_task, "4")()
+        old = Completion.objects.get().pk
+        real, acted = reuse.take, []
+
+        def take(*args, **kwargs):
+            if not acted:
+                acted.append(True)
+                aside(lambda: erasing.erase([old], end_unfinished=True)).result(PATIENCE_S)
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(reuse, "take", take)
+        ask(key, live_task, "4", fresh=True)()
+        assert LiveAnswer.objects.get().completion_id != old
+        assert Completion.objects.filter(erased_at=None).count() == 1
+
+
+def waits_for_a_lock():
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        )
+        return cursor.fetchone()[0]
+
+
+class TestWaiting:
+    def test_it_ends_when_the_last_item_is_final(self, key, live_task):
+        future = aside(ask(key, live_task, "1", "2", "1", deadlineMs=60_000))
+        until(lambda: Completion.objects.count() == 2 and waiting.hub._count)
+        score("1", 0.1)
+        assert not future.done()
+        score("2", 0.2)
+        assert [one["value"] for one in future.result(PATIENCE_S)] == [0.1, 0.2, 0.1]
+
+    def test_the_deadline_brings_what_there_is(self, key, live_task):
+        ask(key, live_task, "1", "2")()
+        score("1", 0.1)
+        begun = time.monotonic()
+        one, two = ask(key, live_task, "1", "2", deadlineMs=500)()
+        assert (one["value"], two["value"]) == (0.1, None)
+        assert (one["status"], two["status"]) == ("completed", "pending")
+        assert 0.5 <= time.monotonic() - begun < 5
+
+    def test_those_who_wait_hold_no_connection_and_no_transaction(self, key, live_task):
+        futures = [aside(ask(key, live_task, "1", deadlineMs=60_000)) for _ in range(settings.DB_POOL_SIZE + 4)]
+        until(lambda: waiting.hub._count == len(futures))
+        with transaction.atomic():  # nobody holds a lock on what stands
+            assert LiveAnswer.objects.select_for_update(nowait=True).count() == 1
+        assert Api(key.text).get("/completions").status_code == 200
+        score("1", 0.25)
+        assert {future.result(PATIENCE_S)[0]["value"] for future in futures} == {0.25}
+
+    def test_a_failure_ends_it_too(self, key, live_task):
+        future = aside(ask(key, live_task, "1", deadlineMs=60_000))
+        until(lambda: Completion.objects.count() and waiting.hub._count)
+        erasing.erase([Completion.objects.get().pk], end_unfinished=True)
+        (reward,) = future.result(PATIENCE_S)
+        assert (reward["value"], reward["status"], reward["code"]) == (None, "failed", "erased")

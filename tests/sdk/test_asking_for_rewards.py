@@ -1,0 +1,82 @@
+"""How the client asks for rewards: tries until the deadline, rounds that ask for what is open, several requests."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from autotune_sdk import LiveReward, ServerError, UnexpectedAnswer
+from autotune_sdk import _rewarding as rewarding
+
+ITEMS = [{"prompt": f"p{n}", "response": "r"} for n in range(3)]
+
+
+def answer(*values):
+    """Rewards; None for one that is pending."""
+    rewards = [
+        {"value": value, "confidence": value and 1.0, "completionId": f"comp_{n}", "code": None,
+         "status": "pending" if value is None else "completed"}
+        for n, value in enumerate(values)
+    ]  # fmt: skip
+    return 200, {}, json.dumps({"rewards": rewards}).encode()
+
+
+def sent(fake):
+    return [json.loads(body) for method, path, _, _, body in fake.requests if path == "/rewards"]
+
+
+def test_it_tries_until_the_deadline_however_often(client, fake, task_id):
+    fake.script = [(503, {}, b"")] * 6 + [None, answer(0.1, 0.2, 0.3)]
+    found = client.rewards(ITEMS, task_id=task_id, deadline_s=60)
+    assert [one.value for one in found] == [0.1, 0.2, 0.3]
+    assert len(client._transport.naps) == 7
+    assert [one["deadlineMs"] for one in sent(fake)] == [sent(fake)[0]["deadlineMs"]] * 8
+    assert not any("Idempotency-Key" in headers for _, _, _, headers, _ in fake.requests)
+
+
+def test_what_is_pending_is_asked_for_again_alone(client, fake, task_id):
+    fake.script = [answer(0.1, None, None), answer(None, 0.3), answer(0.2)]
+    found = client.rewards(ITEMS, task_id=task_id, deadline_s=60, fresh=True)
+    assert [one.value for one in found] == [0.1, 0.2, 0.3]
+    assert [[item["prompt"] for item in one["items"]] for one in sent(fake)] == [
+        ["p0", "p1", "p2"],
+        ["p1", "p2"],
+        ["p1"],
+    ]
+    assert [one.get("fresh") for one in sent(fake)] == [True, None, None]
+
+
+def test_a_later_round_that_fails_leaves_what_is_known(client, fake, task_id, monkeypatch):
+    monkeypatch.setattr(rewarding, "PAUSE_S", 0.1)
+    client._transport.sleep = time.sleep
+    fake.script = [answer(0.1, None, None), *[(503, {"Retry-After": "60"}, b"")] * 50]
+    found = client.rewards(ITEMS, task_id=task_id, deadline_s=1.0)
+    assert [(one.value, one.status) for one in found] == [(0.1, "completed"), (None, "pending"), (None, "pending")]
+
+
+def test_no_answer_at_all_is_an_error_in_time(client, fake, task_id):
+    fake.script = [(503, {"Retry-After": "60"}, b"")]
+    began = time.monotonic()
+    with pytest.raises(ServerError):
+        client.rewards(ITEMS, task_id=task_id, deadline_s=0.5)
+    assert time.monotonic() - began < 2
+
+
+def test_one_request_of_several_that_fails_costs_its_items_alone(client, fake, task_id, monkeypatch):
+    monkeypatch.setattr(rewarding, "MAX_ITEMS", 2)
+    monkeypatch.setattr(rewarding, "AT_ONCE", 1)
+    fake.script = [answer(0.1, 0.2), (503, {"Retry-After": "60"}, b"")]
+    found = client.rewards(ITEMS, task_id=task_id, deadline_s=5)
+    assert [one.value for one in found] == [0.1, 0.2, None]
+    assert (found[2].status, found[2].final, found[2].code) == ("pending", False, "http_503")
+
+
+def test_an_answer_of_another_length_is_none(client, fake, task_id):
+    fake.script = [answer(0.1)]
+    with pytest.raises(UnexpectedAnswer):
+        client.rewards(ITEMS, task_id=task_id, deadline_s=5)
+
+
+def test_a_failure_is_final():
+    assert LiveReward(None, None, "comp_1", "failed", "grader_error").final
