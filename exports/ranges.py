@@ -3,10 +3,13 @@
 No long snapshot (an old one slows every claim), no server-side cursor, and no connection held while a client is slow.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
+
+from django.db import connection
 
 from autotune.core import encryption
 from autotune.core.connections import release
@@ -79,13 +82,29 @@ def groups(reader: Reader, after: str = "", *, columns: Sequence[str] = ("prompt
 
 
 def _ranges(reader: Reader, after: UUID | None) -> Iterator[list[Head]]:
-    while True:
-        found, after = reader.heads(after, RANGE_ROWS)
-        release()
-        if found:
-            yield found
-        if after is None:
-            return
+    """The heads, range by range. The next range is read while the texts of the one before are decrypted."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="export") as aside:
+        pending = _begun(aside, reader, after)
+        while True:
+            found, after = pending()
+            if after is not None:
+                pending = _begun(aside, reader, after)
+            if found:
+                yield found
+            if after is None:
+                return
+
+
+def _begun(aside: Executor, reader: Reader, after: UUID | None) -> Callable[[], tuple[list[Head], UUID | None]]:
+    """What gives the next range. Within a transaction it reads when it is asked: another thread sees it not."""
+
+    def read() -> tuple[list[Head], UUID | None]:
+        try:
+            return reader.heads(after, RANGE_ROWS)
+        finally:
+            release()
+
+    return read if connection.in_atomic_block else aside.submit(read).result
 
 
 def _grouped(found: Sequence[Head]) -> Iterator[list[Head]]:
