@@ -1,10 +1,13 @@
 """Admin pages of export jobs: records. One that is not over can be cancelled here as the API does it."""
 
+from contextlib import suppress
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.core.admin import PublicIdSearch, Record
+from autotune.core.errors import Conflict
 from exports.job_shapes import progress
 from exports.models import Export, ExportFile
 from exports.states import UNFINISHED
@@ -14,9 +17,12 @@ from exports.work import ending
 @admin.action(description="Cancel the selected exports", permissions=["cancel"])
 def cancel(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Export]) -> None:
     unfinished = list(queryset.filter(status__in=UNFINISHED).values_list("pk", flat=True))
+    cancelled = 0
     for export_id in unfinished:
-        ending.cancel(export_id)
-    model_admin.message_user(request, f"{len(unfinished)} exports were cancelled.")
+        with suppress(Conflict):  # it ended meanwhile
+            ending.cancel(export_id)
+            cancelled += 1
+    model_admin.message_user(request, f"{cancelled} exports were cancelled.")
 
 
 @admin.register(Export)

@@ -7,7 +7,9 @@ class ExportsConfig(AppConfig):
     def ready(self) -> None:
         from exports import pair_answers
         from exports.work import withdrawing
-        from scores.signals import texts_erased
+        from scores.signals import score_deleted, texts_erased
 
         texts_erased.connect(withdrawing.receive, dispatch_uid="exports.withdraw")
         texts_erased.connect(pair_answers.forget, dispatch_uid="exports.forget_pairs")
+        score_deleted.connect(withdrawing.receive_deleted, dispatch_uid="exports.withdraw_scores")
+        score_deleted.connect(pair_answers.forget, dispatch_uid="exports.forget_scores")

@@ -29,6 +29,7 @@ LAYOUTS_OF = {
     "cap_per_prompt": ("preferences",),
 }
 FORMATS_OF = {"verl": ("jsonl", "parquet")}  # what its loader reads
+CAPPED = ("all", "random")  # strategies that make several pairs of a prompt
 MAX_CAP = 1_000
 MAX_SEED = 2**53 - 1
 
@@ -93,3 +94,11 @@ def check(query: ExportQuery, *, at: str = "?") -> None:
         )
     if query.seed is not None and query.strategy != "random":
         raise Invalid.field(f"{at}seed", "does_not_fit", "it goes with strategy=random alone.")
+    check_cap(query.cap_per_prompt, query.strategy, at=at)
+
+
+def check_cap(cap: int | None, strategy: str | None, *, at: str) -> None:
+    """raises Invalid for a cap where a prompt has one pair anyway"""
+    if cap is not None and strategy not in CAPPED:
+        detail = "it goes with strategy=all or strategy=random; best_worst makes one pair of a prompt."
+        raise Invalid.field(f"{at}capPerPrompt", "does_not_fit", detail)

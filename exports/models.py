@@ -26,6 +26,7 @@ class Export(models.Model):
     leased_until  while `running`: when another worker may take it; `attempt` is the lease's token. While `pending`: not
                   before
     disturbed     counts the erasures of what it may hold: a part during which it changed is looked at again
+    purged_to     the greatest id of those that were deleted altogether: a part that reaches below it is made anew
     file_key      32 octets in base64, with which its files are encrypted; null once they are gone
     sha256        of the only file, or of the manifest, as downloaded
     metadata      of the dataset: exportedAt, taskIds, modelIds, totalRecords, leftOut, scoreDistribution
@@ -50,6 +51,7 @@ class Export(models.Model):
     failures = models.PositiveSmallIntegerField(default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
     disturbed = models.PositiveBigIntegerField(default=0)
+    purged_to = models.UUIDField(null=True, blank=True)
     file_key = EncryptedTextField(null=True)
     sha256 = models.CharField(max_length=64, default="", blank=True)
     metadata = models.JSONField(null=True, blank=True)

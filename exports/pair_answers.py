@@ -11,6 +11,7 @@ from autotune.core.api import ApiStruct
 from autotune.core.connections import release
 from autotune.core.errors import Invalid, NotFound
 from exports import pairs, prompts, ranges
+from exports.inputs import check_cap
 from exports.pair_inputs import PairsWanted
 from exports.pairs import Choice, Pair
 from tasks.models import Completion, Task
@@ -40,8 +41,10 @@ class PairsOut(ApiStruct, dict=True):
 def answer(principal: Principal, wanted: PairsWanted) -> PairsOut:
     """A sample of the pairs, the same for the same seed as long as the rewards are the same.
 
-    raises  NotFound for a task that the caller may not see; Invalid if the texts were too much for one answer
+    raises  NotFound for a task that the caller may not see; Invalid for a cap without use, or if the texts were too
+            much for one answer
     """
+    check_cap(wanted.cap_per_prompt, wanted.strategy, at="/")
     task = wanted.task_id.uuid
     choice = Choice(
         wanted.strategy or pairs.BEST_WORST, wanted.min_score_delta, wanted.cap_per_prompt, wanted.seed or 0
@@ -55,7 +58,7 @@ def answer(principal: Principal, wanted: PairsWanted) -> PairsOut:
 
 
 def forget(completions: Collection[UUID], **_: Any) -> None:
-    """`texts_erased`: take the stored answers that may hold these texts, which are all of their tasks'."""
+    """`texts_erased`, `score_deleted`: take the stored answers that may tell of these: all of their tasks'."""
     tasks = set(Completion.objects.filter(pk__in=completions).order_by().values_list("task_id", flat=True))
     idempotency.forget([*tasks, idempotency.in_flight(ROUTE)], about=ROUTE)
 

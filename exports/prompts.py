@@ -102,10 +102,10 @@ def _end(task: UUID, after: bytes) -> bytes | None:
     return next((bytes(digest) for digest in last if digest), None)
 
 
-def sizes(completions: Sequence[bytes]) -> dict[bytes, tuple[int, bytes]]:
-    """Octets of the texts as stored, and the model, of each of the completions."""
-    found = rows.among(Completion.objects.all(), "id", completions).annotate(size=SIZE)
-    known = {pk: (size, model) for pk, size, model in rows.plain(found.values_list("id", "size", "model_id"))}
+def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, tuple[int, bytes]]:
+    """Octets of the texts that `size` counts, as stored, and the model, of each of the completions."""
+    found = rows.among(Completion.objects.all(), "id", completions).annotate(size=size)
+    known = {pk: (octets, model) for pk, octets, model in rows.plain(found.values_list("id", "size", "model_id"))}
     release()
     return known
 

@@ -22,6 +22,7 @@ DIMENSIONS = ("grader_id", "organization_id", "dimensions")
 COUNTED = Score.objects.live().filter(shadow=False, superseded=False)  # what a newer score has replaced counts no more
 # Octets of prompt and response as stored: the database knows them without reading the texts.
 SIZE = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
+WHOLE_SIZE = SIZE + Coalesce(Length("messages"), 0) + Coalesce(Length("metadata"), 0)  # where these are read too
 
 
 def reader(query: ExportQuery, selection: Selection) -> Reader:
@@ -40,7 +41,7 @@ class RewardReader:
     sole_graders: dict[bytes, bytes | None] = field(default_factory=dict)
 
     def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
-        completions = self.rewarded().order_by("id").annotate(size=SIZE)
+        completions = self.rewarded().order_by("id").annotate(size=_size(self.query))
         if after:  # of both tables, or the database would read one of them from its beginning each time
             completions = completions.filter(id__gt=after, reward__pk__gt=after)
         found = rows.plain(
@@ -109,21 +110,27 @@ class RewardReader:
 
 @dataclass(slots=True)
 class ScoreReader:
-    """`per=grader`: scores that count, by completion and then in the order they came."""
+    """`per=grader`: scores that count, of completions with a final reward, by completion and then as they came.
+
+    While a completion is scored again a grader has two scores that count: the newer one is told.
+    """
 
     query: ExportQuery
     selection: Selection
     sight: Sight
 
     def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
-        completions = self.selection.scoped(Completion.objects.all(), "exports").order_by("id")
+        completions = self.selection.scoped(Completion.objects.filter(reward__value__isnull=False), "exports")
+        if self.selection.task:
+            completions = completions.filter(reward__task_id=self.selection.task)
         # A filter that few scores pass must not cost a query for each range without one.
         completions = completions.filter(Exists(self._counted().filter(completion_id=OuterRef("pk"))))
-        if after:
-            completions = completions.filter(id__gt=after)
+        if after:  # of both tables, as above
+            completions = completions.filter(id__gt=after, reward__pk__gt=after)
         if self.query.model_id is not None:
             completions = completions.filter(model_id=self.query.model_id)
-        found = rows.plain(completions.annotate(size=SIZE).values_list("id", "task_id", "model_id", "size")[:limit])
+        completions = completions.order_by("id").annotate(size=_size(self.query))
+        found = rows.plain(completions.values_list("id", "task_id", "model_id", "size")[:limit])
         facts = {row[0]: row for row in found}
         heads = [Head(*facts[pk], *rest) for pk, *rest in self._of(facts)] if facts else []
         return heads, UUID(bytes=found[-1][0]) if len(found) == limit else None
@@ -135,7 +142,7 @@ class ScoreReader:
         return telling_dimensions(self._selected(), self.sight.reader)
 
     def _selected(self) -> Any:
-        found = self.selection.scoped(self._counted(), "exports")
+        found = self.selection.scoped(_settled(self._counted()), "exports")
         if self.query.model_id is not None:
             found = found.filter(completion__model_id=self.query.model_id)
         return found
@@ -149,13 +156,24 @@ class ScoreReader:
         return found
 
     def _of(self, completions: Collection[bytes]) -> Any:
-        found = rows.among(self._counted(), "completion_id", [*completions])
+        found = rows.among(_settled(self._counted()), "completion_id", [*completions])
         found = found.order_by("completion_id", "id")
         members = ("completion_id", "value", "confidence", "created_at")
         if not self.query.tells_dimensions:
             return [(*row, None) for row in rows.plain(found.values_list(*members, "grader_id", "grader_version_id"))]
         told = _told(self.sight, rows.plain(found.values_list(*members, "grader_version_id", *DIMENSIONS)))
         return [(*row[:4], row[5], row[4], dimensions) for row, dimensions in told]  # as Head has them
+
+
+def _settled(scores: Any) -> Any:
+    """Those of completions with a reward, without what a newer one of the same grader is about to replace."""
+    same = COUNTED.filter(completion_id=OuterRef("completion_id"), grader_id=OuterRef("grader_id"))
+    return scores.filter(~Exists(same.filter(id__gt=OuterRef("id"))), completion__reward__value__isnull=False)
+
+
+def _size(query: ExportQuery) -> Any:
+    """Of the columns that a layout reads: with `conversational` the messages too."""
+    return WHOLE_SIZE if query.conversational else SIZE
 
 
 def _told(sight: Sight, found: list[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], Any]]:

@@ -7,7 +7,7 @@ from django.db import transaction
 from autotune.access import idempotency
 from autotune.core.clock import database_now
 from autotune.webhooks import forgetting
-from scores import erasing, legal_holds, settling
+from scores import erasing, legal_holds, settling, signals
 from scores.legal_holds import Holdable
 from scores.materials import Facts
 from scores.models import Review, Reward, Score, WorkflowRun
@@ -44,6 +44,7 @@ def delete_score(score_id: UUID) -> None:
         reviewed.update(reasoning=None, explanation=None, dimensions=None)
         forgetting.forget([completion_id, *review_ids])
         idempotency.forget([completion_id], about="/reviews/")
+        signals.score_deleted.send(None, completions=[completion_id])
         if not (score.shadow or score.superseded):
             _reward_anew(completion_id)
 

@@ -86,10 +86,11 @@ def choose(
     return outcome, callbacks
 
 
-def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID]) -> None:
+def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, deleted: bool = False) -> None:
     """Take the texts about completions from everything but their own rows.
 
     callbacks  those of their runs, locked: one that was recorded since then answers for a run that is over
+    deleted    the completions go altogether, in this transaction
     """
     runs = WorkflowRun.objects.filter(completion_id__in=completion_ids)
     Score.objects.filter(completion_id__in=completion_ids, reasoning__isnull=False).update(reasoning=None)
@@ -101,7 +102,7 @@ def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID]) -> Non
     LiveAnswer.objects.filter(completion_id__in=completion_ids).delete()
     forgetting.forget([*completion_ids, *review_ids])
     idempotency.forget(completion_ids)
-    signals.texts_erased.send(None, completions=completion_ids)
+    signals.texts_erased.send(None, completions=completion_ids, deleted=deleted)
 
 
 def _forget_callbacks(completion_ids: Collection[UUID], callbacks: Collection[UUID]) -> None:

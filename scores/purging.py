@@ -24,7 +24,7 @@ def purge(completion_ids: Collection[UUID], *, scored_before: datetime) -> int:
         young = Score.objects.filter(completion_id__in=outcome.gone, created_at__gte=scored_before)
         doomed = set(outcome.gone) - set(young.values_list("completion_id", flat=True))
         if doomed:
-            erasing.forget(doomed, callbacks)
+            erasing.forget(doomed, callbacks, deleted=True)
             of_runs = CallbackItem.objects.filter(run__in=WorkflowRun.objects.filter(completion_id__in=doomed))
             of_runs._raw_delete(of_runs.db)
             for model in (Score, Reward, Review, WorkflowRun):

@@ -4,10 +4,13 @@ import logging
 import re
 
 # Callbacks, invitations, the keys of password resets, reward endpoints, links to exports: whoever reads the log must
-# not use them.
-SECRET_PATH = re.compile(
-    r"(/callbacks/|/invitations/|/downloads/|/account/password/reset/|/rewards/[a-z]{1,16}(?:/|%2[fF]))(?!\[token\])[^/\s?\"']+"
-)
+# not use them. An address that was mistyped holds its token all the same.
+_SLASH = r"(?:/|%2f)++"
+_PLACES = (
+    "callbacks", "invitations", "downloads", rf"account{_SLASH}password{_SLASH}reset",
+    rf"rewards{_SLASH}[^/\s?\"']{{1,64}}?",
+)  # fmt: skip
+SECRET_PATH = re.compile(rf"({_SLASH}(?:{'|'.join(_PLACES)}){_SLASH})(?!\[token\])[^/\s?\"']+", re.IGNORECASE)
 
 
 class RedactionFilter(logging.Filter):

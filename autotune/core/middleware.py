@@ -117,7 +117,7 @@ class BodyMiddleware:
 
     def _refusal(self, request: HttpRequest) -> errors.AutotuneError | None:
         length = request.META.get("CONTENT_LENGTH") or ""
-        if request.META.get("HTTP_TRANSFER_ENCODING") and not length:
+        if request.META.get("HTTP_TRANSFER_ENCODING"):  # it wins over a Content-Length beside it
             return errors.LengthRequired("Send the body with a Content-Length; chunked bodies are not taken.")
         if length and not re.fullmatch(r"[0-9]{1,19}", length):
             return errors.Invalid("Content-Length is not a number.")

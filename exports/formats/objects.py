@@ -1,6 +1,7 @@
 """Rows as objects that JSON can be made of."""
 
-from collections.abc import Sequence
+import keyword
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ class Objects:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._kinds: dict[Schema, Any] = {}
+        self._kinds: dict[Schema, Callable[..., Any]] = {}
 
     def of(self, batch: Batch) -> list[Any]:
         """An object for each row."""
@@ -26,7 +27,7 @@ class Objects:
 
     def _rows(self, schema: Schema, columns: Sequence[Values]) -> list[Any]:
         if schema not in self._kinds:
-            self._kinds[schema] = msgspec.defstruct("Row", [(column.name, Any) for column in schema])
+            self._kinds[schema] = _kind([column.name for column in schema])
         values = (self._values(column, given) for column, given in zip(schema, columns, strict=True))
         return list(map(self._kinds[schema], *values))
 
@@ -41,6 +42,13 @@ class Objects:
             case Kind.STRUCT:
                 return self._rows(column.members, given)
         return given
+
+
+def _kind(names: Sequence[str]) -> Callable[..., Any]:
+    """What makes an object of values: a Struct, which costs less, or a dict where a name is none of an attribute."""
+    if all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
+        return msgspec.defstruct("Row", [(name, Any) for name in names])
+    return lambda *values: dict(zip(names, values, strict=True))
 
 
 def moments(values: Values) -> list[str]:

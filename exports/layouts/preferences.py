@@ -75,7 +75,8 @@ class Preferences:
         release()
         if not made:
             return
-        known = prompts.sizes(list({pk for pair in made for pk in (pair.chosen, pair.rejected)}))
+        wanted = list({pk for pair in made for pk in (pair.chosen, pair.rejected)})
+        known = prompts.sizes(wanted, size=readers.WHOLE_SIZE)
         octets = [known.get(pair.chosen, (0, b""))[0] + known.get(pair.rejected, (0, b""))[0] for pair in made]
         models = {pk: model for pk, (_, model) in known.items()}
         for before, group in prompts.groups(made, octets):

@@ -20,7 +20,7 @@ from exports import rows as plain_rows
 from exports.inputs import ExportQuery
 from exports.labels import Labels, public_ids
 from exports.prompts import Place, Range
-from exports.readers import SIZE
+from exports.readers import WHOLE_SIZE
 from exports.shapes import Batch, Column, Kind, Schema, Values
 from scores.filters import ScoreFilter, Selection
 from scores.privacy import Sight
@@ -143,7 +143,7 @@ def _heads(rewarded: Any) -> list[Head]:
 
     found = rewarded.annotate(
         nth=Window(RowNumber(), partition_by=prompt, order_by=F("id").desc()),
-        size=SIZE,
+        size=WHOLE_SIZE,
         answers=over(Count("pk")),
         mean=over(Avg("reward__value")),
         least=over(Min("reward__value")),

@@ -28,14 +28,16 @@ WHOLE: Final = "json"  # the format that is one object, and so one part
 
 
 class Mark(NamedTuple):
-    """What was known before something was read: the time, and how often the export had been disturbed by erasures."""
+    """What was known before something was read: the time, how often the export had been disturbed by erasures, and up
+    to which completion some had been deleted altogether."""
 
     at: datetime
     disturbed: int
+    purged_to: UUID | None
 
 
 def mark(export: Export) -> Mark:
-    return Mark(database_now(), export.disturbed)
+    return Mark(database_now(), export.disturbed, export.purged_to)
 
 
 @dataclass(slots=True)
@@ -115,7 +117,7 @@ def commit(export: Export, part: Part) -> bool:
     assert stored is not None
     with transaction.atomic():
         row = claims.locked(export)
-        export.disturbed = row.disturbed
+        export.disturbed, export.purged_to = row.disturbed, row.purged_to
         if row.disturbed != part.since.disturbed and _is_spoilt(row, part):
             return False
         if part.has_file:
@@ -147,6 +149,8 @@ def commit(export: Export, part: Part) -> bool:
 def _is_spoilt(export: Export, part: Part) -> bool:
     if part.first is None or part.last is None:
         return False
+    if export.purged_to not in (part.since.purged_to, None) and part.first <= export.purged_to:
+        return True
     return withdrawing.erased_in(export, part.first, part.last, part.since.at)
 
 

@@ -1,4 +1,5 @@
-"""What an erasure does to exports: a file that holds the text goes, and a part that is being made is looked at again.
+"""What an erasure, or a score that is deleted, does to exports: a file that holds the text or tells the score goes,
+and a part that is being made is looked at again.
 
 A file is known by the range of its completions' ids, its tasks and its models, so an export may be withdrawn that left
 the completion out for its score. That is the safe side, and it can be asked for again.
@@ -30,7 +31,7 @@ class Erased(NamedTuple):
     model: str
 
 
-def receive(completions: Collection[UUID], **_: Any) -> None:
+def receive(completions: Collection[UUID], *, deleted: bool = False, **_: Any) -> None:
     """`texts_erased`: within the erasing transaction. Waits for a commit of a part, and holds back the next."""
     found = Completion.objects.filter(pk__in=completions)
     rows = found.order_by("pk").values_list("pk", "organization_id", "task_id", "model_id")
@@ -41,9 +42,17 @@ def receive(completions: Collection[UUID], **_: Any) -> None:
     unfinished = Export.objects.filter(concerned).unfinished().order_by("pk").select_for_update(no_key=True)
     disturbed = [pk for pk, query in unfinished.values_list("pk", "query") if _may_hold(query, erased)]
     if disturbed:
-        Export.objects.filter(pk__in=disturbed).update(disturbed=F("disturbed") + 1)
+        told = Export.objects.filter(pk__in=disturbed)
+        told.update(disturbed=F("disturbed") + 1)
+        if deleted:  # their rows will not be there to say when
+            told.filter(Q(purged_to=None) | Q(purged_to__lt=erased[-1].pk)).update(purged_to=erased[-1].pk)
     if holding := _holding(erased):
         ending.withdraw(holding)
+
+
+def receive_deleted(completions: Collection[UUID], **_: Any) -> None:
+    """`score_deleted`: the same, though the texts stay: a file that tells the score goes."""
+    receive(completions, deleted=True)
 
 
 def erased_in(export: Export, first: UUID, last: UUID, began: datetime) -> bool:

@@ -13,7 +13,6 @@ from contextlib import suppress
 from io import BytesIO
 from typing import Any, Final
 
-from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
@@ -27,48 +26,16 @@ from scores.live import counting, facade
 from scores.live.endpoint_inputs import CallQuery
 from scores.live.facade import Ask
 from scores.live.grouped import AT_ONCE, Grouped
-from scores.live.unscored import TooManyWaiting
+from scores.live.notes import Notes
+from scores.live.room import Arriving, ClientLeft, Receive, Room
 from scores.waiting import hub
 
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Middleware = Callable[..., Any]  # a class of Django's kind
 
 PATH: Final = re.compile(r"/api/v1/rewards/([a-z]{1,16})/([^/]{1,200})")
 HEALTH: Final = "/api/v1/health"
-BODY_S: Final = 60.0  # from the head of a call to the end of its body
 NOTHING: Final = "There is nothing at this address."
-
-
-class ClientLeft(Exception):
-    """Nobody reads an answer."""
-
-
-class Arriving:
-    """The body of a call. `octets` of it are here: a length that is only promised takes nobody's room."""
-
-    def __init__(self, receive: Receive) -> None:
-        self.receive = receive
-        self.octets = 0
-
-    async def body(self) -> bytes:
-        """All of it, whose length BodyMiddleware has judged.
-
-        raises  ClientLeft; Invalid for one that does not arrive
-        """
-        pieces = []
-        try:
-            async with asyncio.timeout(BODY_S):
-                while True:
-                    message = await self.receive()
-                    if message["type"] == "http.disconnect":
-                        raise ClientLeft
-                    pieces.append(message.get("body", b""))
-                    self.octets += len(pieces[-1])
-                    if not message.get("more_body"):
-                        return b"".join(pieces)
-        except TimeoutError as exc:
-            raise errors.Invalid("The body did not arrive in time.", headers={"Connection": "close"}) from exc
 
 
 class Live:
@@ -79,8 +46,8 @@ class Live:
         self._pool = ThreadPoolExecutor(2 * AT_ONCE, thread_name_prefix="live")
         self._begin = Grouped(self._pool, _begin)
         self._finish = Grouped(self._pool, _finish)
-        self._calls = 0
-        self._bodies: set[Arriving] = set()
+        self._note = Notes()
+        self._room = Room()
         self._passed: Callable[[HttpRequest], HttpResponse] = _passed
         for middleware in reversed(passes):
             self._passed = middleware(self._passed)
@@ -120,29 +87,22 @@ class Live:
     async def _held(self, request: ASGIRequest, receive: Receive, arrived: float) -> HttpResponse:
         """The answer, while the call counts among those that this process holds."""
         event = Call(request, trail.address_of(request))
-        arriving = Arriving(receive)
-        self._calls += 1
-        self._bodies.add(arriving)
-        try:
-            answer = await self._answer(event, arriving, arrived)
-        except AutotuneError as exc:
-            answer = exc
-            await self._note(event, exc.status, exc.code)
-        finally:
-            self._calls -= 1
-            self._bodies.discard(arriving)
+        arriving = Arriving(receive, self._room)
+        with self._room.call():
+            try:
+                answer = await self._answer(event, arriving, arrived)
+            except ClientLeft:
+                raise
+            except Exception as exc:  # noqa: BLE001 - whatever it is, the client reads JSON
+                answer = facade.error_of(exc)
+                await self._note(event, answer.status, answer.code)
+            finally:
+                arriving.leave()
         if isinstance(answer, AutotuneError):
             return problems.answer(answer, request)
         return HttpResponse(answer, content_type="application/json")
 
-    def _octets(self) -> int:
-        return sum(body.octets for body in self._bodies)
-
-    async def _note(self, event: Call, status: int, code: str = "") -> None:
-        """Leave an event of a call that was refused before it was begun."""
-        await asyncio.get_running_loop().run_in_executor(self._pool, _note, event, status, code)
-
-    async def _answer(self, event: Call, arriving: "Arriving", arrived: float) -> bytes | AutotuneError:
+    async def _answer(self, event: Call, arriving: Arriving, arrived: float) -> bytes | AutotuneError:
         """raises  AutotuneError before the call is begun; after that errors are returned, and on record"""
         request = event.request
         if request.path_info == HEALTH and request.method in ("GET", "HEAD"):
@@ -152,17 +112,20 @@ class Live:
             raise errors.NotFound(NOTHING)
         if request.method != "POST":
             raise errors.MethodNotAllowed(f'Method "{request.method}" not allowed.', headers={"Allow": "POST"})
-        if self._calls > settings.LIVE_MAX_CALLS or self._octets() > settings.LIVE_MAX_BYTES:
-            raise TooManyWaiting
-        query = read_query(request, CallQuery)
-        require_json(request)
-        address = request.META.get("REMOTE_ADDR", "")
-        ask = Ask(match[1], match[2], await arriving.body(), address, query.reward_key, audited=event, arrived=arrived)
-        await self._begin(ask)
-        self._bodies.discard(arriving)  # only what a protocol repeats is kept
-        if ask.error is None and ask.unfinished:
-            await _wait(ask, arriving.receive)
-        return await self._finish(ask)
+        with self._room.call_of(match[2]):
+            query = read_query(request, CallQuery)
+            require_json(request)
+            peer = request.META.get("REMOTE_ADDR", "")
+            ask = Ask(match[1], match[2], await arriving.body(), peer, query.reward_key, audited=event, arrived=arrived)
+            await self._begin(ask)
+            if not ask.raw:
+                arriving.leave()
+            if ask.error is None and ask.unfinished:
+                await _wait(ask, arriving.receive)
+            answer = await self._finish(ask)
+        if ask.endpoint is None and isinstance(answer, AutotuneError):
+            raise answer
+        return answer
 
 
 PASSED: Final = 204
@@ -180,20 +143,14 @@ def _begin(asks: list[Ask]) -> Sequence[None]:
 
 
 def _finish(asks: list[Ask]) -> Sequence[bytes | AutotuneError]:
-    """The answers. A refusal is an event of its own: the one that was written with the work says 200."""
+    """The answers. A refusal is an event of its own: the one that was written with the work says 200. Calls that named
+    no endpoint are noted by whoever reads the answer: guessers shall not keep these threads busy."""
     answers = facade.finish(asks)
     for ask, answer in zip(asks, answers, strict=True):
         status, code = (answer.status, answer.code) if isinstance(answer, AutotuneError) else (200, "")
-        if ask.audited is not None and ask.audited.recorded != status:
+        if ask.endpoint is not None and ask.audited is not None and ask.audited.recorded != status:
             trail.noted(ask.audited, status, code)
     return answers
-
-
-def _note(event: Call, status: int, code: str) -> None:
-    try:
-        trail.noted(event, status, code)
-    finally:
-        connection.close()
 
 
 def _fold() -> None:

@@ -108,10 +108,12 @@ def change(endpoint_id: UUID, body: RewardEndpointPatch) -> RewardEndpoint:
 def rotate(principal: Principal, endpoint_id: UUID) -> Made:
     """Another token. The one before is refused from now on.
 
-    raises  Forbidden where the caller may not ask for rewards: the address would do it for them
+    raises  Forbidden where the caller may not ask for rewards of this task: the address would do it for them
     """
     _require_asker(principal)
     row = _locked(endpoint_id)
+    if not Task.objects.visible_to(principal).filter(pk=row.task_id).exists():
+        raise Forbidden("Your role may not read the task of this reward endpoint.")
     token = _new_token()
     row.token_digest = digest_of(token)
     row.save(update_fields=["token_digest", "updated_at"])

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -31,10 +31,9 @@ from scores.models import RewardEndpoint
 from scores.states import Protocol
 
 logger = logging.getLogger(__name__)
-MAX_SAMPLES: Final = 10_000  # of one call
 NOWHERE: Final = "There is no such reward endpoint."
 CLOSED: Final = frozenset({"task_archived", "grader_inactive"})
-_PLACE: Final = re.compile(r"/(\d+)/(\d+)(?:/|$)")
+_PLACE: Final = re.compile(r"/(\d+)(?:/|$)")
 
 
 @dataclass(eq=False, slots=True)
@@ -43,7 +42,7 @@ class Ask:
 
     arrived      time.monotonic() at which its deadline begins
     audited      its event of the audit trail, to be written with what it stores
-    body         as it was parsed
+    raw          the body, as long as it is needed: until it is read, and for a protocol that repeats it to the end
     completions  one for each sample; None for one that cannot be scored
     begun        its samples are stored, and its event
     error        why it is refused
@@ -57,7 +56,6 @@ class Ask:
     audited: Call | None = None
     arrived: float = field(default_factory=time.monotonic)
     endpoint: RewardEndpoint | None = None
-    body: Any = None
     samples: list[Sample] = field(default_factory=list)
     completions: list[UUID | None] = field(default_factory=list)
     unfinished: set[UUID] = field(default_factory=set)
@@ -105,7 +103,7 @@ def finish(asks: Sequence[Ask]) -> list[bytes | AutotuneError]:
     except Exception as exc:  # noqa: BLE001
         _fail(waiting, exc)
         known = {}
-    return [ask.error or _answered(ask, known) for ask in asks]
+    return [ask.error or _told(ask, known) for ask in asks]
 
 
 def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
@@ -134,20 +132,21 @@ def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
 def _read(ask: Ask) -> bool:
     """Whether the body is one of its protocol; else the call has its error."""
     try:
-        ask.body, ask.samples = protocols.read(ask.protocol, ask.raw)
-        if len(ask.samples) > MAX_SAMPLES:
-            raise Invalid.field("", "invalid_length", f"send at most {MAX_SAMPLES} samples at once.")
+        _, ask.samples = protocols.read(ask.protocol, ask.raw)
+        if len(ask.samples) > settings.MAX_LIVE_ITEMS:
+            raise Invalid.field("", "invalid_length", f"send at most {settings.MAX_LIVE_ITEMS} samples at once.")
     except Invalid as exc:
         ask.error = exc
         return False
-    ask.raw = b""
+    if ask.protocol != Protocol.VERIFY:
+        ask.raw = b""
     if ask.audited is not None:
         ask.audited.objects_count = len(ask.samples)
     return True
 
 
 def _parts(asks: Sequence[Ask]) -> Iterator[list[Ask]]:
-    """Calls that are stored in one transaction: so many that they hold MAX_LIVE_ITEMS samples, or one larger one."""
+    """Calls that are stored in one transaction: so many that they hold at most MAX_LIVE_ITEMS samples."""
     part: list[Ask] = []
     size = 0
     for ask in asks:
@@ -189,31 +188,29 @@ def _submit(principal: Principal, asks: Sequence[Ask]) -> None:
 
 
 def _begun(ask: Ask) -> None:
-    """It is stored, and may wait for long: its texts go, but for what its protocol repeats."""
+    """It is stored, and may wait for long: its texts go."""
     ask.begun = True
     for sample in ask.samples:
         sample.prompt = sample.messages = sample.metadata = None
         sample.response = ""
-    if ask.protocol != Protocol.VERIFY:
-        ask.body = None
 
 
 def _store(principal: Principal, asks: Sequence[Ask], samples: Sequence[tuple[Ask, int]]) -> None:
     for ask in asks:
         ask.completions, ask.unfinished = [None] * len(ask.samples), set()
-    for start in range(0, len(samples), settings.MAX_LIVE_ITEMS):
-        _store_some(principal, samples[start : start + settings.MAX_LIVE_ITEMS], f"/{start}")
+    if samples:
+        _store_samples(principal, samples)
     for ask in asks:
         if ask.audited is not None:
             trail.written(ask.audited, 200)
 
 
-def _store_some(principal: Principal, samples: Sequence[tuple[Ask, int]], pointer: str) -> None:
+def _store_samples(principal: Principal, samples: Sequence[tuple[Ask, int]]) -> None:
     endpoint = samples[0][0].endpoint
     assert endpoint is not None
     items = [_item(ask.samples[at]) for ask, at in samples]
     try:
-        submitted = answering.submit(principal, endpoint.task_id, items, model_id=endpoint.model_id, pointer=pointer)
+        submitted = answering.submit(principal, endpoint.task_id, items, model_id=endpoint.model_id, pointer="")
     except NotFound as exc:
         raise Forbidden("Who made this reward endpoint may not see its task any more.") from exc
     for (ask, at), completion_id in zip(samples, submitted.completions, strict=True):
@@ -229,14 +226,22 @@ def _item(sample: Sample) -> Item:
 
 
 def _leave_out(samples: Sequence[tuple[Ask, int]], exc: Invalid) -> bool:
-    """Mark the samples that intake refuses, by pointers such as `/1000/3/response`; False where it names none."""
+    """Mark the samples that intake refuses, by pointers such as `/3/response`; False where it names none."""
     marked = False
     for error in exc.errors:
         if match := _PLACE.match(error.pointer):
-            ask, at = samples[int(match[1]) + int(match[2])]
+            ask, at = samples[int(match[1])]
             ask.samples[at].refused = error.code
             marked = True
     return marked
+
+
+def _told(ask: Ask, known: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
+    """The answer of one call, whose failure is no other's."""
+    try:
+        return _answered(ask, known)
+    except Exception as exc:  # noqa: BLE001
+        return error_of(exc)
 
 
 def _answered(ask: Ask, known: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
@@ -251,7 +256,8 @@ def _answered(ask: Ask, known: dict[UUID, answering.Answered]) -> bytes | Autotu
     try:
         outcomes = unscored.outcomes(endpoint, states)
         answered, stand_ins = len(outcomes), codes.total()
-        return protocols.write(ask.protocol, ask.body, outcomes, reward_key=ask.reward_key)
+        body = protocols.parsed(ask.raw) if ask.raw else None
+        return protocols.write(ask.protocol, body, outcomes, reward_key=ask.reward_key)
     except AutotuneError as exc:
         return exc
     finally:
@@ -264,9 +270,15 @@ def _state(answered: answering.Answered) -> State:
 
 def _fail(asks: Sequence[Ask], exc: Exception) -> None:
     """Let an exception be the answer of the calls."""
-    error = problems.typed(exc)
-    if error is None:
-        logger.exception("unexpected error at a reward endpoint")
-        error = AutotuneError("Something went wrong here. Quote the request id when you report it.")
+    error = error_of(exc)
     for ask in asks:
         ask.error = error
+
+
+def error_of(exc: Exception) -> AutotuneError:
+    """What is answered for an exception; one that nobody expected is logged whole."""
+    error = problems.typed(exc)
+    if error is None:
+        logger.error("unexpected error at a reward endpoint", exc_info=exc)
+        error = AutotuneError("Something went wrong here. Quote the request id when you report it.")
+    return error

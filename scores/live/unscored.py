@@ -30,8 +30,9 @@ class TooManyWaiting(AutotuneError):
 
     status, code, title = 503, "too_many_waiting", "Too many calls wait"
 
-    def __init__(self) -> None:
-        super().__init__("Too many calls wait here already. Send the same again.", headers={"Retry-After": "1"})
+    def __init__(self, *, closes: bool = False) -> None:
+        headers = {"Retry-After": "1", **({"Connection": "close"} if closes else {})}
+        super().__init__("Too many calls wait here already. Send the same again.", headers=headers)
 
 
 class Unscorable(AutotuneError):

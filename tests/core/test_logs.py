@@ -17,6 +17,11 @@ from autotune.core.logs import RedactionFilter
         "/api/v1/rewards/openrlhf/{}",
         "/api/v1/rewards/slime/{}?rewardKey=score",
         "http://localhost:8000/api/v1/rewards/verify%2F{}",
+        "/api/v1/rewards/OpenRLHF/{}",
+        "//api//v1//rewards//openrlhf//{}",
+        "/api/v1/rewards/%6Fpenrlhf/{}",
+        "/api/v1%2frewards%2Fopenrlhf%2f{}",
+        "/api/v1/Callbacks//{}",
     ],
 )
 def test_the_token_of_an_address_is_not_logged(path):
@@ -39,7 +44,8 @@ def test_an_access_line_of_uvicorn_keeps_its_form():
     assert "TOKEN" not in AccessFormatter("%(client_addr)s %(request_line)s %(status_code)s").format(record)
 
 
-def test_the_addresses_of_the_reward_endpoints_themselves_are_no_secret():
-    record = logging.LogRecord("any", logging.INFO, "", 0, "/api/v1/reward-endpoints/rwd_1", (), None)
+@pytest.mark.parametrize("line", ["/api/v1/reward-endpoints/rwd_1", "POST /api/v1/rewards 200", "/rewards//a/[token]"])
+def test_other_addresses_are_no_secret(line):
+    record = logging.LogRecord("any", logging.INFO, "", 0, line, (), None)
     assert RedactionFilter().filter(record)
-    assert record.getMessage() == "/api/v1/reward-endpoints/rwd_1"
+    assert record.getMessage() == line

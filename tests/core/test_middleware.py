@@ -64,8 +64,9 @@ def test_each_request_has_an_id_of_its_own(client):
 # --- bodies ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_body_of_unknown_length_is_411(client):
-    answer = client.generic("POST", ROUTE, HTTP_TRANSFER_ENCODING="chunked", **{"wsgi.input": Unread()})
+@pytest.mark.parametrize("told", [{}, {"CONTENT_LENGTH": "2"}])
+def test_a_chunked_body_is_411_whatever_length_is_told_beside_it(client, told):
+    answer = client.generic("POST", ROUTE, HTTP_TRANSFER_ENCODING="chunked", **told, **{"wsgi.input": Unread()})
     problem(answer, 411, "length_required")
     assert answer["Connection"] == "close"
 

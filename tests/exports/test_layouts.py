@@ -287,8 +287,8 @@ def test_what_is_erased_between_looking_and_reading_is_counted(api, task, layout
     made = answers(task, 0.1, 0.5, 0.9)
     sizes = prompts.sizes
 
-    def then_erased(completions):
-        found = sizes(completions)
+    def then_erased(completions, **more):
+        found = sizes(completions, **more)
         erasing.erase([made[0].pk], end_unfinished=True)
         return found
 
@@ -300,6 +300,19 @@ def test_what_is_erased_between_looking_and_reading_is_counted(api, task, layout
     assert (batch.first, batch.last) == (made[1].pk, made[2].pk)
     assert batch.models == {"model-a"}
     assert batch.tasks == {public("task", task)}
+
+
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [("kto", {"conversational": True}), ("preferences", {"conversational": True}), ("verl", {})],
+)
+def test_messages_count_for_what_is_held_at_once(task, layout_of, monkeypatch, name, members):
+    monkeypatch.setattr(ranges, "TEXT_BYTES", 4096)
+    monkeypatch.setattr(prompts, "TEXT_BYTES", 4096)
+    for prompt in ("p", "q"):
+        told = [{"role": "user", "content": "".join(f"{prompt}{n} " for n in range(2000))}]
+        answers(task, 0.1, 0.9, prompt=prompt, messages=told)
+    assert {batch.rows for batch in layout_of(name, **members).batches()} == {1}
 
 
 def test_a_place_is_told_in_64_characters():

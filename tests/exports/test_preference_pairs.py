@@ -103,6 +103,8 @@ def test_null_for_what_is_optional_is_leaving_it_out(api, task):
         ({"sampleSize": 10_001}, "/sampleSize", "out_of_range"),
         ({"capPerPrompt": 0}, "/capPerPrompt", "out_of_range"),
         ({"capPerPrompt": 1_001}, "/capPerPrompt", "out_of_range"),
+        ({"capPerPrompt": 2}, "/capPerPrompt", "does_not_fit"),
+        ({"capPerPrompt": 2, "strategy": "best_worst"}, "/capPerPrompt", "does_not_fit"),
         ({"seed": -1}, "/seed", "out_of_range"),
         ({"seed": 1.5}, "/seed", "wrong_type"),
         ({"strategy": "worst"}, "/strategy", "invalid_choice"),

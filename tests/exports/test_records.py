@@ -188,6 +188,18 @@ def test_dimensions_as_columns_are_numbers_or_null_on_every_row(api, task):
     assert (first["dimension_tone_of"], second["dimension_tone_of"]) == (1.0, None)
 
 
+@pytest.mark.parametrize("naming", ["snake", "camel"])
+def test_dimensions_as_columns_may_have_any_name(api, task, naming):
+    names = ["factual-accuracy", "a b", 'a"b', "class", "1", "é", "a.b"]
+    scored(task, dimensions=[{"name": name, "value": 0.5, "weight": None} for name in names])
+    query = f"/scores/export?dimensionColumns=true&naming={naming}"
+    (line,) = [json.loads(line) for line in text(api.get(query)).splitlines()]
+    assert {name: line[f"dimension_{name}"] for name in names} == dict.fromkeys(names, 0.5)
+    assert json.loads(text(api.get(f"{query}&format=json")))["records"] == [line]
+    for form in ("parquet", "tfrecord"):
+        assert b"dimension_factual-accuracy" in text(api.get(f"{query}&format={form}"))
+
+
 def test_dimensions_without_any_are_an_empty_object(api, task):
     scored(task)
     assert records(api, "?dimensions=true")[0]["dimensions"] == {}
@@ -207,7 +219,17 @@ def test_after_a_rescore_the_record_tells_the_newest_score(api, task):
     Reward.objects.update(value=0.9)
     (record,) = records(api)
     assert (record["score"], record["metadata"]["grader_version"]) == (0.9, "2.0.0")
-    assert values(api, "?per=grader") == [0.1, 0.9]
+    assert values(api, "?per=grader") == [0.9]  # also before the older one is marked as superseded
+    assert values(api, "?per=grader&maxScore=0.5") == []
+
+
+def test_scores_of_a_completion_without_a_final_reward_are_no_records(api, task):
+    scored(task, 0.1)
+    scored(task, 0.2, reward=False)  # the rest of its panel is at work
+    failed = scored(task, 0.3, reward=False)
+    rewarded(failed.completion, None, error_code="no_score")
+    assert values(api, "?per=grader") == values(api, f"?per=grader&taskId={public('task', task)}") == [0.1]
+    assert len(json.loads(text(api.get("/scores/export?per=grader&format=json")))["records"]) == 1
 
 
 def test_filters_apply_to_the_reward_or_to_the_score(api, panel):
@@ -307,6 +329,8 @@ def test_what_is_not_offered_is_refused_by_name(api, query, pointer, named):
         ("layout=kto&capPerPrompt=2", "?capPerPrompt", "layout=preferences"),
         ("layout=preferences&seed=1", "?seed", "strategy=random"),
         ("layout=preferences&strategy=all&seed=1", "?seed", "strategy=random"),
+        ("layout=preferences&capPerPrompt=2", "?capPerPrompt", "strategy=all or strategy=random"),
+        ("layout=preferences&strategy=best_worst&capPerPrompt=2", "?capPerPrompt", "strategy=all or strategy=random"),
         ("layout=preferences&per=grader", "?per", "layout=records"),
         ("layout=kto&dimensions=true", "?dimensions", "layout=records"),
         ("layout=kto&dimensionColumns=true", "?dimensionColumns", "layout=records"),

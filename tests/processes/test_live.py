@@ -2,8 +2,10 @@
 
 import json
 import signal
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -21,7 +23,8 @@ PATIENCE_S = 60
 @pytest.fixture
 def endpoint(server):
     """`endpoint(name, **members)`: the address of a new one of OpenRLHF's, for a new task."""
-    server.ensure("live", "live")
+    for name in ("web", "worker", "live"):  # a test before this one may have killed them
+        server.ensure(name, name)
     until(lambda: answers(int(server.env["LIVE_PORT"]), launch.HEALTH_PATH), seconds=PATIENCE_S)
 
     def make(name, **members):
@@ -100,6 +103,18 @@ def test_a_killed_process_loses_a_connection_and_no_work(server, endpoint):
     again = ask(url, "33")
     assert (again.status_code, again.json()["rewards"]) == (200, [0.33])
     assert stored(server, "killed-live") == 1
+
+
+def test_a_chunked_body_is_refused_whatever_length_stands_beside_it(server, endpoint):
+    address = urlsplit(endpoint("live chunked"))
+    head = (
+        f"POST {address.path} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\n"
+        "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with socket.create_connection((address.hostname, address.port), timeout=PATIENCE_S) as caller:
+        caller.sendall(head.encode())
+        status = caller.makefile("rb").readline()
+    assert status.split()[1] in (b"400", b"411")  # the server itself may refuse the pair
 
 
 def test_no_log_holds_a_token_or_a_text(server, endpoint):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 
 import pytest
-from autotune_sdk import LiveReward, ServerError, UnexpectedAnswer
+from autotune_sdk import AutotuneClient, ConflictError, LiveReward, ServerError, UnexpectedAnswer
 from autotune_sdk import _rewarding as rewarding
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
 
 ITEMS = [{"prompt": f"p{n}", "response": "r"} for n in range(3)]
 
@@ -80,3 +83,92 @@ def test_an_answer_of_another_length_is_none(client, fake, task_id):
 
 def test_a_failure_is_final():
     assert LiveReward(None, None, "comp_1", "failed", "grader_error").final
+
+
+def problem(status, code):
+    return status, {"Content-Type": "application/problem+json"}, json.dumps({"code": code, "detail": "d"}).encode()
+
+
+def test_a_failure_that_passes_is_tried_again_with_the_same_key(client, fake, task_id):
+    fake.script = [(500, {}, b""), problem(409, "conflict"), (507, {}, b""), answer(0.1, 0.2, 0.3)]
+    found = client.rewards(ITEMS, task_id=task_id, deadline_s=60, fresh=True)
+    assert [one.value for one in found] == [0.1, 0.2, 0.3]
+    assert len({(body, headers["Idempotency-Key"]) for _, _, _, headers, body in fake.requests}) == 1
+    fake.script = [problem(409, "grader_inactive")]
+    with pytest.raises(ConflictError):
+        client.rewards(ITEMS, task_id=task_id, deadline_s=60)
+
+
+def test_a_later_round_that_fails_is_followed_by_others(client, fake, task_id):
+    fake.script = [answer(0.1, None, None), (500, {"Retry-After": "100"}, b""), answer(0.2, 0.3)]
+    found = client.rewards(ITEMS, task_id=task_id, deadline_s=60)
+    assert [one.value for one in found] == [0.1, 0.2, 0.3]
+
+
+def test_the_last_failure_is_raised_when_the_time_is_over(client, fake, task_id):
+    client._transport.sleep = time.sleep
+    fake.script = [(500, {}, b""), *[problem(409, "conflict")] * 50]
+    with pytest.raises(ConflictError):
+        client.rewards(ITEMS, task_id=task_id, deadline_s=1.5)
+    assert len(fake.requests) > 1
+
+
+@pytest.fixture
+def slow():
+    """A server that answers each request in a thread of its own."""
+    with HTTPServer("127.0.0.1", 0, threaded=True) as server:
+        yield server
+
+
+def reply(request, value):
+    return Response(answer(*[value] * len(request.json["items"]))[2], mimetype="application/json")
+
+
+def test_the_requests_of_one_call_wait_all_at_once(slow, task_id, monkeypatch):
+    monkeypatch.setattr(rewarding, "MAX_ITEMS", 1)
+    together = threading.Barrier(9)
+
+    def handler(request):
+        together.wait(timeout=3)
+        return reply(request, 0.5)
+
+    slow.expect_request("/api/v1/rewards").respond_with_handler(handler)
+    with AutotuneClient("k", slow.url_for("/")) as client:
+        found = client.rewards([ITEMS[0]] * 9, task_id=task_id, deadline_s=10)
+    assert [one.value for one in found] == [0.5] * 9
+
+
+def test_more_requests_than_threads_are_all_sent_before_any_is_waited_for(slow, task_id, monkeypatch):
+    monkeypatch.setattr(rewarding, "MAX_ITEMS", 1)
+    monkeypatch.setattr(rewarding, "AT_ONCE", 3)
+    monkeypatch.setattr(rewarding, "PAUSE_S", 0.1)
+    sent, all_sent = set(), threading.Event()
+
+    def handler(request):
+        sent.add(request.json["items"][0]["prompt"])
+        if len(sent) == 10:
+            all_sent.set()
+        done = all_sent.wait(request.json["deadlineMs"] / 1000)
+        return reply(request, 0.5 if done else None)
+
+    slow.expect_request("/api/v1/rewards").respond_with_handler(handler)
+    with AutotuneClient("k", slow.url_for("/")) as client:
+        items = [{"prompt": f"p{n}", "response": "r"} for n in range(10)]
+        found = client.rewards(items, task_id=task_id, deadline_s=8)
+    assert [one.value for one in found] == [0.5] * 10
+
+
+def test_requests_that_are_never_answered_leave_the_others_their_time(slow, task_id, monkeypatch):
+    monkeypatch.setattr(rewarding, "MAX_ITEMS", 1)
+    monkeypatch.setattr(rewarding, "AT_ONCE", 1)
+
+    def handler(request):
+        good = request.json["items"][0]["prompt"] == "p2"
+        return reply(request, 0.5) if good else Response(status=500)
+
+    slow.expect_request("/api/v1/rewards").respond_with_handler(handler)
+    began = time.monotonic()
+    with AutotuneClient("k", slow.url_for("/")) as client:
+        found = client.rewards(ITEMS, task_id=task_id, deadline_s=3)
+    assert [(one.value, one.code) for one in found] == [(None, "http_500"), (None, "http_500"), (0.5, None)]
+    assert time.monotonic() - began < 4

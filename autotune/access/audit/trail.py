@@ -4,6 +4,7 @@ import ipaddress
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from threading import Lock
 from typing import Final
 
@@ -206,6 +207,7 @@ def address_of(request: HttpRequest) -> str | None:
     return str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
+@cache
 def _insert() -> str:
     table = connection.ops.quote_name(AuditEvent._meta.db_table)
     columns = ", ".join(connection.ops.quote_name(str(column.column)) for column in COLUMNS)

@@ -16,7 +16,7 @@ from scores.live.protocols import foundry, openrlhf, slime, verify
 from scores.live.protocols.samples import Outcome, Sample, is_plain
 from scores.states import Protocol
 
-__all__ = ["Outcome", "Sample", "read", "write"]
+__all__ = ["Outcome", "Sample", "parsed", "read", "write"]
 MAX_DEPTH: Final = 64  # a rollout with calls of tools nests deeper than metadata may
 MODULES: Final[dict[str, ModuleType]] = {
     Protocol.OPENRLHF: openrlhf,
@@ -34,7 +34,7 @@ def read(protocol: str, raw: bytes) -> tuple[Any, list[Sample]]:
     raises  Invalid with a pointer
     """
     try:
-        body = _parsed(raw)
+        body = parsed(raw)
     except JSONRefused as exc:
         raise parsing.refusal(exc) from exc
     samples = MODULES[protocol].read(body)
@@ -54,7 +54,7 @@ def write(protocol: str, body: Any, outcomes: list[Outcome], *, reward_key: str 
     return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def _parsed(raw: bytes) -> Any:
+def parsed(raw: bytes) -> Any:
     """raises  JSONRefused for all that is not strict JSON, but for text that cannot be stored"""
     try:
         return strictjson.loads(raw, max_depth=MAX_DEPTH)

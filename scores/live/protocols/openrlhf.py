@@ -37,7 +37,7 @@ def response_of(query: str, prompt: str) -> tuple[str, bool]:
     that does not begin with the prompt is given back whole.
     """
     for text, start in ((query, prompt), (_opened(query), prompt), (query, _opened(prompt))):
-        if text.startswith(start):
+        if text.startswith(start) and (start or not prompt):  # a lone token, once taken off, is before every text
             return text[len(start) :], True
     return query, False
 

@@ -73,13 +73,13 @@ def the_messages(value: Any, pointer: str) -> list[dict[str, Any]]:
     return value
 
 
-def joined_text(content: Any) -> str:
+def joined_text(content: Any, between: str = "\n") -> str:
     """The text of a message's content: a string, or the `text` of its parts; '' where there is none."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
     texts = [part.get("text") for part in parts if isinstance(part, dict)]
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return between.join(text for text in texts if isinstance(text, str))
 
 
 def is_plain(value: Any) -> bool:

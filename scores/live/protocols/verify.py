@@ -66,5 +66,5 @@ def _last_text(answered: dict[str, Any]) -> str:
         raise Invalid.field(f"/{ANSWERED}/output", "wrong_type", "must be a list.")
     for item in reversed(output):
         if isinstance(item, dict) and item.get("type") == "message" and item.get("role", "assistant") == "assistant":
-            return joined_text(item.get("content"))
+            return joined_text(item.get("content"), between="")  # as OpenAI's own `output_text` joins them
     return ""

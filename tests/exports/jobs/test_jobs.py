@@ -51,7 +51,9 @@ def test_what_is_stored_can_be_read_by_nobody_who_has_the_disk(scored, ask, run,
     found = files_in(storage)
     assert len(found) == 2
     for path in found:
-        assert b"r1" not in path.read_bytes()
+        octets_there = path.read_bytes()
+        assert b"completion_id" not in octets_there
+        assert b"totalRecords" not in octets_there
         assert path.stat().st_mode & 0o077 == 0
         assert path.parent.stat().st_mode & 0o077 == 0
 
@@ -126,6 +128,19 @@ def test_more_than_json_holds_fails_and_says_what_to_do(api, scored, ask, run, m
     assert "format=jsonl" in error["message"]
 
 
+@pytest.mark.parametrize("member", ["dimensions", "dimensionColumns"])
+def test_more_dimensions_than_a_row_can_bear_are_found_by_the_job(api, task, ask, run, monkeypatch, member):
+    """Who asks does not wait until all scores were looked at."""
+    monkeypatch.setattr("exports.dimensions.MAX_NAMES", 1)
+    told = [{"name": name, "value": 1, "weight": 1} for name in ("a", "b")]
+    ScoreFactory(run__completion__task=task, dimensions=told)
+    export = run(ask(**{member: True}))
+    error = shown(api, export)["error"]
+    assert (export.status, error["code"]) == ("failed", "out_of_range")
+    assert "taskId" in error["message"]
+    assert "?" not in error["message"]
+
+
 @pytest.mark.parametrize("format", ["jsonl", "parquet", "tfrecord", "json"])
 def test_an_empty_selection_is_an_empty_file(api, ask, run, format):
     export = run(ask(format=format))
@@ -150,6 +165,7 @@ def test_errors_of_the_query_are_told_before_anything_is_made(api, task):
         ({"taskId": ids.encode("task", ids.new())}, "/taskId", "not_found"),
         ({"minScore": "0.5"}, "/minScore", "wrong_type"),
         ({"minReward": 2}, "/minReward", "out_of_range"),
+        ({"layout": "preferences", "capPerPrompt": 2}, "/capPerPrompt", "does_not_fit"),
         ({"nonsense": 1}, "/nonsense", "unknown_field"),
     ):
         answer = api.post("/exports", body)

@@ -4,15 +4,16 @@ import threading
 from datetime import timedelta
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from autotune.access.models import Membership, Role
 from autotune.core import ids
+from exports import admin
 from exports.files import storing
 from exports.models import Export, ExportFile
-from exports.work import claims, ending, parts, running
-from scores import erasing
+from exports.work import claims, ending, finishing, parts, running
+from scores import deleting, erasing, purging
 from tasks.models import Completion
 from tests.exports.jobs.conftest import claim, download, files_in, octets, rows
 from tests.factories import OrganizationFactory, TaskFactory, public
@@ -148,6 +149,23 @@ def test_cancelling_twice_and_too_late(api, ask, run):
     assert (answer.status_code, answer.json()["code"]) == (409, "export_over")
 
 
+def test_cancelling_in_the_admin_passes_by_what_ended_meanwhile(ask, run, rf, monkeypatch):
+    over, open_ = ask(), ask()
+    told, real = [], ending.cancel
+
+    def after_a_worker(export_id):
+        if export_id == over.pk:
+            ending.fail(claim(), "internal_error", "It failed.")
+        return real(export_id)
+
+    monkeypatch.setattr(ending, "cancel", after_a_worker)
+    page = type("Page", (), {"message_user": lambda self, request, text: told.append(text)})()
+    admin.cancel(page, rf.post("/"), Export.objects.order_by("pk"))
+    assert told == ["1 exports were cancelled."]
+    open_.refresh_from_db()
+    assert open_.status == "cancelled"
+
+
 @pytest.mark.usefixtures("small_parts")
 def test_a_worker_that_is_told_to_end_gives_it_back(api, scored, ask, run, monkeypatch):
     made = scored(5)
@@ -222,6 +240,25 @@ def test_whoever_reads_less_widely_does_not_see_it(api_for, api, ask, run, opera
     assert narrow.get(f"/exports/{mine.public_id}").status_code == 404
 
 
+@pytest.mark.parametrize("member", ["dimensions", "dimensionColumns"])
+def test_dimensions_are_for_those_who_read_reasoning(api_for, api, scored, ask, run, member):
+    scored(1)
+    telling, plain = run(ask(**{member: True})), run(ask())
+    role = Role.objects.create(
+        name="without dimensions",
+        organization=api.organization,
+        permissions=[{"resource": "exports", "actions": ["create", "read", "update"], "scope": "organization"}],
+    )
+    narrow = api_for(organization=api.organization, role=role)
+    for method, path in (("GET", ""), ("GET", "/download"), ("POST", "/links"), ("POST", "/cancel")):
+        assert narrow.call(method, f"/exports/{telling.public_id}{path}").status_code == 404, path
+    assert [one["id"] for one in narrow.get("/exports").json()["exports"]] == [plain.public_id]
+    assert octets(download(narrow, plain))
+    assert octets(download(api_for(organization=api.organization, role="training_operator"), telling))
+    mine = run(ask(by=narrow, **{member: True}))
+    assert octets(download(narrow, mine))
+
+
 def test_what_does_not_exist_any_more_fails_with_its_reason(api, task, ask, run):
     export = ask(taskId=public("task", task))
     Export.objects.filter(pk=export.pk).update(query={"taskId": ids.encode("task", ids.new())})
@@ -254,6 +291,42 @@ def test_errors_of_our_own_are_tried_again_and_then_told(ask, run, scored, monke
     run(export)
     assert (export.status, export.error_code) == ("failed", "internal_error")
     assert "prompt" not in export.error_message
+
+
+def test_a_text_that_cannot_be_decrypted_is_tried_again_and_then_told(ask, run, scored):
+    """A retired data key may go between two reads; the next one finds the text under another."""
+    scored(1)
+    table = Completion._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(f"select prompt from {table}")
+        (stored,) = cursor.fetchone()
+        cursor.execute(f"update {table} set prompt = %s", [bytes(stored)[:-1] + bytes([bytes(stored)[-1] ^ 1])])
+    export, other = ask(), ask()
+    Export.objects.filter(pk=other.pk).update(leased_until=timezone.now() + timedelta(hours=1))
+    for failures in range(1, running.MOST_FAILURES):
+        run(export)
+        assert (export.status, export.failures) == ("pending", failures)
+        Export.objects.filter(pk=export.pk).update(leased_until=None)
+    assert (run(export).status, export.error_code) == ("failed", "unreadable_text")
+    with connection.cursor() as cursor:
+        cursor.execute(f"update {table} set prompt = %s", [bytes(stored)])
+    Export.objects.filter(pk=other.pk).update(leased_until=None, failures=1)
+    assert (run(other).status, other.rows) == ("completed", 1)
+
+
+def test_json_that_is_taken_up_again_is_one_file_still(scored, ask, run, monkeypatch):
+    """Whatever was scored after its only part was noted."""
+    scored(2)
+    export = ask(format="json")
+    with monkeypatch.context() as patch:
+        dies_in(patch, finishing, "finish")
+        with pytest.raises(Died):
+            run()
+    scored(1)
+    lease_runs_out(export)
+    run(export)
+    assert (export.status, export.rows) == ("completed", 2)
+    assert [file.name for file in ExportFile.objects.filter(export=export, kind="data")] == ["records.json"]
 
 
 def test_an_export_that_kills_its_workers_ends(ask, run):
@@ -356,6 +429,15 @@ def test_an_erased_text_withdraws_what_holds_it(api, scored, ask, run, storage, 
     assert content_ids(api, again) == [public("comp", made[0]), public("comp", made[2])]
 
 
+def test_a_deleted_score_withdraws_what_tells_it(scored, ask, run, django_capture_on_commit_callbacks):
+    made = scored(3)
+    export = run(ask())
+    with django_capture_on_commit_callbacks(execute=True):
+        deleting.delete_score(made[1].scores.get().pk)
+    export.refresh_from_db()
+    assert (export.status, export.file_key) == ("withdrawn", None)
+
+
 def test_what_does_not_hold_it_stays(api, scored, ask, run, erase, api_for):
     other_task = TaskFactory(organization=api.organization)
     elsewhere = scored(1, task=other_task)
@@ -377,6 +459,25 @@ def test_an_export_of_all_is_withdrawn_for_anybodys_text(api_for, operating, sco
     erase(*foreign)
     export.refresh_from_db()
     assert export.status == "withdrawn"
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_completion_deleted_in_a_part_that_is_being_made_is_not_in_it(api, scored, ask, run, monkeypatch):
+    """Retention of scores leaves no row behind that could say when its text went."""
+    made = scored(5)
+    export = ask()
+    real, turns = parts.commit, []
+
+    def purged_before(mine, part):
+        if part.number == 1 and not turns:
+            turns.append(1)
+            assert purging.purge([made[2].pk], scored_before=timezone.now() + timedelta(days=1)) == 1
+        return real(mine, part)
+
+    monkeypatch.setattr(parts, "commit", purged_before)
+    run(export)
+    assert export.status == "completed"
+    assert content_ids(api, export) == [public("comp", one) for one in made if one != made[2]]
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -2,13 +2,17 @@
 
 While a file is on its way it lies beside its place as `.<name>.<beginning of its SHA-256>.part`. It stays there when
 the download fails, so a later call, also of another process, goes on with it; a file that changed has another digest.
+Two calls never write to one such file: the second waits for the first and then finds the whole file, or goes on.
+Where files cannot be locked, each call has a file of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +20,11 @@ from ._files import PIECE, BrokenExport, DamagedFile, copy, place
 from ._transport import Transport, backoff_s
 from .models import ExportFile
 from .models_exports import ExportedFile
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 PARTIAL = 206
 
@@ -40,8 +49,16 @@ class FileDownload:
 
     def run(self) -> ExportFile:
         """Downloads it, in as many tries as the client makes. Raises BrokenExport or DamagedFile."""
+        done = ExportFile(str(self.path), self.file.bytes, self.file.sha256)
         if self._is_there():
-            return ExportFile(str(self.path), self.file.bytes, self.file.sha256)
+            return done
+        with self._alone():
+            if self._is_there():  # whoever was waited for brought it
+                self.part.unlink(missing_ok=True)
+                return done
+            return self._tried()
+
+    def _tried(self) -> ExportFile:
         attempt = 0
         while True:
             attempt += 1
@@ -54,6 +71,37 @@ class FileDownload:
                 if attempt > self.transport.max_retries:
                     raise
                 self.transport.sleep(backoff_s(attempt, None))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Holds the lock of the part file, or makes it one of this call alone."""
+        held = self._locked()
+        if held is None:
+            self.part = self.part.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
+            yield
+            return
+        with held:
+            yield
+
+    def _locked(self) -> IO[bytes] | None:
+        """The part file, locked; None where that cannot be done."""
+        if fcntl is None:
+            return None
+        while True:
+            file = self.part.open("ab")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(file.fileno()), self.part.stat()):
+                    return file
+            except FileNotFoundError:
+                pass  # it got its name while this call waited
+            except OSError:
+                file.close()
+                return None
+            except BaseException:
+                file.close()
+                raise
+            file.close()
 
     def _try(self) -> ExportFile:
         with self.part.open("ab") as file:

@@ -6,7 +6,9 @@ minutes is asked for in rounds that no proxy cuts off, and a request whose answe
 
 from __future__ import annotations
 
+import math
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,8 +17,8 @@ from uuid import uuid4
 
 from . import _wire
 from ._batching import ITEM_POINTER
-from ._transport import RETRYABLE, Transport
-from .errors import APIError, AutotuneError, ConnectionFailed, FieldError, UnexpectedAnswer
+from ._transport import Transport, is_passing
+from .errors import APIError, AutotuneError, FieldError, UnexpectedAnswer
 from .models_rewards import LiveReward
 
 MAX_ITEMS = 1_000
@@ -24,7 +26,8 @@ MAX_BODY = 32 * 1024 * 1024 - 4096  # less what stands around the items
 ROUND_S = 30.0  # the server's own default
 MARGIN_S = 0.5  # the server ends so much before the caller's time is up, so that its answer is heard
 PAUSE_S = 1.0  # between two rounds that ended at once: the server's waiting places are taken
-AT_ONCE = 4  # requests of one call
+MIN_WAIT_S = 0.001
+AT_ONCE = 32  # requests of one call; as many connections are kept
 
 
 @dataclass(frozen=True)
@@ -39,31 +42,39 @@ class Question:
 def answers(transport: Transport, parts: Sequence[bytes], question: Question) -> list[LiveReward]:
     """The reward of each item, in order; what is not final when the time is up is 'pending'.
 
-    raises  the error of a request, if none brought an answer
+    raises  the error of a request, if none brought an answer, or if waiting does not mend it
     """
-    chunks = list(_split(parts))
-    if len(chunks) < 2:
-        return _Chunk(transport, parts, 0, question).run() if parts else []
-    outcomes: list[list[LiveReward] | AutotuneError] = []
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="autotune-rewards") as pool:
-        asked = [pool.submit(_Chunk(transport, parts[a:b], a, question).run) for a, b in chunks]
-        for future in asked:
-            try:
-                outcomes.append(future.result())
-            except AutotuneError as exc:
-                outcomes.append(exc)
-    refused = [one for one in outcomes if isinstance(one, AutotuneError)]
-    if len(refused) == len(outcomes) or any(not is_passing(one) for one in refused):
+    spans = list(_split(parts))
+    if not spans:
+        return []
+    threads = min(len(spans), AT_ONCE)
+    turns = math.ceil(len(spans) / threads)
+    chunks = [_Chunk(transport, parts[first:end], first, question, turns) for first, end in spans]
+    queue = deque(chunks)
+    if threads == 1:
+        _ask_all(queue, chunks)
+    else:
+        with ThreadPoolExecutor(threads, thread_name_prefix="autotune-rewards") as pool:
+            for done in [pool.submit(_ask_all, queue, chunks) for _ in range(threads)]:
+                done.result()
+    refused = [one.refusal for one in chunks if one.refusal is not None]
+    if len(refused) == len(chunks) or any(not is_passing(one) for one in refused):
         raise next((one for one in refused if not is_passing(one)), refused[0])
-    out: list[LiveReward] = []
-    for (first, end), one in zip(chunks, outcomes, strict=True):
-        out += one if isinstance(one, list) else [LiveReward(None, None, None, "pending", one.code)] * (end - first)
-    return out
+    return [reward for chunk in chunks for reward in chunk.rewards()]
 
 
-def is_passing(error: AutotuneError) -> bool:
-    """Whether the same request may well be answered later."""
-    return isinstance(error, ConnectionFailed) or error.status in RETRYABLE or error.code == "conflict"
+def _ask_all(queue: deque[_Chunk], chunks: Sequence[_Chunk]) -> None:
+    """Takes requests off the queue until none is left; one that is to be asked again goes to its end.
+
+    What waiting does not mend ends the whole call, so that its caller has the time that is left.
+    """
+    while queue and not any(one.refusal is not None and not is_passing(one.refusal) for one in chunks):
+        try:
+            chunk = queue.popleft()
+        except IndexError:  # another thread was faster
+            return
+        if chunk.ask():
+            queue.append(chunk)
 
 
 def _split(parts: Sequence[bytes]) -> Iterator[tuple[int, int]]:
@@ -79,43 +90,66 @@ def _split(parts: Sequence[bytes]) -> Iterator[tuple[int, int]]:
 
 
 class _Chunk:
-    """The items of one request, and of the rounds after it that ask for those which are not final."""
+    """The items of one request, and of the rounds after it that ask for those which are not final.
 
-    def __init__(self, transport: Transport, parts: Sequence[bytes], first: int, question: Question) -> None:
-        self.transport, self.parts, self.first, self.question = transport, parts, first, question
+    turns    how many requests share a thread: each has its part of the time that is left
+    refusal  the error that ended it, with nothing known or by what waiting does not mend
+    """
+
+    def __init__(
+        self, transport: Transport, parts: Sequence[bytes], first: int, question: Question, turns: int
+    ) -> None:
+        self.transport, self.parts, self.first, self.question, self.turns = transport, parts, first, question, turns
         self.found: list[LiveReward | None] = [None] * len(parts)
         self.open = list(range(len(parts)))
+        self.answered = False
+        self.refusal: AutotuneError | None = None
+        self._not_before = -math.inf
+        self._fresh: tuple[bytes, str] | None = None
 
-    def run(self) -> list[LiveReward]:
-        """The rewards in order. Raises the error of the first round; later ones leave what is known."""
-        fresh = self.question.fresh
-        while True:
-            began = time.monotonic()
-            try:
-                self._round(fresh)
-            except AutotuneError as exc:
-                if None in self.found or not is_passing(exc):
-                    raise
-            fresh = False  # what was begun anew is joined from now on
-            left = self.question.until - time.monotonic()
-            if not self.open or left <= MARGIN_S:
-                return [one for one in self.found if one is not None]
-            if time.monotonic() - began < PAUSE_S:
-                self.transport.sleep(min(PAUSE_S, left - MARGIN_S))
+    def rewards(self) -> list[LiveReward]:
+        """One for each item, in order."""
+        code = self.refusal.code if self.refusal else None
+        return [one or LiveReward(None, None, None, "pending", code) for one in self.found]
 
-    def _round(self, fresh: bool) -> None:
-        left = self.question.until - time.monotonic()
-        wait_s = max(0.001, min(ROUND_S, left - min(MARGIN_S, left / 4)))
-        head = {**self.question.head, "deadlineMs": max(1, int(wait_s * 1000)), **({"fresh": True} if fresh else {})}
-        body = _wire.dumps(head)[:-1] + b',"items":[' + b",".join(self.parts[at] for at in self.open) + b"]}"
+    def ask(self) -> bool:
+        """One round; whether there is reason and time for another.
+
+        A failure that passes costs time alone: it is the end only if the server asks for more than is left.
+        """
+        until = self.question.until
+        now = time.monotonic()
+        if (pause := min(self._not_before, until - MARGIN_S) - now) > 0:
+            self.transport.sleep(pause)
+        self._not_before = time.monotonic() + PAUSE_S
+        error: AutotuneError | None = None
+        try:
+            self._round()
+        except AutotuneError as exc:
+            if not is_passing(exc):
+                self.refusal = exc
+                return False
+            error = exc
+        if not self.open:
+            return False
+        left = until - time.monotonic()
+        asked_s = getattr(error, "retry_after_s", None) or 0.0
+        if left > MARGIN_S and (self.answered or asked_s < left):
+            return True
+        if not self.answered:
+            self.refusal = error
+        return False
+
+    def _round(self) -> None:
+        began = time.monotonic()
+        share = (self.question.until - began) / self.turns
+        wait_s = max(MIN_WAIT_S, min(ROUND_S, share - min(MARGIN_S, share / 4)))
+        if self.turns > 1 and not self.answered:
+            wait_s = MIN_WAIT_S  # first all are sent, so that the server works at all of them
+        body, key = self._request(wait_s)
         try:
             answer = self.transport.post(
-                "/rewards",
-                body,
-                safe=True,
-                idempotency_key=str(uuid4()) if fresh else None,  # without one the answer is today's, not the first
-                extra_s=wait_s,
-                until=self.question.until,
+                "/rewards", body, safe=True, idempotency_key=key, extra_s=wait_s, until=began + share
             )
         except APIError as exc:
             exc.errors = tuple(self._placed(one) for one in exc.errors)
@@ -123,9 +157,25 @@ class _Chunk:
         rewards = answer.get("rewards") if isinstance(answer, dict) else None
         if not isinstance(rewards, list) or len(rewards) != len(self.open):
             raise UnexpectedAnswer(f"the answer does not hold {len(self.open)} rewards")
-        for at, one in zip(self.open, rewards, strict=True):
-            self.found[at] = _wire.decode(LiveReward, one)
-        self.open = [at for at in self.open if not (one := self.found[at]) or not one.final]
+        for at, one in zip(self.open, [_wire.decode(LiveReward, one) for one in rewards], strict=True):
+            self.found[at] = one
+        self.answered = True
+        self.open = [at for at in self.open if not ((known := self.found[at]) and known.final)]
+
+    def _request(self, wait_s: float) -> tuple[bytes, str | None]:
+        """The body, and the key of one that scores anew: it stays the same until it is answered.
+
+        Without a key the answer is today's, not the first one; what was begun anew is joined from then on.
+        """
+        fresh = self.question.fresh and not self.answered
+        if fresh and self._fresh:
+            return self._fresh
+        head = {**self.question.head, "deadlineMs": max(1, int(wait_s * 1000)), **({"fresh": True} if fresh else {})}
+        body = _wire.dumps(head)[:-1] + b',"items":[' + b",".join(self.parts[at] for at in self.open) + b"]}"
+        if not fresh:
+            return body, None
+        self._fresh = body, str(uuid4())
+        return self._fresh
 
     def _placed(self, error: FieldError) -> FieldError:
         """An error told by the item's place in the whole call."""

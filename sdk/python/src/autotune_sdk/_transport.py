@@ -27,6 +27,7 @@ MAX_RETRY_AFTER_S = 300.0
 MIN_TIMEOUT_S = 0.05
 RETRYABLE = frozenset({429, 502, 503, 504})
 IN_FLIGHT = "idempotency_in_flight"  # 409: an earlier try is still at work, and its answer is to be had soon
+CONFLICT = "conflict"  # 409: another request changed the same objects
 
 
 class _Bearer(AuthBase):
@@ -136,7 +137,7 @@ class Transport:
         """The answer of a request, below 300; anything else raises. Retries as `_may_repeat_failure` allows.
 
         until  the moment (time.monotonic) by which the caller must have an answer: tries go on until then, however
-               many, and none waits for longer
+               many and after whatever may pass (`is_passing`), and none waits for longer
         """
         if self._pid != os.getpid():
             self._open()
@@ -168,6 +169,7 @@ class Transport:
                     return response
                 failure = _answer_error(response)
                 again = response.status_code in RETRYABLE or failure.code == IN_FLIGHT
+                again = again or (until is not None and is_passing(failure))
                 repeat = again and (safe or response.status_code == 429)
                 response.close()
             failure.attempts = attempt
@@ -195,6 +197,13 @@ class Transport:
             return response.json()
         except ValueError as exc:
             raise UnexpectedAnswer(f"the answer is not JSON: {response.text[:100]!r}") from exc
+
+
+def is_passing(error: AutotuneError) -> bool:
+    """Whether the same request may well be answered later."""
+    if isinstance(error, ConnectionFailed) or error.code in (CONFLICT, IN_FLIGHT):
+        return True
+    return error.status is not None and (error.status in RETRYABLE or error.status >= 500)
 
 
 def backoff_s(attempt: int, retry_after_s: float | None) -> float:

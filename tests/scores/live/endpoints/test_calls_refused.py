@@ -5,7 +5,6 @@ import json
 import pytest
 
 from autotune.access.models import Membership
-from scores.live import facade
 from tasks.models import Completion
 from tests.factories import TaskFactory
 from tests.scores.live.endpoints.conftest import whole
@@ -98,6 +97,9 @@ def test_the_reward_key_is_no_member_of_ours(endpoint_of, call):
     assert call(endpoint_of("slime"), SLIME, query="?rewardKey=state").status == 400
 
 
-def test_a_call_has_a_bounded_number_of_samples(endpoint_of, call, monkeypatch):
-    monkeypatch.setattr(facade, "MAX_SAMPLES", 2)
-    assert call(endpoint_of(), whole("a", "b", "c")).status == 400
+def test_a_call_has_a_bounded_number_of_samples(endpoint_of, call, settings):
+    assert settings.MAX_LIVE_ITEMS == 1_000
+    settings.MAX_LIVE_ITEMS = 2
+    endpoint = endpoint_of()
+    assert call(endpoint, whole("a", "b")).status == 200
+    assert call(endpoint, whole("a", "b", "c")).status == 400

@@ -192,6 +192,22 @@ def test_who_may_not_ask_for_rewards_makes_no_address(body, task):
     assert api.patch(f"/reward-endpoints/{row.public_id}", {"enabled": False}).status_code == 200
 
 
+def test_who_may_not_read_the_task_makes_no_new_address_for_it(task):
+    grants = [
+        {"resource": "reward_endpoints", "actions": ["read", "update"], "scope": "organization"},
+        {"resource": "rewards", "actions": ["create"], "scope": "organization"},
+    ]
+    role = Role.objects.create(organization=task.organization, name="without tasks", permissions=grants)
+    api = Api(ApiKeyFactory(organization=task.organization, role=role).text)
+    row = RewardEndpointFactory(task=task)
+    answer = api.post(f"/reward-endpoints/{row.public_id}/rotate")
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+    assert answer.json()["detail"] == "Your role may not read the task of this reward endpoint."
+    token_digest = row.token_digest
+    row.refresh_from_db()
+    assert bytes(row.token_digest) == bytes(token_digest)
+
+
 @pytest.mark.parametrize("path", ["", "/rotate"])
 def test_a_stranger_finds_nothing(api_for, path):
     row = RewardEndpointFactory()

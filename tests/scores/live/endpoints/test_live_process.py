@@ -6,9 +6,10 @@ import json
 import pytest
 from django.db import connection
 
+from autotune.access.audit import trail
 from autotune.access.models import AuditEvent
 from autotune.core.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware
-from scores.live import asgi, facade
+from scores.live import asgi, facade, notes
 from scores.live.asgi import Live
 from scores.models import WorkflowRun
 from scores.waiting import hub
@@ -70,6 +71,7 @@ def app():
     live = Live([RequestIdMiddleware, TrustedProxyMiddleware, BodyMiddleware])
     yield live
     live._pool.shutdown()
+    live._note.pool.shutdown()
 
 
 def caller(app, endpoint, body, *, token=None, **more):
@@ -161,7 +163,7 @@ def test_a_client_that_leaves_ends_its_wait_and_not_the_work(app, endpoint_of):
     asyncio.run(left.go())
     assert left.sent == []
     assert not hub._waiting
-    assert (app._calls, app._bodies) == (0, set())
+    assert (app._room.calls, app._room.octets, dict(app._room.of_address)) == (0, 0, {})
     assert Completion.objects.count() == 1
 
 
@@ -181,10 +183,12 @@ def test_the_deadline_ends_the_wait(app, endpoint_of):
         ({"headers": {"content-type": "text/plain"}}, 415),
         ({"headers": {"host": "evil.example.org"}}, 400),
         ({"headers": {"content-length": None, "transfer-encoding": "chunked"}}, 411),
+        ({"headers": {"transfer-encoding": "chunked"}}, 411),
         ({"headers": {"content-length": str(33 * 2**20)}}, 413),
         ({"headers": {"content-encoding": "gzip"}}, 415),
         ({"query": b"rewardKey=score"}, 400),
         ({"query": b"no-such=1"}, 400),
+        ({"query": b"&".join([b"a=1"] * 1_001)}, 400),
     ],
 )
 def test_what_the_head_alone_decides(app, endpoint_of, change, status):
@@ -227,6 +231,101 @@ def test_what_is_only_promised_takes_nobodys_room(app, endpoint_of, settings):
 
     asyncio.run(run())
     assert (promising.status, other.status) == (200, 200)
+
+
+def test_a_body_that_is_longer_than_its_head_said_is_not_read_on(app, endpoint_of, settings):
+    settings.MAX_BODY_BYTES = 20
+    refused = caller(app, endpoint_of(), whole("a"), headers={"content-length": "2"})
+    asyncio.run(refused.go())
+    assert (refused.status, refused.json["code"], refused.headers["connection"]) == (413, "body_too_large", "close")
+    assert (refused.asked, app._room.octets, Completion.objects.count()) == (2, 0, 0)
+
+
+def test_bodies_are_refused_while_they_grow(app, endpoint_of, settings):
+    settings.LIVE_MAX_BYTES = 20
+    refused = caller(app, endpoint_of(), whole("a"))
+    asyncio.run(refused.go())
+    told = (refused.status, refused.json["code"], refused.headers["connection"], refused.headers["retry-after"])
+    assert told == (503, "too_many_waiting", "close", "1")
+    assert (app._room.octets, Completion.objects.count()) == (0, 0)
+
+
+@pytest.mark.parametrize(("protocol", "is_kept"), [("verify", True), ("slime", False)])
+def test_a_body_counts_as_long_as_it_is_kept(app, endpoint_of, protocol, is_kept):
+    endpoint = endpoint_of(protocol, deadline_ms=60_000)
+    rollout = {
+        "responses_create_params": {"input": "2+2?"}, "note": "\u00e9",
+        "response": {"output": [{"type": "message", "content": "4"}]},
+    }  # fmt: skip
+    call = caller(app, endpoint, rollout if protocol == "verify" else {"prompt": "2+2?", "response": "4"})
+    held = []
+
+    async def run():
+        waiting = asyncio.ensure_future(call.go())
+        await until(lambda: hub._waiting)
+        held.append(app._room.octets)
+        await in_thread(score_all)
+        await asyncio.wait_for(waiting, 30)
+
+    asyncio.run(run())
+    assert held == [len(call.body) if is_kept else 0]
+    assert app._room.octets == 0
+    assert call.json == ({**rollout, "reward": 0.8} if is_kept else 0.8)
+
+
+def test_one_address_leaves_room_for_others(app, endpoint_of, settings):
+    settings.LIVE_MAX_CALLS = 8
+    greedy, other = endpoint_of(deadline_ms=60_000), endpoint_of(deadline_ms=60_000)
+    calls = [caller(app, greedy, whole(f"a{n}")) for n in range(2)]
+    refused, taken = caller(app, greedy, whole("b")), caller(app, other, whole("c"))
+
+    async def run():
+        waiting = asyncio.gather(*(one.go() for one in (*calls, taken)))
+        await until(lambda: Completion.objects.count() == 3)
+        await refused.go()
+        await in_thread(score_all)
+        await asyncio.wait_for(waiting, 30)
+
+    asyncio.run(run())
+    assert (refused.status, refused.json["code"]) == (503, "too_many_waiting")
+    assert [one.status for one in (*calls, taken)] == [200] * 3
+
+
+def test_events_of_refused_calls_that_cannot_be_written_in_time_are_counted(app, endpoint_of, monkeypatch, caplog):
+    monkeypatch.setattr(notes, "MAX_WAITING", 0)
+    monkeypatch.setattr(trail, "losses", trail._Losses())
+    endpoint = endpoint_of()
+    for body, token in ((b"{}", "guess"), (b"{}", "another")):
+        asyncio.run(caller(app, endpoint, body, token=token).go())
+    assert "more calls are refused than can be recorded" in caplog.text
+    trail.losses.told()
+    (event,) = AuditEvent.objects.all()
+    assert (event.action, event.objects_count) == ("audit.lost", 2)
+
+
+def test_what_nobody_expected_is_a_problem_and_logged(app, endpoint_of, monkeypatch, caplog):
+    endpoint = endpoint_of()
+    monkeypatch.setattr(asgi, "require_json", lambda request: 1 // 0)
+    broken = caller(app, endpoint, whole("a"))
+    asyncio.run(broken.go())
+    assert (broken.status, broken.json["code"]) == (500, "internal_error")
+    assert "ZeroDivisionError" in caplog.text
+    assert endpoint.token not in caplog.text
+
+
+def test_an_answer_that_cannot_be_written_fails_no_other(app, endpoint_of, monkeypatch):
+    write = facade.protocols.write
+    endpoint, slime = endpoint_of(), endpoint_of("slime", neutral_value=0.5)
+    monkeypatch.setattr(
+        facade.protocols, "write", lambda protocol, *a, **k: 1 // 0 if protocol == "slime" else write(protocol, *a, **k)
+    )
+    calls = [caller(app, endpoint, whole("a")), caller(app, slime, {"prompt": "p", "response": "r"})]
+
+    async def run():
+        await asyncio.gather(*(one.go() for one in calls))
+
+    asyncio.run(run())
+    assert [one.status for one in calls] == [200, 500]
 
 
 def test_the_database_being_away_is_told_as_such(app, endpoint_of, monkeypatch):

@@ -70,6 +70,8 @@ def test_openrlhf_sends_whole_texts_and_reads_three_lists():
         ("Q : A", "Q:", "Q : A", False),
         ("Q", "Q:", "Q", False),
         ("<a b>Q: A", "Q:", "<a b>Q: A", False),
+        ("<s>A", "<s>", "A", True),
+        ("A", "<s>", "A", False),
     ],
 )
 def test_the_response_is_what_follows_the_prompt(query, prompt, response, found):
@@ -197,7 +199,7 @@ def test_verify_reads_the_last_message_between_tools_and_reasoning():
     last = {"type": "message", "role": "assistant", "content": parts}
     call = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "1"}
     body = {**ROLLOUT, "response": {"output": [{"type": "reasoning", "summary": []}, said, call, last, call]}}
-    assert samples("verify", body)[0].response == "a\nb"
+    assert samples("verify", body)[0].response == "ab"
     assert samples("verify", {**ROLLOUT, "response": {"output": [call]}})[0].response == ""
 
 

@@ -55,12 +55,13 @@ def reward_func(
 def split(query: str, prompt: str, endings: Sequence[str] = ()) -> tuple[str, bool]:
     """The response in a query, and whether the query begins with the prompt; if it does not, the whole query is kept.
 
-    A tokenizer may add an opening token to one of the two, or lose it; that alone does not hide the prompt.
+    A tokenizer may add an opening token to one of the two, or lose it; that alone does not hide the prompt. A prompt
+    that is such a token alone is no beginning of a text without it.
     endings  are taken off the end, again and again
     """
     response, found = query, False
     for text, start in ((query, prompt), (_opened(query), prompt), (query, _opened(prompt))):
-        if text.startswith(start):
+        if text.startswith(start) and (start or not prompt):
             response, found = text[len(start) :], True
             break
     while ending := next((one for one in endings if response.endswith(one)), ""):

@@ -19,7 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
-from .. import _rewarding, _wire
+from .. import _wire
+from .._transport import is_passing
 from ..client import AutotuneClient
 from ..errors import AutotuneError, ConfigurationError, InvalidRequest, UnsendableValue
 from ..models_rewards import LiveReward
@@ -147,13 +148,15 @@ class Scorer:
         An item that the server refuses is unscored, with the refusal's code; the others are scored.
         raises  MissingReward if `missing` says so; APIError for what no waiting mends: no right, no such task
         """
-        began = time.monotonic()
-        rewards = self._rewards(items, began + self.deadline_s)
-        return self._told(rewards, time.monotonic() - began)
+        return self._scored(items, time.monotonic())
 
     async def score_async(self, items: Sequence[Item]) -> Scored:
-        """As `score`, in a thread of the scorer's own, so that no pool of the trainer's is taken up."""
-        return await asyncio.get_running_loop().run_in_executor(self.pool, self.score, items)
+        """As `score`, in a thread of the scorer's own, so that no pool of the trainer's is taken up.
+
+        The time counts from here on: a call that gets no thread before its deadline is unscored, with `timeout`.
+        """
+        began = time.monotonic()
+        return await asyncio.get_running_loop().run_in_executor(self.pool, self._scored, items, began)
 
     @property
     def pool(self) -> ThreadPoolExecutor:
@@ -169,6 +172,11 @@ class Scorer:
         if self.missing == "raise":
             raise MissingReward([reward], {reward.code or reward.status: 1})
         return self.missing
+
+    def _scored(self, items: Sequence[Item], began: float) -> Scored:
+        """began: the moment (time.monotonic) of the call."""
+        rewards = self._rewards(items, began + self.deadline_s)
+        return self._told(rewards, time.monotonic() - began)
 
     def _rewards(self, items: Sequence[Item], until: float) -> list[LiveReward]:
         found: list[LiveReward | None] = [
@@ -190,7 +198,7 @@ class Scorer:
                 for at, code in refused.items():
                     found[open_[at]] = _unscored(code or exc.code, "failed")
             except AutotuneError as exc:
-                if not _rewarding.is_passing(exc) and exc.code != GRADER_INACTIVE:
+                if not is_passing(exc) and exc.code != GRADER_INACTIVE:
                     raise
                 log.warning("no rewards: %s", exc.detail)
                 rewards = [_unscored(exc.code)] * len(open_)

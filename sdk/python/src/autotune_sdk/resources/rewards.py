@@ -38,8 +38,8 @@ class Rewards(Resource):
         deadline_s  after so many seconds it returns, whatever the server does; what is not scored by then has the
                     status 'pending', goes on, and is found by the same call later
         fresh       score also what was scored before: equal work is otherwise scored once and reused
-        raises      InvalidRequest, whose errors have the `index` of the item; ConnectionFailed, ServerError or
-                    RateLimited if no answer came in all that time
+        raises      InvalidRequest, whose errors have the `index` of the item; ConnectionFailed, ServerError,
+                    RateLimited or ConflictError (`conflict`) if nothing else came in all that time
         """
         until = time.monotonic() + deadline_s
         parts = [_wire.dumps(_item(one)) for one in items]

@@ -1,0 +1,96 @@
+"""What a process `live` holds at this moment, and the bodies that arrive in it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from django.conf import settings
+
+from autotune.core import errors, problems
+from scores.live.unscored import TooManyWaiting
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+BODY_S: Final = 60.0  # from the head of a call to the end of its body
+SHARES: Final = 4  # one address takes at most this part of the calls, so that others find room
+CLOSE: Final = {"Connection": "close"}  # what is left of the body is not read
+
+
+class ClientLeft(Exception):
+    """Nobody reads an answer."""
+
+
+class Room:
+    """The calls of a process, of each address among them, and the octets of their bodies. Of one event loop."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.octets = 0
+        self.of_address: Counter[str] = Counter()
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        self.calls += 1
+        try:
+            yield
+        finally:
+            self.calls -= 1
+
+    @contextmanager
+    def call_of(self, address: str) -> Iterator[None]:
+        """raises  TooManyWaiting where there is no room for it"""
+        if self.calls > settings.LIVE_MAX_CALLS or self.octets > settings.LIVE_MAX_BYTES:
+            raise TooManyWaiting
+        if self.of_address[address] >= max(1, settings.LIVE_MAX_CALLS // SHARES):
+            raise TooManyWaiting
+        self.of_address[address] += 1
+        try:
+            yield
+        finally:
+            self.of_address[address] -= 1
+            if not self.of_address[address]:
+                del self.of_address[address]
+
+
+class Arriving:
+    """The body of a call. `octets` of it are here: a length that is only promised takes nobody's room."""
+
+    def __init__(self, receive: Receive, room: Room) -> None:
+        self.receive = receive
+        self.octets = 0
+        self._room = room
+
+    async def body(self) -> bytes:
+        """All of it.
+
+        raises  ClientLeft; Invalid for one that does not arrive, TooLarge, TooManyWaiting where there is no room
+        """
+        pieces = []
+        try:
+            async with asyncio.timeout(BODY_S):
+                while True:
+                    message = await self.receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientLeft
+                    pieces.append(message.get("body", b""))
+                    self._grow(len(pieces[-1]))
+                    if not message.get("more_body"):
+                        return b"".join(pieces)
+        except TimeoutError as exc:
+            raise errors.Invalid("The body did not arrive in time.", headers=CLOSE) from exc
+
+    def _grow(self, octets: int) -> None:
+        self.octets += octets
+        self._room.octets += octets
+        if self.octets > settings.MAX_BODY_BYTES:  # whatever its head said
+            error = problems.too_large()
+            error.headers |= CLOSE
+            raise error
+        if self._room.octets > settings.LIVE_MAX_BYTES:
+            raise TooManyWaiting(closes=True)
+
+    def leave(self) -> None:
+        """It is kept no longer. May be told more than once."""
+        self._room.octets -= self.octets
+        self.octets = 0
