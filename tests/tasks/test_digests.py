@@ -106,7 +106,7 @@ def test_what_cannot_be_read_any_more_is_told_once_and_left(task, caplog):
 def test_a_missing_master_key_marks_nothing(task, settings):
     completion = CompletionFactory(task=task)
     Digester(task.organization_id)
-    settings.AUTOTUNE_ENCRYPTION_KEYS = "k2:" + "cd" * 32
+    settings.AUTOTUNE_ENCRYPTION_KEYS, settings.AUTOTUNE_ENCRYPTION_KEYS_PATH = "k2:" + "cd" * 32, None
     encryption.keyring.clear()
     with pytest.raises(encryption.MasterKeyMissing):
         filling.work()
