@@ -72,7 +72,9 @@ class TestManyWriters:
             return ask
 
         together(*map(asking, crowd))
-        assert sum(worker.ask(10).slots for worker in crowd) == 10
+        for _ in range(3):  # as many rounds as it takes at most until each has its share (test_slots.py)
+            slots = [worker.ask(10).slots for worker in crowd]
+        assert sum(slots) == 10
         assert sorted(worker.permit.slots for worker in crowd) == [1, 1, 2, 2, 2, 2]
 
     def test_no_failure_is_lost(self, clock):
