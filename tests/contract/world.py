@@ -7,13 +7,17 @@ import json
 import sys
 
 import django
+from django.conf import settings
 
 
 def worlds(grader_url):
     """{role: {key, ids}}: a caller of each built-in role, with the ids of what its organization has."""
-    from tests.api.conftest import world_of
+    options = settings.STORAGES["exports"]["OPTIONS"]
+    location = options["location"]
+    from tests.api.conftest import world_of  # which gives the files of exports a place of the tests' own
     from tests.factories import ApiKeyFactory, OrganizationFactory
 
+    options["location"] = location  # where the server looks
     operating = OrganizationFactory(operating=True)
     made = {}
     for role in ("admin", "organization_admin", "training_operator", "grader_owner", "reviewer"):
