@@ -97,12 +97,20 @@ class Server:
         if name not in self.tree.pids or not self.lives(name):
             self.start(kind, name)
 
+    def end_all(self, kind):
+        """Every process of the kind has ended as it should, under whatever name a test before this one started it."""
+        command = next(one.command for one in launch.server_processes(self.env) if one.name == kind)
+        running = [one for one in self.tree._children if one.process.command == command and one.popen.poll() is None]
+        for child in running:
+            os.killpg(child.popen.pid, signal.SIGTERM)
+        until(lambda: all(child.popen.poll() is not None for child in running), seconds=60)
+
     def kill(self, name, number=signal.SIGKILL):
         """A signal to a process and all that it started."""
         os.killpg(self.tree.pids[name], number)
 
     def lives(self, name):
-        return next(child.popen.poll() for child in self.tree._children if child.process.name == name) is None
+        return any(child.process.name == name and child.popen.poll() is None for child in self.tree._children)
 
     def log(self, name):
         return "\n".join(tail(self.tree.log_of(name), 40))

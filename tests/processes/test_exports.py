@@ -39,11 +39,11 @@ def submit(server, task):
 
 def test_a_worker_that_is_killed_in_the_middle_of_an_export(server):
     server.ensure("worker", "worker")
+    server.ensure("beat", "beat")
     task = server.task("exported")
     made = submit(server, task)
     until(lambda: server.client.scores.summary(task_id=task.id).total_records == COUNT, seconds=PATIENCE_S)
-    for name in [name for name in server.tree.pids if name.startswith("worker") and server.lives(name)]:
-        server.kill(name)
+    server.end_all("worker")
 
     headers = {"Authorization": f"Bearer {server.key}"}
     base = f"{server.client.base_url}/api/v1/exports"

@@ -1,7 +1,6 @@
 """The process `live` as the Procfile starts it: many trainers' calls at once, a death in the middle, and its logs."""
 
 import json
-import signal
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +44,12 @@ def ask(url, response, *, timeout=PATIENCE_S, label=None):
     return requests.post(url, json=body, timeout=timeout)
 
 
+def graded(server):
+    """The completions that the grader was asked about, in order."""
+    lines = server.grader_log.read_text().splitlines() if server.grader_log.exists() else []
+    return [json.loads(line)["completionId"] for line in lines]
+
+
 def stored(server, model_id):
     """How many completions of this model there are."""
     headers = {"Authorization": f"Bearer {server.key}"}
@@ -54,13 +59,14 @@ def stored(server, model_id):
 
 def test_calls_that_come_at_once_are_answered_with_their_scores(server, endpoint):
     url = endpoint("live at once")
+    before = len(graded(server))
     assert url.startswith(f"http://127.0.0.1:{server.env['LIVE_PORT']}/api/v1/rewards/openrlhf/")
     with ThreadPoolExecutor(60) as pool:
         found = list(pool.map(lambda n: ask(url, str(n % 100)), range(120)))  # 20 of them are asked twice
     assert {answer.status_code for answer in found} == {200}, server.log("live")
     assert [answer.json()["rewards"] for answer in found] == [[n % 100 / 100] for n in range(120)]
-    logged = [json.loads(line)["completionId"] for line in server.grader_log.read_text().splitlines()]
-    assert len(logged) == len(set(logged))
+    logged = graded(server)[before:]
+    assert len(logged) == len(set(logged)) == 100
 
 
 def test_web_answers_the_same_address_too(server, endpoint):
@@ -88,16 +94,14 @@ def test_a_killed_process_loses_a_connection_and_no_work(server, endpoint):
         except requests.ConnectionError:
             outcomes.append("lost")
 
-    server.kill("worker", signal.SIGSTOP)  # the call waits
-    try:
-        thread = threading.Thread(target=trainer)
-        thread.start()
-        until(lambda: stored(server, "killed-live"), seconds=PATIENCE_S)
-        server.kill("live")
-        thread.join(PATIENCE_S)
-    finally:
-        server.kill("worker", signal.SIGCONT)
+    server.end_all("worker")  # the call waits
+    thread = threading.Thread(target=trainer)
+    thread.start()
+    until(lambda: stored(server, "killed-live"), seconds=PATIENCE_S)
+    server.kill("live")
+    thread.join(PATIENCE_S)
     assert outcomes == ["lost"]
+    server.start("worker", "worker")
     server.start("live", "live-again")
     until(lambda: answers(int(server.env["LIVE_PORT"]), launch.HEALTH_PATH), seconds=PATIENCE_S)
     again = ask(url, "33")
