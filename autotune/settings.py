@@ -117,6 +117,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "autotune.access.accounts.context.sign_on",
+                "autotune.access.frame.context.frame",
             ]
         },
     }

@@ -17,6 +17,13 @@ urlpatterns = [
     path("api/v1/", include("tasks.urls")),
     path("api/v1/", include("scores.urls")),
     path("api/v1/", include("exports.urls")),
+    path("settings/", include("autotune.access.page_urls")),
+    path("settings/audit", include("autotune.access.audit.page_urls")),
+    path("settings/webhooks", include("autotune.webhooks.page_urls")),
+    path("", include("graders.page_urls")),
+    path("", include("tasks.page_urls")),
+    path("", include("scores.page_urls")),
+    path("", include("exports.page_urls")),
     path("", include("autotune.site.urls")),
 ]
 handler400 = "autotune.site.failures.bad_request"

@@ -53,16 +53,20 @@ def of_session(request: HttpRequest) -> Principal | None:
 
     None without a membership in an organization that is not suspended
     """
-    if not isinstance(request.user, User):
-        return None
-    memberships = Membership.objects.select_related("organization", "role", "user")
-    chosen_first = Case(When(organization_id=_chosen(request), then=0), default=1)
-    membership = (
-        memberships.filter(user_id=request.user.pk, organization__suspended=False).order_by(chosen_first, "pk").first()
-    )
+    membership = next(iter(memberships_of(request, at_most=1)), None)
     if membership is None or membership.user is None:
         return None
     return Principal(membership.organization, membership.role, membership.user)
+
+
+def memberships_of(request: HttpRequest, *, at_most: int | None = None) -> list[Membership]:
+    """A logged-in person's memberships in organizations that are not suspended, the one in which they act first."""
+    if not isinstance(request.user, User):
+        return []
+    chosen_first = Case(When(organization_id=_chosen(request), then=0), default=1)
+    memberships = Membership.objects.select_related("organization", "role", "user")
+    theirs = memberships.filter(user_id=request.user.pk, organization__suspended=False)
+    return list(theirs.order_by(chosen_first, "pk")[:at_most])
 
 
 def _chosen(request: HttpRequest) -> UUID | None:

@@ -75,7 +75,7 @@ def switch(request: HttpRequest) -> HttpResponse:
     request.session["organization"] = ids.encode("org", membership.organization_id)
     organization_switched.send(sender=User, request=request, user=user, organization=membership.organization)
     messages.success(request, f"You now act in {membership.organization}.")
-    return redirect("account")
+    return redirect("home" if request.POST.get("to") == "home" else "account")
 
 
 @login_required

@@ -1,0 +1,5 @@
+"""Pages of the audit trail; below /settings/audit."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

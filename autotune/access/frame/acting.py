@@ -1,0 +1,50 @@
+"""How a page does what a form asks for: the same capability that the API calls, and its refusal told beside the form."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.contrib import messages
+from django.http import HttpRequest
+
+from autotune.access import commits
+from autotune.access.audit import calls
+from autotune.core import problems
+from autotune.core.errors import AutotuneError
+
+T = TypeVar("T")
+
+
+def do(request: HttpRequest, work: Callable[[], T], *, said: str = "", calls_out: bool = False) -> T:
+    """What `work()` returns, once it is committed; the trail is told that it was done.
+
+    said       a toast for the next page that is shown
+    calls_out  the work waits for somebody else's server, or makes transactions of its own: none is held around it
+    raises     AutotuneError as the capability does: give it to a form's `refuse`, or let `page` show it
+    """
+    result = work() if calls_out else commits.whole(work)
+    acted()
+    if said:
+        messages.success(request, said)
+    return result
+
+
+def attempt(request: HttpRequest, work: Callable[[], object], *, said: str = "", calls_out: bool = False) -> bool:
+    """The same for an action that has no form to go back to: a refusal is a toast. Whether it was done."""
+    try:
+        do(request, work, said=said, calls_out=calls_out)
+    except Exception as exc:
+        error = problems.typed(exc)
+        if error is None:
+            raise
+        messages.error(request, error.detail)
+        return False
+    return True
+
+
+def acted() -> None:
+    """Tell the audit trail that a form whose page answers 200 did what it was sent for."""
+    if (call := calls.current()) is not None:
+        call.acted = True
+
+
+__all__ = ["AutotuneError", "acted", "attempt", "do"]

@@ -1,0 +1,103 @@
+"""Where a person may go: one list of places, of which each role sees its own. Names the pages by string."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.urls import NoReverseMatch, reverse
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry of the navigation.
+
+    page   the name of its route
+    needs  (resource, action): one of them is enough; none for everybody
+    """
+
+    label: str
+    page: str
+    icon: str
+    needs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A place as it is shown; `current` is True below its address."""
+
+    label: str
+    url: str
+    icon: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    label: str
+    links: list[Link]
+
+
+PLACES: Final[dict[str, tuple[Place, ...]]] = {
+    "": (Place("Overview", "home", "home"),),
+    "Judge": (
+        Place("Graders", "graders", "grader", (("endpoint_graders", "read"),)),
+        Place("Marketplace", "marketplace", "market", (("listed_graders", "read"),)),
+        Place("Reviews", "reviews", "review", (("reviews", "update"), ("reviews", "create"))),
+    ),
+    "Score": (
+        Place("Tasks", "tasks", "task", (("tasks", "read"),)),
+        Place("Completions", "completions", "completion", (("completions", "read"), ("shared_completions", "read"))),
+        Place("Scores", "scores", "score", (("scores", "read"),)),
+        Place("Runs", "runs", "run", (("runs", "read"),)),
+    ),
+    "Train": (
+        Place("Exports", "exports", "export", (("exports", "read"),)),
+        Place("Preference pairs", "pairs", "pair", (("preference_pairs", "read"),)),
+        Place("Live rewards", "reward_endpoints", "reward", (("reward_endpoints", "read"),)),
+    ),
+    "Settings": (
+        Place("Members", "members", "people", (("members", "read"),)),
+        Place("Roles", "roles", "role", (("roles", "read"),)),
+        Place("API keys", "api_keys", "key", (("keys", "read"),)),
+        Place("Webhooks", "webhooks", "webhook", (("webhooks", "read"),)),
+        Place("Retention", "retention", "retention", (("retention", "read"),)),
+        Place("Audit", "audit", "audit", (("audit", "read"),)),
+    ),
+}
+
+
+def sections(principal: Principal, path: str) -> list[Section]:
+    """The places that the principal may enter, in sections; of those above `path` the nearest is the current one."""
+    allowed = {
+        label: [(place, url) for place in places if _allowed(principal, place) and (url := _url(place.page))]
+        for label, places in PLACES.items()
+    }
+    here = max((url for found in allowed.values() for _, url in found if _above(url, path)), key=len, default="")
+    return [
+        Section(label, [Link(place.label, url, place.icon, url == here) for place, url in found])
+        for label, found in allowed.items()
+        if found
+    ]
+
+
+def _allowed(principal: Principal, place: Place) -> bool:
+    return not place.needs or any(policy.reach(principal, *need) for need in place.needs)
+
+
+def _url(name: str) -> str:
+    try:
+        return reverse(name)
+    except NoReverseMatch:
+        return ""
+
+
+def _above(url: str, path: str) -> bool:
+    return path == url or (url != "/" and path.startswith(f"{url}/"))
+
+
+def crumbs(*steps: tuple[str, str]) -> Sequence[dict[str, str]]:
+    """(label, address) of the pages above the one shown, for the template."""
+    return [{"label": label, "url": url} for label, url in steps]

@@ -1,0 +1,5 @@
+"""Pages of members, roles, keys; below /settings/."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

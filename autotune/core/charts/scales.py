@@ -1,0 +1,180 @@
+"""Scales from values to places, ticks that a person would choose, and how numbers and moments are written."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+NBSP = "\u00a0"  # between a number and what it counts, so that no line breaks there
+MAGNITUDES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+SHORT_FROM = 10_000  # smaller counts are written in full
+NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
+STEPS_S = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600)
+STEPS_MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
+DAY_S, MONTH_S = 86_400, 2_629_800
+ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)  # a Monday, so that steps of weeks begin on Mondays
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A straight line from values [low, high] to places [start, end] of a drawing; start may be the larger one."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        if self.high == self.low:
+            return (self.start + self.end) / 2
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+def finite(values: Iterable[float], what: str = "value") -> None:
+    """Raises ValueError at a NaN or an infinity: nothing can be drawn there, and a gap would be a lie."""
+    for value in values:
+        if not math.isfinite(value):
+            raise ValueError(f"a {what} is {value}")
+
+
+def amounts(values: Iterable[float], what: str = "count") -> None:
+    """Raises ValueError at what cannot be an amount: a NaN, an infinity, a negative number."""
+    for value in values:
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"a {what} is {value}")
+
+
+def nice_step(span: float, count: int) -> float:
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten that cuts `span` into at most `count` parts."""
+    raw = span / count
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next((factor * power for factor in NICE if factor * power >= raw * (1 - 1e-9)), 10 * power)
+
+
+def nice_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
+    """Round values from at or below `low` to at or above `high`; one distance between all of them.
+
+    count   at most so many distances, give or take one
+    whole   for counts of things: no tick stands between two whole numbers
+    """
+    if high - low <= abs(high) * 1e-9:  # all are equal: some room around them
+        room = abs(high) * 0.1 or 1.0
+        low, high = (0.0, 1.0) if high == 0 else (low - room, high + room)
+    step = nice_step(high - low, count)
+    if whole:
+        step = max(1.0, float(math.ceil(step)))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(place * step, 12) if step > 1e-9 else place * step for place in range(first, last + 1)]
+
+
+def time_ticks(since: datetime, until: datetime, count: int = 6) -> list[datetime]:
+    """Round moments (UTC) within [since, until], about `count` of them: minutes, hours, days, Mondays, months, years."""
+    wanted = max((until - since).total_seconds(), 1) / count
+    if wanted > STEPS_S[-1]:
+        return _month_ticks(since, until, wanted / MONTH_S)
+    step = timedelta(seconds=STEPS_S[bisect_left(STEPS_S, wanted)])
+    tick = ORIGIN + math.ceil((since - ORIGIN) / step) * step
+    ticks = []
+    while tick <= until:
+        ticks.append(tick)
+        tick += step
+    return ticks
+
+
+def _month_ticks(since: datetime, until: datetime, wanted: float) -> list[datetime]:
+    step = STEPS_MONTHS[min(bisect_left(STEPS_MONTHS, wanted), len(STEPS_MONTHS) - 1)]
+    since = since.astimezone(UTC)
+    place = math.ceil((since.year * 12 + since.month - 1 + (since != _month(since))) / step) * step
+    ticks = []
+    while place // 12 < 10_000 and (tick := datetime(place // 12, place % 12 + 1, 1, tzinfo=UTC)) <= until:
+        ticks.append(tick)
+        place += step
+    return ticks
+
+
+def _month(moment: datetime) -> datetime:
+    return moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def time_labels(ticks: Sequence[datetime]) -> list[str]:
+    """What stands below each tick: as little as tells them apart; a midnight among hours is its day."""
+    step = (ticks[1] - ticks[0]).total_seconds() if len(ticks) > 1 else DAY_S
+    return [_time_label(tick.astimezone(UTC), step) for tick in ticks]
+
+
+def _time_label(tick: datetime, step: float) -> str:
+    if step >= 365 * DAY_S:
+        return f"{tick:%Y}"
+    if step >= 28 * DAY_S:
+        return f"{tick:%b %Y}"
+    if step >= DAY_S or (tick.hour, tick.minute, tick.second) == (0, 0, 0):
+        return f"{tick.day} {tick:%b}"
+    return f"{tick:%H:%M}" if step >= 60 else f"{tick:%H:%M:%S}"
+
+
+def moment(at: datetime, *, seconds: bool = False) -> str:
+    """`2026-11-28 14:00`, in UTC; columns and sentences say so once."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if seconds else f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def short(value: float) -> str:
+    """A number for a drawing: `1.2 M`, `1,204`, `0.72`, `0.0003`; three digits that matter below a thousand."""
+    size = abs(value)
+    if size >= SHORT_FROM:
+        divisor, letter = next(pair for pair in MAGNITUDES if size >= pair[0] * 0.9995)
+        scaled = value / divisor
+        return f"{_trimmed(f'{scaled:,.0f}' if abs(scaled) >= 99.95 else f'{scaled:.1f}')}{NBSP}{letter}"
+    if size >= 1000:
+        return f"{value:,.0f}"
+    return _trimmed(_plain(value, 3))
+
+
+def exact(value: float) -> str:
+    """A number for a table: whole ones in full with commas, others with up to six digits that matter."""
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return _trimmed(_plain(value, 6))
+
+
+def tick_labels(ticks: Sequence[float]) -> list[str]:
+    """One label per tick, all with the decimals that the distance between them needs."""
+    peak = max(map(abs, ticks))
+    if peak >= SHORT_FROM:
+        divisor, letter = next(pair for pair in MAGNITUDES if peak >= pair[0])
+        return ["0" if tick == 0 else f"{tick / divisor:g}{NBSP}{letter}" for tick in ticks]
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+    decimals = next((n for n in range(12) if abs(round(step, n) - step) < step * 1e-6), 12)
+    return [f"{0.0 if tick == 0 else tick:,.{decimals}f}" for tick in ticks]
+
+
+def with_unit(text: str, unit: str) -> str:
+    """`12 ms`; without a unit the number alone."""
+    return f"{text}{NBSP}{unit}" if unit else text
+
+
+def _plain(value: float, digits: int) -> str:
+    """Rounded to `digits` that matter, without an exponent unless it were unreadable."""
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:.{digits - 1}e}" if places > 12 else f"{value:,.{max(places, 0)}f}"
+
+
+def _trimmed(text: str) -> str:
+    if "." not in text or "e" in text:
+        return text
+    return text.rstrip("0").rstrip(".")
+
+
+def quantile(counts: Sequence[int], low: float, high: float, share: float) -> float:
+    """The value below which `share` of the counted lie, as if each bucket were filled evenly.
+
+    counts  per bucket, equally broad, from `low` to `high`; their sum is positive
+    """
+    goal, passed, breadth = share * sum(counts), 0, (high - low) / len(counts)
+    for place, count in enumerate(counts):
+        if count and passed + count >= goal:
+            return low + breadth * (place + (goal - passed) / count)
+        passed += count
+    return high

@@ -1,0 +1,112 @@
+"""SVG as text: elements with escaped attributes, and labels of any origin.
+
+Labels come from people whom we do not know. Nothing of them is removed: what does not fit is cut in the drawing and is
+whole in its title and in the table. Every `text` is a paragraph of its own, so a direction control ends with it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from html import escape
+
+from django.utils.safestring import SafeString, mark_safe
+
+ELLIPSIS = "…"
+FONT = 12.5  # size of text in units of the viewBox; charts.css says the same
+NARROW_GLYPHS = frozenset("iIjl.,:;'|!()[]{}ftr ")
+JOINERS = "\u200d\ufe0e\ufe0f"
+CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # of the direction of text
+ISOLATE, END_ISOLATE = "\u2068", "\u2069"
+
+
+def join(parts: Iterable[str]) -> SafeString:
+    """Pieces that are markup already, one after the other."""
+    return mark_safe("".join(parts))  # noqa: S308  each piece was made by `element` or `text`
+
+
+def element(name: str, inside: str = "", **attributes: str | float) -> SafeString:
+    """One element. `inside` is markup; attributes are escaped; `class_` is class, and `_` in a name stands for `-`."""
+    written = "".join(f' {_name(key)}="{_value(value)}"' for key, value in attributes.items())
+    return mark_safe(f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>")  # noqa: S308
+
+
+def _name(key: str) -> str:
+    return "viewBox" if key == "viewBox" else key.rstrip("_").replace("_", "-")
+
+
+def _value(value: str | float) -> str:
+    return escape(value) if isinstance(value, str) else place(value)
+
+
+def place(value: float) -> str:
+    """A coordinate, to a tenth of a unit: `12` or `12.3`."""
+    text = f"{value:.1f}"
+    return text[:-2] if text.endswith(".0") else text
+
+
+def text(said: str, x: float, y: float, class_: str = "", anchor: str = "start") -> SafeString:
+    """A line of text whose baseline starts, ends or is centred at (x, y)."""
+    return element("text", escape(said), x=x, y=y, text_anchor=anchor, class_=f"chart-text {class_}".rstrip())
+
+
+def label(said: str, x: float, y: float, room: float, *, anchor: str = "start", class_: str = "") -> SafeString:
+    """A label of unknown origin: cut to `room` units, and whole in its title."""
+    shown = cut(said, room)
+    inside = escape(shown) if shown == said else f"{escape(shown)}<title>{escape(said)}</title>"
+    return element("text", inside, x=x, y=y, text_anchor=anchor, class_=f"chart-text chart-label {class_}".rstrip())
+
+
+def titled(name: str, title: str, inside: str = "", **attributes: str | float) -> SafeString:
+    """An element that says `title` when it is pointed at."""
+    return element(name, f"<title>{escape(title)}</title>{inside}", **attributes)
+
+
+def linked(href: str, inside: str) -> SafeString:
+    """`inside` as a link, if there is one."""
+    return element("a", inside, href=own_address(href)) if href else mark_safe(inside)  # noqa: S308
+
+
+def own_address(href: str) -> str:
+    """The address if it stays on this site; raises ValueError at others: a chart never leads away, nor runs a script."""
+    if not href.startswith(("/", "?", "#")) or href.startswith(("//", "/\\")) or any(c in href for c in "\t\r\n"):
+        raise ValueError("a chart links to addresses of this site only")
+    return href
+
+
+def breadth(said: str) -> float:
+    """About how broad a text is, in units; on the safe side."""
+    return sum(map(_glyph, said))
+
+
+def _glyph(glyph: str) -> float:
+    if glyph < "\u0300":
+        return FONT * (0.32 if glyph in NARROW_GLYPHS else 0.72 if glyph.isupper() else 0.58)
+    if glyph in JOINERS or unicodedata.combining(glyph):
+        return 0.0
+    return FONT * (1.3 if unicodedata.east_asian_width(glyph) in "WF" else 0.7)
+
+
+def cut(said: str, room: float) -> str:
+    """The text in one line, with an ellipsis where it would pass `room`; never between a glyph and what modifies it."""
+    line = " ".join(said[:2000].split()) if len(said) > 2000 else " ".join(said.split())
+    used, dots = 0.0, FONT
+    fits = 0  # glyphs that leave room for the ellipsis
+    for at, glyph in enumerate(line):
+        used += _glyph(glyph)
+        if used <= room - dots:
+            fits = at + 1
+        if used > room:
+            return line[:fits].rstrip(JOINERS + " ") + ELLIPSIS
+    return line
+
+
+def isolated(said: str, longest: int = 40) -> str:
+    """A label within a sentence of plain text: cut, and unable to turn what stands around it.
+
+    A direction control of its own could end the isolation, so there it shows as the replacement character.
+    """
+    line = " ".join(said[: 4 * longest].split())
+    line = (
+        line if len(line) <= longest and len(said) <= 4 * longest else line[:longest].rstrip(JOINERS + " ") + ELLIPSIS
+    )
+    return f"{ISOLATE}{CONTROLS.sub('\ufffd', line)}{END_ISOLATE}"

@@ -1,0 +1,78 @@
+"""Lists on pages: the API's query Structs read from the address, with faults told and not fatal."""
+
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from django.http import HttpRequest
+
+from autotune.core import parsing
+from autotune.core.errors import Invalid
+from autotune.core.pagination import PageQuery, Pagination
+
+Q = TypeVar("Q", bound=PageQuery)
+PAGE_SIZE = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[Q]):
+    """What a list's address asks for.
+
+    query   what counts; filters that cannot be read are left out of it
+    given   the filters as they were typed, for the form
+    faults  {parameter: what is wrong with it}
+    """
+
+    query: Q
+    given: dict[str, str]
+    faults: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def filtered(self) -> bool:
+        """Whether anything beside the page and the order was asked for."""
+        return any(value for name, value in self.given.items() if name not in {"limit", "offset", "cursor", "sort"})
+
+
+def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixed: Any) -> Asked[Q]:
+    """The query of a list's page. Unknown parameters and empty ones count for nothing.
+
+    fixed  members that the page itself sets, by their wire names
+    """
+    given = {
+        name: value.strip()
+        for name in shape.__struct_encode_fields__
+        if (value := request.GET.get(name, "")).strip() and "\x00" not in value
+    }
+    counted, faults = {"limit": str(limit), **given, **fixed}, {}
+    while True:
+        try:
+            return Asked(parsing.convert_query(counted, shape), given, faults)
+        except Invalid as exc:
+            error = exc.errors[0]
+            name = error.pointer.lstrip("?")
+            if name not in counted or name in fixed:
+                raise
+            faults[name] = error.detail
+            del counted[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Pager:
+    """The foot of a list: which rows are shown, and the offsets before and behind (None at an end)."""
+
+    first: int
+    last: int
+    total: int | None
+    before: int | None
+    behind: int | None
+
+
+def pager(pagination: Pagination, shown: int) -> Pager:
+    """The foot of an offset page with `shown` rows."""
+    offset, limit = pagination.offset, pagination.limit
+    return Pager(
+        first=offset + 1 if shown else 0,
+        last=offset + shown,
+        total=pagination.total,
+        before=max(0, offset - limit) if offset else None,
+        behind=offset + shown if pagination.next_cursor else None,
+    )

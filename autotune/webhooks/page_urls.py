@@ -1,0 +1,5 @@
+"""Pages of webhooks; below /settings/webhooks."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,5 @@
+"""Pages of exports, preference pairs."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,5 @@
+"""Pages of graders."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

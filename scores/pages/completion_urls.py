@@ -1,0 +1,5 @@
+"""Routes of the pages of completions and scores."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

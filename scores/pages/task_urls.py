@@ -1,0 +1,5 @@
+"""Routes of the pages of a task with its scores."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,14 @@
+// [data-copy]: a button beside a <code> that copies its text. Hidden where there is no script.
+export function attach(root) {
+  for (const button of root.querySelectorAll("[data-copy][hidden]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const code = button.parentElement.querySelector("code, pre");
+      await navigator.clipboard.writeText(code.textContent);
+      const name = button.querySelector("span");
+      const before = name.textContent;
+      name.textContent = "Copied";
+      setTimeout(() => { name.textContent = before; }, 1600);
+    });
+  }
+}

@@ -1,0 +1,21 @@
+// [data-live="10"]: asks htmx to refresh the part every so many seconds (hx-trigger="refresh"), but not while nobody
+// looks at the page, nor while somebody types or chooses within the part.
+export function attach(root) {
+  setInterval(() => {
+    if (document.visibilityState !== "visible") return;
+    const now = Date.now();
+    for (const part of root.querySelectorAll("[data-live]")) {
+      const every = Number(part.dataset.live) * 1000;
+      if (now - (part.refreshedAt ??= now) < every || isBusy(part)) continue;
+      part.refreshedAt = now;
+      window.htmx?.trigger(part, "refresh");
+    }
+  }, 1000);
+}
+
+function isBusy(part) {
+  const at = document.activeElement;
+  const edits = at && part.contains(at) && at.matches("input, textarea, select");
+  const selected = !document.getSelection()?.isCollapsed && part.contains(document.getSelection().anchorNode);
+  return edits || selected || Boolean(part.querySelector("details[open] form"));
+}

@@ -1,0 +1,29 @@
+// `/` goes to the search; arrows go through what it found; Escape clears it.
+export function attach(root) {
+  const input = root.querySelector("[data-shortcut]");
+  if (!input) return;
+  const found = input.form.querySelector("[data-found]");
+  root.addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+    if (event.key === input.dataset.shortcut && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      input.focus();
+      input.select();
+    }
+  });
+  input.form.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      found.replaceChildren();
+      input.value = "";
+      input.focus();
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const links = [input, ...found.querySelectorAll("a")];
+    const next = links[links.indexOf(document.activeElement) + step];
+    if (next) {
+      event.preventDefault();
+      next.focus();
+    }
+  });
+}

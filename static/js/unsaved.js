@@ -1,0 +1,9 @@
+// form[data-unsaved]: leaving the page with changes in it is asked about.
+export function attach(root) {
+  for (const form of root.querySelectorAll("form[data-unsaved]")) {
+    let changed = false;
+    form.addEventListener("input", () => { changed = true; });
+    form.addEventListener("submit", () => { changed = false; });
+    window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
+  }
+}

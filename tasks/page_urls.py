@@ -1,0 +1,5 @@
+"""Pages of tasks."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []
