@@ -1,7 +1,7 @@
 """Forms of pages over the API's bodies: a form's fields make the same Struct, checked by the same rules.
 
-A field's name is its place in the body: `max_batch_size` is `/maxBatchSize`, `limits__timeout_ms` is `/limits/timeoutMs`.
-An error that the API would answer with a pointer stands beside the field whose place that is.
+A field's name is its place in the body: `max_batch_size` is `/maxBatchSize`, `limits__timeout_ms` is
+`/limits/timeoutMs`. An error that the API would answer with a pointer stands beside the field whose place that is.
 """
 
 from collections.abc import Mapping

@@ -42,7 +42,8 @@ def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixe
         for name in shape.__struct_encode_fields__
         if (value := request.GET.get(name, "")).strip() and "\x00" not in value
     }
-    counted, faults = {"limit": str(limit), **given, **fixed}, {}
+    counted: dict[str, Any] = {"limit": str(limit), **given, **fixed}
+    faults: dict[str, str] = {}
     while True:
         try:
             return Asked(parsing.convert_query(counted, shape), given, faults)

@@ -4,11 +4,12 @@
     {% load charts %} {% chart chart %}                                  # in a template; a sparkline prints itself
 
 A page links `css/charts.css`, and `js/brush.js` as a module if a histogram has a brush. There are no `style` attributes
-and no scripts in the output, so the strict Content-Security-Policy holds. Texts are escaped here; give them as they are.
+and no scripts in the output, so a strict Content-Security-Policy holds. Texts are escaped here: give them as they are.
 
     lines(title, series, *, since, until, unit="", low=None, high=None, wide=True, empty=...)
     columns(title, stacks, names, *, unit="", since=None, until=None, tones=(), wide=True, empty=...)
-    histogram(title, counts, *, low=0.0, high=1.0, chosen=None, links=None, brush=None, noun="scores", wide=False, empty=...)
+    histogram(title, counts, *, low=0.0, high=1.0, chosen=None, links=None, brush=None, noun="scores", wide=False,
+              empty=...)
     bars(title, rows, *, unit="", wide=False, empty=...)
     intervals(title, rows, *, noun="scores", wide=False, empty=...)
     distributions(title, rows, *, low=0.0, high=1.0, noun="scores", wide=False, empty=...)
@@ -20,13 +21,13 @@ and no scripts in the output, so the strict Content-Security-Policy holds. Texts
     Interval(label, mean, low, high, count, *, href="")
     distributions' rows                         (label, counts per bucket from `low` to `high`)
 
-All but the last two return a `Chart(title, summary, svg, table, wide, ...)`. `wide` is for a chart that has the page's
-breadth; without it a chart is drawn for half of that. A phone gets a drawing of its own either way. `empty` is the
-sentence that stands where there is nothing to draw. A NaN, an infinity, a negative count, a naive datetime or an address
-that leaves this site raises ValueError.
+All but the last two functions return a `Chart(title, summary, svg, table, wide, ...)`. `wide` is for a chart that has
+the page's breadth; without it a chart is drawn for half of that. A phone gets a drawing of its own either way. `empty`
+is the sentence that stands where there is nothing to draw. A NaN, an infinity, a negative count, a naive datetime or an
+address that leaves this site raises ValueError.
 
 brush   `brush="score"` sets the inputs with the ids `score-min` and `score-max`, tells them `change`, and submits their
-        form, unless it (or the input) has an `hx-trigger` that waits for `change`. `links` work without JavaScript.
+        form, unless it (or an input) has an `hx-trigger` that waits for `change`. `links` work without JavaScript.
 """
 
 from autotune.core.charts.buckets import histogram
@@ -39,6 +40,6 @@ from autotune.core.charts.stacking import columns
 from autotune.core.charts.whiskers import Interval, intervals
 
 __all__ = [
-    "Bar", "Chart", "Interval", "Series", "Table", "bars", "columns", "distributions", "histogram", "intervals", "lines",
-    "spark_label", "sparkline",
+    "Bar", "Chart", "Interval", "Series", "Table", "bars", "columns", "distributions", "histogram", "intervals",
+    "lines", "spark_label", "sparkline",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from autotune.core.charts.scales import Scale, tick_labels, time_labels, time_ti
 from autotune.core.charts.svg import breadth, element, text
 
 LINE = 18  # from one line of text to the next
-LABEL_ROOM = 76  # a label of time and the space around it
+LABEL_ROOM = 66  # a label of time and the space around it
 
 
 @dataclass(frozen=True, slots=True)

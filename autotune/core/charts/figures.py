@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from autotune.core.charts.svg import element, join
 
-NARROW, HALF, FULL = 360, 640, 960  # breadths of a viewBox; charts.css shows the one that fits its container
+NARROW, HALF, FULL = 360, 560, 960  # breadths of a viewBox; charts.css shows the one that fits its container
 SERIES = 6  # colours that can be told apart
 
 

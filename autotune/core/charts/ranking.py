@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from autotune.core.charts.figures import Chart, Drawing, Table, drawn, nothing
 from autotune.core.charts.rows import laid_out
-from autotune.core.charts.scales import Scale, amounts, exact, short, with_unit
+from autotune.core.charts.scales import Scale, alike, amounts, exact, short, with_unit
 from autotune.core.charts.stacking import TONES
 from autotune.core.charts.svg import element, isolated, linked, own_address, titled
 
@@ -82,7 +82,7 @@ class _Plot:
     unit: str
 
     def draw(self, width: int) -> Drawing:
-        values = [with_unit(short(bar.value), self.unit) for bar in self.rows]
+        values = [with_unit(said, self.unit) for said in alike([bar.value for bar in self.rows])]
         layout = laid_out(width, [bar.label for bar in self.rows], values, [bar.note for bar in self.rows], mark=ROW)
         most = max(max(bar.value, bar.total or 0) for bar in self.rows) or 1.0
         across = Scale(0, most, layout.frame.left, layout.frame.right)
@@ -97,10 +97,9 @@ class _Plot:
 
     def _bar(self, bar: Bar, middle: float, across: Scale) -> str:
         """The bar, on the ground of what it is a part of; it says its value when pointed at."""
-        full = across(bar.total if bar.total is not None else across.high) - across.start
-        track = element(
-            "rect", x=across.start, y=middle - THICK / 2, width=full, height=THICK, rx=3, class_="chart-track"
-        )
+        full = across(across.high if bar.total is None else bar.total) - across.start
+        ground = "chart-target" if bar.total is None else "chart-track"
+        track = element("rect", x=across.start, y=middle - THICK / 2, width=full, height=THICK, rx=3, class_=ground)
         long = max(across(bar.value) - across.start, LEAST_BAR if bar.value else 0)
         mark = element(
             "rect",

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 NBSP = "\u00a0"  # between a number and what it counts, so that no line breaks there
 MAGNITUDES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+MOST_DECIMALS = 4
 SHORT_FROM = 10_000  # smaller counts are written in full
 NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
-STEPS_S = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600)
+STEPS_S = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800)
+STEPS_S += (345_600, 604_800, 1_209_600)
 STEPS_MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
 DAY_S, MONTH_S = 86_400, 2_629_800
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)  # a Monday, so that steps of weeks begin on Mondays
@@ -69,7 +71,7 @@ def nice_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) 
 
 
 def time_ticks(since: datetime, until: datetime, count: int = 6) -> list[datetime]:
-    """Round moments (UTC) within [since, until], about `count` of them: minutes, hours, days, Mondays, months, years."""
+    """Round moments (UTC) within [since, until], about `count`: of minutes, hours, days, Mondays, months or years."""
     wanted = max((until - since).total_seconds(), 1) / count
     if wanted > STEPS_S[-1]:
         return _month_ticks(since, until, wanted / MONTH_S)
@@ -146,6 +148,15 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
     decimals = next((n for n in range(12) if abs(round(step, n) - step) < step * 1e-6), 12)
     return [f"{0.0 if tick == 0 else tick:,.{decimals}f}" for tick in ticks]
+
+
+def alike(values: Sequence[float]) -> list[str]:
+    """Numbers that stand below each other: as `short` writes them, but all with the same decimals where that is few."""
+    written = [short(value) for value in values]
+    decimals = max(len(said.partition(".")[2]) for said in written)
+    if decimals > MOST_DECIMALS or any(abs(value) >= 1000 for value in values):
+        return written
+    return [f"{value:.{decimals}f}" for value in values]
 
 
 def with_unit(text: str, unit: str) -> str:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from autotune.core.charts.axes import framed, time_axis, value_axis
 from autotune.core.charts.figures import NARROW, SERIES, Chart, Drawing, Table, colour, drawn, legend, nothing
@@ -56,7 +57,7 @@ def _check(stacks: Sequence[Stack], names: Sequence[str], tones: Sequence[str]) 
 
 def _step(times: Sequence[datetime]) -> timedelta:
     """The time that one column stands for: the least distance between two."""
-    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False) if later > earlier]
+    gaps = [later - earlier for earlier, later in pairwise(times) if later > earlier]
     return min(gaps, default=timedelta(hours=1))
 
 

@@ -16,7 +16,7 @@ FONT = 12.5  # size of text in units of the viewBox; charts.css says the same
 NARROW_GLYPHS = frozenset("iIjl.,:;'|!()[]{}ftr ")
 JOINERS = "\u200d\ufe0e\ufe0f"
 CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # of the direction of text
-ISOLATE, END_ISOLATE = "\u2068", "\u2069"
+ISOLATE, END_ISOLATE, UNKNOWN = "\u2068", "\u2069", "\ufffd"
 
 
 def join(parts: Iterable[str]) -> SafeString:
@@ -67,7 +67,7 @@ def linked(href: str, inside: str) -> SafeString:
 
 
 def own_address(href: str) -> str:
-    """The address if it stays on this site; raises ValueError at others: a chart never leads away, nor runs a script."""
+    """The address, if it stays on this site. Raises ValueError if not: a chart leads nowhere else and runs nothing."""
     if not href.startswith(("/", "?", "#")) or href.startswith(("//", "/\\")) or any(c in href for c in "\t\r\n"):
         raise ValueError("a chart links to addresses of this site only")
     return href
@@ -109,4 +109,4 @@ def isolated(said: str, longest: int = 40) -> str:
     line = (
         line if len(line) <= longest and len(said) <= 4 * longest else line[:longest].rstrip(JOINERS + " ") + ELLIPSIS
     )
-    return f"{ISOLATE}{CONTROLS.sub('\ufffd', line)}{END_ISOLATE}"
+    return f"{ISOLATE}{CONTROLS.sub(UNKNOWN, line)}{END_ISOLATE}"

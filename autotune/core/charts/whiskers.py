@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from autotune.core.charts.axes import share_axis
 from autotune.core.charts.figures import NARROW, Chart, Drawing, Table, drawn, nothing
 from autotune.core.charts.rows import laid_out
-from autotune.core.charts.scales import Scale, amounts, exact, finite, nice_ticks, short
+from autotune.core.charts.scales import Scale, alike, amounts, exact, finite, nice_ticks, short
 from autotune.core.charts.svg import element, isolated, linked, own_address, titled
 
 ROW, FOOT = 32, 26
@@ -76,8 +76,9 @@ class _Plot:
     noun: str
 
     def draw(self, width: int) -> Drawing:
-        values = [short(round(row.mean, 4)) for row in self.rows]
-        notes = ["" if width == NARROW else f"{short(row.low)} – {short(row.high)}" for row in self.rows]
+        values = alike([row.mean for row in self.rows])
+        lows, highs = alike([row.low for row in self.rows]), alike([row.high for row in self.rows])
+        notes = ["" if width == NARROW else f"{low} – {high}" for low, high in zip(lows, highs, strict=True)]
         layout = laid_out(width, [row.label for row in self.rows], values, notes, mark=ROW if width != NARROW else 20)
         across = Scale(self.ticks[0], self.ticks[-1], layout.frame.left + 8, layout.frame.right - 8)
         body = share_axis(layout.frame, self.ticks, across)
@@ -102,5 +103,6 @@ class _Plot:
         )
         target = element("rect", x=left - 6, y=y - 10, width=right - left + 12, height=20, class_="chart-target")
         dot = element("circle", cx=across(row.mean), cy=y, r=5, class_="chart-dot chart-tone-neutral")
-        said = f"{isolated(row.label)}: {exact(row.mean)} ({exact(row.low)} to {exact(row.high)}), {exact(row.count)} {self.noun}"
+        span = f"{exact(row.low)} to {exact(row.high)}"
+        said = f"{isolated(row.label)}: {exact(row.mean)} ({span}), {exact(row.count)} {self.noun}"
         return titled("g", said, target + whisker + dot)
