@@ -17,7 +17,7 @@ GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust faults faults-short contract contract-short lint format types imports check openapi clean
+.PHONY: help setup dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages screenshots faults faults-short contract contract-short lint format types imports check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,6 +109,12 @@ bench-live-core: $(DEV) ## what an item of live rewards costs beside a plain sub
 
 bench-live: $(DEV) ## 2,000 calls of trainers that wait at once, at live and at web alone (ARGS: --short, --calls N)
 	@exec $(BIN)/python bench/live.py $(ARGS)
+
+bench-pages: $(DEV) ## server time and queries of every page with 100,000 scores (ARGS: --sqlite, --only PATH)
+	@exec $(BIN)/python bench/pages.py $(ARGS)
+
+screenshots: $(DEV) ## pictures of every page, 1440 and 390 px, light and dark, in var/screenshots (ARGS: --only PATH, --whole)
+	@exec $(BIN)/python tools/screenshots.py $(ARGS)
 
 bench-trust: $(DEV) ## what audit, idempotency and throttling cost, side by side with the server without them
 	@exec $(BIN)/python bench/trust.py $(ARGS)

@@ -64,7 +64,7 @@ def page(
             patch_cache_control(response, private=True, no_store=True)
             return response
 
-        handle.needs = needs  # type: ignore[attr-defined] # for the tests that walk all pages
+        handle.needs, handle.methods = needs, tuple(methods)  # type: ignore[attr-defined] # for the tests of all pages
         return handle
 
     return decorate

@@ -1,0 +1,68 @@
+"""Every page asks who comes: nobody, each role, and somebody of another organization."""
+
+import pytest
+from django.test import Client
+
+from autotune.access.models import Membership, Role, User
+from tests.access.matrix import owned
+from tests.factories import OrganizationFactory
+from tools.page_routes import pages, readable
+
+pytestmark = pytest.mark.django_db
+OPEN = {"/"}  # what Autotune is, for everybody
+ROLES = ("grader_owner", "training_operator", "reviewer", "organization_admin", "admin")
+
+
+def test_every_route_of_a_page_goes_through_the_door():
+    assert [one.path for one in pages() if one.needs is None and one.path not in OPEN] == []
+
+
+def test_nobody_is_sent_to_the_login_and_back():
+    me = owned(OrganizationFactory(), "organization_admin")
+    for page in readable():
+        if page.path in OPEN:
+            continue
+        answer = Client().get(page.address(me.ids))
+        assert (answer.status_code, answer["Location"].partition("?")[0]) == (302, "/account/login"), page.path
+
+
+def test_a_form_is_not_posted_without_a_session_or_its_token():
+    me = owned(OrganizationFactory(), "organization_admin")
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(_person(me))
+    for page in pages():
+        if "POST" in page.methods and page.path not in OPEN:
+            assert Client().post(page.address(me.ids)).status_code == 302, page.path
+            assert strict.post(page.address(me.ids)).status_code == 403, page.path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_role_enters_what_it_needs_and_sees_nothing_of_others(role):
+    organization, other = OrganizationFactory(), OrganizationFactory()
+    me, stranger = owned(organization, role), owned(other, "organization_admin")
+    client = Client()
+    client.force_login(_person(me))
+    allowed = {
+        (entry["resource"], action)
+        for entry in Role.objects.get(organization=None, name=role).permissions
+        for action in entry["actions"]
+    }
+    for page in readable():
+        if page.path in OPEN:
+            continue
+        answer = client.get(page.address(me.ids))
+        may = not page.needs or bool(allowed & set(page.needs))
+        assert answer.status_code in ((200, 302, 404, 409) if may else (403,)), (page.path, answer.status_code)
+        if page.kinds and may and role != "admin":
+            foreign = client.get(page.address(stranger.ids))
+            assert foreign.status_code in (404, 403), (page.path, foreign.status_code)
+
+
+def _person(whose):
+    organization = whose.ids["member"]
+    return next(one.user for one in Membership.objects.all() if one.public_id == organization)
+
+
+def test_the_person_of_a_world_is_found():
+    me = owned(OrganizationFactory(), "reviewer")
+    assert isinstance(_person(me), User)

@@ -1,0 +1,82 @@
+"""Every page in Chromium with names and texts of an attacker: nothing runs, nothing breaks, and axe finds nothing."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.test import Client
+
+from autotune.access.models import Membership, Organization, User
+from bench import crowd
+from tests.access.matrix import owned
+from tests.browsing import DESK, PHONE, foreign, is_right, too_wide
+from tests.factories import OrganizationFactory
+from tools.page_routes import readable
+
+pytestmark = [pytest.mark.pages, pytest.mark.timeout(600)]
+HOSTILE = "<script>document.title='hit'</script>\"'><img src=x onerror=alert(1)> \u202egnirts\u202c \U0001f469\u200d\U0001f52c {{7*7}} "
+LONG = "W" * 120
+SERIOUS = {"serious", "critical"}
+
+
+@pytest.fixture
+def world(transactional_db):
+    """An administrator's client, and the ids of an organization whose every name and text is hostile."""
+    organization = OrganizationFactory(name=f"{HOSTILE}{LONG}"[:200])
+    me = owned(organization, "organization_admin")
+    member = next(one for one in Membership.objects.select_related("user") if one.public_id == me.ids["member"])
+    User.objects.filter(pk=member.user_id).update(name=HOSTILE[:150])
+    crowd.fill(organization, member.user, 200, names=lambda text: f"{HOSTILE}{text} {LONG}"[:190])
+    assert Organization.objects.get(pk=organization.pk).name.startswith("<script>")
+    client = Client()
+    client.force_login(member.user)
+    return client, me.ids
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"])
+def test_nothing_serious_on_any_page(world, browse, live_server, viewport, scheme):
+    client, ids = world
+    found = []
+    page = browse(client, "/", viewport=viewport, color_scheme=scheme)
+    for one in readable():
+        page.said.clear()
+        page.asked.clear()
+        answer = page.goto(one.address(ids))
+        page.wait_for_load_state("networkidle")
+        if answer.status >= 500:
+            found.append((one.path, answer.status))
+            continue
+        if answer.headers.get("content-type", "").partition(";")[0] != "text/html":
+            continue
+        expected = {403, 404, 409}
+        said = [text for text in page.said if not any(f"status of {status}" in text for status in expected)]
+        faults = [
+            *(f"said {text}" for text in said),
+            *(f"asked {url}" for url in foreign(page, live_server)),
+            *([f"{too_wide(page)} px too wide"] if too_wide(page) > 0 else []),
+            *([] if is_right(page, scheme) else ["ground of the other scheme"]),
+            *(["a script ran"] if page.title() == "hit" else []),
+            *([] if page.locator("h1").count() == 1 else [f"{page.locator('h1').count()} h1"]),
+            *_violations(page),
+        ]
+        found += [(one.path, fault) for fault in faults]
+    assert found == []
+
+
+def test_every_page_reads_without_javascript(world, browse):
+    client, ids = world
+    page = browse(client, "/", java_script_enabled=False)
+    unreadable = []
+    for one in readable():
+        answer = page.goto(one.address(ids))
+        if answer.headers.get("content-type", "").partition(";")[0] != "text/html":
+            continue
+        if not page.locator("h1").is_visible() or len(page.locator("main").inner_text()) < 20:
+            unreadable.append(one.path)
+    assert unreadable == []
+
+
+def _violations(page):
+    """Serious and critical ones of WCAG 2.2 A and AA, as lines."""
+    options = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
+    for violation in Axe().run(page, options=options).response["violations"]:
+        if violation["impact"] in SERIOUS:
+            yield f"axe {violation['id']}: {violation['nodes'][0]['html'][:160]}"

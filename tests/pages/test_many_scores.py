@@ -1,0 +1,43 @@
+"""With 100,000 scores every page asks the database at most twenty times."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from autotune.access.models import Membership
+from bench import crowd
+from scores.models import Score
+from tests.access.matrix import owned
+from tests.factories import OrganizationFactory
+from tools.page_routes import readable
+
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
+SCORES = 100_000
+AT_MOST = 20
+ROLES = ("organization_admin", "grader_owner", "reviewer")
+
+
+def test_every_page_with_a_hundred_thousand_scores():
+    organization = OrganizationFactory()
+    me = {role: owned(organization, role) for role in ROLES}
+    people = {role: _person(whose) for role, whose in me.items()}
+    made = crowd.fill(organization, people["organization_admin"], SCORES)
+    assert Score.objects.filter(organization=organization).count() >= SCORES
+    crowded = {"task": made["tasks"][0].public_id, "grader": made["graders"][0].public_id}
+    counts = {}
+    for role, person in people.items():
+        client = Client()
+        client.force_login(person)
+        client.get("/")
+        for page in readable():
+            with CaptureQueriesContext(
+                connection,
+            ) as asked:
+                client.get(page.address({**me[role].ids, **crowded}))
+            counts[role, page.path] = len([one for one in asked if not one["sql"].startswith(("SAVEPOINT", "RELEASE"))])
+    assert {at: count for at, count in counts.items() if count > AT_MOST} == {}
+
+
+def _person(whose):
+    return next(one.user for one in Membership.objects.select_related("user") if one.public_id == whose.ids["member"])

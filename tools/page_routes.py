@@ -1,0 +1,68 @@
+"""The walk over all pages: their routes, and the addresses that they have in a world with one object of each kind."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import URLPattern, get_resolver
+
+OUTSIDE = (
+    "api/",
+    "admin/",
+    "account",
+    "invitations/",
+    "settings/audit/none",
+)  # the API, the administration, who comes in
+ID = re.compile(r"<(\w+):\w+>")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A route of a page. `path` has `:kind` where ids stand; `view` is what `page` made of it."""
+
+    path: str
+    name: str
+    view: Any
+
+    @property
+    def needs(self) -> tuple[tuple[str, str], ...] | None:
+        """What it asks of a role, one of them; None for what did not come through the door."""
+        return getattr(self.view, "needs", None)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return getattr(self.view, "methods", ("GET", "HEAD"))
+
+    @property
+    def kinds(self) -> list[str]:
+        """Of the ids in its path."""
+        return re.findall(r":(\w+)", self.path)
+
+    def address(self, ids: Mapping[str, str]) -> str:
+        """The path with an id of each kind put in."""
+        return re.sub(r":(\w+)", lambda match: ids[match[1]], self.path)
+
+
+def pages() -> list[Page]:
+    """Every page of the product's own, by its path."""
+    found = {}
+    for pattern, prefix in _patterns(get_resolver().url_patterns, ""):
+        path = prefix + str(pattern.pattern)
+        if not path.startswith(OUTSIDE):
+            shown = "/" + ID.sub(r":\1", path)
+            found[shown] = Page(shown, pattern.name or "", pattern.callback)
+    return sorted(found.values(), key=lambda one: one.path)
+
+
+def _patterns(patterns: Iterable[Any], prefix: str) -> Iterator[tuple[URLPattern, str]]:
+    for entry in patterns:
+        if isinstance(entry, URLPattern):
+            yield entry, prefix
+        else:
+            yield from _patterns(entry.url_patterns, prefix + str(entry.pattern))
+
+
+def readable() -> list[Page]:
+    """Those that are looked at with GET."""
+    return [one for one in pages() if "GET" in one.methods]
