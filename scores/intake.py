@@ -8,6 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from autotune.access import commits
 from autotune.access.principal import Principal
 from autotune.core.errors import AutotuneError, Conflict, FieldError, Forbidden, Invalid, NotFound
 from graders.models import Grader
@@ -61,7 +62,9 @@ def submit(
     request = _Request(principal, items, malformed, priority, partial, alone)
     try:
         return _attempt(request)
-    except IntegrityError:  # somebody stored the same external id, or deleted the task, at this moment: look again
+    except IntegrityError as clash:  # somebody stored the same external id, or deleted the task, at this moment
+        if commits.is_whole():
+            raise commits.LookAgain from clash
         try:
             return _attempt(request)
         except IntegrityError as exc:
@@ -75,7 +78,7 @@ def _attempt(request: _Request) -> Intake:
     drafts = _drafts(request, panels, result)
     if result.refused and not request.partial:
         raise refusal(result.refused, alone=request.alone)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=not commits.is_whole()):
         taken, clashes = storing.store(request.principal, drafts, panels)
         if clashes and not request.partial:
             raise refusal(clashes, alone=request.alone)

@@ -1,4 +1,4 @@
-"""How a page does what a form asks for: the same capability that the API calls, and its refusal told beside the form."""
+"""How a page does what a form asks for: by the capability that the API calls, with its refusal told beside the form."""
 
 from collections.abc import Callable
 from typing import TypeVar

@@ -3,8 +3,9 @@
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -50,7 +51,7 @@ def page(
             if request.method not in methods:
                 return HttpResponseNotAllowed(methods)
             if not isinstance(request.user, User):
-                return _to_login(request)
+                return to_login(request)
             try:
                 if not enter(request):
                     return render(request, "frame/no_organization.html", status=403)
@@ -100,8 +101,15 @@ def _require(principal: Principal, needs: Sequence[Needs]) -> None:
         raise Forbidden(f"The role {principal.role.name} of {principal.organization} may not {needs[0][1]} {what}.")
 
 
-def _to_login(request: HttpRequest) -> HttpResponse:
-    if request.headers.get("HX-Request"):  # a part of a page whose session ended: the whole page goes to the login
-        return HttpResponse(status=204, headers={"HX-Redirect": reverse("account_login")})
-    back = urlencode({"next": request.get_full_path()}) if request.method in SAFE else ""
-    return redirect(f"{reverse('account_login')}{'?' if back else ''}{back}")
+def to_login(request: HttpRequest) -> HttpResponse:
+    """Where somebody unknown is sent. A part of a page whose session ended takes the whole page there, and back."""
+    part = bool(request.headers.get("HX-Request"))
+    if part:
+        shown = urlsplit(request.headers.get("HX-Current-URL", ""))
+        wanted = f"{shown.path}?{shown.query}".rstrip("?") if shown.netloc == request.get_host() else ""
+    else:
+        wanted = request.get_full_path() if request.method in SAFE else ""
+    login = reverse("account_login")
+    if wanted:
+        login = f"{login}?{urlencode({REDIRECT_FIELD_NAME: wanted})}"
+    return HttpResponse(status=204, headers={"HX-Redirect": login}) if part else redirect(login)

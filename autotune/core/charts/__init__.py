@@ -27,7 +27,8 @@ is the sentence that stands where there is nothing to draw. A NaN, an infinity, 
 address that leaves this site raises ValueError.
 
 brush   `brush="score"` sets the inputs with the ids `score-min` and `score-max`, tells them `change`, and submits their
-        form, unless it (or an input) has an `hx-trigger` that waits for `change`. `links` work without JavaScript.
+        form, unless it (or an input) has an `hx-trigger` that waits for `change`. The module wires itself, also after
+        `htmx:load`. `links` work without JavaScript.
 """
 
 from autotune.core.charts.buckets import histogram

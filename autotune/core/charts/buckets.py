@@ -1,11 +1,12 @@
 """Histograms, from which a range can be chosen."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.core.charts.axes import Frame, framed, share_axis, value_axis
 from autotune.core.charts.figures import NARROW, Chart, Drawing, Table, drawn, nothing
-from autotune.core.charts.scales import NBSP, Scale, amounts, exact, finite, nice_ticks, quantile, short
+from autotune.core.charts.scales import NBSP, Scale, amounts, exact, finite, inner_ticks, nice_ticks, quantile, short
 from autotune.core.charts.svg import element, linked, titled
 
 HEIGHT, NARROW_HEIGHT = 220, 200
@@ -49,17 +50,17 @@ def _check(
 
 def spread(counts: Sequence[int], low: float, high: float) -> str:
     """`80 % between 0.4 and 0.9`: the middle of the distribution."""
-    tenth, ninth = (short(round(quantile(counts, low, high, share), 3)) for share in (0.1, 0.9))
+    tenth, ninth = (short(middle(counts, low, high, share)) for share in (0.1, 0.9))
     return f"80{NBSP}% between {tenth} and {ninth}"
 
 
-def median(counts: Sequence[int], low: float, high: float) -> str:
-    """The median, as it is written."""
-    return short(round(quantile(counts, low, high, 0.5), 3))
+def middle(counts: Sequence[int], low: float, high: float, share: float = 0.5) -> float:
+    """The median, or another quantile, to a hundredth of the range: buckets know no more."""
+    return round(quantile(counts, low, high, share), 2 - math.floor(math.log10(high - low)))
 
 
 def _summary(counts: Sequence[int], low: float, high: float, chosen: tuple[float, float] | None, noun: str) -> str:
-    said = f"Median {median(counts, low, high)}; {short(sum(counts))} {noun}; {spread(counts, low, high)}."
+    said = f"Median {short(middle(counts, low, high))}; {short(sum(counts))} {noun}; {spread(counts, low, high)}."
     return f"{said} Chosen: {exact(chosen[0])} to {exact(chosen[1])}." if chosen else said
 
 
@@ -80,9 +81,7 @@ class _Plot:
         frame = framed(width, height, ticks)
         across = Scale(self.edges[0], self.edges[-1], frame.left, frame.right)
         up = Scale(0, ticks[-1], frame.bottom, frame.top)
-        marks = [
-            tick for tick in nice_ticks(across.low, across.high, 5) if across.low - 1e-9 <= tick <= across.high + 1e-9
-        ]
+        marks = inner_ticks(across.low, across.high, 5)
         body = self._range(frame, across) + value_axis(frame, ticks) + share_axis(frame, marks, across, grid=False)
         body += "".join(self._bucket(at, frame, across, up) for at in range(len(self.counts)))
         role = "group" if self.links or self.brush else "img"

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from autotune.core.charts.axes import Frame, framed, time_axis, value_axis
 from autotune.core.charts.figures import NARROW, SERIES, Chart, Drawing, Table, colour, drawn, legend, nothing
-from autotune.core.charts.scales import Scale, exact, finite, moment, nice_ticks, short, with_unit
-from autotune.core.charts.svg import element, isolated, label, place, titled
+from autotune.core.charts.scales import Scale, aware, exact, finite, moment, nice_ticks, short, with_unit
+from autotune.core.charts.svg import element, isolated, label, titled
 from autotune.core.charts.thinning import Point, thinned
 
 HEIGHT, NARROW_HEIGHT = 260, 220
@@ -52,13 +52,11 @@ def lines(
 
 def _within(series: Series, since: datetime, until: datetime) -> Series:
     """What lies in the time, in its order."""
+    aware((since, until, *(at for at, _ in series.points)))
     if since >= until:
         raise ValueError("the time ends before it begins")
     finite(value for _, value in series.points if value is not None)
-    try:
-        return Series(series.name, sorted((p for p in series.points if since <= p[0] <= until), key=lambda p: p[0]))
-    except TypeError as exc:
-        raise ValueError("a moment has no timezone") from exc
+    return Series(series.name, sorted((p for p in series.points if since <= p[0] <= until), key=lambda p: p[0]))
 
 
 def _ticks(known: Sequence[float], low: float | None, high: float | None) -> list[float]:
@@ -162,7 +160,7 @@ class _Plot:
 
 def _line(runs: list[list[tuple[float, float]]], series: str) -> str:
     """One path for all runs; a point with a gap on both sides is a dot."""
-    path = "".join(f"M{'L'.join(f'{place(x)} {place(y)}' for x, y in run)}" for run in runs if len(run) > 1)
+    path = "".join(f"M{'L'.join(f'{x:.1f} {y:.1f}' for x, y in run)}" for run in runs if len(run) > 1)
     dots = "".join(
         element("circle", cx=x, cy=y, r=3, class_=f"chart-dot {series}") for (x, y), *more in runs if not more
     )

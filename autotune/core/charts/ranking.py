@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from autotune.core.charts.figures import Chart, Drawing, Table, drawn, nothing
+from autotune.core.charts.figures import TONES, Chart, Drawing, Table, drawn, nothing
 from autotune.core.charts.rows import laid_out
 from autotune.core.charts.scales import Scale, alike, amounts, exact, short, with_unit
-from autotune.core.charts.stacking import TONES
 from autotune.core.charts.svg import element, isolated, linked, own_address, titled
 
 ROW, THICK = 30, 14

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.core.charts.axes import share_axis
-from autotune.core.charts.buckets import median, spread
+from autotune.core.charts.buckets import middle, spread
 from autotune.core.charts.figures import NARROW, Chart, Drawing, Table, drawn, nothing
 from autotune.core.charts.rows import LABEL_LINE, Layout, laid_out
-from autotune.core.charts.scales import Scale, amounts, exact, finite, nice_ticks, quantile, short
+from autotune.core.charts.scales import Scale, alike, amounts, exact, finite, inner_ticks, quantile, short
 from autotune.core.charts.svg import element, isolated, place, titled
 
 ROW, NARROW_ROW, FOOT = 46, 36, 26
@@ -25,6 +25,8 @@ def distributions(
     rows  (label, counts of equally broad buckets)
     """
     finite((low, high), "bound")
+    if low >= high:
+        raise ValueError("the axis ends before it begins")
     for _, counts in rows:
         amounts(counts)
         if not counts:
@@ -41,18 +43,18 @@ def _cells(row: Row, low: float, high: float) -> tuple[str, ...]:
     label, counts = row
     shares = ["–"] * 3
     if any(counts):
-        shares = [short(round(quantile(counts, low, high, share), 3)) for share in (0.5, 0.1, 0.9)]
+        shares = [short(middle(counts, low, high, share)) for share in (0.5, 0.1, 0.9)]
     return (label, exact(sum(counts)), *shares, " ".join(map(str, counts)))
 
 
 def _summary(rows: Sequence[Row], low: float, high: float, noun: str) -> str:
     """One row: what it is like. Several: the highest and the lowest median."""
-    known = [(quantile(counts, low, high, 0.5), label, counts) for label, counts in rows if any(counts)]
-    (_, top, counts), (_, last, others) = max(known, key=lambda row: row[0]), min(known, key=lambda row: row[0])
+    known = [(middle(counts, low, high), label, counts) for label, counts in rows if any(counts)]
+    best, worst = max(known, key=lambda row: row[0]), min(known, key=lambda row: row[0])
     total = f"{short(sum(sum(counts) for _, counts in rows))} {noun}"
     if len(known) == 1:
-        return f"{isolated(top)}: median {median(counts, low, high)}; {total}; {spread(counts, low, high)}."
-    medians = f"{isolated(top)} {median(counts, low, high)}; lowest: {isolated(last)} {median(others, low, high)}"
+        return f"{isolated(best[1])}: median {short(best[0])}; {total}; {spread(best[2], low, high)}."
+    medians = f"{isolated(best[1])} {short(best[0])}; lowest: {isolated(worst[1])} {short(worst[0])}"
     return f"{total}; highest median: {medians}. Each has the height of its own peak."
 
 
@@ -65,11 +67,12 @@ class _Plot:
     high: float
 
     def draw(self, width: int) -> Drawing:
-        values = [median(counts, self.low, self.high) if any(counts) else "–" for _, counts in self.rows]
+        known = iter(alike([middle(counts, self.low, self.high) for _, counts in self.rows if any(counts)]))
+        values = [next(known) if any(counts) else "–" for _, counts in self.rows]
         labels = [label for label, _ in self.rows]
         layout = laid_out(width, labels, values, mark=NARROW_ROW if width == NARROW else ROW)
         across = Scale(self.low, self.high, layout.frame.left + 8, layout.frame.right - 8)
-        ticks = [tick for tick in nice_ticks(self.low, self.high, 5) if self.low - 1e-9 <= tick <= self.high + 1e-9]
+        ticks = inner_ticks(self.low, self.high, 5)
         body = share_axis(layout.frame, ticks, across)
         for at, (label, counts) in enumerate(self.rows):
             body += self._ridge(label, counts, self._foot(layout, at), layout.tall, across, narrow=layout.narrow)
@@ -91,5 +94,6 @@ class _Plot:
         area = element("path", d=f"M{place(across.start)} {place(foot)}{steps}V{place(foot)}Z", class_="chart-ridge")
         x = across(quantile(counts, self.low, self.high, 0.5))
         tick = element("line", x1=x, x2=x, y1=foot, y2=up.end, class_="chart-median")
-        said = f"{isolated(label)}: median {median(counts, self.low, self.high)}, {spread(counts, self.low, self.high)}"
+        half = short(middle(counts, self.low, self.high))
+        said = f"{isolated(label)}: median {half}, {spread(counts, self.low, self.high)}"
         return ground + titled("g", said, area + tick)

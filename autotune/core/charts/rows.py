@@ -62,6 +62,6 @@ def laid_out(
     longest = max(breadth(name[:200]) for name in labels) + 1
     label_room = width - beside if narrow else min(longest, LABEL_SHARE * width)
     tall = mark + (LABEL_LINE if narrow else 0)
-    left, right = (6.0, width - 6.0) if narrow else (label_room + SPACE + 4, width - beside - 4)
+    left, right = (0.0, float(width)) if narrow else (label_room + SPACE + 4, width - beside - 4)
     frame = Frame(left, 4, right, 4 + tall * len(labels))
     return Layout(narrow, width, frame, tall, label_room, note_room, value_room)

@@ -9,10 +9,12 @@ from datetime import UTC, datetime, timedelta
 NBSP = "\u00a0"  # between a number and what it counts, so that no line breaks there
 MAGNITUDES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 MOST_DECIMALS = 4
+UNREADABLE = 1e-6  # below it zeros cannot be counted at a glance, so there is an exponent
 SHORT_FROM = 10_000  # smaller counts are written in full
 NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
-STEPS_S = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800)
-STEPS_S += (345_600, 604_800, 1_209_600)
+STEPS_S = (
+    1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800, 345_600, 604_800, 1_209_600,
+)  # fmt: skip
 STEPS_MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
 DAY_S, MONTH_S = 86_400, 2_629_800
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)  # a Monday, so that steps of weeks begin on Mondays
@@ -47,6 +49,12 @@ def amounts(values: Iterable[float], what: str = "count") -> None:
             raise ValueError(f"a {what} is {value}")
 
 
+def aware(moments: Iterable[datetime]) -> None:
+    """Raises ValueError at a moment without a timezone: nobody knows when that is."""
+    if any(moment.tzinfo is None for moment in moments):
+        raise ValueError("a moment has no timezone")
+
+
 def nice_step(span: float, count: int) -> float:
     """The smallest of 1, 2, 2.5 and 5 times a power of ten that cuts `span` into at most `count` parts."""
     raw = span / count
@@ -68,6 +76,12 @@ def nice_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) 
         step = max(1.0, float(math.ceil(step)))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(place * step, 12) if step > 1e-9 else place * step for place in range(first, last + 1)]
+
+
+def inner_ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """The round values within [low, high]: for an axis whose ends are given."""
+    room = (high - low) * 1e-9
+    return [tick for tick in nice_ticks(low, high, count) if low - room <= tick <= high + room]
 
 
 def time_ticks(since: datetime, until: datetime, count: int = 6) -> list[datetime]:
@@ -117,7 +131,7 @@ def _time_label(tick: datetime, step: float) -> str:
 
 def moment(at: datetime, *, seconds: bool = False) -> str:
     """`2026-11-28 14:00`, in UTC; columns and sentences say so once."""
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if seconds else f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
+    return at.astimezone(UTC).isoformat(" ")[: 19 if seconds else 16]
 
 
 def short(value: float) -> str:
@@ -146,6 +160,8 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
         divisor, letter = next(pair for pair in MAGNITUDES if peak >= pair[0])
         return ["0" if tick == 0 else f"{tick / divisor:g}{NBSP}{letter}" for tick in ticks]
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+    if step < UNREADABLE:
+        return [f"{tick:.6g}" for tick in ticks]
     decimals = next((n for n in range(12) if abs(round(step, n) - step) < step * 1e-6), 12)
     return [f"{0.0 if tick == 0 else tick:,.{decimals}f}" for tick in ticks]
 
@@ -165,11 +181,11 @@ def with_unit(text: str, unit: str) -> str:
 
 
 def _plain(value: float, digits: int) -> str:
-    """Rounded to `digits` that matter, without an exponent unless it were unreadable."""
+    """Rounded to `digits` that matter."""
     if value == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{value:.{digits - 1}e}" if places > 12 else f"{value:,.{max(places, 0)}f}"
+    return f"{value:.{digits}g}" if abs(value) < UNREADABLE else f"{value:,.{max(places, 0)}f}"
 
 
 def _trimmed(text: str) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from django.utils.safestring import SafeString
 
+from autotune.core.charts.figures import TONES
 from autotune.core.charts.scales import Scale, finite, short, with_unit
-from autotune.core.charts.stacking import TONES
 from autotune.core.charts.svg import element, place
 
 WIDTH, HEIGHT, ROOM = 96, 24, 3

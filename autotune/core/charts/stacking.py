@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from autotune.core.charts.axes import framed, time_axis, value_axis
-from autotune.core.charts.figures import NARROW, SERIES, Chart, Drawing, Table, colour, drawn, legend, nothing
-from autotune.core.charts.scales import Scale, amounts, exact, moment, nice_ticks, short, with_unit
+from autotune.core.charts.figures import NARROW, SERIES, TONES, Chart, Drawing, Table, colour, drawn, legend, nothing
+from autotune.core.charts.scales import Scale, amounts, aware, exact, moment, nice_ticks, short, with_unit
 from autotune.core.charts.svg import element, isolated, titled
 
 HEIGHT, NARROW_HEIGHT = 240, 210
 COLUMNS = 400  # more would be thinner than a pixel
-TONES = ("neutral", "good", "warn", "bad")
 
 Stack = tuple[datetime, Sequence[float]]
 
@@ -29,6 +28,7 @@ def columns(
     tones   one per name: neutral, good, warn or bad; without them each name has a colour of its own
     """
     _check(stacks, names, tones)
+    aware(edge for edge in (since, until) if edge)
     headers = ("Time (UTC)", *names)
     if not any(amount for _, amounts_ in stacks for amount in amounts_):
         return nothing(title, empty, headers, wide=wide)
@@ -47,9 +47,8 @@ def _check(stacks: Sequence[Stack], names: Sequence[str], tones: Sequence[str]) 
         raise ValueError(f"{len(names)} names: 1 to {SERIES} can be told apart")
     if tones and (len(tones) != len(names) or not set(tones) <= set(TONES)):
         raise ValueError("each name has one tone of neutral, good, warn and bad")
-    for at, amounts_ in stacks:
-        if at.tzinfo is None:
-            raise ValueError("a moment has no timezone")
+    aware(at for at, _ in stacks)
+    for _, amounts_ in stacks:
         if len(amounts_) != len(names):
             raise ValueError("a column has another number of amounts than there are names")
         amounts(amounts_, "column's amount")
