@@ -13,9 +13,10 @@ from django.db import connection
 from django.test import Client
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from autotune.access.models import Membership, Role
 from autotune.core import encryption
 from autotune.core.models import DataKey
-from tests.factories import ApiKeyFactory
+from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
 
 ON_POSTGRES = bool(settings.DATABASE_URL)
 ON_REDIS = bool(settings.REDIS_URL)
@@ -182,3 +183,19 @@ def chromium_path():
             pytest.fail("Chromium is missing; CI must have it")
         pytest.skip("no Chromium at CHROMIUM or /usr/bin/chromium")
     return path
+
+
+@pytest.fixture
+def visitor(db):
+    """`visitor(role, organization=None)`: a client that is logged in; it has `.organization` and `.user`."""
+
+    def make(role="organization_admin", organization=None, user=None):
+        client = Client()
+        client.organization = organization or OrganizationFactory()
+        client.user = user or UserFactory()
+        role = role if isinstance(role, Role) else Role.objects.get(organization=None, name=role)
+        Membership.objects.create(organization=client.organization, user=client.user, role=role)
+        client.force_login(client.user)
+        return client
+
+    return make

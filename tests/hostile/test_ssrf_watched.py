@@ -83,7 +83,7 @@ def watched(tmp_path_factory):
         with AutotuneClient(made["key"], url, max_retries=0) as client:
             yield SimpleNamespace(
                 client=client, traces=traces, control=("127.0.0.1", grader.port), fake=grader, graders=made["graders"],
-                database=data / "autotune.sqlite3", tree=tree,
+                database=data / "autotune.sqlite3", tree=tree, env=env, watch=(watcher, *options), data=data,
             )  # fmt: skip
 
 
@@ -110,6 +110,31 @@ def test_d01_to_d06_none_can_be_registered(watched, what):
             register(watched.client, what, url)
         assert refused.value.status == 400, url
         assert {error.pointer for error in refused.value.errors} <= {"/endpoint", "/url"}, url
+
+
+def test_none_can_take_the_place_of_another(watched):
+    client = watched.client
+    webhook = next(iter(client.webhooks.list())).id
+    for url in SSRF:
+        for change in (
+            lambda url=url: client.graders.update(watched.graders[0], endpoint=url),
+            lambda url=url: client.webhooks.update(webhook, url=url),
+        ):
+            with pytest.raises(APIError) as refused:
+                change()
+            assert refused.value.status == 400, url
+
+
+def test_the_health_check_that_beat_asks_for_calls_none(watched):
+    trace = watched.data / "health.trace"
+    program = "import django; django.setup(); from graders import health; print(health.check_due())"
+    done = subprocess.run(
+        [*watched.watch, "-o", str(trace), sys.executable, "-c", program], cwd=launch.ROOT, capture_output=True, text=True,
+        env={**watched.env, "DJANGO_SETTINGS_MODULE": "autotune.settings"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-1]) == len(watched.graders)
+    assert connects(trace) == {watched.control}
 
 
 def test_b32_none_is_called_by_health_score_or_webhook_although_it_stands_in_the_table(watched):

@@ -1,29 +1,10 @@
-"""People who look at pages: a logged-in client of a role, and the same in a browser."""
+"""People who look at pages in a browser."""
 
 import pytest
 from django.conf import settings
-from django.test import Client
 from playwright.sync_api import sync_playwright
 
-from autotune.access.models import Membership, Role
 from tests.browsing import DESK, FLAGS, watch
-from tests.factories import OrganizationFactory, UserFactory
-
-
-@pytest.fixture
-def visitor(db):
-    """`visitor(role, organization=None)`: a client that is logged in; it has `.organization` and `.user`."""
-
-    def make(role="organization_admin", organization=None, user=None):
-        client = Client()
-        client.organization = organization or OrganizationFactory()
-        client.user = user or UserFactory()
-        role = role if isinstance(role, Role) else Role.objects.get(organization=None, name=role)
-        Membership.objects.create(organization=client.organization, user=client.user, role=role)
-        client.force_login(client.user)
-        return client
-
-    return make
 
 
 @pytest.fixture(scope="session")
