@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from autotune.core import urls as converters
 
@@ -17,6 +18,7 @@ urlpatterns = [
     path("api/v1/", include("tasks.urls")),
     path("api/v1/", include("scores.urls")),
     path("api/v1/", include("exports.urls")),
+    path("settings", RedirectView.as_view(pattern_name="settings")),
     path("settings/", include("autotune.access.page_urls")),
     path("settings/audit", include("autotune.access.audit.page_urls")),
     path("settings/webhooks", include("autotune.webhooks.page_urls")),

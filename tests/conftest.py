@@ -51,8 +51,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _touches_an_engine(item, marks):
-    """Whether the test could end otherwise on another database or broker."""
-    return bool(
+    """Whether the test could end otherwise on another database or broker. What a browser makes of a page cannot."""
+    return "pages" not in marks and bool(
         marks & {"django_db", "postgres", "redis", "processes"}
         or {"db", "transactional_db", "live_server"} & set(item.fixturenames)
     )

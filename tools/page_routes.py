@@ -15,6 +15,7 @@ OUTSIDE = (
     "settings/audit/none",
 )  # the API, the administration, who comes in
 ID = re.compile(r"<(\w+):\w+>")
+PLAIN = {"str": "prompt", "int": "1"}  # what stands for a parameter that is no id
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,11 @@ class Page:
     @property
     def kinds(self) -> list[str]:
         """Of the ids in its path."""
-        return re.findall(r":(\w+)", self.path)
+        return [kind for kind in re.findall(r":(\w+)", self.path) if kind not in PLAIN]
 
     def address(self, ids: Mapping[str, str]) -> str:
         """The path with an id of each kind put in."""
-        return re.sub(r":(\w+)", lambda match: ids[match[1]], self.path)
+        return re.sub(r":(\w+)", lambda match: ids.get(match[1]) or PLAIN[match[1]], self.path)
 
 
 def pages() -> list[Page]:
@@ -49,7 +50,7 @@ def pages() -> list[Page]:
     found = {}
     for pattern, prefix in _patterns(get_resolver().url_patterns, ""):
         path = prefix + str(pattern.pattern)
-        if not path.startswith(OUTSIDE):
+        if not path.lstrip("^").startswith(OUTSIDE):
             shown = "/" + ID.sub(r":\1", path)
             found[shown] = Page(shown, pattern.name or "", pattern.callback)
     return sorted(found.values(), key=lambda one: one.path)

@@ -88,6 +88,7 @@ def owned(organization, role):
             "key": public("key", spare),
             "grader": public("grader", grader),
             "task": public("task", task),
+            "taskv": public("taskv", task.version),
             "comp": public("comp", completion),
             "score": public("score", score),
             "run": public("run", failed),
