@@ -1,51 +1,85 @@
 """Admin pages of export jobs: records. One that is not over can be cancelled here as the API does it."""
 
-from contextlib import suppress
+from types import MappingProxyType
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 
-from autotune.core.admin import PublicIdSearch, Record
+from autotune.access.models import Organization
+from autotune.core import admin_figures
+from autotune.core.admin import OnPages, PublicIdSearch, Record, plain
+from autotune.core.admin_actions import confirmed, each
+from autotune.core.admin_cells import figure, linked, moment, state
+from autotune.core.admin_inlines import Newest
+from autotune.core.admin_lists import named
 from autotune.core.errors import Conflict
+from autotune.core.templatetags.ui import number, octets
 from exports.job_shapes import progress
 from exports.models import Export, ExportFile
-from exports.states import UNFINISHED
+from exports.states import UNFINISHED, ExportStatus
 from exports.work import ending
 
 
 @admin.action(description="Cancel the selected exports", permissions=["cancel"])
+@confirmed(
+    "Cancel these exports?",
+    warning="What they have written is deleted. Those that are over stay as they are.",
+    button="Cancel the exports",
+)
 def cancel(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Export]) -> None:
-    unfinished = list(queryset.filter(status__in=UNFINISHED).values_list("pk", flat=True))
-    cancelled = 0
-    for export_id in unfinished:
-        with suppress(Conflict):  # it ended meanwhile
-            ending.cancel(export_id)
-            cancelled += 1
-    model_admin.message_user(request, f"{cancelled} exports were cancelled.")
+    each(model_admin, request, queryset, _cancel, "cancelled")
+
+
+def _cancel(export: Export) -> None:
+    if export.status == ExportStatus.CANCELLED:
+        raise Conflict("It was cancelled before.", code="export_over")
+    ending.cancel(export.pk)
+
+
+class FilesInline(Newest):
+    model = ExportFile
+    verbose_name_plural = "newest files"
+    fields = ("kind", "number", figure("rows", number), figure("bytes", octets, "size"), "sha256", "created_at")
+    hidden = ("values", "facts", "stored_as")
 
 
 @admin.register(Export)
-class ExportAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class ExportAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     """What was asked for and how far it is; never the key of its files."""
 
     kind = "exp"
+    finds = MappingProxyType({"org": "organization_id", "user": "created_by_id", "key": "api_key_id"})
+    page_name = "export"
     actions = (cancel,)
-    list_display = ("public_id", "organization", "created_by", "status", "share", "rows", "created_at", "expires_at")
-    list_filter = ("status", "created_at")
+    list_display = (
+        "public_id", state(), "share", figure("rows", number), figure("bytes", octets, "size"),
+        linked("organization", order="organization__name"), linked("created_by", "asked by"),
+        moment("created_at", "asked"),
+        moment("expires_at", "expires"),
+    )  # fmt: skip
+    list_filter = ("status", named(Organization, "org"), "created_at")
     list_select_related = ("organization", "created_by")
     search_fields = ("organization__name", "created_by__email")
+    search_help_text = "A part of an organization's name or of an email, or an id (exp_…, org_…, user_… or key_…)"
+    date_hierarchy = "created_at"
     show_full_result_count = False
     ordering = ("-id",)
-    fields = (
-        "public_id", "organization", "created_by", "reach", "query", "status", "expected", "rows", "left_out", "bytes",
-        "attempt", "failures", "leased_until", "sha256", "metadata", "error_code", "error_message", "created_at",
-        "started_at", "completed_at", "expires_at",
+    inlines = (FilesInline,)
+    fieldsets = (
+        (None, {"fields": ("public_id", state(), "organization", "created_by", "reach", "query")}),
+        ("How far it is", {"fields": (
+            "share", ("expected", "rows", "left_out"), "bytes", ("attempt", "failures"), "leased_until",
+        )}),
+        ("What came of it", {"fields": ("sha256", "metadata_shown", "error_code", "error_message")}),
+        ("Times", {"fields": ("created_at", "started_at", "completed_at", "expires_at")}),
     )  # fmt: skip
     readonly_fields = ("public_id",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Export]:
-        return super().get_queryset(request).defer("file_key")
+        found = super().get_queryset(request).select_related("organization", "created_by")
+        return found.defer("file_key", "created_by__password")
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("exports.change_export")
@@ -54,18 +88,29 @@ class ExportAdmin(PublicIdSearch, Record, admin.ModelAdmin):
     def share(self, export: Export) -> str:
         return f"{progress(export):.0%}"
 
+    @admin.display(description="metadata")
+    def metadata_shown(self, export: Export) -> str:
+        return format_html("<pre>{}</pre>", plain(export, "metadata"))
+
 
 @admin.register(ExportFile)
-class ExportFileAdmin(Record, admin.ModelAdmin):
+class ExportFileAdmin(PublicIdSearch, Record, admin.ModelAdmin):
     """The files; what is in them is read through the API alone."""
 
-    list_display = ("name", "export", "kind", "rows", "bytes", "created_at")
-    list_filter = ("kind", "created_at")
+    finds = MappingProxyType({"exp": "export_id", "org": "export__organization_id"})
+    list_display = (
+        "name", linked("export"), "kind", figure("rows", number), figure("bytes", octets, "size"), moment("created_at"),
+    )  # fmt: skip
+    list_filter = ("kind", named(Organization, "org", "export__organization"), "created_at")
     list_select_related = ("export",)
     search_fields = ("name", "=sha256")
+    search_help_text = "A part of a name, exactly a SHA-256, or an id (exp_… or org_…)"
     show_full_result_count = False
     ordering = ("-id",)
     fields = ("export", "kind", "number", "name", "stored_as", "rows", "bytes", "sha256", "first", "last", "created_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ExportFile]:
-        return super().get_queryset(request).defer("values", "facts", "export__file_key")
+        return super().get_queryset(request).select_related("export").defer("values", "facts", "export__file_key")
+
+
+admin_figures.tell("Exports under way", Export, lambda: Export.objects.filter(status__in=UNFINISHED), "", tone="busy")

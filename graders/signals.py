@@ -13,3 +13,9 @@ grader_audience = Signal()
 
 A receiver returns the ids of organizations, beside the owner's, that are told.
 """
+
+grader_queues = Signal()
+"""What waits for graders? Sent with `grader_ids`, those whose owners are asking.
+
+A receiver returns {grader_id: graders.queues.Queue}; one that has nothing waiting may be left out.
+"""

@@ -1,44 +1,78 @@
 """Admin pages of asynchronous calls: which are open, and what came back. Signatures are not shown."""
 
+from types import MappingProxyType
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
 
-from autotune.core.admin import Record
+from autotune.core.admin import PublicIdSearch, Record
+from autotune.core.admin_cells import badge, linked, moment
+from autotune.core.admin_inlines import Newest
+from autotune.core.admin_lists import Growing, Made, named
+from graders.models import Grader
 from scores.models import Callback, CallbackItem
+
+SECRETS = ("token_digest", "signature")
+
+
+class ItemsInline(Newest):
+    model = CallbackItem
+    verbose_name_plural = "runs of the request"
+    fields = (linked("run"), "attempt", "is_recorded")
+    related = ("run",)
+    hidden = ("run__steps", "run__error_message", "callback__token_digest")
+
+    @admin.display(description="recorded", boolean=True)
+    def is_recorded(self, row: CallbackItem) -> bool:
+        return row.body_digest is not None
 
 
 @admin.register(Callback)
-class CallbackAdmin(Record, admin.ModelAdmin):
+class CallbackAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     """An attempt that may be answered later."""
 
-    list_display = ("request_id", "grader", "kind", "created_at", "expires_at")
-    list_filter = ("kind", "created_at", "expires_at")
+    finds = MappingProxyType({"grader": "grader_id", "run": "items__run_id"})
+    list_display = (
+        "request_id", "standing", linked("grader"), "kind", moment("created_at", "sent", order=""),
+        moment("expires_at", order=""),
+    )  # fmt: skip
+    list_filter = ("kind", named(Grader, "grader"), Made, "expires_at")
     list_select_related = ("grader",)
     search_fields = ("=request_id", "grader__name")
-    show_full_result_count = False
-    ordering = ("-id",)
-    fields = (
-        "request_id", "grader", "grader_version", "kind", "include_dimensions", "include_explanation", "created_at",
-        "expires_at",
-    )  # fmt: skip
+    search_help_text = "Exactly a request's id, a part of a grader's name, or an id (grader_… or run_…)"
+    inlines = (ItemsInline,)
+    fieldsets = (
+        (None, {"fields": ("request_id", "standing", "grader", "grader_version")}),
+        ("Request", {"fields": ("kind", ("include_dimensions", "include_explanation"), "created_at", "expires_at")}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Callback]:
+        return super().get_queryset(request).select_related("grader", "grader_version").defer(*SECRETS)
+
+    @admin.display(description="state")
+    def standing(self, row: Callback) -> SafeString:
+        return badge("expired") if row.expires_at <= timezone.now() else badge("waiting", "may be answered")
 
 
 @admin.register(CallbackItem)
-class CallbackItemAdmin(Record, admin.ModelAdmin):
+class CallbackItemAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     """A run of such an attempt."""
 
-    list_display = ("run", "attempt", "callback", "is_recorded")
-    list_filter = ("callback__kind", "callback__created_at")
+    finds = MappingProxyType({"run": "run_id", "grader": "callback__grader_id"})
+    list_display = ("id", linked("run"), "attempt", linked("callback"), "is_recorded")
+    list_filter = ("callback__kind", named(Grader, "grader", "callback__grader"), "callback__created_at")
     list_select_related = ("run", "callback")
     search_fields = ("=callback__request_id",)
-    show_full_result_count = False
-    ordering = ("-id",)
+    search_help_text = "Exactly a request's id, or an id (run_… or grader_…)"
     fields = ("run", "attempt", "callback", "is_recorded")
     readonly_fields = ("is_recorded",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CallbackItem]:
-        return super().get_queryset(request).defer("run__steps")
+        found = super().get_queryset(request).select_related("run", "callback")
+        return found.defer("run__steps", "callback__token_digest", "callback__signature")
 
     @admin.display(description="recorded", boolean=True)
     def is_recorded(self, row: CallbackItem) -> bool:

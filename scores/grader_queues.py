@@ -1,21 +1,35 @@
-"""What waits for each grader, told to the board of the app below that asks (graders.signals.grader_queues)."""
+"""What waits for each grader, told to the app below that asks: counted, and the oldest found by an index probe."""
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Min
+from django.db.models import Count, OuterRef, Subquery
 
+from graders.models import Grader
 from graders.queues import Queue
 from scores.models import WorkflowRun
 from scores.states import RunStatus
+from tasks.states import Priority
 
 
-def waiting(sender: object, grader_ids: Collection[UUID], **more: Any) -> dict[UUID, Queue]:
-    """The pending runs of each grader and the age of the oldest, in one query; a grader without any is left out."""
-    rows = (
-        WorkflowRun.objects.filter(grader_id__in=grader_ids, status=RunStatus.PENDING)
-        .values_list("grader_id")
-        .annotate(Count("pk"), Min("created_at"))
-    )
-    return {grader_id: Queue(count, oldest) for grader_id, count, oldest in rows}
+def waiting(*, grader_ids: Collection[UUID], **_: Any) -> dict[UUID, Queue]:
+    """Receiver of `grader_queues`: the pending runs of each grader, and since when the oldest waits."""
+    pending = WorkflowRun.objects.filter(status=RunStatus.PENDING, grader_id__in=grader_ids)
+    counts = dict(pending.order_by().values_list("grader_id").annotate(Count("pk")))
+    if not counts:
+        return {}
+    by_priority = {f"first_{value}": _first(value) for value in Priority.values}
+    rows = Grader.objects.filter(pk__in=counts).annotate(**by_priority).values_list(*by_priority)
+    firsts = [pk for row in rows for pk in row if pk]
+    oldest: dict[UUID, datetime] = {}
+    for grader_id, created_at in WorkflowRun.objects.filter(pk__in=firsts).values_list("grader_id", "created_at"):
+        oldest[grader_id] = min(created_at, oldest.get(grader_id, created_at))
+    return {grader_id: Queue(count, oldest.get(grader_id)) for grader_id, count in counts.items()}
+
+
+def _first(priority: int) -> Subquery:
+    """The first pending run of a priority, as its index has it."""
+    pending = WorkflowRun.objects.filter(grader=OuterRef("pk"), status=RunStatus.PENDING, priority=priority)
+    return Subquery(pending.order_by("pk").values("pk")[:1])

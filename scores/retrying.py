@@ -77,7 +77,7 @@ def _begin_anew(run_ids: Collection[UUID]) -> dict[UUID, str]:
     found = WorkflowRun.objects.filter(pk__in=run_ids)
     settling.lock(found.values_list("completion_id", flat=True))  # before the runs, as every save does
     runs = list(found.order_by("pk").select_for_update(no_key=True))
-    left = _refused(runs)
+    left = refused(runs)
     moved = [run for run in runs if run.pk not in left]
     if moved:
         _make_due(moved)
@@ -87,24 +87,24 @@ def _begin_anew(run_ids: Collection[UUID]) -> dict[UUID, str]:
     return left
 
 
-def _refused(runs: Sequence[WorkflowRun]) -> dict[UUID, str]:
+def refused(runs: Sequence[WorkflowRun]) -> dict[UUID, str]:
     """The code, by run, of why it may not begin anew."""
     completions = {run.completion_id for run in runs}
     newest = _newest(completions)
     inactive = _inactive({run.grader_id for run in runs})
     erased = Completion.objects.filter(pk__in=completions, erased_at__isnull=False)
     textless = set(erased.values_list("pk", flat=True))
-    refused = {}
+    found = {}
     for run in runs:
         if run.status != RunStatus.FAILED:
-            refused[run.pk] = "not_failed"
+            found[run.pk] = "not_failed"
         elif newest[run.completion_id, run.grader_id] != run.pk:
-            refused[run.pk] = "superseded"
+            found[run.pk] = "superseded"
         elif run.grader_id in inactive:
-            refused[run.pk] = "grader_inactive"
+            found[run.pk] = "grader_inactive"
         elif run.completion_id in textless:
-            refused[run.pk] = "text_erased"
-    return refused
+            found[run.pk] = "text_erased"
+    return found
 
 
 def _newest(completions: Collection[UUID]) -> dict[tuple[UUID, UUID], UUID]:

@@ -1,21 +1,40 @@
 """Admin pages of tasks. Versions, panels and completions are records: they are shown and never changed here."""
 
+from types import MappingProxyType
 from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import QuerySet, prefetch_related_objects
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
-from autotune.core.admin import PublicIdSearch, Record, TextForSuperusers, plain
+from autotune.access.models import Organization
+from autotune.core.admin import OnPages, PublicIdSearch, Record, TextForSuperusers, plain
+from autotune.core.admin_actions import each
+from autotune.core.admin_cells import anchor, badge, link, linked, list_url, moment
+from autotune.core.admin_inlines import Newest, ShowsInlines
+from autotune.core.admin_lists import Growing, Made, named
+from autotune.core.errors import Conflict
+from graders.models import Grader
 from tasks import definitions
 from tasks.models import Completion, PanelMember, Task, TaskVersion
+
+OrganizationFilter = named(Organization, "org")
+TaskFilter = named(Task, "task")
 
 
 @admin.action(description="Archive the selected tasks", permissions=["change"])
 def archive(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Task]) -> None:
-    for task in queryset:
-        definitions.archive(task)
+    each(model_admin, request, queryset, _archive, "archived")
+
+
+def _archive(task: Task) -> None:
+    if task.archived:
+        raise Conflict("It is archived already.", code="archived")
+    definitions.archive(task)
 
 
 class TaskForm(forms.ModelForm):
@@ -28,28 +47,66 @@ class TaskForm(forms.ModelForm):
         return given
 
 
+class VersionsInline(Newest):
+    model = TaskVersion
+    verbose_name_plural = "newest versions"
+    fields = ("public_id", "aggregation", "members", "created_at")
+    hidden = ("content",)
+    ordering = ("-created_at",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[TaskVersion]:
+        return super().get_queryset(request).prefetch_related("members__grader")
+
+    @admin.display(description="panel")
+    def members(self, version: TaskVersion) -> SafeString:
+        return _panel(version)
+
+
+class PanelMemberInline(Newest):
+    model = PanelMember
+    verbose_name_plural = "panel"
+    show_change_link = False
+    fields = ("position", linked("grader"), "weight", "part")
+    ordering = ("position",)
+    related = ("grader",)
+
+
 @admin.register(Task)
-class TaskAdmin(PublicIdSearch, admin.ModelAdmin):
+class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
     """What defines a task is changed through the API, which makes versions; here it is named and archived."""
 
     kind = "task"
+    finds = MappingProxyType({"org": "organization_id", "user": "created_by_id", "taskv": "versions__pk"})
+    page_name = "task"
     form = TaskForm
-    list_display = ("name", "public_id", "organization", "model_name", "archived", "created_by", "created_at")
-    list_filter = ("archived", "organization", "created_at")
+    list_display = (
+        "name", "standing", linked("organization", order="organization__name"), "model_name",
+        linked("created_by", "made by"), moment("created_at", "made"), "public_id",
+    )  # fmt: skip
+    list_filter = ("archived", OrganizationFilter, "created_at")
     list_select_related = ("organization", "created_by")
     search_fields = ("name", "description")
+    search_help_text = "A part of a name or description, or an id (task_…, taskv_…, org_… or user_…)"
+    date_hierarchy = "created_at"
     show_full_result_count = False
-    fields = (
-        "public_id", "organization", "name", "description", "version", "model_name", "archived",
-        ("max_attempts", "backoff_ms", "max_backoff_ms", "deadline_ms"), ("include_dimensions", "include_explanation"),
-        "review_below_confidence", "created_by", "created_at", "updated_at",
+    ordering = ("-created_at",)
+    fieldsets = (
+        (None, {"fields": ("public_id", "organization", "name", "description", "archived")}),
+        ("What defines it", {"fields": ("version", "panel", "model_name")}),
+        ("How it is worked off", {"fields": (
+            ("max_attempts", "backoff_ms", "max_backoff_ms", "deadline_ms"),
+            ("include_dimensions", "include_explanation"), "review_below_confidence",
+        )}),
+        ("Texts", {"fields": ("text_days", "share_text")}),
+        ("More", {"fields": ("its_lists", "created_by", "created_at", "updated_at")}),
     )  # fmt: skip
     readonly_fields = (
-        "public_id", "organization", "version", "model_name", "max_attempts", "backoff_ms", "max_backoff_ms",
-        "deadline_ms", "include_dimensions", "include_explanation", "review_below_confidence", "created_by",
-        "created_at", "updated_at",
+        "public_id", "organization", "version", "panel", "model_name", "max_attempts", "backoff_ms", "max_backoff_ms",
+        "deadline_ms", "include_dimensions", "include_explanation", "review_below_confidence", "text_days",
+        "share_text", "its_lists", "created_by", "created_at", "updated_at",
     )  # fmt: skip
     actions = (archive,)
+    inlines = (VersionsInline,)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -58,37 +115,81 @@ class TaskAdmin(PublicIdSearch, admin.ModelAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Task]:
-        return super().get_queryset(request).select_related("organization", "created_by").defer("metadata")
+        found = super().get_queryset(request).select_related("organization", "created_by", "version")
+        return found.defer("metadata", "version__content")
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Task | None:
+        task: Task | None = super().get_object(request, object_id, from_field)
+        if task is not None and task.version is not None:
+            prefetch_related_objects([task.version], "members__grader")
+        return task
 
     def save_model(self, request: HttpRequest, obj: Task, form: Any, change: bool) -> None:
         obj.save(update_fields=[*form.changed_data, "updated_at"])
 
+    @admin.display(description="state", ordering="archived")
+    def standing(self, task: Task) -> SafeString:
+        return badge("archived") if task.archived else badge("active")
 
-class PanelMemberInline(Record, admin.TabularInline):
-    model = PanelMember
-    extra = 0
-    fields = readonly_fields = ("position", "grader", "weight", "part")
-    ordering = ("position",)
+    @admin.display(description="panel")
+    def panel(self, task: Task) -> SafeString:
+        return _panel(task.version) if task.version is not None else badge("")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[PanelMember]:
-        return super().get_queryset(request).select_related("grader")
+    @admin.display(description="lists")
+    def its_lists(self, task: Task) -> SafeString:
+        """What other apps have of it, by name: this app knows none of them."""
+        links = [(list_url(Completion, task=task.public_id), "completions")]
+        links += [
+            (f"{reverse(f'admin:scores_{page}_changelist')}?task={task.public_id}", text)
+            for page, text in (
+                ("workflowrun", "runs"),
+                ("score", "scores"),
+                ("reward", "rewards"),
+                ("review", "reviews"),
+            )
+        ]
+        return format_html_join(" · ", "{}", ((anchor(url, text),) for url, text in links))
+
+
+def _panel(version: TaskVersion) -> SafeString:
+    """The graders of a version as links, each with its weight."""
+    members = [
+        format_html(
+            "{} × {}{}", link(member.grader), f"{member.weight:g}", ", shadow" if member.part == "shadow" else ""
+        )
+        for member in version.members.all()
+    ]
+    return format_html_join("; ", "{}", ((member,) for member in members)) or badge("")
 
 
 @admin.register(TaskVersion)
 class TaskVersionAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
     kind = "taskv"
-    list_display = ("digest", "public_id", "task", "organization", "aggregation", "created_at")
-    list_filter = ("aggregation", "organization", "created_at")
+    finds = MappingProxyType({"task": "task_id", "org": "organization_id"})
+    list_display = (
+        "digest_brief", linked("task", order="task__name"), linked("organization", order="organization__name"),
+        "aggregation", moment("created_at", "made"), "public_id",
+    )  # fmt: skip
+    list_filter = ("aggregation", TaskFilter, OrganizationFilter, "created_at")
     list_select_related = ("task", "organization")
     search_fields = ("digest", "task__name", "task__description")
+    search_help_text = "A part of a digest or of a task's name or description, or an id (taskv_…, task_… or org_…)"
     show_full_result_count = False
     ordering = ("-created_at",)
     inlines = (PanelMemberInline,)
-    facts = ("public_id", "task", "organization", "digest", "aggregation", "created_at")
+    groups = (
+        (None, ("public_id", "task", "organization", "created_at")),
+        ("What defines it", ("digest", "aggregation")),
+    )
     texts = ("content",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[TaskVersion]:
-        return super().get_queryset(request).select_related("task", "organization").defer("content", "task__metadata")
+        found = super().get_queryset(request).select_related("task", "organization")
+        return found.defer(*self.unread(request), "task__metadata")
+
+    @admin.display(description="digest", ordering="digest")
+    def digest_brief(self, version: TaskVersion) -> str:
+        return version.digest[:12]
 
     @admin.display(description="content")
     def content_text(self, version: TaskVersion) -> str:
@@ -96,41 +197,72 @@ class TaskVersionAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
 
 
 @admin.register(PanelMember)
-class PanelMemberAdmin(Record, admin.ModelAdmin):
-    list_display = ("task_version", "task", "position", "grader", "weight", "part")
-    list_filter = ("part",)
+class PanelMemberAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+    finds = MappingProxyType({"task": "task_version__task_id", "taskv": "task_version_id", "grader": "grader_id"})
+    list_display = (
+        "position_told",
+        linked("task_version__task", order="task_version__task__name"),
+        linked("task_version"),
+        linked("grader", order="grader__name"),
+        "weight",
+        "part_told",
+    )
+    list_filter = ("part", named(Grader, "grader"), named(Task, "task", "task_version__task"))
     list_select_related = ("task_version__task", "grader")
     search_fields = ("task_version__task__name", "grader__name")
+    search_help_text = "A part of a task's or grader's name, or an id (task_…, taskv_… or grader_…)"
     show_full_result_count = False
     ordering = ("-id",)
+    fields = ("task_version", "position", "grader", "weight", "part")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PanelMember]:
         found = super().get_queryset(request).select_related("task_version__task", "grader")
         return found.defer("task_version__content", "task_version__task__metadata")
 
-    @admin.display(ordering="task_version__task__name")
-    def task(self, member: PanelMember) -> Task:
-        return member.task_version.task
+    @admin.display(description="place", ordering="position")
+    def position_told(self, member: PanelMember) -> str:
+        return f"no. {member.position + 1}"
+
+    @admin.display(description="part", ordering="part")
+    def part_told(self, member: PanelMember) -> SafeString:
+        return badge("busy" if member.part == "shadow" else "active", member.part)
 
 
 @admin.register(Completion)
-class CompletionAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
+class CompletionAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.ModelAdmin):
     kind = "comp"
-    list_display = ("public_id", "task", "model_id", "external_id", "priority", "source", "created_at", "erased_at")
-    list_filter = ("source", "priority", "organization", "created_at")
-    list_select_related = ("task",)
-    search_fields = ("external_id", "model_id", "task__name", "task__description")
-    show_full_result_count = False
-    ordering = ("-id",)
-    facts = (
-        "public_id", "organization", "task", "task_version", "created_by", "model_id", "external_id", "priority",
-        "source", "created_at", "erased_at",
+    finds = MappingProxyType({"task": "task_id", "taskv": "task_version_id", "org": "organization_id"})
+    page_name = "completion"
+    list_display = (
+        "public_id", linked("task"), "model_id", "external_id", "priority_told", "source",
+        moment("created_at", "submitted", order=""), "text_state",
     )  # fmt: skip
+    list_filter = (
+        Made, OrganizationFilter, TaskFilter, "source", "priority", ("erased_at", admin.EmptyFieldListFilter),
+    )  # fmt: skip
+    list_select_related = ("task",)
+    search_fields = ("external_id", "=model_id", "task__name", "task__description")
+    search_help_text = "A part of an external id or a task, exactly a model, or an id (comp_…, task_…, taskv_…, org_…)"
+    groups = (
+        (None, ("public_id", "organization", "task", "task_version", "created_by")),
+        ("Work", ("model_id", "external_id", "priority", "source", "created_at", "text_state", "erased_at")),
+    )
     texts = ("prompt", "messages", "response", "metadata")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Completion]:
         found = super().get_queryset(request).select_related("task", "organization", "task_version", "created_by")
-        return found.defer(*self.texts, "content_digest", "task__metadata", "task_version__content")
+        digests = ("content_digest", "prompt_digest", "answer_digest")
+        others = ("task__metadata", "task_version__content", "created_by__password")
+        return found.defer(*self.unread(request), *digests, *others)
+
+    @admin.display(description="priority")
+    def priority_told(self, completion: Completion) -> SafeString:
+        word = completion.get_priority_display().lower()
+        return badge({"high": "warn", "low": "neutral"}.get(word, "busy"), word)
+
+    @admin.display(description="text")
+    def text_state(self, completion: Completion) -> SafeString:
+        return badge("withdrawn", "erased") if completion.erased_at else badge("ready", "kept")
 
     @admin.display(description="prompt")
     def prompt_text(self, completion: Completion) -> str:

@@ -4,13 +4,18 @@ from django.contrib import admin
 
 from autotune.access.models import Throttle
 from autotune.core.admin import Record
+from autotune.core.admin_cells import moment
+from autotune.core.admin_lists import CappedPaginator
 
 
 @admin.register(Throttle)
 class ThrottleAdmin(Record, admin.ModelAdmin):
-    list_display = ("subject", "arrives_at")
+    list_display = ("subject", moment("arrives_at", "free again"))
     list_filter = ("arrives_at",)
     search_fields = ("^subject",)
+    search_help_text = "How a subject begins, such as key: or address:"
+    paginator = CappedPaginator
+    show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     ordering = ("-arrives_at",)
     fields = ("subject", "arrives_at")

@@ -72,7 +72,7 @@ class BodyForm(forms.Form):
     def _given(self, name: str, value: Any) -> Any:
         if value is None or value == "" or value == []:
             return None if name in self.clears else ABSENT
-        return value
+        return value.replace("\r\n", "\n") if isinstance(value, str) else value  # a textarea's lines end with both
 
     def _field_at(self, error: FieldError) -> str | None:
         """The field whose place is that of the error, or the nearest one above it."""

@@ -1,8 +1,9 @@
-"""Errors outside any view: problem+json below /api/, a plain page elsewhere."""
+"""Errors outside any view: problem+json below /api/; elsewhere a page, in the frame for who is logged in."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from autotune.access.frame import context, entry
 from autotune.core import errors, problems
 from autotune.core.middleware import API_PREFIX
 
@@ -10,6 +11,8 @@ from autotune.core.middleware import API_PREFIX
 def _answer(request: HttpRequest, error: errors.AutotuneError) -> HttpResponse:
     if request.path.startswith(API_PREFIX):
         return problems.answer(error, request)
+    if error.status < 500 and context.is_framed(request):
+        return entry.failed(request, error)
     return render(request, "site/failure.html", {"error": error}, status=error.status)
 
 

@@ -1,12 +1,62 @@
 """The first page after the login: what needs the person now, and how things go, by their role."""
 
+from datetime import datetime
+from typing import Any
+
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
+from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
+from autotune.access.principal import Principal
+from autotune.site.overviews import counted, needs, newest, periods, queue, scored, standing, steps
+from autotune.site.overviews.periods import Period
+from autotune.site.overviews.standing import Standing
 
 
 @page()
 def overview(request: PageRequest) -> HttpResponse:
-    """What needs me, throughput, latency and scores."""
-    return render(request, "site/overview.html", {"title": "Overview"})
+    """What needs me, throughput, latency and scores. htmx asks again for what needs me, and gets no charts."""
+    principal, now = request.principal, timezone.now()
+    graders = standing.of(principal)
+    found: dict[str, Any] = {
+        "title": "Overview",
+        "now": now,
+        "needs": needs.of(principal, graders, now),
+        "queue": queue.of(principal, now),
+    }
+    if request.headers.get("HX-Target") != "needs":
+        period = periods.chosen(request.GET.get("period", ""))
+        found |= {"period": period, "periods": periods.PERIODS, "steps": steps.of(principal, graders)}
+        found |= _over_time(principal, graders, period, now)
+        found["begun"] = any(chart.svg for chart in found["charts"])
+    return render(request, "site/overview.html", found)
+
+
+def _over_time(principal: Principal, graders: list[Standing], period: Period, now: datetime) -> dict[str, Any]:
+    """The charts and the rows of graders. Who reads only their own graders' scores sees the counters of those."""
+    told = counted.read([grader.pk for grader in graders], period, now)
+    return {
+        **_charts(principal, told, bool(graders), period, now),
+        "graders": standing.rows(graders, told, period, now),
+        "graders_in_all": len(graders),
+    }
+
+
+def _charts(
+    principal: Principal, told: counted.Counted, has_graders: bool, period: Period, now: datetime
+) -> dict[str, Any]:
+    reach = policy.reach(principal, "scores", "read")
+    latency = [counted.latency(told, period, now)] if has_graders else []
+    if reach is None or reach == "own":
+        return {"charts": [counted.throughput(told, period, now), *latency] if has_graders else []}
+    found = scored.read(principal, period, now)
+    failed = scored.failed(principal, period, now) if policy.reach(principal, "runs", "read") else {}
+    charts = [
+        scored.throughput(scored.numbers(found), failed, period, now),
+        *latency,
+        scored.by_model(found, period, now),
+        *([scored.by_task(found, principal, period, now)] if policy.reach(principal, "tasks", "read") else ()),
+    ]
+    return {"charts": charts, "sampled": newest.NEWEST if scored.sampled(found) else 0}

@@ -7,7 +7,6 @@ from autotune.site import api, pages, search
 urlpatterns: list[URLPattern] = [
     path("", pages.home, name="home"),
     path("search", search.results, name="search"),
-    path("reviews/<rev:review_id>", pages.review),
     path("api/v1/health", api.HealthView.as_view()),
     path("api/v1/ready", api.ReadyView.as_view()),
     path("api/v1/moving", api.MovingView.as_view()),

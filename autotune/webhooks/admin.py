@@ -1,73 +1,134 @@
 """Admin pages of webhooks. Subscribing is the API's; here endpoints are seen, switched off and on, and deliveries sent
 again. What events say is not shown: it holds what customers and graders wrote."""
 
-from django.contrib import admin, messages
+from types import MappingProxyType
+from typing import Any
+
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from autotune.core import ids
-from autotune.core.admin import PublicIdSearch, Record, plain
-from autotune.core.errors import AutotuneError
+from autotune.access.models import Organization
+from autotune.core import admin_figures, ids
+from autotune.core.admin import OnPages, PublicIdSearch, Record, plain
+from autotune.core.admin_actions import CALLED_AT_ONCE, confirmed, each
+from autotune.core.admin_cells import anchor, badge, change_url, linked, list_url, moment, state
+from autotune.core.admin_inlines import Newest
+from autotune.core.admin_lists import Growing, Made, named
+from autotune.core.errors import Conflict
 from autotune.webhooks import endpoints, trying
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.shapes import mask
+from autotune.webhooks.states import DeliveryStatus
 
-
-def _switch(model_admin: admin.ModelAdmin, request: HttpRequest, webhooks: QuerySet[Webhook], *, on: bool) -> None:
-    for webhook in webhooks:
-        try:
-            endpoints.switch(webhook.pk, on=on)
-        except AutotuneError as exc:
-            model_admin.message_user(request, f"{webhook}: {exc.detail}", messages.ERROR)
+OrganizationFilter = named(Organization, "org")
+SECRETS = ("secret", "previous_secret")
 
 
 @admin.action(description="Switch the selected webhooks off", permissions=["switch"])
+@confirmed(
+    "Switch these webhooks off?",
+    warning="Nothing is sent to them any more, and what waits for them is parked. Once they are on again, parked "
+    "deliveries must be sent again one by one.",
+    button="Switch them off",
+)
 def switch_off(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
-    _switch(model_admin, request, queryset, on=False)
+    each(model_admin, request, queryset, lambda webhook: endpoints.switch(webhook.pk, on=False), "switched off")
 
 
 @admin.action(description="Switch the selected webhooks on", permissions=["switch"])
 def switch_on(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
-    _switch(model_admin, request, queryset, on=True)
+    each(model_admin, request, queryset, lambda webhook: endpoints.switch(webhook.pk, on=True), "switched on")
+
+
+@admin.action(description="Send a test event to the selected webhooks", permissions=["switch"])
+def send_test(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
+    each(model_admin, request, queryset, _test, "answered the test", most=CALLED_AT_ONCE)
+
+
+def _test(webhook: Webhook) -> None:
+    """raises  Conflict where the test was sent and not taken, TooManyRequests, NotFound"""
+    delivery = trying.test(webhook.pk)
+    if delivery.status != DeliveryStatus.DELIVERED:
+        last = delivery.tries[-1] if delivery.tries else {}
+        raise Conflict(
+            f"The test was not taken: {last.get('status') or last.get('error') or 'no answer'}.", code="test"
+        )
 
 
 @admin.action(description="Deliver the selected ones again", permissions=["redeliver"])
 def redeliver(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-    due = 0
-    for delivery in queryset:
-        try:
-            trying.redeliver(delivery.webhook_id, delivery.pk)
-            due += 1
-        except AutotuneError as exc:
-            model_admin.message_user(request, f"{delivery}: {exc.detail}", messages.ERROR)
-    if due:
-        model_admin.message_user(request, f"{due} deliveries are due now.")
+    each(model_admin, request, queryset, lambda row: trying.redeliver(row.webhook_id, row.pk), "due now")
+
+
+class DeliveriesInline(Newest):
+    """The newest deliveries of a webhook, or all of an event's."""
+
+    model = Delivery
+    verbose_name_plural = "newest deliveries"
+    fields = (state(), "event_kind", "attempt", "last_answer", "next_at", "created_at", "ended_at")
+    related = ("event", "webhook")
+    hidden = ("event__data", "event__body", "webhook__secret", "webhook__previous_secret", "webhook__url")
+    fk_name = "webhook"
+
+    @admin.display(description="event")
+    def event_kind(self, row: Delivery) -> str:
+        return row.event.kind
+
+    @admin.display(description="last answer")
+    def last_answer(self, row: Delivery) -> str:
+        return _last_answer(row)
+
+
+class EventDeliveriesInline(DeliveriesInline):
+    verbose_name_plural = "deliveries"
+    fields = (state(), linked("webhook"), "attempt", "last_answer", "next_at", "created_at", "ended_at")
+    fk_name = "event"
 
 
 @admin.register(Webhook)
-class WebhookAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class WebhookAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     """Which endpoints there are; never their secrets. The values of a URL's query are masked."""
 
     kind = "whk"
-    list_display = ("public_id", "status", "organization", "address", "failing_since", "kinds", "created_at")
-    list_filter = ("status", ("failing_since", admin.EmptyFieldListFilter), ("deleted_at", admin.EmptyFieldListFilter))
+    finds = MappingProxyType({"org": "organization_id", "user": "created_by_id"})
+    page_name = "webhook"
+    list_display = (
+        "public_id", "standing", linked("organization", order="organization__name"), "address", "kinds",
+        moment("failing_since", "failing since"), moment("created_at"),
+    )  # fmt: skip
+    list_filter = (
+        "status", ("failing_since", admin.EmptyFieldListFilter), ("deleted_at", admin.EmptyFieldListFilter),
+        OrganizationFilter,
+    )  # fmt: skip
     list_select_related = ("organization",)
     search_fields = ("organization__name", "description", "created_by__email")
+    search_help_text = "A part of an organization, description or email, or an id (whk_…, org_… or user_…)"
+    date_hierarchy = "created_at"
     show_full_result_count = False
     ordering = ("-id",)
-    actions = (switch_off, switch_on)
-    fields = (
-        "public_id", "organization", "created_by", "address", "kinds", "own_only", "description", "status",
-        "disabled_reason", "failing_since", "previous_valid_until", "created_at", "updated_at", "deleted_at",
-    )  # fmt: skip
+    actions = (send_test, switch_off, switch_on)
+    inlines = (DeliveriesInline,)
+    fieldsets = (
+        (None, {"fields": ("public_id", "organization", "standing", "disabled_reason", "failing_since")}),
+        ("What goes where", {"fields": ("address", "kinds", "own_only", "description")}),
+        ("Secrets (never shown)", {"fields": ("previous_valid_until",)}),
+        ("Times", {"fields": ("created_by", "created_at", "updated_at", "deleted_at", "deliveries_link")}),
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Webhook]:
-        return super().get_queryset(request).defer("secret", "previous_secret")
+        return super().get_queryset(request).select_related("organization", "created_by").defer(*SECRETS)
 
     def has_switch_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("webhooks.change_webhook")
+
+    @admin.display(description="state", ordering="status")
+    def standing(self, row: Webhook) -> SafeString:
+        if row.deleted_at is not None:
+            return badge("deleted")
+        return badge("failed", "failing") if row.failing_since and row.status == "active" else badge(row.status)
 
     @admin.display(description="URL")
     def address(self, row: Webhook) -> str:
@@ -77,68 +138,97 @@ class WebhookAdmin(PublicIdSearch, Record, admin.ModelAdmin):
     def kinds(self, row: Webhook) -> str:
         return ", ".join(row.events)
 
+    @admin.display(description="all deliveries")
+    def deliveries_link(self, row: Webhook) -> SafeString:
+        return anchor(list_url(Delivery, webhook=row.public_id), "List them")
+
+
+class WebhookFilter(named(Webhook, "whk")):  # type: ignore[misc]
+    """By its id: a webhook has no name."""
+
+    def _found(self) -> list[Any]:
+        try:
+            return [ids.decode("whk", self.asked)]
+        except ValueError:
+            return []
+
 
 @admin.register(Event)
-class EventAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class EventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     """The outbox."""
 
     kind = "evt"
-    list_display = ("public_id", "kind", "organization", "created_at", "fanned_out_at")
-    list_filter = ("kind", ("fanned_out_at", admin.EmptyFieldListFilter), "created_at")
+    finds = MappingProxyType(
+        {"org": "organization_id"} | dict.fromkeys(("comp", "score", "run", "rev", "exp", "grader"), "subject_id")
+    )
+    list_display = ("public_id", "event_kind", linked("organization"), "progress", moment("created_at", order=""))
+    list_filter = ("kind", ("fanned_out_at", admin.EmptyFieldListFilter), OrganizationFilter, Made)
     list_select_related = ("organization",)
-    search_fields = ("organization__name",)
-    show_full_result_count = False
-    ordering = ("-id",)
-    fields = ("public_id", "kind", "organization", "subject_id", "created_at", "fanned_out_at")
+    search_fields = ("=kind",)
+    search_help_text = "An id of an event, an organization or what the event is about, or exactly a kind"
+    inlines = (EventDeliveriesInline,)
+    fields = ("public_id", "event_kind", "organization", "subject_id", "progress", "created_at", "fanned_out_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
         return super().get_queryset(request).defer("data", "body")
 
+    @admin.display(description="kind")
+    def event_kind(self, row: Event) -> str:
+        return row.kind
+
+    @admin.display(description="state")
+    def progress(self, row: Event) -> SafeString:
+        return badge("delivered", "handed on") if row.fanned_out_at else badge("pending", "waits")
+
 
 @admin.register(Delivery)
-class DeliveryAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class DeliveryAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     """Events on their way to endpoints."""
 
     kind = "dlv"
+    finds = MappingProxyType({"whk": "webhook_id", "evt": "event_id", "org": "webhook__organization_id"})
+    related = ("webhook__organization", "event")
     list_display = (
-        "public_id", "status", "event_kind", "attempt", "last_answer", "to", "next_at", "created_at", "ended_at",
+        "public_id", state(order=""), "event_kind", "attempt", "last_answer", "to",
+        moment("next_at", "next try", order=""),
+        moment("created_at", order=""), moment("ended_at", order=""),
     )  # fmt: skip
-    list_filter = ("status", "event__kind", "created_at")
-    list_select_related = ("webhook__organization", "event")
+    list_filter = (
+        "status", "event__kind", WebhookFilter, named(Organization, "org", "webhook__organization"), Made,
+    )  # fmt: skip
+    list_select_related = related
     search_fields = ("webhook__organization__name",)
-    show_full_result_count = False
-    ordering = ("-id",)
+    search_help_text = "An id of a delivery, webhook, event or organization, or a part of the organization's name"
     actions = (redeliver,)
-    fields = (
-        "public_id", "event_id_", "event_kind", "to", "status", ("attempt", "failures"), "queued_at", "next_at",
-        "leased_until", "tries", "created_at", "ended_at",
-    )  # fmt: skip
+    fieldsets = (
+        (None, {"fields": ("public_id", state(order=""), "event_link", "to")}),
+        ("Tries", {"fields": (("attempt", "failures"), "last_answer", "tries")}),
+        ("Times", {"fields": ("created_at", "queued_at", "next_at", "leased_until", "ended_at")}),
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
         hidden = ("event__data", "event__body", "webhook__secret", "webhook__previous_secret")
-        return super().get_queryset(request).defer(*hidden)
+        return super().get_queryset(request).select_related(*self.related).defer(*hidden)
 
     def has_redeliver_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("webhooks.change_delivery")
 
-    @admin.display(description="event", ordering="event__kind")
+    @admin.display(description="event")
     def event_kind(self, row: Delivery) -> str:
         return row.event.kind
 
-    @admin.display(description="event's id")
-    def event_id_(self, row: Delivery) -> str:
-        return ids.encode("evt", row.event_id)
+    @admin.display(description="event")
+    def event_link(self, row: Delivery) -> SafeString:
+        return anchor(change_url(row.event), f"{row.event.kind} ({row.event.public_id})")
 
     @admin.display(description="to")
-    def to(self, row: Delivery) -> str:
-        return f"{row.webhook.organization}: {mask(plain(row.webhook, 'url'))}"
+    def to(self, row: Delivery) -> SafeString:
+        told = f"{row.webhook.organization}: {mask(plain(row.webhook, 'url'))}"
+        return anchor(change_url(row.webhook), told)
 
     @admin.display(description="last answer")
     def last_answer(self, row: Delivery) -> str:
-        if not row.tries:
-            return "–"
-        last = row.tries[-1]
-        return str(last["status"] or last["error"])
+        return _last_answer(row)
 
     @admin.display(description="last tries")
     def tries(self, row: Delivery) -> SafeString | str:
@@ -148,3 +238,19 @@ class DeliveryAdmin(PublicIdSearch, Record, admin.ModelAdmin):
             for entry in reversed(row.tries)
         ]
         return format_html("<pre>{}</pre>", "\n".join(lines)) if lines else "–"
+
+
+def _last_answer(row: Delivery) -> str:
+    if not row.tries:
+        return "–"
+    last = row.tries[-1]
+    return str(last["status"] or last["error"])
+
+
+admin_figures.tell(
+    "Webhooks that fail", Webhook, lambda: Webhook.objects.active().exclude(failing_since=None),
+    "status__exact=active&failing_since__isempty=0", tone="bad",
+)  # fmt: skip
+admin_figures.tell(
+    "Parked deliveries", Delivery, lambda: Delivery.objects.filter(status=DeliveryStatus.PARKED), "status__exact=parked"
+)

@@ -1,5 +1,11 @@
-"""Routes of the pages of a task with its scores."""
+"""Routes of the list of tasks and of a task's page, which tell of scores."""
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from scores.pages import task, task_list
+
+urlpatterns: list[URLPattern] = [
+    path("tasks", task_list.tasks, name="tasks"),
+    path("tasks/<task:task_id>", task.detail, name="task"),
+    path("tasks/<task:task_id>/progress", task.progress, name="task_progress"),
+]

@@ -105,11 +105,16 @@ def test_staff_without_all_powers_gives_none_and_does_not_touch_superusers(boss)
 def test_keys_are_revoked_and_not_made(site):
     key = ApiKeyFactory()
     assert site.get(url("apikey", "add")).status_code == 403
-    answer = site.post(url("apikey", "changelist"), {"action": "revoke", "_selected_action": [str(key.pk)], "index": 0})
+    body = {"action": "revoke", "_selected_action": [str(key.pk)], "index": 0}
+    asked = site.post(url("apikey", "changelist"), body)
+    assert "A revoked key never works again." in asked.content.decode()
+    assert ApiKey.objects.get().revoked_at is None
+    answer = site.post(url("apikey", "changelist"), {**body, "confirmed": "yes"})
     assert answer.status_code == 302
     first = ApiKey.objects.get().revoked_at
     assert first is not None
-    site.post(url("apikey", "changelist"), {"action": "revoke", "_selected_action": [str(key.pk)], "index": 0})
+    again = site.post(url("apikey", "changelist"), {**body, "confirmed": "yes"}, follow=True)
+    assert "0 revoked; 1 refused: It was revoked before." in again.content.decode()
     assert ApiKey.objects.get().revoked_at == first
 
 
@@ -123,7 +128,8 @@ def test_staff_that_only_views_cannot_revoke(db):
     key = ApiKeyFactory()
     page = client.get(url("apikey", "changelist"))
     assert page.status_code == 200
-    client.post(url("apikey", "changelist"), {"action": "revoke", "_selected_action": [str(key.pk)], "index": 0})
+    body = {"action": "revoke", "_selected_action": [str(key.pk)], "index": 0, "confirmed": "yes"}
+    client.post(url("apikey", "changelist"), body)
     assert ApiKey.objects.get().revoked_at is None
 
 

@@ -25,7 +25,12 @@ def site(db):
 
 
 def act(client, action, *graders):
-    body = {"action": action, "_selected_action": [str(grader.pk) for grader in graders], "index": 0}
+    body = {
+        "action": action,
+        "_selected_action": [str(grader.pk) for grader in graders],
+        "index": 0,
+        "confirmed": "yes",
+    }
     return client.post(reverse(LIST), body, follow=True)
 
 

@@ -1,34 +1,38 @@
 """People who look at pages in a browser."""
 
+import os
+from contextlib import ExitStack
+
 import pytest
 from django.conf import settings
 from playwright.sync_api import sync_playwright
 
 from tests.browsing import DESK, FLAGS, watch
 
-
-@pytest.fixture(scope="session")
-def chromium(chromium_path):
-    """One headless Chromium for all of a process's tests."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(args=FLAGS, executable_path=chromium_path)
-        yield browser
-        browser.close()
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright's loop runs in the thread of the tests
 
 
 @pytest.fixture
-def browse(chromium, live_server):
-    """`browse(client, path, viewport=DESK, **context)`: the page in a browser that is logged in as the client is."""
-    contexts = []
+def browse(live_server, chromium_path):
+    """`browse(client, path, viewport=DESK, **context)`: the page in a browser that is logged in as the client is.
 
-    def work(client, path, *, viewport=DESK, **context):
-        contexts.append(chromium.new_context(viewport=viewport, base_url=live_server.url, **context))
-        cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
-        contexts[-1].add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
-        page = watch(contexts[-1].new_page())
-        page.goto(path)
-        return page
+    The browser begins with the first page, when the test's rows are there, and ends before the tables are emptied: its
+    event loop must meet neither.
+    """
+    with ExitStack() as stack:
+        started = []
 
-    yield work
-    for context in contexts:
-        context.close()
+        def work(client, path, *, viewport=DESK, **context):
+            if not started:
+                playwright = stack.enter_context(sync_playwright())
+                started.append(playwright.chromium.launch(args=FLAGS, executable_path=chromium_path))
+                stack.callback(started[0].close)
+            opened = started[0].new_context(viewport=viewport, base_url=live_server.url, **context)
+            stack.callback(opened.close)
+            cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+            opened.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
+            page = watch(opened.new_page())
+            page.goto(path)
+            return page
+
+        yield work

@@ -10,7 +10,10 @@ from tools.page_routes import pages, readable
 
 pytestmark = pytest.mark.django_db
 OPEN = {"/", "/settings"}  # what Autotune is, for everybody; and an address that leads to another
-ASKS_MORE = {("grader_owner", "/reviews"), ("grader_owner", "/reviews/:rev")}  # whose prompts they are, owners do not see
+ASKS_MORE = {
+    ("grader_owner", "/reviews"),
+    ("grader_owner", "/reviews/:rev"),
+}  # whose prompts they are, owners do not see
 ROLES = ("grader_owner", "training_operator", "reviewer", "organization_admin", "admin")
 
 

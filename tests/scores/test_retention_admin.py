@@ -66,7 +66,10 @@ def test_the_reason_is_for_superusers(boss, staff):
 
 def test_an_action_releases_holds_for_who_may_change_them(boss, staff):
     hold = LegalHoldFactory()
-    path, body = reverse("admin:scores_legalhold_changelist"), {"action": "release", "_selected_action": [str(hold.pk)]}
+    path, body = (
+        reverse("admin:scores_legalhold_changelist"),
+        {"action": "release", "_selected_action": [str(hold.pk)], "confirmed": "yes"},
+    )
     of(staff).post(path, body)
     hold.refresh_from_db()
     assert hold.released_at is None

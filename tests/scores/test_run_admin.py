@@ -38,7 +38,7 @@ def shown(client, **filters):
 
 def act(client, action, *runs):
     return client.post(
-        reverse(LIST), {"action": action, "_selected_action": [run.pk for run in runs]}, follow=True
+        reverse(LIST), {"action": action, "_selected_action": [run.pk for run in runs], "confirmed": "yes"}, follow=True
     ).content.decode()
 
 
@@ -59,15 +59,15 @@ def test_selected_runs_are_retried_and_what_was_left_is_said(superuser, task):
     old = run_of(task, status="failed", error_code="timeout")
     RunFactory(completion=old.completion, generation=1)
     page = act(superuser, "retry_runs", bad, fine, old)
-    assert "1 runs are due again." in page
-    assert "1 were left: The completion was scored again" in page
+    assert "1 retried; 1 refused: The completion was scored again" in page
+    assert "1 refused: Only a failed run can be retried." in page
     assert WorkflowRun.objects.get(pk=bad.pk).status == "pending"
     assert WorkflowRun.objects.get(pk=fine.pk).status == "completed"
 
 
 def test_selected_runs_are_cancelled(superuser, task):
     due, ended = run_of(task), run_of(task, status="completed")
-    assert "1 runs were cancelled." in act(superuser, "cancel_runs", due, ended)
+    assert "1 cancelled" in act(superuser, "cancel_runs", due, ended)
     assert WorkflowRun.objects.get(pk=due.pk).error_code == "cancelled"
 
 

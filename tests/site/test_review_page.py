@@ -55,7 +55,7 @@ def visit(live_server, chromium_path, tmp_path, review):
 def test_the_page_is_good_on_a_phone_and_a_desk_in_light_and_dark(visit, live_server, review):
     for size in (PHONE, DESK):
         for scheme in SCHEMES:
-            page = visit(f"/reviews/{review.public_id}", size, scheme)
+            page = visit(f"/admin/scores/review/{review.pk}/change/", size, scheme)
             assert page.status == 200
             assert too_wide(page) <= 0, (size, scheme)
             assert is_right(page, scheme), scheme

@@ -31,7 +31,7 @@ def address(model, view="changelist", *args):
 
 
 def act(pages, model, action, *rows):
-    body = {"action": action, "_selected_action": [str(row.pk) for row in rows]}
+    body = {"action": action, "_selected_action": [str(row.pk) for row in rows], "confirmed": "yes"}
     return pages.post(address(model), body, follow=True).content.decode()
 
 
@@ -62,7 +62,7 @@ def test_webhooks_are_switched_off_and_on(pages, delivery):
 
 
 def test_deliveries_are_sent_again(pages, delivery):
-    assert "1 deliveries are due now." in act(pages, "delivery", "redeliver", delivery)
+    assert "1 due now" in act(pages, "delivery", "redeliver", delivery)
     assert Delivery.objects.get().status == "pending"
     Webhook.objects.update(status="disabled")
     assert "The webhook is disabled." in act(pages, "delivery", "redeliver", delivery)

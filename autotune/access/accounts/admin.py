@@ -1,25 +1,35 @@
 """Admin pages of second factors, sessions, single sign-on and failed logins: seen, taken off, ended, unlocked."""
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from allauth.usersessions.models import UserSession
 from axes.models import AccessAttempt
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 
-from autotune.core.admin import Record
+from autotune.core.admin import PublicIdSearch, Record
+from autotune.core.admin_actions import confirmed, each
+from autotune.core.admin_cells import badge, linked, moment
+from autotune.core.templatetags.ui import brief
 
 for unused in (EmailAddress, SocialApp, SocialToken, Authenticator, SocialAccount, UserSession):
     if admin.site.is_registered(unused):
         admin.site.unregister(unused)
 
 
-class _Removable(Record):
-    """Mixin: shown, and taken away by a superuser."""
+class _Removable(PublicIdSearch, Record):
+    """Mixin: shown, and taken away by a superuser. A person's id finds what is theirs."""
+
+    finds: ClassVar[Mapping[str, str]] = MappingProxyType({"user": "user_id"})
+    search_help_text: ClassVar[Any] = "A part of an email or a name, or a person's id (user_…)"
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.is_superuser)
@@ -29,7 +39,12 @@ class _Removable(Record):
 class AuthenticatorAdmin(_Removable, admin.ModelAdmin):
     """Deleting one lets a person in who lost phone and codes: first make sure who asks."""
 
-    list_display = ("user", "type", "created_at", "last_used_at")
+    list_display = (
+        "type",
+        linked("user", "person", order="user__email"),
+        moment("created_at"),
+        moment("last_used_at", "last used"),
+    )
     list_filter = ("type", "created_at")
     list_select_related = ("user",)
     search_fields = ("user__email", "user__name")
@@ -45,7 +60,13 @@ class AuthenticatorAdmin(_Removable, admin.ModelAdmin):
 class SocialAccountAdmin(_Removable, admin.ModelAdmin):
     """Which person a provider's subject is. Deleting one breaks the link; a verified email makes it again."""
 
-    list_display = ("user", "provider", "uid", "date_joined", "last_login")
+    list_display = (
+        "uid",
+        linked("user", "person", order="user__email"),
+        "provider",
+        moment("date_joined", "linked"),
+        moment("last_login", "last login"),
+    )
     list_filter = ("provider", "date_joined")
     list_select_related = ("user",)
     search_fields = ("user__email", "user__name", "=uid")
@@ -58,16 +79,20 @@ class SocialAccountAdmin(_Removable, admin.ModelAdmin):
 
 
 @admin.action(description="End the selected sessions", permissions=["delete"])
+@confirmed(
+    "End these sessions?",
+    warning="Whoever is logged in there is logged out at once. They can log in again.",
+    button="End the sessions",
+)
 def end(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[UserSession]) -> None:
-    for session in queryset:
-        session.end()
+    each(model_admin, request, queryset, UserSession.end, "ended")
 
 
 @admin.register(UserSession)
 class UserSessionAdmin(_Removable, admin.ModelAdmin):
     """Where people are logged in; never the session's key."""
 
-    list_display = ("user", "ip", "user_agent", "created_at")
+    list_display = ("ip", linked("user", "person", order="user__email"), "agent", moment("created_at", "begun"))
     list_filter = ("created_at",)
     list_select_related = ("user",)
     search_fields = ("user__email", "user__name", "=ip")
@@ -77,7 +102,11 @@ class UserSessionAdmin(_Removable, admin.ModelAdmin):
     actions = (end,)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[UserSession]:
-        return super().get_queryset(request).only("pk", "user", "ip", "user_agent", "created_at")
+        return super().get_queryset(request).select_related("user").defer("data", "session_key", "user__password")
+
+    @admin.display(description="browser")
+    def agent(self, session: UserSession) -> str:
+        return brief(session.user_agent, 70)
 
     def delete_model(self, request: HttpRequest, obj: UserSession) -> None:
         obj.end()
@@ -93,7 +122,9 @@ class UserSessionAdmin(_Removable, admin.ModelAdmin):
 class AccessAttemptAdmin(_Removable, admin.ModelAdmin):
     """Failed logins of the last quarter of an hour. Deleting a person's rows unlocks them."""
 
-    list_display = ("username", "ip_address", "failures_since_start", "attempt_time")
+    finds: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    search_help_text = "A part of an email, or exactly an address"
+    list_display = ("username", "ip_address", "failures", moment("attempt_time", "last try"))
     list_filter = ("attempt_time",)
     search_fields = ("username", "=ip_address")
     show_full_result_count = False
@@ -102,3 +133,12 @@ class AccessAttemptAdmin(_Removable, admin.ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AccessAttempt]:
         return super().get_queryset(request).defer("get_data", "post_data")
+
+    @admin.display(description="failures", ordering="failures_since_start")
+    def failures(self, row: AccessAttempt) -> SafeString:
+        locked = row.failures_since_start >= settings.AXES_FAILURE_LIMIT
+        return (
+            badge("failed", f"{row.failures_since_start}, locked out")
+            if locked
+            else badge("", str(row.failures_since_start))
+        )

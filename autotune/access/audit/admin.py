@@ -1,58 +1,57 @@
 """The admin page of the audit trail: read, and nothing else."""
 
-from typing import Any
+from types import MappingProxyType
 
 from django.contrib import admin
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from autotune.access.models import AuditChain, AuditEvent
+from autotune.access.models import AuditChain, AuditEvent, Organization
 from autotune.core.admin import PublicIdSearch, Record
-
-COUNTED = 10_000
-
-
-class BoundedPaginator(Paginator):
-    """Counts to a bound alone: a trail is long."""
-
-    @property
-    def count(self) -> int:
-        if not hasattr(self, "_bounded"):
-            rows: Any = self.object_list
-            self._bounded = len(rows.order_by().values_list("pk", flat=True)[:COUNTED])
-        return self._bounded
+from autotune.core.admin_cells import linked, moment, state
+from autotune.core.admin_lists import Growing, Made, named
 
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class AuditEventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     """Who did what; the newest first, and no more than 10,000 of what the filters name."""
 
     kind = "aud"
-    list_display = ("at", "actor", "action", "object_id", "outcome", "status", "code", "address", "organization")
-    list_filter = ("outcome", "resource", "at")
+    finds = MappingProxyType({"org": "organization_id", "user": "user_id", "key": "key_id"})
+    related = ("organization", "user", "key")
+    list_display = (
+        moment("at", "when", order=""), "actor", "action", "object_id", state("outcome", order=""), "status", "code",
+        "address", linked("organization"),
+    )  # fmt: skip
+    list_display_links = ("action",)
+    list_filter = ("outcome", "resource", named(Organization, "org"), Made)
     list_select_related = ("organization",)
     search_fields = ("=actor", "=action", "=object_id", "=request_id", "=code")
-    search_help_text = "An event's id, or exactly an actor, action, object id, request id or code"
-    show_full_result_count = False
-    paginator = BoundedPaginator
-    ordering = ("-id",)
-    fields = (
-        "public_id", "at", "organization", "actor", "user", "key", "action", "resource", "object_id", "objects_count",
-        "fields", "method", "route", "address", "outcome", "status", "code", "request_id", "number",
-    )  # fmt: skip
+    search_help_text = (
+        "Exactly an actor, action, object id, request id or code; or an id of an event, organization, person or key"
+    )
+    fieldsets = (
+        (None, {"fields": ("public_id", "at", state("outcome", order=""), "status", "code")}),
+        ("Who", {"fields": ("actor", "user", "key", "organization", "address")}),
+        ("What", {"fields": ("action", "resource", "object_id", "objects_count", "fields")}),
+        ("Request", {"fields": ("method", "route", "request_id")}),
+        ("Seal", {"fields": ("number",)}),
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEvent]:
-        return super().get_queryset(request).defer("mac", "digest")
+        found = super().get_queryset(request).select_related(*self.related)
+        return found.defer("mac", "digest", "key__digest", "user__password")
 
 
 @admin.register(AuditChain)
-class AuditChainAdmin(Record, admin.ModelAdmin):
+class AuditChainAdmin(PublicIdSearch, Record, admin.ModelAdmin):
     """Where each chain ends."""
 
-    list_display = ("chain", "number", "sealed_at")
+    finds = MappingProxyType({"org": "chain"})
+    list_display = ("chain", "number", moment("sealed_at"))
     list_filter = ("sealed_at",)
     search_fields = ("=chain",)
+    search_help_text = "A chain as it stands in the list, or its organization's id (org_…)"
     show_full_result_count = False
     ordering = ("-sealed_at",)
     fields = ("chain", "number", "sealed_at")

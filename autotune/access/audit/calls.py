@@ -20,6 +20,7 @@ class Call:
     action, resource  where they are not what the route says, as a login's
     user, actor       who it is, where the request does not say: a grader, somebody who tried to log in
     organization_id   whose event it is, where that is not the caller's organization
+    refused           the code of what a page refused and told in a toast: its answer leads elsewhere all the same
     acted             something was done, whatever the status says: a form's page answers 200 to a refusal too
     event             the row, where one was written before the work
     recorded          status of the answer with which its row was written in the transaction of the work. Another one
@@ -36,6 +37,7 @@ class Call:
     object_id: str = ""
     objects_count: int | None = None
     fields: list[str] | None = None
+    refused: str = ""
     acted: bool = False
     event: AuditEvent | None = field(default=None, repr=False)
     recorded: int | None = None

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from autotune.access.audit import calls, routes, trail
+from autotune.access.audit import calls, repeats, routes, trail
 from autotune.access.audit.calls import Call
 from autotune.access.audit.homes import home_of
 from autotune.core import problems
@@ -31,7 +31,7 @@ class AuditMiddleware:
         with calls.at_hand(Call(request, trail.address_of(request))) as call:
             response = self.get_response(request)
             if call.recorded != response.status_code and not _is_nobodys_look(call, response):
-                trail.noted(call, response.status_code, _code(response))
+                _note(call, response)
         if response.streaming:
             release()  # the client reads it as slowly as it likes
         return response
@@ -57,6 +57,16 @@ class AuditMiddleware:
         except Unavailable as exc:
             return problems.answer(exc, request)
         return None
+
+
+def _note(call: Call, response: HttpResponse) -> None:
+    """Write the event, unless it is the same look at a part of a page as one not long ago."""
+    may_repeat = repeats.may_be(call, response)
+    if may_repeat and repeats.is_known(call):
+        return
+    trail.noted(call, response.status_code, call.refused or _code(response))
+    if may_repeat:
+        repeats.remember(call)
 
 
 def _code(response: HttpResponse) -> str:

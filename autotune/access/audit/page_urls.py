@@ -1,5 +1,10 @@
 """Pages of the audit trail; below /settings/audit."""
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from autotune.access.audit import pages
+
+urlpatterns: list[URLPattern] = [
+    path("", pages.every, name="audit"),
+    path("/<aud:event_id>", pages.one, name="audit_event"),
+]

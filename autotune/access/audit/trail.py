@@ -172,7 +172,7 @@ def outcome_of(call: Call, status: int | None) -> str:
     """What a status says of an act. A form's page that comes back with 200 refuses what was sent."""
     if status is None or status >= 500:
         return Outcome.FAILED
-    if status >= 400:
+    if status >= 400 or call.refused:
         return Outcome.REFUSED
     form = call.request.method == "POST" and not call.request.path_info.startswith(routes.API)
     return Outcome.REFUSED if form and status < 300 and not call.acted else Outcome.SUCCEEDED

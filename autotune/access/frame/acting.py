@@ -37,6 +37,8 @@ def attempt(request: HttpRequest, work: Callable[[], object], *, said: str = "",
         if error is None:
             raise
         messages.error(request, error.detail)
+        if (call := calls.current()) is not None:
+            call.refused = error.code
         return False
     return True
 

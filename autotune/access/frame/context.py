@@ -5,20 +5,30 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from autotune.access.frame import navigation
+from autotune.access.frame import entry, navigation
+from autotune.access.models import User
 from autotune.core import ids
 
 THEMES = frozenset({"light", "dark"})
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """`theme`, and on a page `principal` and `frame` (sections, organizations)."""
+    """`theme`; on a page `principal` and `frame` (sections, organizations); for pages that somebody may see who is
+    logged in and somebody who is not, `outer`, the layout around them."""
     theme = request.COOKIES.get("theme", "")
-    found: dict[str, Any] = {"theme": theme if theme in THEMES else ""}
+    return {
+        "theme": theme if theme in THEMES else "",
+        "principal": SimpleLazyObject(lambda: getattr(request, "principal", None)),
+        "frame": SimpleLazyObject(lambda: _frame(request)),
+        "outer": lambda: "frame/base.html" if is_framed(request) else "account/plain.html",
+    }
+
+
+def is_framed(request: Any) -> bool:
+    """Whether the person belongs somewhere, so that there is a frame to be in."""
     if hasattr(request, "principal"):
-        found["principal"] = request.principal
-        found["frame"] = SimpleLazyObject(lambda: _frame(request))
-    return found
+        return True
+    return isinstance(getattr(request, "user", None), User) and entry.enter(request)
 
 
 def _frame(request: Any) -> dict[str, Any]:

@@ -59,12 +59,14 @@ PLACES: Final[dict[str, tuple[Place, ...]]] = {
         Place("Live rewards", "reward_endpoints", "reward", (("reward_endpoints", "read"),)),
     ),
     "Settings": (
+        Place("Organization", "settings", "organization"),
         Place("Members", "members", "people", (("members", "read"),)),
         Place("Roles", "roles", "role", (("roles", "read"),)),
         Place("API keys", "api_keys", "key", (("keys", "read"),)),
         Place("Webhooks", "webhooks", "webhook", (("webhooks", "read"),)),
         Place("Retention", "retention", "retention", (("retention", "read"),)),
         Place("Audit", "audit", "audit", (("audit", "read"),)),
+        Place("Your account", "account", "person"),
     ),
 }
 
@@ -95,7 +97,7 @@ def _url(name: str) -> str:
 
 
 def _above(url: str, path: str) -> bool:
-    return path == url or (url != "/" and path.startswith(f"{url}/"))
+    return path == url or (not url.endswith("/") and path.startswith(f"{url}/"))
 
 
 def crumbs(*steps: tuple[str, str]) -> Sequence[dict[str, str]]:

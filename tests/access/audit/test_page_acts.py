@@ -131,7 +131,8 @@ def test_looking_at_a_row_in_the_administration_is_an_event_of_its_organization(
 
 def test_an_action_on_selected_rows_tells_which_and_how_many(admin, events):
     keys = [ApiKeyFactory(), ApiKeyFactory()]
-    admin.post("/admin/access/apikey/", {"action": "revoke", "_selected_action": [str(key.pk) for key in keys]})
+    chosen = {"action": "revoke", "_selected_action": [str(key.pk) for key in keys], "confirmed": "yes"}
+    admin.post("/admin/access/apikey/", chosen)
     event = events.only()
     assert not ApiKey.objects.filter(revoked_at=None).exists()
     assert (event.action, event.objects_count, event.outcome) == ("admin.revoke", 2, "succeeded")

@@ -1,0 +1,119 @@
+"""The viewer of the audit trail."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from autotune.access import policy
+from autotune.access.audit import querysets, sealing, sentences, shapes
+from autotune.access.audit.api import ORDER
+from autotune.access.audit.inputs import EventQuery
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.models import AuditEvent, Organization
+from autotune.access.models.audit import INSTALLATION, AuditChain
+from autotune.access.pages import places
+from autotune.access.principal import Principal
+from autotune.access.roles import RESOURCES
+from autotune.access.views import find
+from autotune.core import ids, listing
+from autotune.core.errors import Invalid
+from autotune.core.pagination import page as cut
+
+FILTERS = ("actor", "action", "resource", "outcome", "startDate", "endDate")
+EXPORT = "/api/v1/audit-events/export"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event as it is listed. `page` is the address of what it is about, or ''."""
+
+    event: AuditEvent
+    said: str
+    page: str
+    whose: str
+
+
+@page(("audit", "read"))
+def every(request: PageRequest) -> HttpResponse:
+    """Events, the newest first."""
+    principal = request.principal
+    asked = listing.read(request, EventQuery)
+    rows, pagination = _rows(principal, asked)
+    given = {name: asked.given[name] for name in FILTERS if asked.given.get(name) and name not in asked.faults}
+    context = {
+        "title": "Audit",
+        "crumbs": places.crumbs(),
+        "rows": _shown(principal, rows),
+        "asked": asked,
+        "pager": listing.pager(pagination, len(rows)),
+        "outcomes": AuditEvent.Outcome.values,
+        "resources": sorted({*RESOURCES, "admin", "password", "second_factor", "session"}),
+        "exports": {kind: f"{EXPORT}?{urlencode({**given, 'format': kind})}" for kind in ("jsonl", "csv")},
+        "chain": _chain(principal.organization.pk),
+        "everywhere": policy.reach(principal, "audit", "read") == "all",
+        "public": ids.encode("org", principal.organization.pk),
+    }
+    return render(request, "settings/audit.html", context, status=400 if asked.faults else 200)
+
+
+@page(("audit", "read"))
+def one(request: PageRequest, event_id: UUID) -> HttpResponse:
+    """All that an event says."""
+    event: AuditEvent = find(querysets.visible_to(request.principal), event_id, "audit event")
+    context = {
+        "title": f"{event.actor} {sentences.told(event)}"[:300],
+        "crumbs": places.crumbs(("Audit", reverse("audit"))),
+        "event": event,
+        "out": shapes.event_out(event),
+        "page_of": sentences.page_of(event.object_id),
+        "chain": _chain(event.chain),
+    }
+    return render(request, "settings/audit_event.html", context)
+
+
+def _rows(principal: Principal, asked: listing.Asked[EventQuery]) -> tuple[list[Any], Any]:
+    """The page that the filters name; a date that is none counts as no filter, and is told."""
+    query = asked.query
+    while True:
+        try:
+            found = querysets.chosen(principal, query)
+            return cut(found, query, ORDER, owner=principal.organization.pk, counted=False)
+        except Invalid as exc:
+            name = exc.errors[0].pointer.lstrip("?")
+            column = {"startDate": "start_date", "endDate": "end_date"}.get(name, name)
+            if name in asked.faults or getattr(query, column, None) is None:
+                raise
+            asked.faults[name] = exc.errors[0].detail
+            setattr(query, column, 0 if column == "offset" else None)
+
+
+def _shown(principal: Principal, rows: list[AuditEvent]) -> list[Row]:
+    foreign = {row.organization_id for row in rows if row.organization_id} - {principal.organization.pk}
+    names = dict(Organization.objects.filter(pk__in=foreign).values_list("pk", "name")) if foreign else {}
+    return [
+        Row(
+            row,
+            sentences.told(row),
+            sentences.page_of(row.object_id),
+            names.get(row.organization_id, "") if row.organization_id else "the installation",
+        )
+        for row in rows
+    ]
+
+
+def _chain(chain: UUID) -> dict[str, Any]:
+    """How far a chain is sealed, and what waits."""
+    head = AuditChain.objects.filter(chain=chain).first()
+    waiting = sealing.unsealed().filter(chain=chain)[:1_000].count()
+    return {
+        "number": head.number if head else 0,
+        "sealed_at": head.sealed_at if head else None,
+        "digest": bytes(head.digest).hex() if head else "",
+        "waiting": waiting,
+        "name": "installation" if chain == INSTALLATION else ids.encode("org", chain),
+    }

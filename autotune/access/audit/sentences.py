@@ -1,0 +1,117 @@
+"""Events in words: `keys.create` as “made an API key”."""
+
+from typing import Final
+
+from django.urls import NoReverseMatch, reverse
+
+from autotune.access.models import AuditEvent
+from autotune.core import ids
+
+NAMES: Final[dict[str, tuple[str, str]]] = {
+    "admin": ("a row of the administration", "the administration"),
+    "audit": ("an event of the audit trail", "the audit trail"),
+    "completions": ("a completion", "completions"),
+    "decks": ("a deck", "decks"),
+    "endpoint_graders": ("a grader", "graders"),
+    "erasures": ("an erasure", "erasures"),
+    "evaluations": ("an evaluation", "evaluations"),
+    "exports": ("an export", "exports"),
+    "feedback": ("feedback", "feedback"),
+    "keys": ("an API key", "API keys"),
+    "listed_graders": ("a listed grader", "the marketplace"),
+    "members": ("a member", "members"),
+    "model_calls": ("a model call", "model calls"),
+    "organizations": ("an organization", "organizations"),
+    "preference_pairs": ("a preference pair", "preference pairs"),
+    "providers": ("a provider", "providers"),
+    "reasoning": ("reasoning", "reasoning"),
+    "retention": ("what is kept", "what is kept"),
+    "reviews": ("a review", "reviews"),
+    "reward_endpoints": ("a reward endpoint", "reward endpoints"),
+    "rewards": ("a reward", "rewards"),
+    "roles": ("a role", "roles"),
+    "rubric_graders": ("a judge", "judges"),
+    "runs": ("a run", "runs"),
+    "scores": ("a score", "scores"),
+    "settings": ("the settings", "the settings"),
+    "tasks": ("a task", "tasks"),
+    "webhooks": ("a webhook", "webhooks"),
+}
+SETTINGS: Final = {
+    "members": ("a member", "the members"),
+    "roles": ("a role", "the roles"),
+    "keys": ("an API key", "the API keys"),
+    "webhooks": ("a webhook", "the webhooks"),
+    "retention": ("what is kept", "what is kept"),
+    "audit": ("an event of the audit trail", "the audit trail"),
+    "organizations": ("an organization", "the organizations"),
+}
+VERBS: Final = {
+    "create": "made", "read": "looked at", "update": "changed", "delete": "deleted", "erase": "erased the texts of",
+    "accept": "accepted an invitation:", "rotate": "rotated",
+}  # fmt: skip
+WHOLE: Final = {
+    "session.login": "logged in",
+    "session.logout": "logged out",
+    "session.switch_organization": "went over to this organization",
+    "session.end_others": "ended other sessions",
+    "session.read": "looked at a page",
+    "password.update": "changed the password",
+    "password.reset": "set a new password by mail",
+    "second_factor.create": "set up a second factor",
+    "second_factor.delete": "turned the second factor off",
+    "members.accept": "took an invitation",
+    "members.create": "invited somebody",
+    "members.delete": "removed a member or an invitation",
+    "keys.delete": "revoked an API key",
+    "audit.lost": "events were lost while the trail could not be written",
+    "account.read": "looked at the own account",
+    "search.read": "searched",
+}
+PAGES: Final = {
+    "task": ("task", "task_id"), "comp": ("completion", "completion_id"), "score": ("score", "score_id"),
+    "run": ("run", "run_id"), "grader": ("grader", "grader_id"), "rev": ("review", "review_id"),
+    "exp": ("export", "export_id"), "whk": ("webhook", "webhook_id"), "key": ("api_key", "key_id"),
+    "role": ("role", "role_id"), "member": ("member", "member_id"), "rwd": ("reward_endpoint", "endpoint_id"),
+}  # fmt: skip
+
+
+def told(event: AuditEvent) -> str:
+    """What was done, after the actor's name; what was only tried says so."""
+    did = WHOLE.get(event.action) or _composed(event)
+    if event.outcome == AuditEvent.Outcome.SUCCEEDED:
+        return did
+    return {
+        AuditEvent.Outcome.REFUSED: f"tried, and was refused: {did}",
+        AuditEvent.Outcome.FAILED: f"tried, and it failed: {did}",
+        AuditEvent.Outcome.INTERRUPTED: f"began, and it never ended: {did}",
+    }.get(AuditEvent.Outcome(event.outcome), f"is at it: {did}")
+
+
+def page_of(object_id: str) -> str:
+    """The address of an object's page; '' where it has none."""
+    kind = object_id.rpartition("_")[0]
+    if kind not in PAGES:
+        return ""
+    name, parameter = PAGES[kind]
+    try:
+        return reverse(name, kwargs={parameter: ids.decode(kind, object_id)})
+    except (NoReverseMatch, ValueError):
+        return ""
+
+
+def _of_settings(route: str) -> str:
+    """What a page of the settings is about, from its route."""
+    _, _, name, *below = f"{route.rstrip('/')}//".split("/")[:5]
+    one, several = SETTINGS.get(name, ("the settings", "the settings"))
+    return one if below and below[0].startswith(":") else several
+
+
+def _composed(event: AuditEvent) -> str:
+    if event.resource == "settings":
+        return f"{VERBS.get(event.action.rpartition('.')[2], 'used')} {_of_settings(event.route)}"
+    resource, _, verb = event.action.rpartition(".")
+    single, several = NAMES.get(event.resource, (event.resource.replace("_", " "),) * 2)
+    count = event.objects_count
+    what = f"{count:,} {several}" if count is not None and count != 1 else single if event.object_id else several
+    return f"{VERBS.get(verb, verb.replace('_', ' '))} {what}" if resource else event.action

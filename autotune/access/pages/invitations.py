@@ -1,0 +1,100 @@
+"""Inviting somebody, and sending an invitation again."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access import invitations, policy, querysets, shapes
+from autotune.access.frame import acting
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.inputs import Invitation, OrganizationId
+from autotune.access.models import Organization
+from autotune.access.pages import acts, places, role_choices
+from autotune.access.principal import Principal
+from autotune.core import ids
+from autotune.core.errors import AutotuneError, NotFound
+from autotune.core.forms import BodyForm
+
+FIELDS = ("email", "role")
+
+
+class InviteForm(BodyForm):
+    email = forms.CharField(max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "off"}), label="Email")
+    role = forms.ChoiceField(label="Role")
+
+    def __init__(self, principal: Principal, *args: Any, into: Organization | None = None, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.into = into or principal.organization
+        choices = role_choices.given_by(principal, self.into)
+        self.fields["role"].choices = [role_choices.NONE, *choices]  # type: ignore[attr-defined]
+
+    def values(self) -> dict[str, Any]:
+        return {**super().values(), "organizationId": ids.encode("org", self.into.pk)}
+
+
+@page(("members", "create"), methods=("GET", "HEAD", "POST"))
+def invite(request: PageRequest) -> HttpResponseBase:
+    """Invite somebody by mail; into another organization, for who may in all."""
+    principal = request.principal
+    into = _organization(principal, request.POST.get("into") or request.GET.get("into") or "")
+    form = InviteForm(principal, request.POST or None, into=into)
+    acts.concerns("members", "create", fields=FIELDS)
+    if request.method == "POST" and form.is_valid():
+        try:
+            body = form.body(Invitation)
+            said = f"An invitation is on its way to {body.email[:100]}. It is valid for {invitations.VALID.days} days."
+            made = acting.do(request, lambda: invitations.invite(principal, body), said=said)
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            acts.concerns("members", "create", made.public_id, fields=FIELDS)
+            return redirect("members")
+    context = {
+        "title": "Invite somebody",
+        "crumbs": places.crumbs(("Members", reverse("members"))),
+        "form": form,
+        "into": into,
+        "into_id": ids.encode("org", into.pk),
+        "foreign": into.pk != principal.organization.pk,
+        "days": invitations.VALID.days,
+    }
+    return render(request, "settings/invite.html", context, status=400 if form.errors else 200)
+
+
+@page(("members", "create"), methods=("POST",))
+def again(request: PageRequest, member_id: UUID) -> HttpResponseBase:
+    """Send an invitation anew; the link before is dead."""
+    principal = request.principal
+    invited = querysets.members().visible_to(principal).filter(uid=member_id, user=None).first()
+    if invited is None:
+        raise NotFound("There is no such invitation.")
+    acts.concerns("members", "create", invited.public_id, fields=FIELDS)
+    body = Invitation(
+        email=invited.email,
+        role=shapes.member_out(invited).role_id,
+        organization_id=OrganizationId(invited.organization_id),
+    )
+    said = f"A new invitation is on its way to {invited.email}. The link before works no more."
+    acting.attempt(request, lambda: invitations.invite(principal, body), said=said)
+    return redirect("members")
+
+
+def _organization(principal: Principal, text: str) -> Organization:
+    """raises NotFound for one into which the person cannot invite"""
+    if not text:
+        return principal.organization
+    try:
+        pk = ids.decode("org", text)
+    except ValueError:
+        raise NotFound("There is no such organization.") from None
+    if pk == principal.organization.pk:
+        return principal.organization
+    every = policy.reach(principal, "members", "create") == "all"
+    found = querysets.organizations().visible_to(principal).filter(pk=pk).first() if every else None
+    if found is None:
+        raise NotFound("There is no such organization.")
+    return found

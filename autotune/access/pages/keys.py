@@ -1,0 +1,189 @@
+"""API keys: the list, a new one, one of them. The text of a key is on the answer to the form that made it, and
+nowhere else."""
+
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Q
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+
+from autotune.access import key_making, keys, policy, querysets, shapes
+from autotune.access.frame import acting
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.inputs import KeyPatch, KeyQuery, KeyRotation, NewKey
+from autotune.access.keys_api import ORDER
+from autotune.access.models import ApiKey
+from autotune.access.pages import acts, once, people, places
+from autotune.access.pages.key_forms import KeyForm, NewKeyForm, RotateForm
+from autotune.access.principal import Principal
+from autotune.access.views import find_for
+from autotune.core import ids, listing
+from autotune.core.errors import AutotuneError
+from autotune.core.pagination import page as cut
+
+WHAT: Final = "API key"
+FIELDS: Final = ("name", "role", "expiresAt", "networks", "kind")
+IN_USE: Final = timedelta(hours=24)
+SOON: Final = timedelta(days=7)
+
+
+@page(("keys", "read"))
+def every(request: PageRequest) -> HttpResponse:
+    """Keys, ended ones too: one's own, or all of the organization."""
+    principal = request.principal
+    asked = listing.read(request, KeyQuery)
+    found = querysets.api_keys().visible_to(principal)
+    ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=timezone.now())
+    if asked.query.status is not None:
+        found = found.filter(ended) if asked.query.status == "ended" else found.exclude(ended)
+    rows, pagination = cut(found, asked.query, ORDER, owner=principal.organization.pk)
+    names = people.Names(principal, [row.user_id for row in rows])
+    context = {
+        "title": "API keys",
+        "crumbs": places.crumbs(),
+        "rows": [_row(row, names) for row in rows],
+        "asked": asked,
+        "pager": listing.pager(pagination, len(rows)),
+        "reach": policy.reach(principal, "keys", "read"),
+        "may_create": policy.reach(principal, "keys", "create") is not None,
+    }
+    return render(request, "settings/keys.html", context)
+
+
+@page(("keys", "create"), methods=("GET", "HEAD", "POST"))
+def new(request: PageRequest) -> HttpResponse:
+    """Make a key; the answer shows it once."""
+    principal = request.principal
+    form = NewKeyForm(principal, request.POST or None)
+    acts.concerns("keys", "create", fields=FIELDS)
+    if request.method == "POST" and form.is_valid():
+        try:
+            body = form.body(NewKey)
+            made = once.do(request, lambda: key_making.create(principal, body))
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            acts.concerns("keys", "create", made.key.public_id, fields=FIELDS)
+            return _shown(request, made, "The key is made")
+    context = {
+        "title": "Make an API key",
+        "crumbs": places.crumbs(("API keys", reverse("api_keys"))),
+        "form": form,
+        "ticket": once.ticket(request),
+    }
+    return render(request, "settings/key_new.html", context, status=400 if form.errors else 200)
+
+
+@page(("keys", "read"), methods=("GET", "HEAD", "POST"))
+def one(request: PageRequest, key_id: UUID) -> HttpResponseBase:
+    """A key: what it may do, where it was used; renamed, bound, rotated, revoked."""
+    principal = request.principal
+    key = _key(principal, key_id, "update" if request.method == "POST" else "read")
+    form = KeyForm(request.POST or None, initial={"name": key.name, "networks": key.networks})
+    if request.method == "POST":
+        acts.concerns("keys", "update", key.public_id, fields=("name", "networks"))
+        if form.is_valid():
+            try:
+                body = form.body(KeyPatch)
+                acting.do(request, lambda: key_making.change(principal, key_id, body), said="The key is saved.")
+            except AutotuneError as exc:
+                form.refuse(exc)
+            else:
+                return redirect("api_key", key_id)
+    return _page(request, key, form)
+
+
+@page(("keys", "update"), methods=("POST",))
+def rotate(request: PageRequest, key_id: UUID) -> HttpResponse:
+    """A new key in the place of one's own; the answer shows it once."""
+    principal = request.principal
+    old = _key(principal, key_id, "update")
+    form = RotateForm(request.POST)
+    acts.concerns("keys", "update", old.public_id, fields=("graceHours",))
+    if form.is_valid():
+        try:
+            hours = form.body(KeyRotation).grace_hours
+            made = once.do(request, lambda: key_making.rotate(principal, key_id, grace_hours=hours))
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            old = _key(principal, key_id, "read")
+            return _shown(request, made, "The new key is made", old=old)
+    old = _key(principal, key_id, "read")
+    return _page(request, old, KeyForm(initial={"name": old.name, "networks": old.networks}), rotation=form)
+
+
+@page(("keys", "delete"), methods=("POST",))
+def revoke(request: PageRequest, key_id: UUID) -> HttpResponseBase:
+    """Refuse a key from its next request on."""
+    key = _key(request.principal, key_id, "delete")
+    acts.concerns("keys", "delete", key.public_id)
+    said = f"The key {key.name[:80]} is revoked: it is refused at its next request."
+    acting.attempt(request, lambda: key_making.revoke(request.principal, key_id), said=said)
+    return redirect("api_key", key_id)
+
+
+def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: RotateForm | None = None) -> HttpResponse:
+    principal = request.principal
+    mine = key.user_id == principal.user.pk
+    working = not keys.ended(key)
+    successor = key.replaced_by_id
+    context = {
+        **_row(key, people.Names(principal, [key.user_id])),
+        "title": key.name,
+        "crumbs": places.crumbs(("API keys", reverse("api_keys"))),
+        "form": form if working and _may(principal, key, "update") else None,
+        "rotation": rotation or RotateForm(),
+        "ticket": once.ticket_for(request, reverse("api_key_rotate", args=[key.pk])),
+        "may_rotate": working and mine and successor is None and _may(principal, key, "update"),
+        "may_revoke": key.revoked_at is None and working and _may(principal, key, "delete"),
+        "mine": mine,
+    }
+    wrong = form.errors or (rotation is not None and rotation.errors)
+    return render(request, "settings/key.html", context, status=400 if wrong else 200)
+
+
+def _shown(request: PageRequest, made: key_making.Made, title: str, old: ApiKey | None = None) -> HttpResponse:
+    """The one answer that has the key's text."""
+    context = {
+        "title": title,
+        "crumbs": places.crumbs(("API keys", reverse("api_keys"))),
+        "key": made.key,
+        "secret": made.secret,
+        "old": old,
+    }
+    return render(request, "settings/key_made.html", context, status=201)
+
+
+def _row(key: ApiKey, names: people.Names) -> dict[str, object]:
+    now = timezone.now()
+    if key.revoked_at is not None:
+        state = "revoked"
+    elif key.expires_at is not None and key.expires_at <= now:
+        state = "expired"
+    elif key.expires_at is not None and key.expires_at - now < SOON:
+        state = "expiring"
+    else:
+        state = "active"
+    return {
+        "key": key,
+        "out": shapes.api_key_out(key),
+        "state": state,
+        "who": names.of(key.user_id),
+        "in_use": state in ("active", "expiring") and key.last_used_at is not None and now - key.last_used_at < IN_USE,
+        "replaced": ids.encode("key", key.replaced_by_id) if key.replaced_by_id else "",
+    }
+
+
+def _key(principal: Principal, key_id: UUID, action: str) -> ApiKey:
+    found: ApiKey = find_for(querysets.api_keys(), principal, key_id, action, WHAT)
+    return found
+
+
+def _may(principal: Principal, key: ApiKey, action: str) -> bool:
+    return querysets.api_keys().allowed(principal, action).filter(pk=key.pk).exists()

@@ -1,0 +1,133 @@
+"""A role's permissions as a table of resources and actions: to read, and to edit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import QueryDict
+
+from autotune.access import policy
+from autotune.access.principal import OPEN, Principal, granted
+from autotune.access.roles import EVERYTHING, RESOURCES, SCOPES
+
+MAX_ROWS: Final = 250
+AREAS: Final[dict[str, tuple[str, ...]]] = {
+    "Scoring": ("tasks", "completions", "shared_completions", "scores", "reasoning", "runs"),
+    "Graders and reviews": ("endpoint_graders", "listed_graders", "rubric_graders", "reviews", "feedback"),
+    "Training": ("exports", "preference_pairs", "rewards", "reward_endpoints"),
+    "Evaluation": ("evaluations", "reports", "decks", "telemetry", "model_calls", "usage", "providers", "budgets"),
+    "The organization": ("webhooks", "keys", "organizations", "members", "roles", "audit", "retention"),
+}
+ABOUT: Final = {
+    "shared_completions": "prompts and responses that graders of theirs were sent",
+    "reasoning": "what graders wrote about scores",
+    "runs": "each try of a grader on a completion",
+    "endpoint_graders": "graders behind an address",
+    "listed_graders": "graders in the marketplace",
+    "rubric_graders": "judges by a rubric",
+    "rewards": "what a trainer reads",
+    "keys": "API keys",
+    "organizations": "name and facts of the organization",
+    "retention": "days, erasures and legal holds",
+    "audit": "the trail of who did what",
+}
+SHORT: Final = {"own": "own", "organization": "org", "all": "all"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One resource as a role has it. `cells`: the widest scope of each action, or ''."""
+
+    resource: str
+    about: str
+    cells: Sequence[str]
+
+    @property
+    def empty(self) -> bool:
+        return not any(self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the editor. `lacks`: what the person may not do themselves; they can give none of it."""
+
+    place: int
+    resource: str
+    about: str
+    scope: str
+    actions: Sequence[tuple[str, bool, str]]
+
+
+def read(permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Row]]]:
+    """(area, rows); every resource is there."""
+    grants = granted(permissions)
+    return [
+        (
+            area,
+            [
+                Row(one, ABOUT.get(one, ""), [SHORT.get(grants.get((one, action), ""), "") for action in EVERYTHING])
+                for one in resources
+            ],
+        )
+        for area, resources in AREAS.items()
+    ]
+
+
+def editor(principal: Principal, permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Entry]]]:
+    """(area, rows) of the form: one for each permission, and an empty one for each resource without."""
+    held: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in permissions:
+        if entry["resource"] in RESOURCES:
+            held.setdefault(entry["resource"], []).append(entry)
+    areas, place = [], 0
+    for area, resources in AREAS.items():
+        rows = []
+        for resource in resources:
+            for entry in held.get(resource, [{"scope": "", "actions": []}]):
+                actions = [(one, one in entry["actions"], _own(principal, resource, one)) for one in EVERYTHING]
+                rows.append(Entry(place, resource, ABOUT.get(resource, ""), entry["scope"], actions))
+                place += 1
+        areas.append((area, rows))
+    return areas
+
+
+def given(data: QueryDict) -> list[dict[str, Any]]:
+    """The permissions that the form was sent with, unchecked; rows without an action or a scope say nothing."""
+    found = []
+    for place in range(MAX_ROWS):
+        resource = data.get(f"resource-{place}")
+        if resource is None:
+            break
+        scope, actions = data.get(f"scope-{place}", ""), data.getlist(f"do-{place}")
+        if scope and actions:
+            found.append({"resource": resource, "actions": actions, "scope": scope})
+    return found
+
+
+def half_given(data: QueryDict) -> list[str]:
+    """Resources with actions and no scope, or a scope and no action: somebody meant something by it."""
+    return [
+        str(data[f"resource-{place}"])
+        for place in range(MAX_ROWS)
+        if f"resource-{place}" in data and bool(data.get(f"scope-{place}")) != bool(data.getlist(f"do-{place}"))
+    ]
+
+
+def echoed(data: QueryDict) -> list[dict[str, Any]]:
+    """What was typed, for the form that comes back: scopes and actions that are none are left out."""
+    found = []
+    for place in range(MAX_ROWS):
+        scope = data.get(f"scope-{place}", "")
+        actions = [one for one in data.getlist(f"do-{place}") if one in EVERYTHING]
+        if f"resource-{place}" in data and (scope in SCOPES or actions):
+            found.append(
+                {"resource": data[f"resource-{place}"], "actions": actions, "scope": scope if scope in SCOPES else ""}
+            )
+    return found
+
+
+def _own(principal: Principal, resource: str, action: str) -> str:
+    """How far the person may do it themselves, in short; '' for not at all. What is open to all, anybody may give."""
+    if resource == OPEN:
+        return "all"
+    return SHORT.get(policy.reach(principal, resource, action) or "", "")

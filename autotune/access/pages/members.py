@@ -1,0 +1,147 @@
+"""Who belongs to the organization: the list, and what can be done with a member."""
+
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access import members, policy, querysets, shapes
+from autotune.access.frame import acting
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.inputs import MemberPatch, MemberQuery
+from autotune.access.members_api import ORDER
+from autotune.access.models import ApiKey, Membership
+from autotune.access.pages import acts, invitations, people, places, role_choices
+from autotune.access.principal import Principal
+from autotune.access.views import find_for
+from autotune.core import listing
+from autotune.core.errors import AutotuneError, Forbidden, NotFound
+from autotune.core.forms import BodyForm
+from autotune.core.pagination import page as cut
+
+WHAT = "member"
+
+
+class RoleForm(BodyForm):
+    role = forms.ChoiceField(label="Role", help_text="Nobody gives a role that may do more than their own.")
+
+
+@page(("members", "read"))
+def every(request: PageRequest) -> HttpResponse:
+    """Members and who is invited, with the form that invites."""
+    principal = request.principal
+    asked = listing.read(request, MemberQuery)
+    found = querysets.members().visible_to(principal)
+    if asked.query.organization_id is not None:
+        found = found.filter(organization_id=asked.query.organization_id.uuid)
+    if asked.query.status is not None:
+        found = found.filter(user__isnull=asked.query.status == "invited")
+    rows, pagination = cut(found, asked.query, ORDER, owner=principal.organization.pk)
+    may_invite = policy.reach(principal, "members", "create") in ("organization", "all")
+    context = {
+        "title": "Members",
+        "crumbs": places.crumbs(),
+        "rows": [_row(principal, row) for row in rows],
+        "asked": asked,
+        "pager": listing.pager(pagination, len(rows)),
+        "invite": invitations.InviteForm(principal) if may_invite else None,
+        "everywhere": policy.reach(principal, "members", "read") == "all",
+    }
+    return render(request, "settings/members.html", context)
+
+
+@page(("members", "read"), methods=("GET", "HEAD", "POST"))
+def one(request: PageRequest, member_id: UUID) -> HttpResponseBase:
+    """A member: their role, and how they are removed."""
+    principal = request.principal
+    member = found(principal, member_id, "read" if request.method != "POST" else "update")
+    form = role_form(principal, member, request.POST or None)
+    if request.method == "POST":
+        acts.concerns("members", "update", member.public_id, fields=["role"])
+        if form is None:
+            raise Forbidden("Nobody changes their own role.", code="own_role")
+        if form.is_valid():
+            try:
+                role = str(form.body(MemberPatch).role)
+                said = f"{_address(member)} has another role now."
+                acting.do(request, lambda: members.change_role(principal, member.pk, role), said=said)
+            except AutotuneError as exc:
+                form.refuse(exc)
+            else:
+                return redirect("member", member_id)
+    context = {
+        **_row(principal, member),
+        "title": (member.user.name or member.user.email) if member.user else member.email,
+        "crumbs": places.crumbs(("Members", reverse("members"))),
+        "form": form,
+        "is_self": member.user_id == principal.user.pk,
+        "may_remove": policy_allows(principal, member, "delete"),
+        "may_invite": member.user is None and policy.reach(principal, "members", "create") in ("organization", "all"),
+        "keys": _working_keys(member),
+        "invited_by": people.Names(principal, [member.invited_by_id]).of(member.invited_by_id),
+    }
+    return render(request, "settings/member.html", context, status=400 if form and form.errors else 200)
+
+
+@page(("members", "delete"), methods=("POST",))
+def remove(request: PageRequest, member_id: UUID) -> HttpResponseBase:
+    """Remove a member, withdraw an invitation, or leave."""
+    principal = request.principal
+    member = found(principal, member_id, "delete")
+    acts.concerns("members", "delete", member.public_id)
+    if not acting.attempt(request, lambda: members.remove(principal, member.pk)):
+        return redirect("member", member_id)
+    if member.user_id == principal.user.pk:
+        messages.success(request, f"You have left {member.organization.name[:80]}.")
+        return redirect("account")
+    gone = "was removed. Their keys work no more." if member.user else "can no longer take the invitation."
+    messages.success(request, f"{_address(member)} {gone}")
+    return redirect("members")
+
+
+def found(principal: Principal, member_id: UUID, action: str) -> Membership:
+    """raises NotFound, Forbidden, as the API does"""
+    pk = Membership.objects.filter(uid=member_id).values_list("pk", flat=True).first()
+    if pk is None:
+        raise NotFound("There is no such member.")
+    return find_for(querysets.members(), principal, pk, action, WHAT)  # type: ignore[arg-type]
+
+
+def role_form(principal: Principal, member: Membership, data: object = None) -> RoleForm | None:
+    """The form for another role; None for whoever may not change this member."""
+    if member.user_id == principal.user.pk or not policy_allows(principal, member, "update"):
+        return None
+    form = RoleForm(data, initial={"role": shapes.member_out(member).role_id})
+    form.fields["role"].choices = role_choices.given_by(  # type: ignore[attr-defined]
+        principal, member.organization, current=member.role
+    )
+    return form
+
+
+def policy_allows(principal: Principal, member: Membership, action: str) -> bool:
+    return querysets.members().allowed(principal, action).filter(pk=member.pk).exists()
+
+
+def _row(principal: Principal, member: Membership) -> dict[str, object]:
+    return {
+        "out": shapes.member_out(member),
+        "member": member,
+        "is_self": member.user_id is not None and member.user_id == principal.user.pk,
+    }
+
+
+def _working_keys(member: Membership) -> int:
+    """How many keys end with a member."""
+    if member.user_id is None:
+        return 0
+    return ApiKey.objects.filter(
+        organization_id=member.organization_id, user_id=member.user_id, revoked_at=None
+    ).count()
+
+
+def _address(member: Membership) -> str:
+    return member.user.email if member.user else member.email

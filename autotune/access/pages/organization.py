@@ -1,0 +1,156 @@
+"""The first page of the settings: the organization, and what can be set where; and all organizations, for who runs
+the installation."""
+
+from typing import Final
+from uuid import UUID
+
+from django import forms
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access import organizations, policy, shapes
+from autotune.access.frame import acting, navigation
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.inputs import NewOrganization, OrganizationPatch
+from autotune.access.models import Organization
+from autotune.access.organizations_api import ORDER
+from autotune.access.pages import acts, places
+from autotune.access.principal import Principal
+from autotune.access.views import find
+from autotune.core import ids, listing
+from autotune.core.errors import AutotuneError
+from autotune.core.forms import BodyForm
+from autotune.core.pagination import PageQuery
+from autotune.core.pagination import page as cut
+
+ABOUT: Final = {
+    "members": "Who belongs to the organization, with which role, and who is invited.",
+    "roles": "What each role may do, and roles of your own.",
+    "api_keys": "Keys for programs: made, bound to networks, rotated, revoked.",
+    "webhooks": "Addresses that are told of events, and what was delivered to them.",
+    "retention": "How long texts and scores are kept, legal holds, erasures.",
+    "audit": "Who did what, when and from where.",
+    "account": "Password, second factor, and where you are logged in.",
+}
+
+
+class NameForm(BodyForm):
+    name = forms.CharField(max_length=200, label="Name", help_text="Other organizations see it beside listed graders.")
+
+
+@page(methods=("GET", "HEAD", "POST"))
+def settings(request: PageRequest) -> HttpResponseBase:
+    """What can be set, and for who may, another name."""
+    principal = request.principal
+    form = NameForm(request.POST or None, initial={"name": principal.organization.name})
+    if request.method == "POST":
+        policy.require(principal, "organizations", "update")
+        own = principal.organization.pk
+        acts.concerns("organizations", "update", ids.encode("org", own), fields=["name"])
+        if form.is_valid():
+            try:
+                body = form.body(OrganizationPatch)
+                acting.do(request, lambda: organizations.change(principal, own, body), said="The name is saved.")
+            except AutotuneError as exc:
+                form.refuse(exc)
+            else:
+                return redirect("settings")
+    reach = policy.reach(principal, "organizations", "update")
+    context = {
+        "title": "Settings",
+        "organization": shapes.organization_out(principal.organization),
+        "made": principal.organization.created_at,
+        "form": form if reach in ("organization", "all") else None,
+        "places": _places(principal, request.path),
+        "all": policy.reach(principal, "organizations", "read") == "all",
+    }
+    return render(request, "settings/settings.html", context, status=400 if form.errors else 200)
+
+
+@page(("organizations", "read"))
+def every(request: PageRequest) -> HttpResponse:
+    """The organizations that the person may read: all, for who runs the installation."""
+    asked = listing.read(request, PageQuery)
+    found = organizations.readable(request.principal)
+    rows, pagination = cut(found, asked.query, ORDER, owner=request.principal.organization.pk)
+    context = {
+        "title": "Organizations",
+        "crumbs": places.crumbs(),
+        "rows": rows,
+        "pager": listing.pager(pagination, len(rows)),
+        "may_create": policy.reach(request.principal, "organizations", "create") == "all",
+        "may_update": policy.reach(request.principal, "organizations", "update") == "all",
+    }
+    return render(request, "settings/organizations.html", context)
+
+
+@page(("organizations", "create"), methods=("GET", "HEAD", "POST"))
+def new(request: PageRequest) -> HttpResponseBase:
+    """Make an organization; its first member is invited next."""
+    form = NameForm(request.POST or None)
+    acts.concerns("organizations", "create", fields=["name"])
+    if request.method == "POST" and form.is_valid():
+        try:
+            body = form.body(NewOrganization)
+            made = acting.do(request, lambda: organizations.create(request.principal, body), said="It is made.")
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            acts.concerns("organizations", "create", ids.encode("org", made.pk), fields=["name"])
+            return redirect("organization", made.pk)
+    context = {"title": "Make an organization", "crumbs": places.crumbs(("Organizations", reverse("organizations")))}
+    return render(
+        request, "settings/organization_new.html", {**context, "form": form}, status=400 if form.errors else 200
+    )
+
+
+@page(("organizations", "update"), methods=("GET", "HEAD", "POST"))
+def one(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
+    """Rename or suspend an organization."""
+    principal = request.principal
+    organization: Organization = find(organizations.readable(principal), organization_id, "organization")
+    form = NameForm(request.POST or None, initial={"name": organization.name})
+    acts.concerns("organizations", "update", ids.encode("org", organization_id), fields=["name"])
+    if request.method == "POST" and form.is_valid():
+        try:
+            body = form.body(OrganizationPatch)
+            acting.do(
+                request, lambda: organizations.change(principal, organization_id, body), said="The name is saved."
+            )
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            return redirect("organization", organization_id)
+    context = {
+        "title": organization.name,
+        "crumbs": places.crumbs(("Organizations", reverse("organizations"))),
+        "organization": organization,
+        "public": ids.encode("org", organization_id),
+        "form": form,
+        "may_suspend": policy.reach(principal, "organizations", "update") == "all" and not organization.operating,
+    }
+    return render(request, "settings/organization.html", context, status=400 if form.errors else 200)
+
+
+@page(("organizations", "update"), methods=("POST",))
+def suspend(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
+    """Suspend an organization, or let it in again."""
+    suspended = request.POST.get("suspended") == "yes"
+    acts.concerns("organizations", "update", ids.encode("org", organization_id), fields=["suspended"])
+    body = OrganizationPatch(suspended=suspended)
+    said = "The organization is suspended." if suspended else "The organization works again."
+    acting.attempt(request, lambda: organizations.change(request.principal, organization_id, body), said=said)
+    return redirect("organization", organization_id)
+
+
+def _places(principal: Principal, path: str) -> list[dict[str, str]]:
+    """The other pages of the navigation's settings that this person may enter."""
+    found = next((one for one in navigation.sections(principal, path) if one.label == "Settings"), None)
+    names = {place.label: place.page for place in navigation.PLACES["Settings"]}
+    return [
+        {"label": link.label, "url": link.url, "icon": link.icon, "about": ABOUT[names[link.label]]}
+        for link in (found.links if found else [])
+        if names[link.label] in ABOUT
+    ]

@@ -1,0 +1,21 @@
+"""Which roles a form offers: those that may be given there, as far as the person may give them."""
+
+from typing import Final
+
+from autotune.access import policy, querysets
+from autotune.access.models import Organization, Role
+from autotune.access.principal import Principal
+from autotune.core import ids
+
+NONE: Final = ("", "Choose a role")
+
+
+def given_by(principal: Principal, organization: Organization, *, current: Role | None = None) -> list[tuple[str, str]]:
+    """(id, name) of the roles that `principal` may give in the organization; that of the form's object always."""
+    assignable = querysets.roles().assignable_in(organization).order_by("organization_id", "name")
+    roles = [
+        role
+        for role in assignable
+        if policy.covers(principal, role.permissions) or (current is not None and role.pk == current.pk)
+    ]
+    return [(ids.encode("role", role.pk), role.name.replace("_", " ")) for role in roles]

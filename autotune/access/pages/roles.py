@@ -1,0 +1,201 @@
+"""Roles: what each may do, and the organization's own ones."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.db.models import Count
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access import custom_roles, policy, querysets
+from autotune.access.frame import acting
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.inputs import NewRole, RolePatch
+from autotune.access.models import Membership, Role
+from autotune.access.pages import acts, matrix, places
+from autotune.access.principal import Principal
+from autotune.access.roles import EVERYTHING, SCOPES
+from autotune.access.roles_api import ORDER
+from autotune.access.views import find_for
+from autotune.core import ids, listing, parsing
+from autotune.core.errors import AutotuneError, Forbidden
+from autotune.core.forms import BodyForm
+from autotune.core.pagination import PageQuery
+from autotune.core.pagination import page as cut
+
+FIELDS = ("name", "description", "permissions")
+BUILT_IN = {
+    "training_operator": "Submits tasks and completions, reads scores, exports what a trainer learns from.",
+    "grader_owner": "Registers graders, and sees of others' work what concerns these.",
+    "reviewer": "Gives scores where a grader asks for a person's.",
+    "organization_admin": "All of the organization: its people, keys, webhooks and retention too.",
+    "admin": "In the organization that runs the installation: all organizations.",
+}
+
+
+class RoleForm(BodyForm):
+    name = forms.CharField(max_length=64, label="Name")
+    description = forms.CharField(max_length=400, required=False, label="What it is for")
+    clears = frozenset({"description"})
+
+    def whole(self, shape: Any) -> Any:
+        """The body with the permissions of the matrix."""
+        values = {**self.values(), "permissions": matrix.given(self.data)}  # type: ignore[arg-type]
+        return parsing.convert(values, shape)
+
+    def clean(self) -> None:
+        super().clean()
+        if half := matrix.half_given(self.data):  # type: ignore[arg-type]
+            names = ", ".join(one.replace("_", " ")[:40] for one in half[:5])
+            self.add_error(None, f"Give both a scope and at least one action, or neither: {names}.")
+
+
+@page(("roles", "read"))
+def every(request: PageRequest) -> HttpResponse:
+    """The built-in roles, then the organization's own."""
+    principal = request.principal
+    asked = listing.read(request, PageQuery)
+    found = querysets.roles().visible_to(principal).select_related("organization")
+    rows, pagination = cut(found, asked.query, ORDER, owner=principal.organization.pk)
+    held = _held(principal, rows)
+    context = {
+        "title": "Roles",
+        "crumbs": places.crumbs(),
+        "rows": [
+            {"role": row, "about": row.description or BUILT_IN.get(row.name, ""), "held": held.get(row.pk, 0)}
+            for row in rows
+        ],
+        "own": principal.role.pk,
+        "counts": bool(policy.reach(principal, "members", "read")),
+        "pager": listing.pager(pagination, len(rows)),
+        "may_create": policy.reach(principal, "roles", "create") is not None,
+        "everywhere": policy.reach(principal, "roles", "read") == "all",
+    }
+    return render(request, "settings/roles.html", context)
+
+
+@page(("roles", "read"))
+def one(request: PageRequest, role_id: UUID) -> HttpResponse:
+    """What a role may do."""
+    principal = request.principal
+    role: Role = find_for(querysets.roles(), principal, role_id, "read", "role")
+    context = {
+        "title": role.name.replace("_", " ") if role.organization_id is None else role.name,
+        "crumbs": places.crumbs(("Roles", reverse("roles"))),
+        "role": role,
+        "public": ids.encode("role", role.pk),
+        "about": role.description or (BUILT_IN.get(role.name, "") if role.organization_id is None else ""),
+        "areas": matrix.read(role.permissions),
+        "actions": EVERYTHING,
+        "is_own": role.pk == principal.role.pk,
+        "may_update": _may(principal, role, "update"),
+        "may_delete": _may(principal, role, "delete"),
+        "may_create": policy.reach(principal, "roles", "create") is not None,
+        "held": _held(principal, [role]).get(role.pk, 0),
+    }
+    return render(request, "settings/role.html", context)
+
+
+@page(("roles", "create"), methods=("GET", "HEAD", "POST"))
+def new(request: PageRequest) -> HttpResponseBase:
+    """Make a role, from nothing or from another one (`?like=`)."""
+    principal = request.principal
+    form = RoleForm(request.POST or None)
+    acts.concerns("roles", "create", fields=FIELDS)
+    if request.method == "POST" and form.is_valid():
+        try:
+            body: NewRole = form.whole(NewRole)
+            said = "The role is made. Give it to members and keys."
+            made = acting.do(request, lambda: custom_roles.create(principal, body), said=said)
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            acts.concerns("roles", "create", ids.encode("role", made.pk), fields=FIELDS)
+            return redirect("role", made.pk)
+    return _form(request, form, "Make a role", _like(request), places.crumbs(("Roles", reverse("roles"))))
+
+
+@page(("roles", "update"), methods=("GET", "HEAD", "POST"))
+def edit(request: PageRequest, role_id: UUID) -> HttpResponseBase:
+    """Change a role for all who hold it."""
+    principal = request.principal
+    role = _own(principal, role_id, "update")
+    form = RoleForm(request.POST or None, initial={"name": role.name, "description": role.description})
+    public = ids.encode("role", role.pk)
+    acts.concerns("roles", "update", public, fields=FIELDS)
+    if request.method == "POST" and form.is_valid():
+        try:
+            body: RolePatch = form.whole(RolePatch)
+            acting.do(request, lambda: custom_roles.change(principal, role_id, body), said="The role is saved.")
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            return redirect("role", role_id)
+    above = places.crumbs(("Roles", reverse("roles")), (role.name, reverse("role", args=[role_id])))
+    return _form(request, form, "Change the role", role.permissions, above, role=role)
+
+
+@page(("roles", "delete"), methods=("POST",))
+def delete(request: PageRequest, role_id: UUID) -> HttpResponseBase:
+    """Delete a role that nobody holds."""
+    role = _own(request.principal, role_id, "delete")
+    acts.concerns("roles", "delete", ids.encode("role", role_id))
+    said = f"The role {role.name[:64]} is deleted."
+    done = acting.attempt(request, lambda: custom_roles.delete(request.principal, role_id), said=said)
+    return redirect("roles") if done else redirect("role", role_id)
+
+
+def _form(
+    request: PageRequest,
+    form: RoleForm,
+    title: str,
+    permissions: Sequence[Mapping[str, Any]],
+    above: Any,
+    role: Role | None = None,
+) -> HttpResponse:
+    shown = matrix.echoed(request.POST) if request.method == "POST" else permissions
+    context = {
+        "title": title,
+        "crumbs": above,
+        "form": form,
+        "role": role,
+        "areas": matrix.editor(request.principal, shown),
+        "actions": EVERYTHING,
+        "scopes": SCOPES,
+    }
+    return render(request, "settings/role_form.html", context, status=400 if form.errors else 200)
+
+
+def _like(request: PageRequest) -> Sequence[Mapping[str, Any]]:
+    """The permissions to begin with: those of the role that `?like=` names, if it may be read."""
+    try:
+        pk = ids.decode("role", request.GET.get("like", ""))
+    except ValueError:
+        return []
+    found = querysets.roles().visible_to(request.principal).filter(pk=pk).first()
+    return found.permissions if found else []
+
+
+def _own(principal: Principal, role_id: UUID, action: str) -> Role:
+    """A custom role; raises Forbidden for a built-in one, NotFound"""
+    if Role.objects.filter(pk=role_id, organization=None).exists():
+        raise Forbidden("The built-in roles are what they are.", code="built_in_role")
+    found: Role = find_for(querysets.roles(), principal, role_id, action, "role")
+    return found
+
+
+def _may(principal: Principal, role: Role, action: str) -> bool:
+    if role.organization_id is None:
+        return False
+    return querysets.roles().allowed(principal, action).filter(pk=role.pk).exists()
+
+
+def _held(principal: Principal, roles: Sequence[Role]) -> dict[UUID, int]:
+    """How many of the members that the principal may see hold each."""
+    seen = querysets.members().visible_to(principal).filter(role__in=[role.pk for role in roles], user__isnull=False)
+    counted = Membership.objects.filter(pk__in=seen.order_by().values("pk")).values("role").annotate(count=Count("pk"))
+    return {row["role"]: row["count"] for row in counted.order_by()}

@@ -1,0 +1,115 @@
+"""Admin actions: each calls the capability that the API calls, and tells what came of it.
+
+Where nothing brings back what it does, a page asks first.
+"""
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from autotune.core.errors import AutotuneError
+from autotune.core.templatetags.ui import brief
+
+Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
+SHOWN: Final = 20
+CALLED_AT_ONCE: Final = 10  # somebody else's servers, one after the other: whoever asked waits for all of them
+AT_ONCE: Final = 1_000
+
+
+def each(
+    model_admin: admin.ModelAdmin,
+    request: HttpRequest,
+    rows: QuerySet[Any],
+    act: Callable[[Any], object],
+    done: str,
+    *,
+    most: int = AT_ONCE,
+) -> None:
+    """Call `act` on each row and tell: “3 switched on, 1 refused: …”. What was done is in the rows' history."""
+    found = list(rows[: most + 1])
+    if len(found) > most:
+        model_admin.message_user(request, f"Select at most {most}: nothing was done.", messages.ERROR)
+        return
+    moved: list[Model] = []
+    refused: dict[str, list[str]] = defaultdict(list)
+    for row in found:
+        try:
+            act(row)
+        except AutotuneError as exc:
+            refused[exc.detail].append(brief(row, 40))
+        else:
+            moved.append(row)
+    if moved:
+        _log(request, moved, f"{done[:1].upper()}{done[1:]}.")
+    tell(model_admin, request, len(moved), done, refused)
+
+
+def tell(
+    model_admin: admin.ModelAdmin, request: HttpRequest, moved: int, done: str, refused: dict[str, list[str]]
+) -> None:
+    """How many were done, and how many not and why."""
+    parts = [f"{moved} {done}", *(_refusal(why, names) for why, names in refused.items())]
+    level = messages.SUCCESS if not refused else messages.WARNING if moved else messages.ERROR
+    model_admin.message_user(request, "; ".join(parts), level)
+
+
+def confirmed(question: str, *, warning: str, button: str) -> Callable[[Action], Action]:
+    """Decorator, below `admin.action`: a page that names the rows and what will happen comes first."""
+
+    def around(action: Action) -> Action:
+        @functools.wraps(action)
+        def ask(model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+            if request.POST.get("confirmed") == "yes":
+                return action(model_admin, request, queryset)
+            rows = list(queryset[: SHOWN + 1])
+            context = {
+                **model_admin.admin_site.each_context(request),
+                "title": question,
+                "warning": warning,
+                "button": button,
+                "opts": model_admin.model._meta,
+                "rows": rows[:SHOWN],
+                "more": len(rows) > SHOWN,
+                "action": request.POST.get("action", ""),
+                "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
+                "across": request.POST.get("select_across", "0"),
+                "checkbox": ACTION_CHECKBOX_NAME,
+                "media": model_admin.media,
+            }
+            request.current_app = model_admin.admin_site.name
+            return TemplateResponse(request, "admin/confirm_action.html", context)
+
+        return ask
+
+    return around
+
+
+def pks(rows: QuerySet[Any], most: int) -> list[Any]:
+    """The keys of the selected rows, bounded."""
+    return list(rows.values_list("pk", flat=True)[:most])
+
+
+def _log(request: HttpRequest, rows: list[Model], message: str) -> None:
+    """Put it into the rows' histories, in bulk: a single entry would tell the audit trail of a form that was saved."""
+    kind = ContentType.objects.get_for_model(rows[0], for_concrete_model=False)
+    LogEntry.objects.bulk_create(
+        LogEntry(
+            user_id=str(request.user.pk), content_type=kind, object_id=row.pk, object_repr=str(row)[:200],
+            action_flag=CHANGE, change_message=message,
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def _refusal(why: str, names: list[str]) -> str:
+    told = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+    return f"{len(names)} refused: {why} ({told})"

@@ -1,0 +1,130 @@
+"""What stands in the cells of admin lists and forms: states as badges, links to rows, lists and the product's pages."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.db.models import Model
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from autotune.core.templatetags import ui
+
+Cell = Any  # a function of a row; the stubs know names of columns alone
+NOTHING = "–"
+TONES = {
+    "parked": "bad", "inactive": "neutral", "suspended": "bad", "rejected": "bad", "approved": "good",
+    "unreachable": "bad", "interrupted": "bad", "platform": "bad", "pending": "busy", "open": "warn", "passed": "good",
+    "stale": "bad",
+}  # fmt: skip
+"""Where the administration sees a word otherwise than the pages do, or they have no colour for it."""
+
+
+def badge(name: Any, text: str = "") -> SafeString:
+    """A state as a word in the colour of how things are; a dash for none."""
+    if name in (None, ""):
+        return format_html("{}", NOTHING)
+    word = str(name)
+    return format_html('<span class="badge {}">{}</span>', TONES.get(word) or ui.tone(word), text or ui.words(word))
+
+
+def change_url(row: Model) -> str:
+    """The address of a row's page in the administration; '' if it has none."""
+    try:
+        return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+    except NoReverseMatch:
+        return ""
+
+
+def link(row: Model | None, text: str = "", *, length: int = 60) -> SafeString:
+    """A row as a link to its page in the administration."""
+    if row is None:
+        return format_html("{}", NOTHING)
+    return anchor(change_url(row), ui.brief(text or row, length))
+
+
+def anchor(url: str, text: str) -> SafeString:
+    """A link; the text alone where there is no address."""
+    if not url:
+        return format_html("<bdi>{}</bdi>", text)
+    return format_html('<a href="{}"><bdi>{}</bdi></a>', url, text)
+
+
+def shortened(url: str, public_id: str) -> SafeString:
+    """A public id as a link that says its kind and end alone, and the whole of it to whoever points at it."""
+    kind, _, rest = public_id.rpartition("_")
+    return format_html('<a href="{}" title="{}">{}_…{}</a>', url, public_id, kind, rest[-6:])
+
+
+def list_url(model: type[Model], **filters: str) -> str:
+    """The address of a list in the administration, filtered."""
+    url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    return f"{url}?{urlencode(filters)}" if filters else url
+
+
+def page_url(name: str, pk: Any) -> str | None:
+    """The address of the product's own page about a row; None where there is none."""
+    try:
+        return reverse(name, args=[pk])
+    except NoReverseMatch:
+        return None
+
+
+def linked(name: str, description: str = "", *, order: str = "") -> Cell:
+    """A column (or a form's line) with the row that `name` names, as a link. Load it with `list_select_related`."""
+
+    def cell(row: Any) -> SafeString:
+        for part in name.split("__"):
+            row = getattr(row, part, None)
+        return link(row, length=36)
+
+    return _display(cell, name, description or ui.words(name.rpartition("__")[2]), order)
+
+
+def state(name: str = "status", description: str = "", *, order: str | None = None) -> Cell:
+    """A column (or a form's line) with a state as a badge."""
+
+    def cell(row: Any) -> SafeString:
+        return badge(getattr(row, name))
+
+    return _display(cell, f"{name}_badge", description or ui.words(name), name if order is None else order)
+
+
+def flag(name: str, yes: str, no: str = "", description: str = "", *, tone: str = "warn") -> Cell:
+    """A column with a word for what is so; and `no`, or nothing, for what is not."""
+
+    def cell(row: Any) -> SafeString:
+        if getattr(row, name):
+            return format_html('<span class="badge {}">{}</span>', tone, yes)
+        return badge("neutral", no) if no else format_html("{}", NOTHING)
+
+    return _display(cell, f"{name}_flag", description or ui.words(name), name)
+
+
+def moment(name: str, description: str = "", *, order: str | None = None) -> Cell:
+    """A column with `4 min ago`, and the moment itself for whoever points at it."""
+
+    def cell(row: Any) -> SafeString:
+        at: datetime | None = getattr(row, name)
+        return ui.when(at, NOTHING)
+
+    return _display(
+        cell, f"{name}_ago", description or ui.words(name.removesuffix("_at")), name if order is None else order
+    )
+
+
+def figure(name: str, written: Callable[[Any], str], description: str = "") -> Cell:
+    """A column with a number as pages write it; a dash for none, which is never a zero."""
+
+    def cell(row: Any) -> str:
+        return written(getattr(row, name))
+
+    return _display(cell, f"{name}_figure", description or ui.words(name), name)
+
+
+def _display(cell: Callable[[Any], Any], name: str, description: str, order: str) -> Cell:
+    cell.__name__ = name
+    return admin.display(description=description, ordering=order or None)(cell)

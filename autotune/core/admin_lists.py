@@ -1,0 +1,124 @@
+"""Admin lists of tables that grow, and filters that load no table: by a name or id that is typed, and by age."""
+
+from datetime import timedelta
+from typing import Any, ClassVar, Final
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from autotune.core import ids
+
+COUNTED: Final = 10_000
+NAMED_AT_MOST: Final = 100
+AGES: Final = {
+    "hour": ("the last hour", timedelta(hours=1)),
+    "day": ("the last 24 hours", timedelta(days=1)),
+    "week": ("the last 7 days", timedelta(days=7)),
+    "month": ("the last 30 days", timedelta(days=30)),
+}
+
+
+class CappedPaginator(Paginator):
+    """Counts to a bound alone: what is beyond is reached by filters."""
+
+    @property
+    def count(self) -> int:
+        if not hasattr(self, "_counted"):
+            rows: Any = self.object_list
+            self._counted: int = rows.order_by().values("pk")[:COUNTED].count()
+        return self._counted
+
+    @property
+    def is_capped(self) -> bool:
+        return self.count >= COUNTED
+
+
+class Growing:
+    """Mixin: a table that grows with the work: newest first, in its index's order alone, never counted whole."""
+
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    paginator: ClassVar[Any] = CappedPaginator
+    list_per_page = 50
+    sortable_by: ClassVar[Any] = ()
+    ordering: ClassVar[Any] = ("-id",)
+
+
+class _Named(admin.ListFilter):
+    """Rows of one organization, task or grader, by a part of its name or its public id."""
+
+    template = "admin/filter_named.html"
+    parameter_name = ""
+    path = ""
+    kind = ""
+    of: type[Model]
+
+    def __init__(self, request: HttpRequest, params: dict[str, Any], model: type[Model], model_admin: Any) -> None:
+        super().__init__(request, params, model, model_admin)
+        given = params.pop(self.parameter_name, None)
+        value = given[-1] if isinstance(given, list) else given
+        self.asked = (value or "").replace("\x00", "").strip()[:200]
+        if self.asked:
+            self.used_parameters[self.parameter_name] = self.asked
+
+    def has_output(self) -> bool:
+        return True
+
+    def expected_parameters(self) -> list[str | None]:
+        return [self.parameter_name]
+
+    def choices(self, changelist: Any) -> Any:
+        """One entry: what is asked, what the form must keep, and the address without it."""
+        kept = [(name, value) for name, value in changelist.params.items() if name != self.parameter_name]
+        yield {
+            "selected": bool(self.asked),
+            "query_string": changelist.get_query_string(remove=[self.parameter_name]),
+            "display": self.asked,
+            "kept": kept,
+        }
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(**{f"{self.path}__in": self._found()}) if self.asked else queryset
+
+    def _found(self) -> list[UUID]:
+        """The ids first, so that the big table is read by its index."""
+        try:
+            return [ids.decode(self.kind, self.asked)]
+        except ValueError:
+            rows = self.of._base_manager.filter(name__icontains=self.asked)
+            return list(rows.values_list("pk", flat=True)[:NAMED_AT_MOST])
+
+
+def named(of: type[Model], kind: str, path: str = "", title: str = "") -> type[admin.ListFilter]:
+    """A filter by a row of another table, which is typed: its id, or a part of its `name`.
+
+    kind  the prefix of its public ids
+    path  the column that names it; the model's name unless told
+    """
+    name = of._meta.model_name or ""
+    members = {
+        "title": title or str(of._meta.verbose_name), "parameter_name": (path or name).replace("__", "_"), "of": of,
+        "kind": kind, "path": path or name,
+    }  # fmt: skip
+    return type(f"{name.capitalize()}Filter", (_Named,), members)
+
+
+class Made(admin.SimpleListFilter):
+    """By age, read off the primary key (UUIDv7): it needs no index of its own."""
+
+    title = "made within"
+    parameter_name = "made"
+    column = "pk"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, text) for name, (text, _) in AGES.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() not in AGES:
+            return queryset
+        _, span = AGES[str(self.value())]
+        return queryset.filter(**{f"{self.column}__gte": ids.first_of(timezone.now() - span)})

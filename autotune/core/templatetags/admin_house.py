@@ -1,0 +1,90 @@
+"""The administration's first page: its tables in groups that a person understands, and figures to look at first."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django import template
+
+from autotune.core import admin_figures
+
+register = template.Library()
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Organizations and people": (
+        "access.Organization", "access.User", "access.Membership", "access.Role", "access.ApiKey",
+    ),
+    "Graders": (
+        "graders.Grader", "graders.GraderCheck", "graders.GraderStatusChange", "graders.GraderVersion",
+        "graders.GraderSecret", "graders.GraderStatistic", "graders.Tally", "graders.GraderGuard",
+    ),
+    "Tasks and completions": ("tasks.Task", "tasks.TaskVersion", "tasks.PanelMember", "tasks.Completion"),
+    "Scoring": (
+        "scores.WorkflowRun", "scores.Score", "scores.Reward", "scores.Review", "scores.Callback",
+        "scores.CallbackItem",
+    ),
+    "Live rewards": ("scores.RewardEndpoint", "scores.LiveAnswer"),
+    "Exports": ("exports.Export", "exports.ExportFile"),
+    "Webhooks": ("webhooks.Webhook", "webhooks.Delivery", "webhooks.Event"),
+    "Retention": ("scores.Erasure", "scores.LegalHold"),
+    "Audit and logins": (
+        "access.AuditEvent", "access.AuditChain", "usersessions.UserSession", "mfa.Authenticator",
+        "socialaccount.SocialAccount", "axes.AccessAttempt",
+    ),
+    "Installation": (
+        "scores.Pulse", "django_celery_beat.PeriodicTask", "django_celery_beat.IntervalSchedule",
+        "django_celery_beat.CrontabSchedule", "django_celery_beat.ClockedSchedule", "django_celery_beat.SolarSchedule",
+        "core.DataKey", "core.Reencryption", "access.Throttle", "access.StoredAnswer",
+    ),
+}  # fmt: skip
+NAMES: Final[Mapping[str, str]] = {
+    "access.User": "People", "access.AuditEvent": "Audit trail", "access.AuditChain": "Chains of the trail",
+    "access.StoredAnswer": "Repeatable requests", "access.Throttle": "Throttled callers",
+    "scores.Pulse": "Periodic works",
+    "scores.WorkflowRun": "Runs", "scores.Callback": "Asynchronous requests",
+    "scores.CallbackItem": "Runs of such requests",
+    "scores.LiveAnswer": "Answers that stand for equal work", "scores.RewardEndpoint": "Reward endpoints",
+    "graders.GraderCheck": "Checks", "graders.GraderStatusChange": "Changes of status",
+    "graders.GraderVersion": "Versions", "graders.GraderSecret": "Secrets", "graders.GraderStatistic": "Statistics",
+    "graders.Tally": "Counters not yet added up", "graders.GraderGuard": "Shared state of calls",
+    "tasks.TaskVersion": "Versions", "tasks.PanelMember": "Panel members", "webhooks.Event": "Outbox",
+    "exports.ExportFile": "Files", "core.DataKey": "Data keys", "core.Reencryption": "Re-encryption",
+    "usersessions.UserSession": "Sessions", "mfa.Authenticator": "Second factors",
+    "socialaccount.SocialAccount": "Single sign-on links", "axes.AccessAttempt": "Failed logins",
+}  # fmt: skip
+_PLACES: Final = {label: (title, at) for title, labels in GROUPS.items() for at, label in enumerate(labels)}
+
+
+@dataclass(slots=True)
+class Group:
+    """Tables that belong together. `place` of those that no group names: behind all others, by their app."""
+
+    title: str
+    slug: str
+    models: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+
+    @property
+    def tables(self) -> list[dict[str, Any]]:
+        return [model for _, model in sorted(self.models, key=lambda entry: (entry[0], entry[1]["name"]))]
+
+
+@register.simple_tag
+def admin_groups(app_list: Iterable[Mapping[str, Any]]) -> list[Group]:
+    """Django's apps and models, as they may be seen, in our groups and with our names; none is empty."""
+    found: dict[str, Group] = {}
+    for app in app_list:
+        for model in app["models"]:
+            label = f"{app['app_label']}.{model['object_name']}"
+            title, at = _PLACES.get(label, (str(app["name"]), len(_PLACES)))
+            group = found.setdefault(title, Group(title, title.lower().replace(" ", "-")))
+            group.models.append(
+                (at, {**model, "name": NAMES.get(label, model["name"]), "slug": label.lower().replace(".", "-")})
+            )
+    order = [*GROUPS, *sorted(set(found) - set(GROUPS))]
+    return [found[title] for title in order if title in found]
+
+
+@register.simple_tag(takes_context=True)
+def figures(context: Any) -> list[admin_figures.Shown]:
+    """What an operator looks at first, of what they may see."""
+    request = context.get("request")
+    return admin_figures.shown_to(request.user) if request is not None else []

@@ -1,0 +1,191 @@
+"""What needs the person now: cards with counts, each of which leads to the page that shows what was counted.
+
+A card is there for whoever can do something about it; grader owners see what concerns their own graders.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Count, Min, Q
+
+from autotune.access import policy
+from autotune.access.audit import sealing
+from autotune.access.principal import Principal
+from autotune.core import ids
+from autotune.core.templatetags.ui import ago
+from autotune.site import moving
+from autotune.site.overviews import links, scored
+from autotune.site.overviews.standing import Standing
+from autotune.webhooks.models import Event, Webhook
+from autotune.webhooks.states import WebhookStatus
+from exports.models import Export
+from exports.states import ExportStatus
+from graders.states import GraderStatus
+from scores import failure_codes
+from scores.models import Pulse, Review, WorkflowRun
+from scores.moving import Facts
+from scores.states import ReviewStatus, RunStatus
+from scores.sweep import PULSE
+
+DAY: Final = timedelta(days=1)
+WEEK: Final = timedelta(days=7)
+SLOW: Final = timedelta(minutes=10)  # a run that is due for so long waits too long
+SOON: Final = timedelta(days=2)  # a review that expires before is urgent
+CODES_SHOWN: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A count: `tone` is '' where it needs nobody, else warn or bad; `url` is where what it counts is shown."""
+
+    name: str
+    value: int
+    note: str = ""
+    tone: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Failed runs of one code, whose affair it is, and what must change."""
+
+    code: str
+    count: int
+    fault: str
+    advice: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    cards: list[Card]
+    failures: list[Failure]
+
+    @property
+    def pressing(self) -> int:
+        """How many cards ask for something."""
+        return sum(bool(card.tone) for card in self.cards)
+
+
+def of(principal: Principal, graders: Sequence[Standing], now: datetime) -> Needs:
+    """The cards and the failures for this principal."""
+    failures = _failures(principal, now) if _works_on_runs(principal) else []
+    cards = [
+        *(_runs(principal, failures, now) if _works_on_runs(principal) else ()),
+        *(_graders(graders, now) if graders else ()),
+        *(_reviews(principal, now) if works_on_reviews(principal) else ()),
+        *(_exports(principal, now) if policy.reach(principal, "exports", "create") else ()),
+        *(_webhooks(principal) if policy.reach(principal, "webhooks", "update") else ()),
+        *(_platform(now) if _operates(principal) else ()),
+    ]
+    return Needs(cards, failures[:CODES_SHOWN])
+
+
+def works_on_reviews(principal: Principal) -> bool:
+    return bool(policy.reach(principal, "reviews", "update") or policy.reach(principal, "reviews", "create"))
+
+
+def _works_on_runs(principal: Principal) -> bool:
+    """Who may retry them, or whose graders they wait for."""
+    own = policy.reach(principal, "runs", "read") == "own"
+    return own or policy.reach(principal, "runs", "update") is not None
+
+
+def _operates(principal: Principal) -> bool:
+    """Who runs the installation itself."""
+    return principal.organization.operating and policy.reach(principal, "organizations", "read") == "all"
+
+
+def _failures(principal: Principal, now: datetime) -> list[Failure]:
+    """Runs that failed in the last day and are failed still, by code, the most frequent first."""
+    runs = scored.still_failed(principal, now - DAY)
+    counts = runs.values_list("error_code").annotate(n=Count("pk")).order_by("-n", "error_code")
+    return [
+        Failure(
+            code, count, failure_codes.fault(code), failure_codes.advice(code),
+            links.to("runs", {"status": "failed", "code": code}),
+        )
+        for code, count in counts
+    ]  # fmt: skip
+
+
+def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> Iterator[Card]:
+    failed = sum(failure.count for failure in failures)
+    yield Card(
+        "Failed runs", failed, "in 24 hours", "bad" if failed else "", links.to("runs", {"status": "failed"})
+    )  # fmt: skip
+    runs = WorkflowRun.objects.visible_to(principal)
+    pending, waiting = (
+        scored.with_status(runs, status)
+        .order_by()
+        .values_list("status")
+        .annotate(n=Count("pk"), oldest=Min("created_at"), overdue=Count("pk", filter=Q(wake_at__lt=now)))
+        for status in (RunStatus.PENDING, RunStatus.WAITING)
+    )
+    found = {status: more for status, *more in pending.union(waiting, all=True)}
+    count, oldest, _ = found.get(RunStatus.PENDING, (0, None, 0))
+    late = oldest is not None and now - oldest > SLOW
+    note = f"oldest {ago(oldest)}" if oldest else "no queue"
+    yield Card("Due runs", count, note, "warn" if late else "", links.to("runs", {"status": "pending"}))
+    count, oldest, overdue = found.get(RunStatus.WAITING, (0, None, 0))
+    note = (
+        f"{overdue} past their time" if overdue else f"oldest {ago(oldest)}" if oldest else "for a callback or a person"
+    )
+    yield Card("Waiting runs", count, note, "warn" if overdue else "", links.to("runs", {"status": "waiting"}))
+
+
+def _graders(graders: Sequence[Standing], now: datetime) -> Iterator[Card]:
+    states = Counter(grader.status for grader in graders)
+    held = sum(grader.is_held(now) for grader in graders)
+    ill, away = states[GraderStatus.DEGRADED], states[GraderStatus.INACTIVE]
+    notes = [f"{count} {word}" for count, word in ((ill, "degraded"), (away, "inactive"), (held, "held")) if count]
+    asks = ill + away or held
+    worst = GraderStatus.DEGRADED if ill or not away else GraderStatus.INACTIVE
+    filters = {"status": str(worst)} if asks and (ill or away) else None
+    yield Card(
+        "Graders in trouble" if asks else "Graders", asks or len(graders), ", ".join(notes) or "all active",
+        "warn" if asks else "", links.to("graders", filters),
+    )  # fmt: skip
+
+
+def _reviews(principal: Principal, now: datetime) -> Iterator[Card]:
+    found = Review.objects.visible_to(principal).filter(status=ReviewStatus.OPEN).aggregate(
+        n=Count("pk"), oldest=Min("created_at"), soon=Count("pk", filter=Q(expires_at__lt=now + SOON))
+    )  # fmt: skip
+    count, oldest, soon = found["n"], found["oldest"], found["soon"]
+    note = (
+        f"{soon} expire{'s' * (soon == 1)} within two days"
+        if soon
+        else f"oldest {ago(oldest)}"
+        if oldest
+        else "none waits"
+    )
+    yield Card("Open reviews", count, note, "warn" if count else "", links.to("reviews", {"status": "open"}))
+
+
+def _exports(principal: Principal, now: datetime) -> Iterator[Card]:
+    made = Export.objects.visible_to(principal).filter(pk__gte=ids.first_of(now - WEEK), status=ExportStatus.FAILED)
+    count = made.count()
+    yield Card("Failed exports", count, "in 7 days", "bad" if count else "", links.to("exports", {"status": "failed"}))
+
+
+def _webhooks(principal: Principal) -> Iterator[Card]:
+    off = Webhook.objects.live().visible_to(principal).filter(status=WebhookStatus.DISABLED).count()
+    note = "get no events" if off else "none"
+    yield Card("Disabled webhooks", off, note, "bad" if off else "", links.to("webhooks", {"status": "disabled"}))
+
+
+def _platform(now: datetime) -> Iterator[Card]:
+    """Of `/moving` what is known without looking twice: the sweep, the outbox and the audit trail."""
+    swept = Pulse.objects.filter(name=PULSE).values_list("at", flat=True).first()
+    oldest = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("created_at", flat=True).first()
+    facts = Facts(
+        now=now, last_sweep=swept, oldest_due=None, expired_leases=0, oldest_expired=None, still=frozenset()
+    )  # fmt: skip
+    state = moving.judged(moving.Look(facts, oldest, sealing.oldest_unsealed()))
+    faults = [check.name for check in state.checks if check.status != "ok"]
+    late = f"swept {ago(swept)}" if swept else "never swept"
+    yield Card("Platform faults", len(faults), ", ".join(faults) or late, "bad" if faults else "", "/api/v1/moving")

@@ -1,0 +1,128 @@
+"""What an organization's scores tell over time: how many, and how good, by task and by model."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import Count, F, QuerySet, TextField
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Cast, Substr
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+from autotune.core.charts import Chart, Series, columns, lines
+from autotune.site.overviews import newest
+from autotune.site.overviews.periods import Period
+from autotune.site.overviews.sums import Sums, over_time
+from graders.folding import floor_to
+from scores.models import Score, WorkflowRun
+from tasks.models import Task
+
+SCORED, NUMBER, VALUE = "scored", "number", "value"
+TASK, MODEL = 1, 2  # where they stand in a key
+SHOWN = 5  # lines of a chart; the pages of scores have the rest
+Scored = dict[datetime, Sums]
+
+
+def read(principal: Principal, period: Period, now: datetime) -> Scored:
+    """{step: {(what, task, model): amount}} of the scores that the principal may read."""
+    scores = Score.objects.visible_to(principal)
+    scope = f"{policy.reach(principal, 'scores', 'read')} {principal.organization.pk} {principal.user.pk}"
+
+    def fetch(since: datetime) -> dict[datetime, Sums]:
+        steps = [(at, at + period.step) for at in period.steps(now) if at >= since]
+        found: dict[datetime, Sums] = {}
+        for at, task, model, number, value in newest.by_step(scores, steps):
+            sums = found.setdefault(at, {})
+            if task is None:
+                sums[SCORED, None, None] = number
+            else:
+                sums[NUMBER, task, model], sums[VALUE, task, model] = number, value or 0.0
+        return found
+
+    return over_time("scores", scope, period, now, fetch, grain=period.step)
+
+
+def failed(principal: Principal, period: Period, now: datetime) -> dict[datetime, int]:
+    """How many runs failed in each step, of those that have not been retried since."""
+    runs = still_failed(principal, period.since(now))
+    text = Substr(Cast(F("completed_at"), TextField()), 1, period.digits)  # which both databases have natively
+    found: dict[datetime, int] = {}
+    for at, number in runs.annotate(at=text).values_list("at").annotate(n=Count("pk")).order_by():
+        step = floor_to(period.step, moment(at))
+        found[step] = found.get(step, 0) + number
+    return found
+
+
+def still_failed(principal: Principal, since: datetime) -> QuerySet[WorkflowRun]:
+    """Failed runs that ended since then."""
+    return with_status(WorkflowRun.objects.visible_to(principal), "failed").filter(completed_at__gte=since)
+
+
+def with_status(runs: Any, status: str) -> Any:
+    """Runs of a status, with its name in the statement: the embedded engine takes a partial index by no parameter."""
+    return runs.filter(status=RawSQL(f"'{status}'", ()))  # noqa: S611 - a constant of ours
+
+
+def moment(text: str) -> datetime:
+    """The moment that the beginning of a moment's text names: `2026-11-28 15:4` is 15:40."""
+    return datetime.fromisoformat(text + "0000-00-00 00:00"[len(text) :]).replace(tzinfo=UTC)
+
+
+def throughput(scored: dict[datetime, int], failed: dict[datetime, int], period: Period, now: datetime) -> Chart:
+    """What was scored and what failed, stacked."""
+    stacks = [(at, (scored.get(at, 0), failed.get(at, 0))) for at in period.steps(now)]
+    return columns(
+        "Scored and failed", stacks, ("scored", "failed"), tones=("good", "bad"), since=period.since(now),
+        empty="Nothing was scored, and nothing failed, in this time.",
+    )  # fmt: skip
+
+
+def numbers(scored: Scored) -> dict[datetime, int]:
+    """How many scores each step has."""
+    return {at: int(sums.get((SCORED, None, None), 0)) for at, sums in scored.items()}
+
+
+def sampled(scored: Scored) -> bool:
+    """Whether a step has more scores than its means rest on."""
+    return any(number > newest.NEWEST for number in numbers(scored).values())
+
+
+def by_model(scored: Scored, period: Period, now: datetime) -> Chart:
+    """The mean score of the models with the most scores."""
+    return _means("Mean score by model", scored, MODEL, str, period, now)
+
+
+def by_task(scored: Scored, principal: Principal, period: Period, now: datetime) -> Chart:
+    """The mean score of the tasks with the most scores."""
+    most = _most(scored, TASK)
+    tasks = Task.objects.visible_to(principal).filter(pk__in=most).values_list("pk", "name") if most else ()
+    names: dict[Any, str] = dict(tasks)
+    return _means(
+        "Mean score by task", scored, TASK, lambda pk: names.get(pk) or "a task of another organization", period, now
+    )
+
+
+def _most(scored: Scored, place: int) -> list[Any]:
+    counts: dict[Any, float] = {}
+    for sums in scored.values():
+        for key, amount in sums.items():
+            if key[0] == NUMBER:
+                counts[key[place]] = counts.get(key[place], 0) + amount
+    return sorted(counts, key=lambda one: (-counts[one], str(one)))[:SHOWN]
+
+
+def _means(title: str, scored: Scored, place: int, named: Callable[[Any], str], period: Period, now: datetime) -> Chart:
+    series = []
+    for one in _most(scored, place):
+        points = [(at, _mean(scored.get(at, {}), place, one)) for at in period.steps(now)]
+        series.append(Series(named(one), points))
+    return lines(
+        title, series, since=period.since(now), until=now, low=0, high=1, wide=False, empty="No scores in this time."
+    )
+
+
+def _mean(sums: Sums, place: int, one: Any) -> float | None:
+    number = sum(amount for key, amount in sums.items() if key[0] == NUMBER and key[place] == one)
+    value = sum(amount for key, amount in sums.items() if key[0] == VALUE and key[place] == one)
+    return value / number if number else None

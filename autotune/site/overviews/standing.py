@@ -1,0 +1,88 @@
+"""How the principal's own graders stand, and how they did: one row each, those in trouble first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+from autotune.site.overviews import counted, links
+from autotune.site.overviews.counted import Counted, Told
+from autotune.site.overviews.periods import Period
+from graders.models import Grader
+from graders.states import GraderStatus
+
+SHOWN: Final = 10
+WORST_FIRST: Final = (GraderStatus.DEGRADED, GraderStatus.INACTIVE, GraderStatus.ACTIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A grader's state. `troubles` says why it is degraded; `held_until` before when no call goes out."""
+
+    pk: UUID
+    name: str
+    status: str
+    troubles: list[str]
+    held_until: datetime | None
+    verified: bool
+
+    def is_held(self, now: datetime) -> bool:
+        return self.held_until is not None and self.held_until > now
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the overview says of one grader."""
+
+    grader: Standing
+    url: str
+    note: str
+    told: Told
+    trend: str
+
+
+def of(principal: Principal) -> list[Standing]:
+    """The graders that the principal runs: their own, or their organization's. Listed ones of others are not theirs."""
+    if not runs_graders(principal):
+        return []
+    graders = Grader.objects.live().allowed(principal, "read").order_by("name", "pk")
+    columns = ("pk", "name", "status", "troubles", "held_until", "verified_at")
+    return [
+        Standing(pk, name, status, troubles, held_until, verified_at is not None)
+        for pk, name, status, troubles, held_until, verified_at in graders.values_list(*columns)
+    ]
+
+
+def runs_graders(principal: Principal) -> bool:
+    """Who may change them, or whose runs need them."""
+    needs = (("endpoint_graders", "update"), ("runs", "update"))
+    return policy.reach(principal, "endpoint_graders", "read") is not None and any(
+        policy.reach(principal, *need) for need in needs
+    )
+
+
+def rows(graders: Sequence[Standing], told: Counted, period: Period, now: datetime) -> list[Row]:
+    """Those in trouble first, then those with the most calls."""
+    of_each = counted.by_grader(told)
+    figures = {grader.pk: counted.told(of_each.get(grader.pk, {}).values()) for grader in graders}
+    worst = sorted(
+        graders,
+        key=lambda one: (WORST_FIRST.index(GraderStatus(one.status)), -figures[one.pk].calls, one.name),
+    )
+    return [
+        Row(
+            grader, links.to("grader", grader_id=grader.pk), _note(grader, now), figures[grader.pk],
+            counted.trend(of_each.get(grader.pk, {}), period, now),
+        )
+        for grader in worst[:SHOWN]
+    ]  # fmt: skip
+
+
+def _note(grader: Standing, now: datetime) -> str:
+    if not grader.verified:
+        return "not verified yet"
+    parts = [*grader.troubles, *(["held"] if grader.is_held(now) else [])]
+    return ", ".join(parts)

@@ -1,0 +1,129 @@
+"""The first steps of somebody whose organization has only begun, as far as their role may take them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db.models import Exists, Model, QuerySet
+
+from autotune.access import policy
+from autotune.access.models import Organization
+from autotune.access.principal import Principal
+from autotune.access.querysets import api_keys
+from autotune.core import ids
+from autotune.site.overviews import links
+from autotune.site.overviews.standing import Standing
+from exports.models import Export
+from scores.models import Score
+from tasks.models import Completion, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of the list. `command` is what a shell does; `url` leads to where it is done by hand."""
+
+    title: str
+    text: str
+    done: bool
+    url: str = ""
+    action: str = ""
+    command: str = ""
+
+
+def of(principal: Principal, graders: Sequence[Standing]) -> list[Step]:
+    """The steps in their order; none once all of them are done, or for a role that takes none."""
+    may = {
+        "grader": _may(principal, "endpoint_graders", "create"),
+        "task": _may(principal, "tasks", "create"),
+        "key": _may(principal, "keys", "create") and _may(principal, "completions", "create"),
+        "completion": _may(principal, "completions", "create"),
+        "export": _may(principal, "exports", "create"),
+    }
+    if not any(may.values()):
+        return []
+    there = _there(principal)
+    steps = [
+        *(_of_graders(principal, graders, there["score"]) if may["grader"] else ()),
+        *([_task(there["task"])] if may["task"] else ()),
+        *([_key(there["key"])] if may["key"] else ()),
+        *([_submit(principal, there["completion"])] if may["completion"] else ()),
+        *([_export(there["export"])] if may["export"] else ()),
+    ]
+    return [] if all(step.done for step in steps) else steps
+
+
+def _may(principal: Principal, resource: str, action: str) -> bool:
+    return policy.reach(principal, resource, action) is not None
+
+
+def _there(principal: Principal) -> dict[str, bool]:
+    """What the organization has already, within what the principal may see; one query."""
+    own: dict[str, QuerySet[Model]] = {
+        "task": Task.objects.visible_to(principal),
+        "key": api_keys().visible_to(principal).filter(revoked_at=None),
+        "completion": Completion.objects.visible_to(principal),
+        "export": Export.objects.visible_to(principal),
+        "score": Score.objects.visible_to(principal),
+    }
+    exists = [Exists(_within(rows, principal)) for rows in own.values()]
+    found = Organization.objects.filter(pk=principal.organization.pk).values_list(*exists).get()
+    return dict(zip(own, map(bool, found), strict=True))
+
+
+def _within(rows: QuerySet, principal: Principal) -> QuerySet:
+    """Also who may see all organizations begins in their own; a grader's owner is scored for others."""
+    is_others = rows.model is Score and policy.reach(principal, "scores", "read") == "own"
+    return rows if is_others else rows.filter(organization_id=principal.organization.pk)
+
+
+def _of_graders(principal: Principal, graders: Sequence[Standing], scored: bool) -> list[Step]:
+    verified = any(grader.verified for grader in graders)
+    first = graders[0] if len(graders) == 1 else None
+    url = links.to("grader", grader_id=first.pk) if first else links.to("graders")
+    steps = [
+        Step(
+            "Register a grader", "The address of a service that judges. Its secret is shown once, when it is made.",
+            bool(graders), links.to("grader_new"), "Register a grader",
+        ),
+        Step(
+            "Verify it", "It is called as it will be later, and each check says what to mend.",
+            verified, url if graders else "", "Open the grader",
+        ),
+    ]  # fmt: skip
+    if not _may(principal, "tasks", "create"):
+        steps.append(
+            Step("Give the first score", "A trainer puts the grader into a task's panel, and calls begin.", scored)
+        )
+    return steps
+
+
+def _task(done: bool) -> Step:
+    return Step(
+        "Make a task", "What a model is asked, and the panel of graders that judges its answers.", done,
+        links.to("task_new"), "Make a task",
+    )  # fmt: skip
+
+
+def _key(done: bool) -> Step:
+    return Step("Make an API key", "With it a trainer submits and reads.", done, links.to("api_key_new"), "Make a key")
+
+
+def _submit(principal: Principal, done: bool) -> Step:
+    task = None
+    if not done:
+        own = Task.objects.visible_to(principal).filter(organization=principal.organization, archived=False)
+        task = own.order_by("-pk").values_list("pk", flat=True).first()
+    named = ids.encode("task", task) if task else "task_…"
+    command = (
+        f"curl {settings.PUBLIC_URL}/api/v1/completions \\\n"
+        '  -H "Authorization: Bearer $AUTOTUNE_API_KEY" -H "Content-Type: application/json" \\\n'
+        f"""  -d '{{"taskId": "{named}", "modelId": "my-model", "prompt": "What is 2 + 2?", "response": "4"}}'"""
+    )
+    return Step("Submit completions", "One by one, or ten thousand in a batch.", done, command="" if done else command)
+
+
+def _export(done: bool) -> Step:
+    return Step(
+        "Export the scores", "As JSONL, Parquet or preference pairs, for the next training run.", done,
+        links.to("export_new"), "Make an export",
+    )  # fmt: skip

@@ -1,0 +1,65 @@
+"""Sums over time that are read once: a process keeps what is settled, and reads only the newest anew."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.core.cache.backends.locmem import LocMemCache
+
+from autotune.site.overviews.periods import Period
+from graders.folding import floor_to
+
+Key = tuple[Any, ...]
+Sums = dict[Key, float]
+Fetch = Callable[[datetime], Mapping[datetime, Sums]]
+
+SETTLES: Final = timedelta(minutes=2)  # what was written in a transaction is there for all after so long
+KEPT_FOR: Final = timedelta(hours=1)  # then all is read anew: scores can be deleted, and graders too
+kept: Final = LocMemCache("overview", {"OPTIONS": {"MAX_ENTRIES": 500}})  # in memory: a read must write nothing
+
+
+def add(to: Sums, more: Mapping[Key, float]) -> None:
+    """Add `more` to `to`, key by key."""
+    for key, amount in more.items():
+        to[key] = to.get(key, 0) + amount
+
+
+def over_time(
+    name: str, scope: str, period: Period, now: datetime, fetch: Fetch, *, grain: timedelta | None = None
+) -> dict[datetime, Sums]:
+    """The sums of each step in which there are any.
+
+    scope  all on which what `fetch` reads depends: whose rows they are
+    fetch  gives the sums of each moment, bucket or step from a moment on
+    grain  what `fetch` reads whole: the period's bucket, or its step
+    """
+    grain = grain or period.bucket
+    key = f"{name}:{period.name}:{hashlib.sha256(scope.encode()).hexdigest()}"
+    first = period.since(now)
+    made, until, known = kept.get(key) or (now, first, {})
+    if until < first or now - made > KEPT_FOR:
+        made, until, known = now, first, {}
+    found = {at: sums for at, sums in known.items() if at >= first} | _floored(fetch(until), grain)
+    settled = floor_to(grain, now - SETTLES)
+    if settled > until:
+        value = (made, settled, _by_step({at: sums for at, sums in found.items() if at < settled}, period, settled))
+        kept.set(key, value, KEPT_FOR.total_seconds())
+    return _by_step(found, period, None)
+
+
+def _floored(found: Mapping[datetime, Sums], grain: timedelta) -> dict[datetime, Sums]:
+    pieces: dict[datetime, Sums] = {}
+    for at, sums in found.items():
+        add(pieces.setdefault(floor_to(grain, at), {}), sums)
+    return pieces
+
+
+def _by_step(found: Mapping[datetime, Sums], period: Period, settled: datetime | None) -> dict[datetime, Sums]:
+    """Pieces added up to steps; with `settled` only those of steps that are over by then."""
+    steps: dict[datetime, Sums] = {}
+    for at, sums in found.items():
+        step = floor_to(period.step, at)
+        is_whole = settled is None or step + period.step <= settled
+        add(steps.setdefault(step if is_whole else at, {}), sums)
+    return steps

@@ -1,0 +1,228 @@
+"""The pages of webhooks. A secret is on the answer to the form that made it, and nowhere else."""
+
+from typing import Any, Literal
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access import policy
+from autotune.access.frame import acting
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts, once, people, places
+from autotune.access.principal import Principal
+from autotune.access.views import find_for
+from autotune.core import clock, ids, listing
+from autotune.core.errors import AutotuneError
+from autotune.core.pagination import page as cut
+from autotune.webhooks import endpoints, shapes, trying
+from autotune.webhooks.api import DELIVERY_ORDER, ORDER
+from autotune.webhooks.forms import WebhookForm
+from autotune.webhooks.inputs import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery
+from autotune.webhooks.models import Delivery, Webhook
+from autotune.webhooks.states import DeliveryStatus
+
+FIELDS = ("url", "events", "description")
+
+
+@page(("webhooks", "read"))
+def every(request: PageRequest) -> HttpResponse:
+    """Webhooks; the values of an address's query are masked."""
+    principal = request.principal
+    asked = listing.read(request, WebhookQuery)
+    found = Webhook.objects.live().visible_to(principal)
+    if asked.query.status is not None:
+        found = found.filter(status=asked.query.status)
+    rows, pagination = cut(found, asked.query, ORDER, owner=principal.organization.pk)
+    names = people.Names(principal, [row.created_by_id for row in rows])
+    context = {
+        "title": "Webhooks",
+        "crumbs": places.crumbs(),
+        "rows": [
+            {"hook": row, "out": shapes.webhook_out(row, masked=True), "who": names.of(row.created_by_id)}
+            for row in rows
+        ],
+        "asked": asked,
+        "pager": listing.pager(pagination, len(rows)),
+        "may_create": policy.reach(principal, "webhooks", "create") is not None,
+        "reach": policy.reach(principal, "webhooks", "read"),
+    }
+    return render(request, "settings/webhooks.html", context)
+
+
+@page(("webhooks", "create"), methods=("GET", "HEAD", "POST"))
+def new(request: PageRequest) -> HttpResponse:
+    """Subscribe an address; the answer shows its secret once."""
+    principal = request.principal
+    form = WebhookForm(principal, request.POST or None)
+    acts.concerns("webhooks", "create", fields=FIELDS)
+    if request.method == "POST" and form.is_valid():
+        try:
+            body = form.body(WebhookIn)
+            made = once.do(request, lambda: endpoints.create(principal, body))
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            acts.concerns("webhooks", "create", made.webhook.public_id, fields=FIELDS)
+            return _shown(request, made, "The webhook is made")
+    return _form(request, form, "Add a webhook", places.crumbs(("Webhooks", reverse("webhooks"))))
+
+
+@page(("webhooks", "update"), methods=("GET", "HEAD", "POST"))
+def edit(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
+    """Change a webhook; another host makes a new secret, which the answer shows once."""
+    principal = request.principal
+    webhook = _webhook(principal, webhook_id, "update")
+    initial = {"url": webhook.url, "events": webhook.events, "description": webhook.description}
+    form = WebhookForm(principal, request.POST or None, initial=initial, held=webhook.events)
+    acts.concerns("webhooks", "update", webhook.public_id, fields=FIELDS)
+    if request.method == "POST" and form.is_valid():
+        try:
+            body = form.body(WebhookPatch)
+            made = once.do(request, lambda: endpoints.change(principal, webhook_id, body))
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            if made.secret is not None:
+                return _shown(request, made, "The webhook has a new secret")
+            messages.success(request, "The webhook is saved.")
+            return redirect("webhook", webhook_id)
+    above = places.crumbs(("Webhooks", reverse("webhooks")), (_host(webhook), reverse("webhook", args=[webhook_id])))
+    return _form(request, form, "Change the webhook", above, webhook=webhook)
+
+
+@page(("webhooks", "read"))
+def one(request: PageRequest, webhook_id: UUID) -> HttpResponse:
+    """A webhook with its deliveries, the newest first."""
+    return _page(request, _webhook(request.principal, webhook_id))
+
+
+@page(("webhooks", "update"), methods=("POST",))
+def test(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
+    """Send a test event, and tell what came of it."""
+    webhook = _webhook(request.principal, webhook_id, "update")
+    acts.concerns("webhooks", "update", webhook.public_id)
+    told: list[shapes.DeliveryOut] = []
+    if acting.attempt(request, lambda: told.append(shapes.delivery_out(trying.test(webhook.pk))), calls_out=True):
+        _tell_test(request, told[0])
+    return redirect("webhook", webhook_id)
+
+
+@page(("webhooks", "update"), methods=("POST",))
+def switch(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
+    """Switch a webhook off, or on again."""
+    webhook = _webhook(request.principal, webhook_id, "update")
+    to: Literal["active", "disabled"] = "active" if request.POST.get("to") == "active" else "disabled"
+    acts.concerns("webhooks", "update", webhook.public_id, fields=("status",))
+    body = WebhookPatch(status=to)
+    said = "Events go there again." if to == "active" else "Nothing is sent there any more. What waited is parked."
+    acting.attempt(request, lambda: endpoints.change(request.principal, webhook.pk, body), said=said)
+    return redirect("webhook", webhook_id)
+
+
+@page(("webhooks", "update"), methods=("POST",))
+def rotate(request: PageRequest, webhook_id: UUID) -> HttpResponse:
+    """A new secret, shown once; the one before signs too for a day."""
+    webhook = _webhook(request.principal, webhook_id, "update")
+    acts.concerns("webhooks", "update", webhook.public_id, fields=("secret",))
+    force = request.POST.get("force") == "yes"
+    try:
+        made = once.do(request, lambda: endpoints.rotate(webhook.pk, force=force))
+    except AutotuneError as exc:
+        return _page(request, webhook, refused=exc)
+    return _shown(request, made, "The webhook has a new secret")
+
+
+@page(("webhooks", "delete"), methods=("POST",))
+def delete(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
+    """Delete a webhook."""
+    webhook = _webhook(request.principal, webhook_id, "delete")
+    acts.concerns("webhooks", "delete", webhook.public_id)
+    said = f"The webhook to {_host(webhook)} is deleted."
+    done = acting.attempt(request, lambda: endpoints.delete(webhook.pk), said=said)
+    return redirect("webhooks") if done else redirect("webhook", webhook_id)
+
+
+@page(("webhooks", "update"), methods=("POST",))
+def redeliver(request: PageRequest, webhook_id: UUID, delivery_id: UUID) -> HttpResponseBase:
+    """Deliver an event once more."""
+    webhook = _webhook(request.principal, webhook_id, "update")
+    acts.concerns("webhooks", "update", ids.encode("dlv", delivery_id))
+    said = "It is due at once, with the same id and the same body."
+    acting.attempt(request, lambda: trying.redeliver(webhook.pk, delivery_id), said=said)
+    return redirect("webhook", webhook_id)
+
+
+def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None = None) -> HttpResponse:
+    principal = request.principal
+    asked = listing.read(request, DeliveryQuery, limit=20)
+    found = Delivery.objects.filter(webhook=webhook).select_related("event").defer("event__body", "event__data")
+    if asked.query.status is not None:
+        found = found.filter(status=asked.query.status)
+    rows, pagination = cut(found, asked.query, DELIVERY_ORDER, owner=principal.organization.pk, counted=False)
+    for row in rows:
+        row.webhook = webhook  # whose data key the log is read with
+    rotating = webhook.previous_valid_until is not None and webhook.previous_valid_until > clock.database_now()
+    context = {
+        "title": _host(webhook),
+        "crumbs": places.crumbs(("Webhooks", reverse("webhooks"))),
+        "hook": webhook,
+        "out": shapes.webhook_out(webhook),
+        "who": people.Names(principal, [webhook.created_by_id]).of(webhook.created_by_id),
+        "rows": [{"delivery": row, "out": shapes.delivery_out(row)} for row in rows],
+        "asked": asked,
+        "statuses": DeliveryStatus.values,
+        "pager": listing.pager(pagination, len(rows)),
+        "may_update": _may(principal, webhook, "update"),
+        "may_delete": _may(principal, webhook, "delete"),
+        "rotating": rotating,
+        "rotate_ticket": once.ticket_for(request, reverse("webhook_rotate", args=[webhook.pk])),
+        "refused": refused,
+        "here": reverse("webhook", args=[webhook.pk]) if refused else request.get_full_path(),
+    }
+    return render(request, "settings/webhook.html", context, status=refused.status if refused else 200)
+
+
+def _form(request: PageRequest, form: WebhookForm, title: str, above: Any, webhook: Any = None) -> HttpResponse:
+    context = {"title": title, "crumbs": above, "form": form, "hook": webhook, "ticket": once.ticket(request)}
+    return render(request, "settings/webhook_form.html", context, status=400 if form.errors else 200)
+
+
+def _shown(request: PageRequest, made: endpoints.Made, title: str) -> HttpResponse:
+    """The one answer that has the secret."""
+    context = {
+        "title": title,
+        "crumbs": places.crumbs(("Webhooks", reverse("webhooks"))),
+        "hook": made.webhook,
+        "secret": made.secret,
+    }
+    return render(request, "settings/webhook_made.html", context, status=201)
+
+
+def _tell_test(request: PageRequest, out: shapes.DeliveryOut) -> None:
+    last = out.tries[0] if out.tries else None
+    if out.status == "delivered" and last is not None:
+        took = f"{last.latency_ms or 0:.0f} ms"
+        messages.success(request, f"The test was delivered: it answered {last.status} in {took}.")
+    elif last is None:
+        messages.warning(request, "The test was sent, and nothing is known of its answer.")
+    else:
+        why = last.error or f"it answered {last.status}"
+        messages.error(request, f"The test was not delivered: {why[:300]}")
+
+
+def _webhook(principal: Principal, webhook_id: UUID, action: str = "read") -> Webhook:
+    found: Webhook = find_for(Webhook.objects.live(), principal, webhook_id, action, "webhook")
+    return found
+
+
+def _may(principal: Principal, webhook: Webhook, action: str) -> bool:
+    return Webhook.objects.live().allowed(principal, action).filter(pk=webhook.pk).exists()
+
+
+def _host(webhook: Webhook) -> str:
+    """What a webhook is called: its address without what may be a secret."""
+    return shapes.mask(webhook.url).removeprefix("https://")[:80]

@@ -1,0 +1,82 @@
+"""The form that asks for an export, with what it would be."""
+
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access.frame import acting, navigation
+from autotune.access.frame.acting import AutotuneError
+from autotune.access.frame.entry import PageRequest, page
+from exports import previews
+from exports.formats import json
+from exports.job_inputs import NewExport
+from exports.pages import words
+from exports.pages.forms import FIRST, ExportForm
+from exports.previews import Preview
+from exports.work import asking
+from scores import offers
+
+
+@page(("exports", "create"), methods=("GET", "HEAD", "POST"))
+def new(request: PageRequest) -> HttpResponse:
+    """GET fills the form from its address and shows the preview; POST starts the export, or shows it for a choice."""
+    if request.method != "POST":
+        return _shown(request, ExportForm(request.GET, request.principal), 200)
+    form = ExportForm(request.POST, request.principal)
+    if "look" in request.POST:
+        return redirect(f"{reverse('export_new')}?{urlencode(_given(form))}")
+    if form.is_valid():
+        try:
+            made = acting.do(
+                request, lambda: asking.ask(form.body(NewExport), request.principal), said="The export has begun."
+            )
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            return redirect("export", made.pk)
+    return _shown(request, form, 400)
+
+
+def _shown(request: PageRequest, form: ExportForm, status: int) -> HttpResponse:
+    preview = _preview(request, form)
+    context = {
+        "title": "New export",
+        "crumbs": navigation.crumbs(("Exports", reverse("exports"))),
+        "form": form,
+        "preview": preview,
+        "too_many": _too_many(form, preview),
+        "layouts": words.LAYOUTS.values(),
+        "models": offers.models(request.principal),
+        "sent": request.method == "POST",
+    }
+    response = render(request, "exports/new.html", context, status=status)
+    if request.headers.get("HX-Request"):
+        response["HX-Replace-Url"] = f"{reverse('export_new')}?{urlencode(_given(form))}".rstrip("?")
+    return response
+
+
+def _preview(request: PageRequest, form: ExportForm) -> Preview | None:
+    """None where the form cannot be read; it says why."""
+    if not form.is_valid():
+        return None
+    try:
+        return previews.look(form.body(NewExport), request.principal)
+    except AutotuneError as exc:
+        form.refuse(exc)
+        return None
+
+
+def _too_many(form: ExportForm, preview: Preview | None) -> bool:
+    """Whether the rows are more than one JSON object holds."""
+    rows = preview.rows if preview else None
+    return rows is not None and form["format"].value() == "json" and rows.value > json.MAX_RECORDS
+
+
+def _given(form: ExportForm) -> dict[str, str]:
+    """What was filled in, as an address has it; without what is as it would be anyway."""
+    found = {form.add_prefix(name): str(form.data.get(form.add_prefix(name), "")) for name in form.fields}
+    return {
+        name: "true" if value == "on" else value for name, value in found.items() if value and value != FIRST.get(name)
+    }

@@ -1,0 +1,101 @@
+"""What to type to have an export's files, to check them, and to train on them: correct for this export."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+
+from exports.models import Export, ExportFile
+
+ENDINGS: Final = {"jsonl": "json", "json": "json", "parquet": "parquet"}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something to copy. `note` says what it needs."""
+
+    title: str
+    text: str
+    note: str = ""
+
+
+def of(export: Export, data: Sequence[ExportFile]) -> list[Command]:
+    """For a completed export with these data files."""
+    return [_curl(export, data), _checked(data), _sdk(export), *_loaded(export, data), *_trained(export, data)]
+
+
+def _curl(export: Export, data: Sequence[ExportFile]) -> Command:
+    address = f"{settings.PUBLIC_URL}/api/v1/exports/{export.public_id}/download"
+    lines = [
+        f'curl -sSf -C - -o {shlex.quote(file.name)} -H "Authorization: Bearer $AUTOTUNE_API_KEY" \\\n'
+        f"  '{address}?file={file.name}'"
+        for file in data[:20]
+    ]
+    rest = f"\n# and {len(data) - 20} more: manifest.json names them" if len(data) > 20 else ""
+    return Command(
+        "Download", "\n".join(lines) + rest, "Goes on where it broke off. Takes an API key that may read exports."
+    )
+
+
+def _checked(data: Sequence[ExportFile]) -> Command:
+    lines = "\n".join(f"{file.sha256}  {file.name}" for file in data[:20])
+    return Command("Check", f"sha256sum -c <<'END'\n{lines}\nEND", "On macOS: shasum -a 256 -c.")
+
+
+def _sdk(export: Export) -> Command:
+    text = (
+        "from autotune_sdk import AutotuneClient\n\n"
+        "client = AutotuneClient()  # AUTOTUNE_API_KEY, AUTOTUNE_BASE_URL\n"
+        f'for file in client.exports.download("{export.public_id}", "data"):\n'
+        "    print(file.path, file.sha256)"
+    )
+    return Command("Python SDK", text, "Goes on where it broke off, and checks what came.")
+
+
+def _loaded(export: Export, data: Sequence[ExportFile]) -> list[Command]:
+    kind = export.query.get("format", "jsonl")
+    if kind == "tfrecord":
+        return [_tfrecord(export, data)]
+    first = data[0].name
+    if kind == "parquet" and export.query.get("dimensions"):
+        text = f'import pandas\n\nrows = pandas.read_parquet("{first}")'
+        return [Command("pandas", text, "datasets cannot read a map, which the column dimensions is.")]
+    names = f'"{first}"' if len(data) == 1 else json.dumps([file.name for file in data[:20]])
+    field = ', field="records"' if kind == "json" else ""
+    text = (
+        "from datasets import load_dataset\n\n"
+        f'rows = load_dataset("{ENDINGS[kind]}", data_files={names}{field}, split="train")'
+    )
+    note = "Needs the package zstandard." if export.query.get("compression") == "zstd" and kind != "parquet" else ""
+    return [Command("datasets", text, note)]
+
+
+def _tfrecord(export: Export, data: Sequence[ExportFile]) -> Command:
+    gzip = ', compression_type="GZIP"' if export.query.get("compression") == "gzip" else ""
+    note = "Unpack it first: TensorFlow reads no zstd." if export.query.get("compression") == "zstd" else ""
+    text = f'import tensorflow as tf\n\nrows = tf.data.TFRecordDataset("{data[0].name}"{gzip})'
+    return Command("TensorFlow", text, note)
+
+
+def _trained(export: Export, data: Sequence[ExportFile]) -> list[Command]:
+    """The lines of the trainers that take the layout."""
+    if export.query.get("format", "jsonl") not in ("jsonl", "parquet"):
+        return []
+    match export.query.get("layout"):
+        case "preferences":
+            chat = " --data.apply_chat_template" if export.query.get("conversational") else ""
+            keys = "--data.prompt_key prompt --data.chosen_key chosen --data.rejected_key rejected"
+            return [_trl("DPOTrainer"), Command("OpenRLHF", keys + chat)]
+        case "kto":
+            return [_trl("KTOTrainer")]
+        case "verl":
+            return [Command("veRL", f"data.train_files={data[0].name} data.prompt_key=prompt")]
+    return []
+
+
+def _trl(trainer: str) -> Command:
+    made = f"trainer = {trainer}(model=model, args=args, train_dataset=rows, processing_class=tokenizer)"
+    return Command("TRL", f"from trl import {trainer}\n\n{made}")

@@ -1,0 +1,137 @@
+"""The page of an export: how far it is, its files and how they are had, and why one is over."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access import policy
+from autotune.access.frame import acting, navigation
+from autotune.access.frame.acting import AutotuneError
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.views import find, find_for
+from autotune.core import clock
+from autotune.core.forms import BodyForm
+from exports import job_shapes, links
+from exports.job_inputs import NewLink
+from exports.models import Export, ExportFile
+from exports.pages import commands, listing, words
+from exports.states import UNFINISHED, ExportStatus, FileKind
+from exports.work import ending
+from graders.models import Grader
+from scores import offers
+from tasks.models import Task
+
+WHAT = "export"
+PERIODS = [("3600", "an hour"), ("86400", "a day"), (str(links.MOST_S), "a week")]
+
+
+class LinkForm(BodyForm):
+    """`POST /exports/:id/links`."""
+
+    file = forms.ChoiceField(label="File", required=False)
+    expires_in_s = forms.TypedChoiceField(label="Good for", choices=PERIODS, coerce=int)
+
+    def __init__(self, files: list[ExportFile], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["file"].choices = [("", "All rows"), *((file.name, file.name) for file in files)]  # type: ignore[attr-defined]
+
+
+@page(("exports", "read"))
+def export(request: PageRequest, export_id: UUID) -> HttpResponse:
+    found = _found(request, export_id)
+    return _shown(request, found)
+
+
+@page(("exports", "update"), methods=("POST",))
+def cancel(request: PageRequest, export_id: UUID) -> HttpResponse:
+    found = find_for(Export.objects.defer("file_key"), request.principal, export_id, "update", WHAT)
+    acting.attempt(request, lambda: ending.cancel(found.pk), said="The export was cancelled.")
+    return redirect("export", found.pk)
+
+
+@page(("exports", "read"), methods=("POST",))
+def link(request: PageRequest, export_id: UUID) -> HttpResponse:
+    """A link is shown on this answer alone."""
+    found = _found(request, export_id)
+    form = LinkForm(_files(found), request.POST)
+    if form.is_valid():
+        try:
+            asked = form.body(NewLink)
+            url, until = acting.do(
+                request, lambda: links.make(found, asked.file, request.principal, asked.expires_in_s)
+            )
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            return _shown(request, found, link={"url": url, "until": until})
+    return _shown(request, found, form=form, status=400)
+
+
+def _found(request: PageRequest, export_id: UUID) -> Export:
+    found: Export = find(Export.objects.visible_to(request.principal).select_related("created_by"), export_id, WHAT)
+    return found
+
+
+def _shown(
+    request: PageRequest,
+    export: Export,
+    *,
+    form: LinkForm | None = None,
+    link: dict[str, Any] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The page; `link` is told once."""
+    (row,) = listing.rows_of([export], request.principal)
+    files = _files(export)
+    data = [file for file in files if file.kind == FileKind.DATA]
+    is_past = export.status == ExportStatus.COMPLETED and _is_past(export)
+    state = ExportStatus.EXPIRED if is_past else ExportStatus(export.status)
+    ready = state == ExportStatus.COMPLETED
+    context = {
+        "title": f"Export: {row.layout.title}",
+        "crumbs": navigation.crumbs(("Exports", reverse("exports"))),
+        "row": row,
+        "export": export,
+        "state": state,
+        "why": words.OVER.get(state, ""),
+        "advice": words.ADVICE.get(export.error_code, ""),
+        "told": _told(request, export),
+        "parts": ExportFile.objects.filter(export=export, kind=FileKind.DATA).count() if row.running else len(data),
+        "percent": job_shapes.progress(export) * 100,
+        "files": files if ready else [],
+        "joined": len(data) == 1 or export.query.get("format", "jsonl") in ("jsonl", "tfrecord"),
+        "facts": (export.metadata or {}).get("scoreDistribution"),
+        "left_out": (export.metadata or {}).get("leftOut", export.left_out),
+        "commands": commands.of(export, data) if ready and data else [],
+        "form": form or LinkForm(files, initial={"expires_in_s": "3600"}),
+        "link": link,
+        "download": f"/api/v1/exports/{export.public_id}/download",
+        "may_cancel": row.running and policy.reach(request.principal, "exports", "update") is not None,
+        "may_create": policy.reach(request.principal, "exports", "create") is not None,
+    }
+    return render(request, "exports/job.html", context, status=status)
+
+
+def _files(export: Export) -> list[ExportFile]:
+    """Those of a completed export, as the API lists them."""
+    if export.status in UNFINISHED:
+        return []
+    files = ExportFile.objects.filter(export=export).order_by("kind", "number").defer("values", "facts")
+    return list(files) if export.status == ExportStatus.COMPLETED else []
+
+
+def _is_past(export: Export) -> bool:
+    """Whether its time is over, though the job that deletes its files did not come by yet."""
+    return export.expires_at is not None and export.expires_at <= clock.database_now()
+
+
+def _told(request: PageRequest, export: Export) -> list[tuple[str, str]]:
+    """What was asked for, with the names of tasks and graders that the principal may see."""
+    query, principal = export.query, request.principal
+    names = offers.names_of("task", Task.objects.visible_to(principal), {query.get("taskId", "")})
+    names |= offers.names_of("grader", Grader.objects.visible_to(principal), {query.get("graderId", "")})
+    return words.told(query, names)

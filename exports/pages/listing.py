@@ -1,0 +1,82 @@
+"""The list of exports."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from autotune.access import policy
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.principal import Principal
+from autotune.core import listing, pagination
+from exports import job_shapes
+from exports.job_api import ORDER
+from exports.job_inputs import ExportListQuery
+from exports.models import Export
+from exports.pages import words
+from exports.states import UNFINISHED, ExportStatus
+from scores import offers
+from tasks.models import Task
+from tasks.pages import people
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An export as the list shows it; `again` is the address of the form with the same choices."""
+
+    export: Export
+    layout: words.Layout
+    format: str
+    task: str
+    by: str
+    progress: float
+    running: bool
+    again: str
+
+
+@page(("exports", "read"))
+def exports(request: PageRequest) -> HttpResponse:
+    """The newest first; it looks again while one is being made."""
+    asked = listing.read(request, ExportListQuery)
+    found = Export.objects.visible_to(request.principal).defer("file_key", "metadata").select_related("created_by")
+    if asked.query.status is not None:
+        found = found.filter(status=asked.query.status)
+    shown, pages = pagination.page(found, asked.query, ORDER, owner=request.principal.organization.pk)
+    rows = rows_of(shown, request.principal)
+    context = {
+        "title": "Exports",
+        "rows": rows,
+        "asked": asked,
+        "pager": listing.pager(pages, len(rows)),
+        "statuses": ExportStatus.values,
+        "live": any(row.running for row in rows),
+        "may_create": policy.reach(request.principal, "exports", "create") is not None,
+    }
+    return render(request, "exports/list.html", context)
+
+
+def rows_of(exports: Iterable[Export], principal: Principal) -> list[Row]:
+    """With the names of their tasks and of who asked, as far as the principal may see these."""
+    shown = list(exports)
+    named = {str(export.query["taskId"]) for export in shown if "taskId" in export.query}
+    tasks = offers.names_of("task", Task.objects.visible_to(principal), named)
+    return [
+        Row(
+            export=export,
+            layout=words.layout_of(export.query),
+            format=words.format_of(export.query),
+            task=tasks.get(export.query.get("taskId", ""), export.query.get("taskId", "")),
+            by=people.called(principal, export.created_by),
+            progress=job_shapes.progress(export),
+            running=export.status in UNFINISHED,
+            again=urlencode(given(export)),
+        )
+        for export in shown
+    ]
+
+
+def given(export: Export) -> dict[str, str]:
+    """The query as an address has it."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in export.query.items()}

@@ -1,0 +1,111 @@
+"""The preview of preference pairs: a sample of a task's, side by side."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from autotune.access import policy
+from autotune.access.frame.acting import AutotuneError
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.principal import Principal
+from autotune.core.forms import BodyForm
+from exports import pair_answers
+from exports.inputs import CAPPED, MAX_CAP
+from exports.pages.forms import STRATEGIES, Unit, Whole
+from exports.pair_answers import PairOut
+from exports.pair_inputs import PairsWanted
+from scores import offers
+from scores.offers import IdField
+
+SIZES = (10, 25, 50)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A pair, and by how much the better answer leads."""
+
+    pair: PairOut
+
+    @property
+    def margin(self) -> float:
+        return self.pair.chosen_score - self.pair.rejected_score
+
+
+class PairsForm(BodyForm):
+    """`POST /preference-pairs`, named as there: the address holds the choices."""
+
+    task_id = IdField(label="Task")
+    model_id = forms.CharField(
+        label="Model",
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"list": "models", "spellcheck": "false"}),
+    )
+    min_score_delta = Unit(label="Rewards apart by at least")
+    strategy = forms.ChoiceField(label="Which pairs", choices=list(STRATEGIES.items()), required=False)
+    cap_per_prompt = Whole(label="Pairs of a prompt at most", most=MAX_CAP, help_text="1,000 with all, 1 at random.")
+    seed = Whole(label="Seed", help_text="Another seed, another sample.")
+    sample_size = forms.TypedChoiceField(
+        label="Shown", choices=[(str(size), f"{size} pairs") for size in SIZES], coerce=int, required=False
+    )
+
+    def __init__(self, given: Any, principal: Principal) -> None:
+        first = {"minScoreDelta": "0.1", "strategy": "best_worst", "sampleSize": str(SIZES[0])}
+        super().__init__({**first, **{name: str(value) for name, value in given.items() if value}})
+        task: Any = self.fields["task_id"]
+        task.offer(offers.tasks(principal), none="Choose a task")
+        task.keep(str(given.get("taskId", "")))
+
+    def add_prefix(self, field_name: str) -> str:
+        return self.pointer(field_name).removeprefix("/")
+
+    def values(self) -> dict[str, Any]:
+        found = {"minScoreDelta": 0.0, "sampleSize": SIZES[0], **super().values()}
+        if found.get("strategy") not in CAPPED:
+            found.pop("capPerPrompt", None)
+        return found
+
+    def as_export(self) -> dict[str, Any]:
+        """The same choices as those of an export."""
+        found = {"layout": "preferences", **self.values()}
+        found.pop("sampleSize")
+        if found.get("strategy") != "random":
+            found.pop("seed", None)
+        return found
+
+
+@page(("preference_pairs", "create"))
+def pairs(request: PageRequest) -> HttpResponse:
+    """Without a task the form alone: its choices are in the address, and looking changes nothing."""
+    form = PairsForm(request.GET, request.principal)
+    asked = bool(request.GET.get("taskId"))
+    if not asked:
+        form.errors.clear()
+    answer = _answer(request, form) if asked else None
+    context = {
+        "title": "Preference pairs",
+        "form": form,
+        "asked": asked,
+        "answer": answer,
+        "rows": [Shown(pair) for pair in answer.pairs] if answer else [],
+        "models": offers.models(request.principal),
+        "export": f"{reverse('export_new')}?{urlencode(form.as_export())}" if answer else "",
+        "may_export": policy.reach(request.principal, "exports", "create") is not None,
+    }
+    return render(request, "exports/pairs.html", context)
+
+
+def _answer(request: PageRequest, form: PairsForm) -> pair_answers.PairsOut | None:
+    """None where the form is wrong; it says why."""
+    if not form.is_valid():
+        return None
+    try:
+        return pair_answers.answer(request.principal, form.body(PairsWanted))
+    except AutotuneError as exc:
+        form.refuse(exc)
+        return None

@@ -1,0 +1,306 @@
+"""What an export would be, before it is asked for: how many rows, what is left out and why, and the first rows.
+
+Bounded, so that a form may ask whenever somebody changes it: so many completions are looked at and no more, and a
+statement that takes longer than WAIT_MS is given up. The rows come through the layout and the encoder that write the
+file.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, cast
+from uuid import UUID
+
+import msgspec
+from django.db import OperationalError, connection, transaction
+from django.db.models import Count
+
+from autotune.access.principal import Principal
+from autotune.core.errors import Invalid, NotFound
+from exports import inputs, layouts, pairs, prompts, readers
+from exports.facts import Facts
+from exports.formats import jsonl
+from exports.inputs import ExportQuery
+from exports.layouts.preferences import Preferences
+from exports.ranges import Head, Reader
+from exports.readers import RewardReader
+from exports.shapes import Batch, Layout
+from exports.work import asking
+from scores import filters
+from scores.filters import Selection
+from scores.models import Reward
+from tasks.models import Completion
+
+# Completions that are looked at to count rows: where indexes tell enough, where each is read, where scores are listed,
+# and where they are grouped by prompt.
+MOST: Final = 100_000
+READ: Final = 20_000
+LISTED: Final = 1_000
+GROUPED: Final = 10_000
+TASKS: Final = 3  # where none was chosen
+SAMPLE: Final = 5
+WIDTHS: Final = (200, 2_000)  # completions among whose prompts the first rows are sought
+RANGES: Final = 3
+WAIT_MS: Final = 1_500
+MAX_TEXT: Final = 2_000  # characters of a text in a sample row
+BY_PROMPT: Final = ("preferences", "verl")
+UNITS: Final = {"preferences": "pair", "verl": "prompt"}
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number of rows: exactly so many, or `more` than that."""
+
+    value: int
+    more: bool = False
+
+    def __str__(self) -> str:
+        return f"{'more than ' if self.more else ''}{self.value:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Completions of the selection that make no row, and why."""
+
+    why: str
+    amount: Amount
+
+
+@dataclass(slots=True)
+class Preview:
+    """What is known of an export that was not asked for yet.
+
+    unit      what a row is
+    rows      None: it took too long to count
+    left_out  as far as it can be counted quickly
+    sample    the first rows as JSON; texts that are very long are cut
+    note      what the number does not tell
+    """
+
+    unit: str
+    rows: Amount | None = None
+    left_out: list[LeftOut] = field(default_factory=list)
+    sample: list[str] = field(default_factory=list)
+    note: str = ""
+
+
+def look(query: ExportQuery, principal: Principal) -> Preview:
+    """The preview of a query, for whoever may ask for the export.
+
+    raises  Invalid or NotFound for the query, with pointers into a body
+    """
+    selection = _checked(query, principal)
+    preview = Preview(UNITS.get(query.layout, "row"))
+    with _briefly() as state:
+        preview.sample = _sample(query, selection)
+        preview.rows, preview.note = _count(query, selection)
+        if not preview.rows.more:
+            preview.left_out = _left_out(query, selection, preview.rows)
+    if state.late and preview.rows is None:
+        preview.note = "Counting took too long. Narrow the selection, or start: the export counts by itself."
+    return preview
+
+
+def _checked(query: ExportQuery, principal: Principal) -> Selection:
+    """The selection, refused as `asking.check` refuses it."""
+    inputs.check(query, at="/")
+    try:
+        return filters.check(query, principal)
+    except (Invalid, NotFound) as exc:
+        raise asking.in_body(exc) from exc
+
+
+def _count(query: ExportQuery, selection: Selection) -> tuple[Amount, str]:
+    """How many rows, and what the number does not tell."""
+    plain = msgspec.structs.replace(query, dimensions=False, dimension_columns=False)  # which to count needs no names
+    layout = layouts.layout(plain, selection)
+    reader = cast(_HasReader, layout).reader
+    if query.layout in BY_PROMPT:
+        return _by_prompt(layout, cast(RewardReader, reader))
+    if isinstance(reader, RewardReader):
+        return _rewarded(query, selection, reader)
+    heads, last = reader.heads(None, LISTED)
+    return Amount(len(heads), last is not None), _looked_at(LISTED) if last else ""
+
+
+def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) -> tuple[Amount, str]:
+    """The completions with a reward: up to MOST where the rewards alone tell, else among the first READ completions."""
+    if query.model_id is None and selection.grader is None and selection.grader_version is None:
+        rewards = selection.scoped(Reward.objects.filter(value__isnull=False), "exports")
+        rewards = selection.period(selection.bounded(rewards), "scored_at")
+        return _up_to(rewards if query.min_reward is None else rewards.filter(value__gte=query.min_reward)), ""
+    found = reader.rewarded()
+    all_ = selection.scoped(Completion.objects.all(), "exports").order_by("id").values_list("id", flat=True)
+    last = all_[READ : READ + 1].first()
+    if last is None:
+        return _up_to(found), ""
+    return Amount(found.filter(id__lte=last, reward__pk__lte=last).count(), more=True), _looked_at(READ)
+
+
+def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[Amount, str]:
+    """Task by task, of each the first prompts, until as many completions or tasks were looked at as there may be."""
+    found, left = 0, GROUPED
+    for number, rewarded in enumerate(prompts.of_each_task(reader)):
+        if number == TASKS or left <= 0:
+            return Amount(found, more=True), "Counted in the first tasks; choose one to have all of it counted."
+        last = _digest_at(rewarded, left)
+        if last is not None:
+            found += _grouped(layout, rewarded.filter(prompt_digest__lte=last))
+            return Amount(found, more=True), _looked_at(GROUPED)
+        found += _grouped(layout, rewarded)
+        left -= 0 if reader.selection.task else rewarded.order_by().count()
+    return Amount(found), ""
+
+
+def _grouped(layout: Layout, rewarded: Any) -> int:
+    if isinstance(layout, Preferences):
+        return pairs.count(rewarded, layout.choice)
+    return int(rewarded.filter(prompt_digest__gt=b"").aggregate(n=Count("prompt_digest", distinct=True))["n"])
+
+
+def _digest_at(rewarded: Any, number: int) -> bytes | None:
+    """The prompt of the completion that has so many before it, in the order of prompts; None if there are fewer."""
+    digests = rewarded.filter(prompt_digest__gt=b"").order_by("prompt_digest").values_list("prompt_digest", flat=True)
+    return next((bytes(digest) for digest in digests[number : number + 1]), None)
+
+
+def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[LeftOut]:
+    """Why completions of the task and model make no row."""
+    completions = selection.scoped(Completion.objects.all(), "exports")
+    rewards = selection.scoped(Reward.objects.all(), "exports").order_by()
+    if query.model_id is not None:
+        completions = completions.filter(model_id=query.model_id)
+        rewards = rewards.filter(completion__model_id=query.model_id)
+    total = _up_to(completions)
+    if total.more:
+        return []
+    judged = rewards.values("pk", "value")[: MOST + 1].aggregate(n=Count("*"), passed=Count("value"))
+    erased = completions.filter(prompt_digest=None, erased_at__isnull=False, reward__value__isnull=False)
+    found = [("not scored yet", total.value - judged["n"]), ("failed: no reward", judged["n"] - judged["passed"])]
+    if query.layout not in BY_PROMPT and query.per == "completion":
+        found.append(("outside the bounds, dates or grader", judged["passed"] - rows.value))
+    found.append(("rewarded, but the text was erased", _up_to(erased).value))
+    return [LeftOut(why, Amount(number)) for why, number in found if number > 0]
+
+
+def _up_to(queryset: Any) -> Amount:
+    """How many rows, counted up to MOST."""
+    found = queryset.order_by().values("pk")[: MOST + 1].count()
+    return Amount(min(found, MOST), found > MOST)
+
+
+def _looked_at(completions: int) -> str:
+    return f"Counted in the first {completions:,} completions; the export itself holds all."
+
+
+def _sample(query: ExportQuery, selection: Selection) -> list[str]:
+    """The first rows as the file would have them, in JSON."""
+    reader = readers.reader(query, selection)
+    if query.layout not in BY_PROMPT:
+        names = _names_of_first(reader) if query.tells_dimensions else None
+        return _rows(layouts.layout(query, selection, names=names), _Few(reader))
+    first: Any = next(iter(prompts.of_each_task(cast(RewardReader, reader))), None)
+    rows: list[str] = []
+    for width in WIDTHS if first is not None else ():
+        last = _digest_at(first, width)
+        rows = _rows(layouts.layout(query, selection), _Few(reader, upto=last, ranges=RANGES if last is None else 1))
+        if len(rows) >= SAMPLE or last is None:
+            break
+    return rows
+
+
+def _names_of_first(reader: Reader) -> list[str]:
+    """The dimensions of the first rows: the file tells those of all rows on each."""
+    heads, _ = reader.heads(None, SAMPLE)
+    return sorted({one["name"] for head in heads for one in head.dimensions or ()})
+
+
+def _rows(layout: Layout, few: "_Few") -> list[str]:
+    cast(_HasReader, layout).reader = cast(Reader, few)
+    rows: list[str] = []
+    try:
+        for batch in layout.batches():
+            rows += _written(layout, batch)
+            if len(rows) >= SAMPLE:
+                break
+    except _Enough:
+        pass
+    return rows[:SAMPLE]
+
+
+def _written(layout: Layout, batch: Batch) -> list[str]:
+    """The first rows of a batch, by the encoder of JSON Lines."""
+    lines = b"".join(jsonl.pieces(layout.schema, [batch], Facts())).split(b"\n")[:SAMPLE]
+    rows = [msgspec.json.decode(line) for line in lines if line]
+    return [json.dumps(_shortened(row), ensure_ascii=False, indent=2) for row in rows]
+
+
+def _shortened(value: Any) -> Any:
+    match value:
+        case str() if len(value) > MAX_TEXT:
+            return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"
+        case list():
+            return [_shortened(one) for one in value]
+        case dict():
+            return {name: _shortened(one) for name, one in value.items()}
+    return value
+
+
+class _HasReader(Protocol):
+    """A layout, as all of them are."""
+
+    reader: Reader
+
+
+class _Enough(Exception):
+    """As much was read as a preview may."""
+
+
+@dataclass(slots=True)
+class _Few:
+    """A reader that gives the first records alone.
+
+    upto    the last prompt that is looked at; None: all of them
+    ranges  of prompts that may be looked through
+    """
+
+    reader: Any
+    upto: bytes | None = None
+    ranges: int = RANGES
+
+    @property
+    def selection(self) -> Selection:
+        return cast(Selection, self.reader.selection)
+
+    def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
+        heads, _ = self.reader.heads(after, SAMPLE)
+        return heads[:SAMPLE], None
+
+    def rewarded(self) -> Any:
+        if self.ranges == 0:
+            raise _Enough
+        self.ranges -= 1
+        found = self.reader.rewarded()
+        return found if self.upto is None else found.filter(prompt_digest__lte=self.upto)
+
+
+@dataclass(slots=True)
+class _State:
+    late: bool = False
+
+
+@contextmanager
+def _briefly() -> Iterator[_State]:
+    """A transaction whose statements may take WAIT_MS each: one that takes longer ends the block, and `late` is set."""
+    state = _State()
+    try:
+        with transaction.atomic():
+            if connection.vendor == "postgresql":
+                with connection.cursor() as cursor:
+                    cursor.execute("select set_config('statement_timeout', %s, true)", [str(WAIT_MS)])
+            yield state
+    except OperationalError as exc:
+        if "statement timeout" not in str(exc):
+            raise
+        state.late = True

@@ -1,0 +1,127 @@
+"""Registering a grader, changing it, switching it off and on, deleting it."""
+
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access.frame import acting, navigation
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
+from autotune.core.errors import AutotuneError
+from graders import registry
+from graders.inputs import GraderIn, GraderPatch
+from graders.pages import finding
+from graders.pages.forms import DeleteForm, GraderEditForm, GraderForm
+
+RESOURCE = finding.RESOURCE
+FORM = ("GET", "HEAD", "POST")
+
+
+@page((RESOURCE, "create"), methods=FORM)
+def new(request: PageRequest) -> HttpResponse:
+    """Register a grader. The answer shows its secret, once."""
+    form = GraderForm(request.POST or None)
+    if request.method == "POST":
+        acts.concerns(RESOURCE, "create")
+        if form.is_valid():
+            try:
+                made = acting.do(request, lambda: registry.register(request.principal, form.body(GraderIn)))
+            except AutotuneError as exc:
+                form.refuse(exc)
+            else:
+                acts.concerns(RESOURCE, "create", made.grader.public_id)
+                return shown_once(request, made.grader.pk, str(made.secret), "registered")
+    context = {
+        "title": "Register a grader",
+        "crumbs": navigation.crumbs(("Graders", reverse("graders"))),
+        "form": form,
+        "submit": "Register",
+        "back": reverse("graders"),
+    }
+    return render(request, "graders/form.html", context, status=400 if form.errors else 200)
+
+
+@page((RESOURCE, "update"), methods=FORM)
+def edit(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
+    """Change a grader. Another scheme, host or port makes a new secret, which the answer shows."""
+    found = finding.find(request.principal, grader_id, "update")
+    form = GraderEditForm(request.POST or None, found)
+    if request.method == "POST":
+        acts.concerns(RESOURCE, "update", found.public_id)
+        if form.is_valid():
+            try:
+                made = acting.do(request, lambda: registry.patch(found, form.body(GraderPatch)), said="Saved.")
+            except AutotuneError as exc:
+                form.refuse(exc)
+            else:
+                if made.secret is None:
+                    return redirect("grader_settings", grader_id)
+                return shown_once(request, grader_id, made.secret, "moved")
+    context = {
+        "title": "Change the grader",
+        "crumbs": crumbs(found),
+        "form": form,
+        "grader": found,
+        "submit": "Save",
+        "back": reverse("grader_settings", args=[found.pk]),
+    }
+    return render(request, "graders/form.html", context, status=400 if form.errors else 200)
+
+
+@page((RESOURCE, "update"), methods=("POST",))
+def switch(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
+    """Switch it off, or on again (`to`)."""
+    found = finding.find(request.principal, grader_id, "update")
+    acts.concerns(RESOURCE, "update", found.public_id, fields=["status"])
+    on = request.POST.get("to") == "on"
+    said = "It is switched on." if on else "It is switched off: no call goes out until it is switched on."
+    acting.attempt(request, lambda: registry.switch(found.pk, on=on), said=said)
+    return redirect("grader_settings", grader_id)
+
+
+@page((RESOURCE, "delete"), methods=FORM)
+def delete(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
+    """Delete it, once its name was typed."""
+    found = finding.find(request.principal, grader_id, "delete")
+    form = DeleteForm(request.POST or None, found)
+    if request.method == "POST":
+        acts.concerns(RESOURCE, "delete", found.public_id)
+        if form.is_valid():
+            try:
+                acting.do(request, lambda: registry.tombstone(found), said="The grader is deleted.")
+            except AutotuneError as exc:
+                form.add_error(None, exc.detail)
+            else:
+                return redirect("graders")
+    context = {"title": "Delete the grader", "crumbs": crumbs(found), "form": form, "grader": found}
+    return render(request, "graders/delete.html", context, status=400 if form.errors else 200)
+
+
+def shown_once(request: PageRequest, grader_id: UUID, secret: str, why: str) -> HttpResponse:
+    """The answer that shows a new secret; no address leads to it again."""
+    found = finding.find(request.principal, grader_id, "update")
+    titles = {
+        "registered": "The grader is registered",
+        "moved": "The grader has a new secret",
+        "rotated": "The new secret",
+    }
+    context = {
+        "title": titles[why],
+        "crumbs": crumbs(found),
+        "grader": found,
+        "secret": secret,
+        "why": why,
+        "out": finding.context(request.principal, found, "settings")["out"],
+    }
+    return render(request, "graders/secret.html", context)
+
+
+def crumbs(found: object) -> object:
+    """The way to a page below the grader's own."""
+    return navigation.crumbs(
+        ("Graders", reverse("graders")),
+        (found.name, reverse("grader", args=[found.pk])),  # type: ignore[attr-defined]
+    )

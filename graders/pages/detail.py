@@ -1,0 +1,128 @@
+"""A grader's pages to read: what was measured, its health, its settings."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from autotune.access import policy
+from autotune.access.frame import acting
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
+from autotune.access.principal import Principal
+from autotune.core.charts import Bar, Chart, Series, bars, columns, histogram, lines
+from autotune.core.clock import database_now
+from graders import failure_codes, health, shapes, stats, versions
+from graders.models import Grader, GraderCheck, GraderStatusChange
+from graders.pages import finding
+from graders.shapes import GraderStatsOut
+
+READS: Final = ((finding.RESOURCE, "read"), ("listed_graders", "read"))
+WINDOWS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All time"}
+RECENT: Final = 50
+BARS: Final = 8
+LIVE: Final = "standing"  # the part of the page that refreshes itself
+
+
+@page(*READS)
+def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
+    """What was measured of a grader, over the window in the address."""
+    found = finding.find(request.principal, grader_id)
+    whole = shapes.sees_all_of(found, request.principal)
+    if whole and request.headers.get("HX-Target") == LIVE:
+        return render(request, "graders/_live.html", _standing(request.principal, found))
+    asked = request.GET.get("window", "")
+    window = asked if asked in WINDOWS else "24h"
+    report = stats.report(found, window)
+    context = finding.context(
+        request.principal, found, "figures",
+        window=window, windows=WINDOWS, report=report, charts=_charts(report, window), errors=_errors(report),
+        versions=versions.listed(found), success=None if report.error_rate is None else 1 - report.error_rate,
+        may_runs=policy.reach(request.principal, "runs", "read") is not None,
+        may_use=policy.reach(request.principal, "tasks", "create") is not None,
+    )  # fmt: skip
+    return render(request, "graders/grader.html", context | (finding.standing(found) if whole else {}))
+
+
+@page(*READS, methods=("GET", "HEAD", "POST"))
+def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
+    """The last checks and changes of status; a POST asks its /health now."""
+    principal = request.principal
+    if request.method == "POST":
+        asked = finding.find(principal, grader_id, "update")
+        acts.concerns(finding.RESOURCE, "update", asked.public_id)
+        acting.attempt(
+            request, lambda: health.check_now(asked), said="It was asked; what it said is below.", calls_out=True
+        )
+        return redirect("grader_health", grader_id)
+    found = finding.find(principal, grader_id)
+    whole = shapes.sees_all_of(found, principal)
+    shown = shapes.health_out(
+        found, _recent(GraderCheck, found), _recent(GraderStatusChange, found), whole=whole, now=database_now()
+    )
+    context = finding.context(principal, found, "health", health=shown)
+    return render(request, "graders/health.html", context | (finding.standing(found) if whole else {}))
+
+
+@page(*READS)
+def settings(request: PageRequest, grader_id: UUID) -> HttpResponse:
+    """What it is registered with, its secrets by their ids, and what can be done with it."""
+    found = finding.find(request.principal, grader_id)
+    return render(request, "graders/settings.html", finding.context(request.principal, found, "settings"))
+
+
+def _standing(principal: Principal, found: Grader) -> dict[str, Any]:
+    return {"grader": found, "may": finding.may(principal, found), **finding.standing(found)}
+
+
+def _recent(model: Any, found: Any) -> Any:
+    return model.objects.filter(grader=found).select_related("grader").order_by("-id")[:RECENT]
+
+
+def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
+    """The charts of a report by name."""
+    points = [(datetime.fromisoformat(point.at), point) for point in report.timeline]
+    until = timezone.now()
+    span = stats.WINDOWS.get(window)
+    began = until - (span or timedelta(days=1))
+    since = min([began, *(at for at, _ in points)]) if span or not points else points[0][0]
+    until = max(until, since + timedelta(minutes=5))
+    latency = [(at, point.avg_latency_ms) for at, point in points]
+    means = [(at, point.avg_score) for at, point in points]
+    return {
+        "work": columns(
+            "Scored and failed", [(at, (point.scored, point.errors)) for at, point in points], ("Scored", "Failed"),
+            since=since, until=until, tones=("good", "bad"), empty="It was not called in this time.",
+        ),
+        "latency": lines(
+            "Mean latency", [Series("Mean latency", latency)], since=since, until=until, unit="ms", low=0, wide=False,
+            empty="Nothing was scored in this time.",
+        ),
+        "means": lines(
+            "Mean score", [Series("Mean score", means)], since=since, until=until, low=0, high=1, wide=False,
+            empty="Nothing was scored in this time.",
+        ),
+        "scores": histogram("Scores that it gave", report.score_distribution, empty="It gave no score in this time."),
+        "errors": bars(
+            "Failed attempts by code", [Bar(one.code, one.count, tone="bad") for one in report.errors[:BARS]],
+            empty="No attempt failed in this time.",
+        ),
+    }  # fmt: skip
+
+
+def _errors(report: GraderStatsOut) -> list[dict[str, Any]]:
+    """Each code with its share of all attempts, whose affair it is, and what must change."""
+    attempts = report.total_scored + sum(one.count for one in report.errors)
+    return [
+        {
+            "code": one.code,
+            "count": one.count,
+            "share": one.count / attempts,
+            "fault": failure_codes.fault(one.code),
+            "advice": failure_codes.advice(one.code),
+        }
+        for one in report.errors
+    ]

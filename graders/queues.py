@@ -1,0 +1,29 @@
+"""What waits for graders. Runs belong to a higher app, which answers through a signal."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from graders.signals import grader_queues
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Runs that nobody has taken on yet, and since when the oldest of them waits (None where none does)."""
+
+    waiting: int = 0
+    since: datetime | None = None
+
+
+EMPTY = Queue()
+
+
+def of(grader_ids: Collection[UUID]) -> dict[UUID, Queue]:
+    """The queue of each grader."""
+    found: dict[UUID, Any] = {}
+    if grader_ids:
+        for _, told in grader_queues.send(sender=Queue, grader_ids=grader_ids):
+            found.update(told or {})  # type: ignore[arg-type]  # the stubs take what receivers return for text
+    return {grader_id: found.get(grader_id, EMPTY) for grader_id in grader_ids}

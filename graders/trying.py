@@ -1,0 +1,164 @@
+"""The try-it console: one sample goes to a grader by the real gateway, and all that went over the wire is shown.
+
+Nothing is stored: no score, no tally, no change of status. Secrets are taken out of whatever the grader said.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from autotune.access import throttling
+from autotune.access.principal import Principal
+from autotune.access.throttling import Rate
+from autotune.core import http, ids
+from autotune.core.api import BodyStruct
+from autotune.core.connections import release
+from autotune.core.errors import TooManyRequests
+from autotune.core.outbound import OutboundError, OutboundResponse, Result
+from graders import targets
+from graders.gateway import outcomes, requests, signing
+from graders.gateway.signing import SignatureRefused
+from graders.gateway.types import Accepted, Call, Failure, GraderTarget, Item, Options, Outcome, Secret, Verdict
+from graders.models import Grader
+
+MAX_TEXT: Final = 100_000
+MAX_SHOWN: Final = 20_000
+A_MINUTE: Final = Rate(per_minute=20, burst=5)
+REDACTED: Final = "[redacted]"
+NOT_AN_ANSWER: Final = "No answer came, so there is no signature."
+
+Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+
+
+class SampleIn(BodyStruct):
+    """One completion to be judged, as a task would send it."""
+
+    prompt: Text
+    response: Text
+    metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The request as it went out; its signature is that of this one message, and the secret is not in it."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: str
+    key_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. `status` is None where nothing did.
+
+    verified_with  the id of the secret that the answer's signature holds with; None where it does not hold
+    refused        the code and the sentence why it does not
+    """
+
+    status: int | None
+    headers: tuple[tuple[str, str], ...]
+    body: str
+    latency_ms: float
+    clock_skew_s: float | None
+    verified_with: str | None
+    refused: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One try. Either `verdict` or `failure` is set.
+
+    repeated  a first call was refused with the previous secret, and this one is signed with the current one
+    """
+
+    sent: Sent
+    answer: Answer
+    verdict: Verdict | None
+    failure: Failure | None
+    repeated: bool = False
+
+
+def send(principal: Principal, grader: Grader, sample: SampleIn) -> Trial:
+    """Have one sample judged. Waits for the answer as long as the grader's own time limit says.
+
+    raises  TooManyRequests, Conflict `no_secret`
+    """
+    _count(principal, grader)
+    target = targets.load(grader)
+    release()  # a grader that hangs must not hold a connection of the pool
+    item = Item(
+        ids.encode("comp", ids.new()), ids.encode("task", ids.new()), sample.prompt, sample.response,
+        metadata=sample.metadata,
+    )  # fmt: skip
+    options = Options(grader.supports_dimensions, grader.supports_explanations)
+    call, result, outcome = _ask(target, item, options, None)
+    said = outcome.verdicts[item.completion_id]
+    if repeated := isinstance(said, Failure) and said.resign:
+        call, result, outcome = _ask(target, item, options, target.current)
+        said = outcome.verdicts[item.completion_id]
+    assert not isinstance(said, Accepted)  # a 202 is a failure, since the sample is asked for without a callback
+    verdict, failure = (said, None) if isinstance(said, Verdict) else (None, said)
+    return Trial(_sent(call), _answer(call, target, result, outcome), verdict, failure, repeated)
+
+
+def _count(principal: Principal, grader: Grader) -> None:
+    """This is no way to send somebody many requests."""
+    allowance = throttling.check(f"try:{principal.user.pk}:{grader.pk}", A_MINUTE)
+    if not allowance.admitted:
+        raise TooManyRequests(
+            f"A grader can be tried {A_MINUTE.per_minute} times a minute. Wait {allowance.retry_after_s} s.",
+            headers={"Retry-After": str(allowance.retry_after_s)},
+        )
+
+
+def _ask(target: GraderTarget, item: Item, options: Options, secret: Secret | None) -> tuple[Call, Result, Outcome]:
+    call = requests.build_score(target, item, options, 1, secret=secret)
+    result: Result
+    try:
+        result = http.fetch(call.request)
+    except OutboundError as exc:
+        result = exc
+    return call, result, outcomes.interpret(call, target, result)
+
+
+def _sent(call: Call) -> Sent:
+    request = call.request
+    return Sent(request.method, request.url, tuple(request.headers), request.body.decode(), call.key.key_id)
+
+
+def _answer(call: Call, target: GraderTarget, result: Result, outcome: Outcome) -> Answer:
+    if isinstance(result, OutboundError):
+        refused = (result.code, NOT_AN_ANSWER)
+        return Answer(None, (), "", result.elapsed_ms, None, None, refused)
+    verified_with, refused_with = _signature(call, target, result)
+    return Answer(
+        result.status,
+        tuple((name, _without_secrets(value, target)) for name, value in result.headers),
+        _without_secrets(result.body[:MAX_SHOWN].decode("utf-8", "replace"), target),
+        result.elapsed_ms,
+        outcome.clock_skew_s,
+        verified_with,
+        refused_with,
+    )
+
+
+def _signature(call: Call, target: GraderTarget, result: OutboundResponse) -> tuple[str | None, tuple[str, str] | None]:
+    """Whether the signature of an answer holds, also of one whose status alone decides."""
+    try:
+        verified = signing.verify_response(
+            target.signing, result.headers, result.body, request_id=call.request_id, sent_signature=call.signature,
+            now=time.time(),
+        )  # fmt: skip
+    except SignatureRefused as refused:
+        return None, (refused.code, refused.message)
+    return verified.secret.key_id, None
+
+
+def _without_secrets(text: str, target: GraderTarget) -> str:
+    for secret in target.signing:
+        text = text.replace(secret.value, REDACTED)
+    return text

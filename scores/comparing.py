@@ -1,0 +1,232 @@
+"""How the models of a task compare: the spread, mean and interval of each, and how they went over time.
+
+One statement over the newest scored completions, so it costs the same for a task of a thousand and of ten million. What
+is counted is a completion's reward: its panel's scores as one number, so a panel of three does not count thrice.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection
+
+from scores.models import Reward
+
+NEWEST: Final = 10_000  # scored completions that are looked at
+BINS: Final = 20
+MOMENTS: Final = 24  # points over time
+Z95: Final = 1.959964
+T95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # by degrees of freedom, from 1
+
+_STATEMENT: Final = """
+with newest (completion_id, value, at) as ({source}),
+recent as materialized (
+    select completion.model_id as model, completion.prompt_digest as prompt,
+        case when completion.prompt_digest is null or completion.prompt_digest = {unreadable}
+            then completion.id end as lone,
+        newest.value, newest.at
+    from newest {join}
+),
+span as (select min(at) as since, max(at) as until from recent)
+select 'bin', model, least(floor(value * {bins}), {bins} - 1), count(*), sum(value), 0, 0, 0 from recent group by 2, 3
+union all
+select 'model', model, count(*), sum(n), sum(total), sum(total * total), sum(total * n), sum(n * n) from (
+    select model, count(*) as n, sum(value) as total from recent group by model, prompt, lone
+) as prompts group by model
+union all
+select 'time', model, {moment}, count(*), sum(value), 0, 0, 0 from recent, span group by 2, 3
+union all
+select 'span', '', 0, count(*), {since}, {until}, 0, 0 from recent
+"""
+_POSTGRES: Final = {
+    "unreadable": "''::bytea",
+    "join": "cross join lateral (select id, model_id, prompt_digest from tasks_completion"
+    " where id = newest.completion_id offset 0) as completion",  # else all completions of all tasks would be read
+    "moment": "floor(cast(extract(epoch from at - since) as double precision)"
+    " / greatest(cast(extract(epoch from until - since) as double precision), 1) * {moments})",
+    "since": "extract(epoch from min(at))",
+    "until": "extract(epoch from max(at))",
+}
+_SQLITE: Final = {
+    "unreadable": "x''",
+    "join": "join tasks_completion completion on completion.id = newest.completion_id",
+    "moment": "floor((julianday(at) - julianday(since)) * 86400"
+    " / max((julianday(until) - julianday(since)) * 86400, 1) * {moments})",
+    "since": "(julianday(min(at)) - 2440587.5) * 86400",
+    "until": "(julianday(max(at)) - 2440587.5) * 86400",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """One model's part.
+
+    count    scored completions; `prompts` is how many different prompts they answer
+    error    of the mean: the standard error, by prompts; None with fewer than two of them
+    margin   half of the mean's 95 % interval
+    bins     counts in BINS buckets of [0, 1], the last closed
+    moments  (middle of a time, its mean), in order; times without a score are left out
+    """
+
+    model: str
+    count: int
+    prompts: int
+    mean: float
+    error: float | None
+    bins: list[int]
+    moments: list[tuple[datetime, float]]
+
+    @property
+    def margin(self) -> float | None:
+        return None if self.error is None else quantile95(self.prompts - 1) * self.error
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the mean, within [0, 1]."""
+        if self.margin is None:
+            return None
+        return max(0.0, self.mean - self.margin), min(1.0, self.mean + self.margin)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All models, the highest mean first; `count` scored completions from `since` to `until`, or none at all."""
+
+    models: list[ModelFigures]
+    count: int
+    since: datetime | None
+    until: datetime | None
+
+    @property
+    def mean(self) -> float | None:
+        """Of all completions that were counted."""
+        return sum(one.mean * one.count for one in self.models) / self.count if self.count else None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there may be more than were looked at."""
+        return self.count >= NEWEST
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far the mean of `better` lies above that of `worse`, with its 95 % interval."""
+
+    better: str
+    worse: str
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves out zero."""
+        return self.low > 0
+
+
+def of_task(task_id: UUID) -> Comparison:
+    """The figures of a task's newest scored completions. Whether the caller may read its scores is theirs to ask."""
+    rows = Reward.objects.filter(task_id=task_id, value__isnull=False).order_by("-completion_id")
+    newest = rows.values_list("completion_id", "value", "scored_at")[:NEWEST]
+    source, values = newest.query.sql_with_params()
+    parts = _POSTGRES if connection.vendor == "postgresql" else _SQLITE
+    text = _STATEMENT if connection.vendor == "postgresql" else _STATEMENT.replace("least(", "min(")
+    dialect = {name: part.format(moments=MOMENTS) for name, part in parts.items()}
+    with connection.cursor() as cursor:
+        cursor.execute(text.format(source=source, bins=BINS, **dialect), values)
+        found = cursor.fetchall()
+    return _comparison(found)
+
+
+def differences(models: Sequence[ModelFigures]) -> list[Difference]:
+    """Each two models of which both have an interval, the greatest difference first.
+
+    By Welch: the two means are taken as independent. Where both models answered the same prompts they mostly are not,
+    and then the interval is rather too wide than too narrow.
+    """
+    found = []
+    for one, other in combinations([model for model in models if model.error is not None], 2):
+        better, worse = (one, other) if one.mean >= other.mean else (other, one)
+        value, margin = better.mean - worse.mean, _welch(better, worse)
+        found.append(Difference(better.model, worse.model, value, value - margin, value + margin))
+    return sorted(found, key=lambda difference: -difference.value)
+
+
+def quantile95(freedom: float) -> float:
+    """How many standard errors a 95 % interval reaches to either side, by Student's t.
+
+    freedom  degrees of it, 1 or more
+    source   Abramowitz and Stegun, 26.7.5, beyond the table; right to three places from 10 on
+    """
+    whole = math.floor(freedom)
+    if whole <= len(T95):
+        return T95[max(whole, 1) - 1]
+    z = Z95
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3
+
+
+def _welch(one: ModelFigures, other: ModelFigures) -> float:
+    """Half of the 95 % interval of the difference of two means."""
+    a, b = (one.error or 0.0) ** 2, (other.error or 0.0) ** 2
+    if a + b == 0:
+        return 0.0
+    freedom = (a + b) ** 2 / (a**2 / (one.prompts - 1) + b**2 / (other.prompts - 1))
+    return quantile95(freedom) * math.sqrt(a + b)
+
+
+def _error(prompts: int, n: float, total: float, squares: float, mixed: float, sizes: float) -> float | None:
+    """The standard error of a mean whose completions come in groups, one for a prompt, that are alike among themselves.
+
+    From sums over the groups: of n, of totals, of total², of total·n and of n². With one completion for each prompt it
+    is the usual s/√n.
+    """
+    if prompts < 2:
+        return None
+    mean = total / n
+    spread = max(
+        0.0, squares - 2 * mean * mixed + mean**2 * sizes
+    )  # of total − mean·n; never below zero but by rounding
+    return math.sqrt(prompts / (prompts - 1) * spread) / n
+
+
+def _comparison(rows: Sequence[Sequence[Any]]) -> Comparison:
+    parts: dict[str, list[Sequence[Any]]] = {"bin": [], "model": [], "time": [], "span": []}
+    for row in rows:
+        parts[row[0]].append(row[1:])
+    _, _, count, first, last, *_ = parts["span"][0]
+    if not count:
+        return Comparison([], 0, None, None)
+    since, until = (datetime.fromtimestamp(float(moment), tz=UTC) for moment in (first, last))
+    step = max(until - since, timedelta(seconds=1)) / MOMENTS
+    models = []
+    for model, prompts, n, total, *sums in parts["model"]:
+        bins = _bins(row[1:] for row in parts["bin"] if row[0] == model)
+        moments = _moments((row[1:] for row in parts["time"] if row[0] == model), since, step)
+        error = _error(int(prompts), float(n), total, *map(float, sums))
+        models.append(ModelFigures(model, int(n), int(prompts), total / float(n), error, bins, moments))
+    return Comparison(sorted(models, key=lambda one: (-one.mean, one.model)), int(count), since, until)
+
+
+def _bins(rows: Iterable[Sequence[Any]]) -> list[int]:
+    """The counts of (place, count) rows; what is not named has none."""
+    counts = [0] * BINS
+    for place, count, *_ in rows:
+        counts[int(place)] += int(count)
+    return counts
+
+
+def _moments(rows: Iterable[Sequence[Any]], since: datetime, step: timedelta) -> list[tuple[datetime, float]]:
+    """The means of (place, count, sum) rows, at the middle of each time; the last moment of all is in the last time."""
+    sums: dict[int, tuple[int, float]] = {}
+    for place, count, total, *_ in rows:
+        at = min(int(place), MOMENTS - 1)
+        before = sums.get(at, (0, 0.0))
+        sums[at] = (before[0] + int(count), before[1] + total)
+    return [(since + step * (at + 0.5), total / count) for at, (count, total) in sorted(sums.items())]

@@ -1,0 +1,122 @@
+"""One sample asked by a person at a page, and answered as the endpoint would answer its trainer."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+from autotune.core.errors import AutotuneError, Conflict
+from scores.live import answering, endpoints, protocols, unscored
+from scores.live.facade import CLOSED
+from scores.live.inputs import Item
+from scores.live.unscored import State
+from scores.models import RewardEndpoint
+from scores.states import Protocol
+from scores.waiting import hub
+
+WAIT_S: Final = 20.0  # a person waits less patiently than a trainer
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a trainer would send, and what it would be answered.
+
+    sent, answered  JSON to read
+    code            why there is no score; '' for one
+    early           it was given up here sooner than the endpoint gives up
+    """
+
+    sent: str
+    status: int
+    answered: str
+    seconds: float
+    code: str = ""
+    early: bool = False
+    completion_id: UUID | None = None
+
+    @property
+    def good(self) -> bool:
+        return self.status == 200 and not self.code
+
+
+def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, response: str, label: str = "") -> Tried:
+    """Have a response scored, as the caller, and write the answer by the endpoint's protocol and policy.
+
+    Makes transactions of its own, and waits. The endpoint's counts stay as they are.
+    raises  Forbidden where the caller may not ask for rewards, or the endpoint would refuse; NotFound for the task;
+            Invalid for a text that is refused, with pointers `/0/prompt` and `/0/response`
+    """
+    policy.require(principal, "rewards", "create")
+    endpoints.principal_of(endpoint)
+    begun = time.monotonic()
+    raw = json.dumps(_BODIES[endpoint.protocol](prompt, response, label)).encode()
+    body, (sample,) = protocols.read(endpoint.protocol, raw)
+    item = Item(sample.response, prompt=sample.prompt, messages=sample.messages, metadata=sample.metadata or None)
+    state, completion = _scored(principal, endpoint, item)
+    status, answer = _answer(endpoint, body, state)
+    return Tried(
+        sent=_readable(json.loads(raw)),
+        status=status,
+        answered=_readable(answer),
+        seconds=time.monotonic() - begun,
+        code=state.code or "",
+        early=state.code == unscored.PENDING and endpoint.deadline_ms > WAIT_S * 1000,
+        completion_id=completion,
+    )
+
+
+def _scored(principal: Principal, endpoint: RewardEndpoint, item: Item) -> tuple[State, UUID | None]:
+    """How the item stands when it is final, or when waiting ends."""
+    try:
+        submitted = answering.submit(principal, endpoint.task_id, [item], model_id=endpoint.model_id, pointer="")
+    except Conflict as exc:
+        if exc.code not in CLOSED:
+            raise
+        return State(None, exc.code), None
+    hub.wait_all(submitted.unfinished, min(WAIT_S, endpoint.deadline_ms / 1000))
+    (answered,) = answering.answers(submitted.completions)
+    code = None if answered.value is not None else answered.code or unscored.PENDING
+    return State(answered.value, code), answered.completion_id
+
+
+def _answer(endpoint: RewardEndpoint, body: Any, state: State) -> tuple[int, Any]:
+    """Status and body."""
+    try:
+        outcomes = unscored.outcomes(endpoint, [state])
+        return 200, json.loads(protocols.write(endpoint.protocol, body, outcomes))
+    except AutotuneError as exc:
+        return exc.status, {"status": exc.status, "code": exc.code, "detail": exc.detail}
+
+
+def _openrlhf(prompt: str, response: str, label: str) -> dict[str, Any]:
+    return {"query": [prompt + response], "prompts": [prompt], "labels": [label or None]}
+
+
+def _slime(prompt: str, response: str, label: str) -> dict[str, Any]:
+    return {"prompt": prompt, "response": response, **({"label": label} if label else {})}
+
+
+def _verify(prompt: str, response: str, label: str) -> dict[str, Any]:
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": response}]}
+    more = {"expected_answer": label} if label else {}
+    return {"responses_create_params": {"input": prompt}, "response": {"output": [said]}, **more}
+
+
+def _foundry(prompt: str, response: str, label: str) -> dict[str, Any]:
+    return {"sample": {"output_text": response}, "item": {"prompt": prompt, **({"reference": label} if label else {})}}
+
+
+_BODIES: Final[dict[str, Callable[[str, str, str], dict[str, Any]]]] = {
+    Protocol.OPENRLHF: _openrlhf,
+    Protocol.SLIME: _slime,
+    Protocol.VERIFY: _verify,
+    Protocol.FOUNDRY: _foundry,
+}
+
+
+def _readable(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,0 +1,89 @@
+"""What the forms offer: tasks, graders, their versions and models that the principal may see, the newest first."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+
+from autotune.access.principal import Principal
+from autotune.core import ids
+from graders.models import Grader, GraderVersion
+from tasks.models import Completion, Task
+
+OFFERED: Final = 200
+RECENT: Final = 500  # completions among which models are looked for
+Choices = list[tuple[str, str]]
+
+
+class IdField(forms.CharField):
+    """An object that is chosen by its name, or where there are too many, typed as its id with names beside it."""
+
+    widget: Any = forms.Select
+
+    def offer(self, choices: Choices, *, none: str) -> None:
+        """Make it a choice of these; a value that is not among them can still be given in the address."""
+        if len(choices) > OFFERED:
+            self.widget = forms.TextInput(attrs={"spellcheck": "false", "class": "code"})
+            self.widget.is_required = self.required
+            self.help_text = "Its id: there are too many to list. Its own page has a button that leads here."
+            return
+        self.widget.choices = [("", none), *choices]
+
+    def keep(self, value: str) -> None:
+        """Let a given id stand in the list, though it is not offered."""
+        known = getattr(self.widget, "choices", None)
+        if value and known is not None and all(value != one for one, _ in known):
+            self.widget.choices = [*known, (value, value)]
+
+
+def tasks(principal: Principal) -> Choices:
+    """One more than OFFERED says that there are more."""
+    found = Task.objects.visible_to(principal).order_by("archived", "-pk")
+    rows = found.values_list("pk", "name", "archived")[: OFFERED + 1]
+    return [(ids.encode("task", pk), f"{short(name)} (archived)" if over else short(name)) for pk, name, over in rows]
+
+
+def graders(principal: Principal) -> Choices:
+    found = Grader.objects.visible_to(principal).order_by("-pk")
+    return [(ids.encode("grader", pk), short(name)) for pk, name in found.values_list("pk", "name")[: OFFERED + 1]]
+
+
+def versions(principal: Principal, grader: str) -> Choices:
+    """The versions of a grader that the principal may see; none for '' or what is no grader's id."""
+    try:
+        pk = ids.decode("grader", grader)
+    except ValueError:
+        return []
+    found = GraderVersion.objects.filter(grader__in=Grader.objects.visible_to(principal).filter(pk=pk))
+    rows = found.order_by("-pk").values_list("pk", "label")[:OFFERED]
+    return [(ids.encode("graderv", pk), short(label)) for pk, label in rows]
+
+
+def models(principal: Principal) -> list[str]:
+    """The models of the newest completions."""
+    newest = Completion.objects.visible_to(principal).order_by("-pk").values_list("model_id", flat=True)[:RECENT]
+    return sorted(set(newest))[:OFFERED]
+
+
+def task_id(pk: UUID) -> str:
+    """The public id of a task."""
+    return ids.encode("task", pk)
+
+
+def short(text: str, length: int = 70) -> str:
+    """A name for a list of choices: one line, cut."""
+    line = " ".join(text[: length * 4].split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def names_of(kind: str, queryset: Any, given: set[str]) -> dict[str, str]:
+    """Public id -> name, of those among the given ids that the queryset holds; one query."""
+    wanted = {}
+    for text in given:
+        try:
+            wanted[ids.decode(kind, text)] = text
+        except ValueError:
+            continue
+    if not wanted:
+        return {}
+    return {wanted[pk]: name for pk, name in queryset.filter(pk__in=list(wanted)).values_list("pk", "name")}

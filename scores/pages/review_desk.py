@@ -1,0 +1,129 @@
+"""The desk: one review after the other in one sitting. Scripts ask for the next one ahead; without them forms do."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from autotune.access.frame import acting, navigation
+from autotune.access.frame.entry import PageRequest, page
+from autotune.core import clock, ids
+from autotune.core.parsing import convert_query
+from scores import deciding, review_queue, review_reach
+from scores.models import Review
+from scores.pages import review_item
+from scores.pages.review_replies import by_script, replies
+from scores.querysets import ReviewQuerySet
+from scores.review_inputs import ReviewQuery
+
+FILTERS = ("taskId", "graderId")
+MOST_BESIDES = 20
+
+
+@page(("reviews", "update"), methods=("GET", "HEAD", "POST"))
+@replies
+def desk(request: PageRequest) -> HttpResponseBase:
+    """GET shows what the person holds; POST claims the next one."""
+    if request.method == "POST":
+        return _next(request)
+    by = review_reach.reviewer(request.principal)
+    held = review_queue.held_by(_queue(request), by).select_related("completion", "task").first()
+    context = {
+        "title": "Reviewing",
+        "crumbs": navigation.crumbs(("Reviews", reverse("reviews"))),
+        "progress": review_queue.progress(_queue(request), by),
+        "asked": _filters(request),
+        "person": ids.encode("user", request.principal.user.pk),
+        "empty": request.GET.get("empty") == "1",
+        **(review_item.context(request, held) if held else {}),
+    }
+    return render(request, "reviews/desk.html", context)
+
+
+@page(("reviews", "update"), methods=("POST",))
+@replies
+def claim(request: PageRequest, review_id: UUID) -> HttpResponseBase:
+    """Takes one review, or begins its 15 minutes anew."""
+    pk, by = review_reach.for_update(request.principal, review_id), review_reach.reviewer(request.principal)
+    if by_script(request):
+        claimed = acting.do(request, lambda: deciding.claim(pk, by))
+        return JsonResponse({"until": clock.wire(claimed.claimed_until)})  # type: ignore[arg-type]
+    acting.attempt(request, lambda: deciding.claim(pk, by))
+    return redirect("review", pk)
+
+
+@page(("reviews", "update"), methods=("POST",))
+@replies
+def release(request: PageRequest, review_id: UUID) -> HttpResponseBase:
+    """Lets others have a review; `skip` goes on to the next one."""
+    pk, by = review_reach.for_update(request.principal, review_id), review_reach.reviewer(request.principal)
+    acting.do(request, lambda: review_queue.release(pk, by))
+    if by_script(request):
+        return JsonResponse({})
+    if request.POST.get("back") == "next":
+        return onward(request, after=pk)
+    return redirect("reviews")
+
+
+def onward(request: PageRequest, *, after: UUID | None = None) -> HttpResponse:
+    """To the desk with the next review on it, for who has no scripts."""
+    claimed = _claim(request, after)
+    query = _filters(request) | ({} if claimed else {"empty": "1"})
+    if claimed is None:
+        messages.info(request, "No review is left that you may decide on now.")
+    return redirect(f"{reverse('reviews_next')}{'?' if query else ''}{urlencode(query)}")
+
+
+def _next(request: PageRequest) -> HttpResponseBase:
+    after = _id(request.POST.get("after", ""))
+    if not by_script(request):
+        held = review_queue.held_by(_queue(request), review_reach.reviewer(request.principal)).exists()
+        return redirect(_desk_url(request)) if held else onward(request, after=after)
+    claimed = _claim(request, after)
+    left = _left(request) if request.POST.get("count") else None
+    if claimed is None:
+        return JsonResponse({"item": None, "left": left})
+    shown = {**review_item.context(request, claimed), "asked": _filters(request)}
+    html = render(request, "reviews/_item.html", shown)
+    return JsonResponse({"item": html.content.decode(), "left": left})
+
+
+def _claim(request: PageRequest, after: UUID | None) -> Review | None:
+    besides = [pk for text in request.POST.getlist("besides")[:MOST_BESIDES] if (pk := _id(text))]
+    by = review_reach.reviewer(request.principal)
+    return acting.do(
+        request,
+        lambda: review_queue.claim_next(_queue(request), by, after=after, besides=besides),
+        calls_out=True,  # each claim is a transaction of its own
+    )
+
+
+def _left(request: PageRequest) -> int:
+    by = review_reach.reviewer(request.principal)
+    return review_queue.left(_queue(request), by)
+
+
+def _queue(request: PageRequest) -> ReviewQuerySet:
+    query = convert_query(_filters(request), ReviewQuery)
+    return review_reach.filtered(review_reach.decidable(request.principal), query, request.principal)
+
+
+def _filters(request: HttpRequest) -> dict[str, str]:
+    given = request.POST if request.method == "POST" else request.GET
+    return {name: given[name] for name in FILTERS if given.get(name)}
+
+
+def _desk_url(request: HttpRequest) -> str:
+    query = urlencode(_filters(request))
+    return f"{reverse('reviews_next')}{'?' if query else ''}{query}"
+
+
+def _id(text: str) -> UUID | None:
+    try:
+        return ids.decode("rev", text)
+    except ValueError:
+        return None

@@ -1,0 +1,46 @@
+"""One review as it is shown to who decides: texts, the grader's verdict, and why it was sent here."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from autotune.access.frame.entry import PageRequest
+from autotune.core import ids
+from scores import review_queue, review_reach
+from scores.models import Review
+from scores.pages.review_forms import DecisionForm, people
+from scores.pages.run_names import Names
+from scores.privacy import Sight
+from scores.review_shapes import detail_out
+from scores.states import ReviewStatus
+from tasks.models import Completion
+
+
+def context(request: PageRequest, review: Review, form: DecisionForm | None = None) -> dict[str, Any]:
+    """What `reviews/_item.html` shows."""
+    principal, by = request.principal, review_reach.reviewer(request.principal)
+    names = Names(principal, [review])
+    now = timezone.now()
+    held = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
+    open_ = review.status == ReviewStatus.OPEN and review.expires_at > now
+    known = people(principal, [review])
+    submitted = review.completion.created_by_id == principal.user.pk
+    return {
+        "review": review,
+        "out": detail_out(review, Sight.of(principal)),
+        "task": names.task(review),
+        "grader": names.grader(review),
+        "threshold": review.task.review_below_confidence,
+        "decision": form or DecisionForm(),
+        "open": open_,
+        "holder": known.get(review.claimed_by_id, "") if held and review.claimed_by_id else "",
+        "mine": held and review.claimed_by_id == principal.user.pk,
+        "decider": known.get(review.decided_by_id, "") if review.decided_by_id else "",
+        "own": submitted and not by.administers,
+        "completion_seen": Completion.objects.visible_to(principal).filter(pk=review.completion_id).exists(),
+        "person": ids.encode("user", principal.user.pk),
+    }
+
+
+def progress(request: PageRequest) -> review_queue.Progress:
+    return review_queue.progress(review_reach.decidable(request.principal), review_reach.reviewer(request.principal))

@@ -1,0 +1,151 @@
+"""Dead letters: the failed runs by their code, and retrying many of them at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access import policy
+from autotune.access.frame import acting, navigation
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.principal import Principal
+from autotune.core import listing
+from autotune.core.errors import Invalid
+from scores import failure_codes, queues, retry_preview, retrying, runs
+from scores.models import WorkflowRun
+from scores.pages import run_names, run_words
+from scores.pages.run_list import filter_choices, filter_of
+from scores.pages.run_names import Name
+from scores.queues import Letters
+from scores.retrying import Retried
+from scores.run_inputs import RunQuery
+from scores.runs import RunFilter
+from scores.states import RunStatus
+
+EXAMPLES_AMONG = 100  # of the newest failures; the message of a code is that of the newest among them
+SHOWN_GRADERS = 6
+FILTERS = ("code", "graderId", "taskId", "completionId")
+
+
+@dataclass(frozen=True, slots=True)
+class LettersRow:
+    """One code: what happened the last time, what to change, whose affair it is, and by which graders."""
+
+    code: str
+    number: int
+    last: datetime | None
+    fault: str
+    advice: str
+    message: str
+    example: WorkflowRun | None
+    graders: Sequence[tuple[Name, int]]
+    graders_more: int
+
+
+@page(("runs", "read"))
+def letters(request: PageRequest) -> HttpResponse:
+    """What has failed, by code."""
+    principal = request.principal
+    asked = listing.read(request, RunQuery)
+    chosen = filter_of(principal, asked)
+    groups = queues.dead_letters(runs.visible(principal), chosen)
+    context = {
+        "title": "Dead letters",
+        "crumbs": navigation.crumbs(("Runs", reverse("runs"))),
+        "asked": asked,
+        "rows": _rows(principal, groups, chosen),
+        "total": sum(group.number for group in groups),
+        "may_retry": policy.reach(principal, "runs", "update") is not None,
+        "rest": {name: asked.given[name] for name in FILTERS if name != "code" and name in asked.given},
+        **filter_choices(principal, asked),
+    }
+    return render(request, "runs/letters.html", context)
+
+
+@page(("runs", "update"), methods=("GET", "HEAD", "POST"))
+def retry(request: PageRequest) -> HttpResponseBase:
+    """Asks whether the failed runs that the filters name shall begin anew; does it on a POST."""
+    principal = request.principal
+    asked = listing.read(request, RunQuery, status="failed")
+    chosen = replace(RunFilter.of(asked.query), status=None)
+    if asked.faults or not chosen:
+        raise Invalid.field("", "missing_field", "Name the failed runs by a code, a grader, a task or a completion.")
+    runs.require_known(principal, chosen, "?")
+    found = replace(chosen, status=RunStatus.FAILED).apply(WorkflowRun.objects.allowed(principal, "update"))
+    if request.method == "POST":
+        done = acting.do(request, lambda: retrying.retry_all(found), calls_out=True)
+        _tell(request, done)
+        return redirect(_back(asked.given))
+    context = {
+        "title": "Retry failed runs",
+        "crumbs": navigation.crumbs(("Runs", reverse("runs")), ("Dead letters", reverse("runs_failed"))),
+        "preview": (seen := retry_preview.preview(found)),
+        "refused": [(count, retrying.REFUSALS[code]) for code, count in sorted(seen.refused.items())],
+        "chosen": chosen,
+        "advice": failure_codes.advice(chosen.code) if chosen.code else "",
+        "names": _named(principal, chosen),
+        "most": retrying.MOST,
+        "back": _back(asked.given),
+    }
+    return render(request, "runs/retry.html", context)
+
+
+def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> list[LettersRow]:
+    names = run_names.graders(principal, queues.graders_of(groups))
+    failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
+    newest: dict[str, WorkflowRun] = {}
+    for run in failed.order_by("-pk")[:EXAMPLES_AMONG]:
+        newest.setdefault(run.error_code, run)
+    shapes = runs.shapes(principal, list(newest.values()))
+    said = {one.error.code: one.error.message for one in shapes if one.error}
+    return [_row(group, names, said.get(group.code, ""), newest.get(group.code)) for group in groups]
+
+
+def _row(group: Letters, names: dict[Any, Name], said: str, example: WorkflowRun | None) -> LettersRow:
+    by_number = sorted(group.graders.items(), key=lambda one: -one[1])
+    advice = failure_codes.advice(group.code)
+    return LettersRow(
+        group.code,
+        group.number,
+        group.last,
+        run_words.FAULTS[failure_codes.fault(group.code)],
+        advice,
+        said.removesuffix(advice).strip(),
+        example,
+        [(names[grader], number) for grader, number in by_number[:SHOWN_GRADERS]],
+        max(0, len(by_number) - SHOWN_GRADERS),
+    )
+
+
+def _named(principal: Principal, chosen: RunFilter) -> list[tuple[str, str]]:
+    """The filters in words."""
+    told = [("Code", chosen.code or "")]
+    if chosen.grader:
+        told.append(("Grader", run_names.graders(principal, [chosen.grader])[chosen.grader].text))
+    if chosen.task:
+        told.append(("Task", run_names.tasks(principal, [chosen.task])[chosen.task].text))
+    if chosen.completion:
+        told.append(("Completion", str(run_names.public("comp", chosen.completion))))
+    return [(name, text) for name, text in told if text]
+
+
+def _back(given: dict[str, str]) -> str:
+    rest = urlencode({name: given[name] for name in FILTERS if name in given and name != "code"})
+    return f"{reverse('runs_failed')}{'?' if rest else ''}{rest}"
+
+
+def _tell(request: PageRequest, done: Retried) -> None:
+    left = done.skipped.total()
+    why = " ".join(retrying.REFUSALS[code] for code in sorted(done.skipped))
+    messages.success(request, f"{done.retried:,} {'run begins' if done.retried == 1 else 'runs begin'} anew.")
+    if left:
+        messages.warning(request, f"{left:,} stayed as they are. {why}")
+    if done.more:
+        messages.warning(request, f"More are left: one request retries {retrying.MOST:,}. Retry again.")

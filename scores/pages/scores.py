@@ -1,0 +1,77 @@
+"""A score's page: its value, where it comes from, what its grader wrote, and whether it counts."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from autotune.access.frame import navigation
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.principal import Principal
+from autotune.access.views import find_for
+from autotune.core.errors import Forbidden, NotFound
+from graders.models import Grader
+from scores import reading
+from scores.models import Review, Score, WorkflowRun
+from scores.naming import Names
+from scores.pages import completion_scores, highlighting
+from scores.privacy import Sight
+from tasks import sharing
+from tasks.models import Completion, PanelMember, Task
+
+SHOWN_REASONING = 70_000  # characters; a grader may write 64 Ki
+
+
+@page(("scores", "read"))
+def score(request: PageRequest, score_id: UUID) -> HttpResponse:
+    """One score, as `GET /scores/:id` tells it to this reader."""
+    principal = request.principal
+    out = reading.one(score_id, principal)
+    row = Score.objects.defer("reasoning", "dimensions").get(pk=score_id)
+    names = Names.of(principal, tasks=[row.task_id], graders=[row.grader_id], versions=[row.grader_version_id])
+    sight = Sight.of(principal)
+    own = Grader.objects.filter(pk=row.grader_id, organization=principal.organization).exists()
+    dimensions = out.dimensions or []
+    context = {
+        "title": f"Score …{row.public_id[-6:]}",
+        "crumbs": navigation.crumbs(("Scores", reverse("scores"))),
+        "score": row,
+        "out": out,
+        "grader": names.grader(row.grader_id),
+        "version": names.version(row.grader_version_id),
+        "task": names.task(row.task_id),
+        "model_id": Completion.objects.filter(pk=row.completion_id).values_list("model_id", flat=True).first(),
+        "opens": sharing.readable(principal).filter(pk=row.completion_id).exists(),
+        "run": WorkflowRun.objects.visible_to(principal).filter(pk=row.run_id).only("pk").first(),
+        "review": _review(principal, row),
+        "member": _member(principal, row),
+        "dimensions": completion_scores.bars(out),
+        "more_dimensions": max(0, len(dimensions) - completion_scores.MAX_BARS),
+        "reasoning": highlighting.plain(out.reasoning, limit=SHOWN_REASONING) if out.reasoning else None,
+        "hidden": completion_scores.hidden(out, sight, own=own),
+        "may_delete": _may_delete(principal, score_id),
+    }
+    return render(request, "scores/score.html", context)
+
+
+def _review(principal: Principal, row: Score) -> Any:
+    if row.reviewed_by_id is None:
+        return None
+    return Review.objects.visible_to(principal).filter(run_id=row.run_id).order_by("-id").only("pk", "status").first()
+
+
+def _member(principal: Principal, row: Score) -> PanelMember | None:
+    """Its grader's place in the panel, for who may see the task."""
+    if not Task.objects.visible_to(principal).filter(pk=row.task_id).exists():
+        return None
+    return PanelMember.objects.filter(task_version__completion=row.completion_id, grader_id=row.grader_id).first()
+
+
+def _may_delete(principal: Principal, score_id: UUID) -> bool:
+    try:
+        find_for(Score.objects.only("pk"), principal, score_id, "delete", "score")
+    except (Forbidden, NotFound):
+        return False
+    return True

@@ -1,0 +1,56 @@
+"""Ready commands that submit a completion to a task."""
+
+import json
+import shlex
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from tasks import templates
+
+MODEL = "my-model"
+
+
+@dataclass(frozen=True, slots=True)
+class Snippets:
+    curl: str
+    python: str
+
+
+def of(task_id: str, template: str) -> Snippets:
+    """Both with the task's own variables; the key comes from the environment, so that none is pasted anywhere."""
+    variables = dict.fromkeys(templates.variables(template), "…")
+    given: dict[str, object] = {"variables": variables} if variables else {"prompt": "…"}
+    return Snippets(_curl(task_id, given), _python(task_id, given))
+
+
+def _curl(task_id: str, given: dict[str, object]) -> str:
+    body = json.dumps({"taskId": task_id, "modelId": MODEL, **given, "response": "…"}, indent=2, ensure_ascii=False)
+    return (
+        f"curl -sS {settings.PUBLIC_URL}/api/v1/completions \\\n"
+        '  -H "Authorization: Bearer $AUTOTUNE_API_KEY" \\\n'
+        "  -H 'Content-Type: application/json' \\\n"
+        f"  -d {shlex.quote(body)}"
+    )
+
+
+def _python(task_id: str, given: dict[str, object]) -> str:
+    name, value = next(iter(given.items()))
+    return f"""import os
+
+from autotune_sdk import AutotuneClient
+
+with AutotuneClient(os.environ["AUTOTUNE_API_KEY"], {_quoted(settings.PUBLIC_URL)}) as client:
+    sent = client.completions.submit(
+        task_id={_quoted(task_id)},
+        model_id={_quoted(MODEL)},
+        {name}={_quoted(value)},
+        response="…",
+    )
+    result = client.completions.wait_for_score(sent.completion.id)
+    print(result.status, result.value)"""
+
+
+def _quoted(value: object) -> str:
+    """A text, or a dict of texts, as Python writes it with double quotes."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,8 @@
+// The console to try a grader: what came back is brought into view, and to whoever hears the page, once it is there.
+document.addEventListener("htmx:afterSettle", (event) => {
+  const answers = document.getElementById("answers");
+  if (event.detail.target?.id !== "console" || !answers?.querySelector("section")) return;
+  answers.focus({ preventScroll: true });
+  const { top } = answers.getBoundingClientRect();
+  if (top < 0 || top > window.innerHeight / 2) answers.scrollIntoView({ block: "start" });
+});

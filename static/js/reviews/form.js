@@ -1,0 +1,63 @@
+// The form of one decision: a number and a slider that agree, and what is typed kept as a draft.
+
+/** Wires the form within `item` and restores its draft. Twice does no harm. */
+export function attach(item, drafts) {
+  const form = item.querySelector("[data-decision]");
+  if (!form || form.dataset.wired) return form;
+  form.dataset.wired = "yes";
+  const range = form.querySelector("[data-range]");
+  range.hidden = false;
+  const id = item.dataset.item;
+  range.addEventListener("input", () => { form.elements.value.value = plain(range.value); changed(); });
+  form.addEventListener("input", (event) => { if (event.target !== range) changed(); });
+  const draft = drafts.get(id);
+  if (draft && !form.querySelector(".faults, [role=alert]")) {
+    if (draft.value !== null && draft.value !== undefined) form.elements.value.value = draft.value;
+    if (draft.explanation) form.elements.explanation.value = draft.explanation;
+  }
+  const changed = () => {
+    show(item, form);
+    keep(id, form, drafts);
+  };
+  form.addEventListener("reviews:changed", changed);
+  show(item, form);
+  return form;
+}
+
+/** {approved, value, explanation}; value null keeps the grader's. */
+export function read(form, approved) {
+  const text = form.elements.value.value.trim();
+  return { approved, value: text === "" ? null : Number(text), explanation: form.elements.explanation.value };
+}
+
+/** Sets the score; null gives the grader's back. */
+export function setValue(form, value) {
+  form.elements.value.value = value === null ? "" : plain(Math.min(Math.max(value, 0), 1));
+  form.dispatchEvent(new Event("reviews:changed"));
+}
+
+/** The score that stands now: the one that was given, or the grader's. */
+export function standing(item, form) {
+  const { value } = read(form, true);
+  return value ?? Number(item.dataset.preliminary);
+}
+
+/** Writes down what is typed; nothing typed leaves nothing behind. */
+export function keep(id, form, drafts) {
+  const { value, explanation } = read(form, true);
+  if (value === null && !explanation) drafts.remove(id);
+  else drafts.set(id, { value, explanation });
+}
+
+function show(item, form) {
+  const proposed = Number(item.dataset.preliminary);
+  const { value } = read(form, true);
+  form.querySelector("[data-range]").value = value ?? proposed;
+  const says = form.querySelector("[data-says]");
+  says.textContent = value === null ? `Empty: the grader’s ${proposed.toFixed(3)} stands.` : `${plain(value)} takes the place of the grader’s ${proposed.toFixed(3)}.`;
+  form.classList.toggle("given", value !== null);
+}
+
+function plain(value) {
+  return String(Math.round(Number(value) * 1000) / 1000);
+}

@@ -1,0 +1,14 @@
+// form[data-once]: a second click while the first one is on its way sends nothing. A secret is shown on one answer
+// alone: the answer to a second click would hide it.
+export function attach(root) {
+  root.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.matches("[data-once]")) return;
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    form.dataset.sent = "yes";
+    form.setAttribute("aria-busy", "true");
+  });
+  window.addEventListener("pageshow", () => { // back again: what was sent can be sent anew, and the server decides
+    for (const form of root.querySelectorAll("[data-sent]")) { delete form.dataset.sent; form.removeAttribute("aria-busy"); }
+  });
+}

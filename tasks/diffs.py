@@ -1,0 +1,175 @@
+"""What changed between two versions of a task: texts line by line, the rest member by member."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from tasks.models import TaskVersion
+
+Kind = Literal["same", "added", "removed", "skipped"]
+CONTEXT: Final = 3  # lines that stay the same, shown around each change
+MOST_LINES: Final = 2_000  # of a text that are compared line by line
+MOST_PAIRS: Final = 50_000  # of equal lines in the two texts: what the comparing takes grows with them
+TEXTS: Final = (("systemPrompt", "System prompt"), ("promptTemplate", "Prompt template"))
+OTHERS: Final = (("responseSchema", "Response schema"), ("model", "Model"))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text: its number before and after (None where it is not), or how many were left out (`skipped`)."""
+
+    kind: Kind
+    text: str
+    before: int | None = None
+    after: int | None = None
+
+    @property
+    def mark(self) -> str:
+        return {"added": "+", "removed": "−"}.get(self.kind, " ")
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """How a text changed; `coarse` if it was too long to be compared line by line."""
+
+    name: str
+    lines: list[Line]
+    coarse: bool = False
+
+    @property
+    def added(self) -> int:
+        return sum(line.kind == "added" for line in self.lines)
+
+    @property
+    def removed(self) -> int:
+        return sum(line.kind == "removed" for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A member's value before and after, as text; '' is none."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """All that differs between two versions."""
+
+    texts: list[TextChange]
+    fields: list[FieldChange]
+
+    @property
+    def is_none(self) -> bool:
+        return not self.texts and not self.fields
+
+
+def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]) -> Change:
+    """From `old` to `new`. Wants the members of both prefetched.
+
+    grader_names  what to call a grader
+    """
+    before, after = _content(old), _content(new)
+    texts = [
+        text_change(label, before[name] or "", after[name] or "")
+        for name, label in TEXTS
+        if (before[name] or "") != (after[name] or "")
+    ]
+    fields = [
+        FieldChange(label, _written(before[name]), _written(after[name]))
+        for name, label in OTHERS
+        if _written(before[name]) != _written(after[name])
+    ]
+    seats = seats_of(old, grader_names), seats_of(new, grader_names)
+    if seats[0] != seats[1]:
+        fields.append(FieldChange("Panel", *seats))
+    if old.aggregation != new.aggregation:
+        fields.append(FieldChange("Aggregation", *(str(one.aggregation).replace("_", " ") for one in (old, new))))
+    return Change(texts, fields)
+
+
+def names(old: TaskVersion, new: TaskVersion) -> list[str]:
+    """What differs, in words, without the work of comparing texts. Wants the members of both prefetched."""
+    before, after = _content(old), _content(new)
+    found = [label for name, label in (*TEXTS, *OTHERS) if _written(before[name]) != _written(after[name])]
+    if seats_of(old, {}) != seats_of(new, {}):
+        found.append("Panel")
+    if old.aggregation != new.aggregation:
+        found.append("Aggregation")
+    return found
+
+
+def text_change(name: str, before: str, after: str, *, context: int = CONTEXT) -> TextChange:
+    """The lines of both texts, what is not near a change left out."""
+    old, new = before.splitlines(), after.splitlines()
+    if old == new:  # only the ends of lines differ, or the last one: then all of it is shown as replaced
+        return TextChange(name, [*_removed(old, 0), *_added(new, 0)], coarse=True)
+    if max(len(old), len(new)) > MOST_LINES or _pairs(old, new) > MOST_PAIRS:
+        return TextChange(name, [*_removed(old, 0), *_added(new, 0)], coarse=True)
+    return TextChange(name, _lines(old, new, context))
+
+
+def seats_of(version: TaskVersion, grader_names: Mapping[UUID, str]) -> str:
+    """The panel, a grader a line: its name, weight and part."""
+    return "\n".join(
+        f"{grader_names.get(member.grader_id, str(member.grader_id))}: weight {member.weight:g}, {member.part}"
+        for member in version.members.all()
+    )
+
+
+def _lines(old: Sequence[str], new: Sequence[str], context: int) -> list[Line]:
+    found: list[Line] = []
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    for opcodes in matcher.get_grouped_opcodes(context):
+        skipped = opcodes[0][1] - _last_before(found)
+        if skipped > 0:
+            found.append(Line("skipped", f"{skipped} unchanged {'line' if skipped == 1 else 'lines'}"))
+        for tag, old_from, old_to, new_from, new_to in opcodes:
+            if tag == "equal":
+                found += [
+                    Line("same", text, old_from + at + 1, new_from + at + 1)
+                    for at, text in enumerate(old[old_from:old_to])
+                ]
+                continue
+            found += _removed(old[old_from:old_to], old_from)
+            found += _added(new[new_from:new_to], new_from)
+    left = len(old) - _last_before(found)
+    if left > 0:
+        found.append(Line("skipped", f"{left} unchanged {'line' if left == 1 else 'lines'}"))
+    return found
+
+
+def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
+    others = Counter(new)
+    return sum(count * others[line] for line, count in Counter(old).items())
+
+
+def _last_before(found: Sequence[Line]) -> int:
+    """The number of the last old line that was told."""
+    return next((line.before for line in reversed(found) if line.before is not None), 0)
+
+
+def _removed(lines: Sequence[str], start: int) -> list[Line]:
+    return [Line("removed", text, before=start + at + 1) for at, text in enumerate(lines)]
+
+
+def _added(lines: Sequence[str], start: int) -> list[Line]:
+    return [Line("added", text, after=start + at + 1) for at, text in enumerate(lines)]
+
+
+def _content(version: TaskVersion) -> dict[str, Any]:
+    content: Any = version.content
+    return content
+
+
+def _written(value: Any) -> str:
+    """A value to read: text as it is, JSON indented with its members in order."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)

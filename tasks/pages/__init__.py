@@ -1,0 +1,1 @@
+"""Pages that make and change tasks, and tell their versions. What shows scores is in `scores.pages`."""

@@ -1,0 +1,167 @@
+"""The versions of a task: when, by whom, what changed, and the difference of any two."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Q, prefetch_related_objects
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.frame.navigation import crumbs
+from autotune.access.principal import Principal
+from autotune.access.views import find
+from autotune.core import ids, listing, pagination
+from autotune.core.errors import Invalid, NotFound
+from tasks import diffs
+from tasks.api import VERSION_ORDER
+from tasks.inputs import VersionQuery
+from tasks.models import Task, TaskVersion
+from tasks.pages import people, prompts, rights
+from tasks.shapes import version_out
+
+MOST_OFFERED: Final = 200  # versions to compare with
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A version as the list tells it. `changed` is None of the first one."""
+
+    version: TaskVersion
+    number: int
+    maker: str
+    changed: list[str] | None
+    previous: TaskVersion | None
+
+
+@page(("tasks", "read"))
+def listed(request: PageRequest, task_id: UUID) -> HttpResponse:
+    """The newest first."""
+    task = _task(request, task_id)
+    asked = listing.read(request, VersionQuery)
+    owner = f"{request.principal.organization.pk}.{task.pk}"
+    found, place = pagination.page(task.versions.all(), asked.query, VERSION_ORDER, owner=owner, texts=("content",))
+    older = _before(task, found[-1]) if found else None
+    chain = [*found, *([older] if older else [])]
+    prefetch_related_objects(chain, "members")
+    context = {
+        "title": "Versions",
+        "crumbs": _crumbs(task),
+        "task": task,
+        "rows": _rows(request.principal, task, chain, shown=len(found), first=(place.total or 0) - place.offset),
+        "pager": listing.pager(place, len(found)),
+    }
+    return render(request, "tasks/versions.html", context)
+
+
+@page(("tasks", "read"))
+def numbered(request: PageRequest, task_id: UUID, number: int) -> HttpResponseBase:
+    """The version with its number, counted from 1."""
+    task = _task(request, task_id)
+    versions = task.versions.order_by("created_at", "pk")
+    found = versions[number - 1 : number].first() if 0 < number < 1_000_000 else None
+    if found is None:
+        raise NotFound("The task has no such version.")
+    return redirect("task_version", task.pk, found.pk)
+
+
+@page(("tasks", "read"))
+def shown(request: PageRequest, task_id: UUID, version_id: UUID, other_id: UUID | None = None) -> HttpResponse:
+    """A version whole, and how it differs from the one before it or from another; `?against=taskv_…` asks for that."""
+    task = _task(request, task_id)
+    version = find(task.versions.all(), version_id, "version")
+    other = _other(request, task, version, other_id)
+    prefetch_related_objects([one for one in (version, other) if one], "members__grader")
+    graders = [member.grader_id for one in (version, other) if one for member in one.members.all()]
+    readable = rights.readable_graders(request.principal, graders)
+    names = {pk: readable[pk].name if pk in readable else ids.encode("grader", pk) for pk in graders}
+    numbers = _numbers(task)
+    context = {
+        "title": f"Version {numbers[version.pk]}",
+        "number": numbers[version.pk],
+        "crumbs": [*_crumbs(task), *crumbs(("Versions", reverse("task_versions", args=[task.pk])))],
+        "task": task,
+        "version": version,
+        "out": version_out(version, current=version.pk == task.version_id),
+        "parts": prompts.parts(_content(version)["promptTemplate"]),
+        "panel": diffs.seats_of(version, names).splitlines(),
+        "other": other,
+        "other_number": numbers[other.pk] if other else None,
+        "change": _change(other, version, names),
+        "choices": [(ids.encode("taskv", pk), number) for pk, number in reversed(numbers.items()) if pk != version.pk][
+            :MOST_OFFERED
+        ],
+        "maker": _maker(request.principal, task, version, numbers[version.pk]),
+    }
+    return render(request, "tasks/version.html", context)
+
+
+def _rows(principal: Principal, task: Task, chain: Sequence[TaskVersion], *, shown: int, first: int) -> list[Row]:
+    """The first `shown` of the chain, newest first, each against the one after it."""
+    made = people.makers(principal, task, chain[:shown])
+    rows = []
+    for at, version in enumerate(chain[:shown]):
+        previous = chain[at + 1] if at + 1 < len(chain) else None
+        number = first - at
+        changed = diffs.names(previous, version) if previous else None
+        rows.append(Row(version, number, _made_by(principal, task, version, number, made), changed, previous))
+    return rows
+
+
+def _maker(principal: Principal, task: Task, version: TaskVersion, number: int) -> str:
+    return _made_by(principal, task, version, number, people.makers(principal, task, [version]))
+
+
+def _made_by(principal: Principal, task: Task, version: TaskVersion, number: int, made: Mapping[UUID, str]) -> str:
+    """Who made it, or '' where the reader may not know."""
+    if number == 1:
+        return people.called(principal, task.created_by)
+    return made.get(version.pk, "")
+
+
+def _change(other: TaskVersion | None, version: TaskVersion, names: Mapping[UUID, str]) -> diffs.Change | None:
+    """From the older of the two to the newer."""
+    if other is None:
+        return None
+    pair = sorted((other, version), key=lambda one: (one.created_at, one.pk))
+    return diffs.between(pair[0], pair[1], names)
+
+
+def _other(request: PageRequest, task: Task, version: TaskVersion, other_id: UUID | None) -> TaskVersion | None:
+    """The version that it is compared with: the one in the address, else the one before it."""
+    if other_id is None and (given := request.GET.get("against", "")):
+        try:
+            other_id = ids.decode("taskv", given)
+        except ValueError:
+            raise Invalid.field("?against", "malformed_id", "give the id of a version.") from None
+    return find(task.versions.all(), other_id, "version") if other_id else _before(task, version)
+
+
+def _before(task: Task, version: TaskVersion) -> TaskVersion | None:
+    """The version that came before, by the order in which they were made."""
+    earlier = Q(created_at__lt=version.created_at) | Q(created_at=version.created_at, pk__lt=version.pk)
+    return task.versions.filter(earlier).order_by("-created_at", "-pk").first()
+
+
+def _numbers(task: Task) -> dict[UUID, int]:
+    """{version: its number}, from 1."""
+    keys = task.versions.order_by("created_at", "pk").values_list("pk", flat=True)
+    return {pk: at + 1 for at, pk in enumerate(keys)}
+
+
+def _task(request: PageRequest, task_id: UUID) -> Task:
+    visible = Task.objects.visible_to(request.principal).select_related("created_by")
+    task: Task = find(visible, task_id, "task")
+    return task
+
+
+def _crumbs(task: Task) -> Any:
+    return crumbs(("Tasks", reverse("tasks")), (task.name, reverse("task", args=[task.pk])))
+
+
+def _content(version: TaskVersion) -> Any:
+    return version.content

@@ -1,0 +1,125 @@
+"""Making a task and changing it."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access.frame import acting
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.frame.navigation import crumbs
+from autotune.access.views import find_for
+from autotune.core import ids
+from autotune.core.errors import AutotuneError
+from tasks import definitions, panels
+from tasks.inputs import NewTask, TaskPatch
+from tasks.models import Task
+from tasks.pages import pickers, prompts
+from tasks.pages.forms import SPARE, TaskForm, stamp
+
+METHODS: Final = ("GET", "HEAD", "POST")
+CHANGED: Final = (
+    "Somebody changed this task after you opened it. Look at its page in another tab; "
+    "save again to put yours in its place."
+)
+
+
+@page(("tasks", "create"), methods=METHODS)
+def new(request: PageRequest) -> HttpResponseBase:
+    """`?grader=grader_…` puts a grader into the panel."""
+    grader = _grader_id(request.GET.get("grader", ""))
+    form, more = _form(request, None, grader)
+    if _is_sent(request) and form.is_valid():
+        try:
+            task = acting.do(request, lambda: definitions.create(request.principal, form.body(NewTask)))
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            messages.success(request, "The task is made. Submit completions to it.")
+            return redirect("task", task.pk)
+    return _shown(request, form, None, more)
+
+
+@page(("tasks", "update"), methods=METHODS)
+def edit(request: PageRequest, task_id: UUID) -> HttpResponseBase:
+    task = find_for(Task.objects.with_panel(), request.principal, task_id, "update", "task")
+    form, more = _form(request, task)
+    if _is_sent(request) and form.is_valid():
+        if form.cleaned_data["seen"] not in ("", stamp(task)):
+            form.add_error(None, CHANGED)
+            form.data = {**request.POST.dict(), "seen": stamp(task)}
+            return _shown(request, form, task, more)
+        before = task.version_id
+        try:
+            done = acting.do(request, lambda: definitions.patch(request.principal, task, form.body(TaskPatch)))
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            messages.success(request, _said(done, before))
+            return redirect("task", task.pk)
+    return _shown(request, form, task, more)
+
+
+def _form(request: PageRequest, task: Task | None, grader: str = "") -> tuple[TaskForm, bool]:
+    """The form, and whether there are more graders than it offers."""
+    kept = [] if task is None or task.version is None else [seat.grader_id for seat in panels.seats(task.version)]
+    if grader:
+        kept.append(ids.decode("grader", grader))
+    choices, more = pickers.offered(request.principal, kept)
+    data = request.POST if request.method == "POST" else None
+    rows = SPARE if request.POST.get("step") == "rows" else 0
+    return TaskForm(data, choices=choices, task=task, grader=grader, more_rows=rows), more
+
+
+def _is_sent(request: PageRequest) -> bool:
+    """Whether it is to be saved; more rows and the preview are other buttons of the same form."""
+    return request.method == "POST" and not request.POST.get("step")
+
+
+def _shown(request: PageRequest, form: TaskForm, task: Task | None, more: bool) -> HttpResponse:
+    saving = _is_sent(request)
+    if form.is_bound and not saving:
+        form.errors.clear()  # nothing is complained about before it is to be saved
+    template = str(form["prompt_template"].value() or "").replace("\r\n", "\n")
+    given = {name: value for name, value in request.POST.items() if name.startswith(prompts.SAMPLE)}
+    samples = prompts.samples(template, {str(name): str(value) for name, value in given.items()})
+    context: dict[str, Any] = {
+        "title": "New task" if task is None else f"Edit {task.name[:80]}",
+        "crumbs": _crumbs(task),
+        "form": form,
+        "task": task,
+        "samples": samples,
+        "preview": prompts.filled(template, {one.name: one.value for one in samples}),
+        "parts": prompts.parts(template),
+        "more_graders": more,
+        "next_version": None if task is None else task.versions.count() + 1,
+        "step": request.POST.get("step", ""),
+    }
+    return render(request, "tasks/form.html", context, status=400 if saving else 200)
+
+
+def _crumbs(task: Task | None) -> Any:
+    steps = [("Tasks", reverse("tasks"))]
+    return crumbs(*steps) if task is None else crumbs(*steps, (task.name, reverse("task", args=[task.pk])))
+
+
+def _said(task: Task, before: UUID | None) -> str:
+    """Whether the change made a version."""
+    if task.version_id == before:
+        return "Saved. The version stays, since nothing that defines the task changed."
+    version = task.version
+    assert version is not None
+    number = task.versions.filter(created_at__lte=version.created_at).count()
+    return f"Saved. Version {number} is the current one; completions from before keep theirs."
+
+
+def _grader_id(text: str) -> str:
+    """The id if it is one; a form does not fail for what stands in its address."""
+    try:
+        return ids.encode("grader", ids.decode("grader", text))
+    except ValueError:
+        return ""

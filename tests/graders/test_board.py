@@ -1,0 +1,108 @@
+"""The figures at a glance: measured over a day from folded and fresh counters, and the circuit from the grader's row."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from graders import board, folding, holds, queues, stats
+from graders.board import Measured
+from graders.models import Grader, GraderStatistic
+from graders.signals import grader_queues
+from graders.states import Trouble
+from tests.factories import GraderFactory
+
+
+def counted(grader, values, errors=None, latency_ms=100.0):
+    stats.record(
+        grader.pk, grader.version_id, values=values, latency_ms=[latency_ms] * len(values), errors=errors or {}
+    )
+
+
+def test_folded_and_fresh_counters_add_up(db):
+    grader = GraderFactory()
+    counted(grader, [0.5, 1.0], {"timeout": 1})
+    folding.fold()
+    counted(grader, [0.5], latency_ms=400.0)
+    found = board.measured([grader.pk])[grader.pk]
+    assert (found.scored, found.errors, found.success) == (3, 1, 0.75)
+    assert found.p50_ms == pytest.approx(100, rel=0.06)
+    assert found.p99_ms == pytest.approx(400, rel=0.06)
+
+
+def test_each_grader_has_its_own_and_all_take_one_query(db, django_assert_num_queries):
+    graders = GraderFactory.create_batch(3)
+    counted(graders[0], [0.5])
+    counted(graders[1], [], {"timeout": 2})
+    with django_assert_num_queries(1):
+        found = board.measured([grader.pk for grader in graders])
+    assert [(found[one.pk].scored, found[one.pk].success) for one in graders] == [(1, 1.0), (0, 0.0), (0, None)]
+    assert found[graders[2].pk].p50_ms is None
+
+
+def test_the_trend_has_an_entry_for_each_hour_and_a_gap_where_nothing_was_scored(db):
+    grader, now = GraderFactory(), timezone.now()
+    for hours, bucket in ((0, "140"), (5, "150"), (30, "160")):
+        GraderStatistic.objects.create(
+            grader=grader, start=folding.floor_to(folding.STEP, now - timedelta(hours=hours)), scored=1,
+            histogram=[0] * 10, latencies={bucket: 1},
+        )  # fmt: skip
+    found = board.measured([grader.pk], now)[grader.pk]
+    assert len(found.trend) == 24
+    assert [place for place, value in enumerate(found.trend) if value is not None] == [18, 23]
+    assert found.scored == 2
+
+
+@pytest.mark.parametrize(
+    ("scored", "told"),
+    [(0, "none"), (1, "up to 100"), (100, "up to 100"), (101, "over 100"), (2_000_000, "over 1,000,000")],
+)
+def test_the_volume_is_told_in_steps(scored, told):
+    assert Measured(scored=scored).volume == told
+
+
+@pytest.mark.parametrize(
+    ("troubles", "held_s", "reason", "phase"),
+    [
+        ([], None, "", "closed"),
+        ([Trouble.HEALTH], 60, holds.UNHEALTHY, "closed"),
+        ([Trouble.CIRCUIT], 60, holds.CIRCUIT_OPEN, "open"),
+        ([Trouble.CIRCUIT], -1, holds.CIRCUIT_OPEN, "half_open"),
+        ([Trouble.CIRCUIT], None, "", "half_open"),
+    ],
+)
+def test_the_circuit_is_read_from_the_row(troubles, held_s, reason, phase):
+    now = timezone.now()
+    held_until = None if held_s is None else now + timedelta(seconds=held_s)
+    assert board.circuit(Grader(troubles=troubles, held_until=held_until, held_reason=reason), now) == phase
+
+
+def test_of_no_graders_nothing_is_asked(db, django_assert_num_queries):
+    with django_assert_num_queries(0):
+        assert (board.measured([]), queues.of([])) == ({}, {})
+
+
+def test_a_grader_of_which_nobody_tells_has_an_empty_queue(db):
+    grader = GraderFactory()
+    assert queues.of([grader.pk]) == {grader.pk: queues.EMPTY}
+    assert grader_queues.has_listeners()
+
+
+def test_hours_that_are_over_are_read_once(db):
+    grader, now = GraderFactory(), timezone.now()
+    known = board.measured([grader.pk], now)[grader.pk]
+    for hours in (0, 5):  # the second could not be counted by now
+        start = folding.floor_to(folding.STEP, now - timedelta(hours=hours))
+        GraderStatistic.objects.create(grader=grader, start=start, scored=1, histogram=[0] * 10, latencies={"140": 1})
+    again = board.measured([grader.pk, GraderFactory().pk], now)
+    assert (known.scored, again[grader.pk].scored) == (0, 1)
+    later = board.measured([grader.pk], now + timedelta(days=2))[grader.pk]
+    assert later.scored == 0
+
+
+def test_no_more_hours_are_remembered_than_there_is_room_for(db, monkeypatch):
+    monkeypatch.setattr(board, "REMEMBERED", 60)
+    graders = GraderFactory.create_batch(5)
+    for grader in graders:
+        board.measured([grader.pk])
+        assert len(board._over) <= 60

@@ -1,0 +1,97 @@
+"""Two completions side by side: of one prompt only, with the difference of each grader's scores."""
+
+import random
+
+import pytest
+from django.urls import reverse
+
+from scores import differences
+from scores.models import Score
+from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory, public
+
+
+@pytest.fixture
+def pair():
+    task = TaskFactory()
+    first = ScoreFactory(run__completion__task=task, run__completion__response="the quick fox", value=0.25).completion
+    second = ScoreFactory(run__completion__task=task, run__completion__response="the slow fox", value=0.75).completion
+    return first, second
+
+
+def compared(client, *two, status=200, **query):
+    named = dict(zip("ab", (public("comp", one) for one in two), strict=False))
+    answer = client.get(reverse("completions_compare"), named | query)
+    assert answer.status_code == status
+    return answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_scores_stand_beside_each_other_with_the_difference(visitor, pair):
+    html = compared(visitor("reviewer", pair[0].organization), *pair)
+    for told in ("0.250", "0.750", "+0.500", "the quick fox", "the slow fox"):
+        assert told in html
+
+
+@pytest.mark.django_db
+def test_the_words_that_differ_are_marked(visitor, pair):
+    html = compared(visitor("reviewer", pair[0].organization), *pair, diff="words")
+    assert "the<del> quick</del> fox" in html
+    assert "the<ins> slow</ins> fox" in html
+
+
+@pytest.mark.django_db
+def test_two_of_different_prompts_are_refused_with_a_sentence(visitor, pair):
+    other = CompletionFactory(task=pair[0].task, prompt="Another one")
+    html = compared(visitor("reviewer", pair[0].organization), pair[0], other, status=409)
+    assert "These two answer different prompts." in html
+
+
+@pytest.mark.django_db
+def test_the_same_one_twice_and_an_erased_one_are_refused(visitor, pair):
+    client = visitor("reviewer", pair[0].organization)
+    assert "one and the same" in compared(client, pair[0], pair[0], status=409)
+
+
+@pytest.mark.django_db
+def test_what_one_may_not_see_is_not_there(visitor, pair):
+    compared(visitor("organization_admin"), *pair, status=404)
+    own = CompletionFactory()
+    compared(visitor("organization_admin", own.organization), own, pair[1], status=404)
+
+
+@pytest.mark.django_db
+def test_with_one_alone_the_others_of_its_prompt_are_offered(visitor):
+    task = TaskFactory()
+    one, other = (
+        CompletionFactory(task=task, prompt_digest=b"d" * 16, model_id=name) for name in ("left-m", "right-m")
+    )
+    elsewhere = CompletionFactory(task=task, prompt_digest=b"e" * 16, model_id="elsewhere-m")
+    html = compared(visitor("reviewer", task.organization), one)
+    assert public("comp", other) in html
+    assert public("comp", elsewhere) not in html
+
+
+@pytest.mark.django_db
+def test_a_score_that_one_of_them_lacks_is_a_dash(visitor, pair):
+    Score.objects.filter(completion=pair[1]).delete()
+    RunFactory(completion=pair[1])
+    html = compared(visitor("reviewer", pair[0].organization), *pair)
+    assert "0.250" in html
+    assert html.count("+0.500") == 1  # the rewards alone
+
+
+def test_the_pieces_make_up_both_texts():
+    random.seed(1)
+    for _ in range(300):
+        one, other = (" ".join(random.choices("abcd", k=random.randint(0, 14))) for _ in range(2))
+        found = differences.between(one, other, "words")
+        assert "".join(piece.text for piece in found.left) == one
+        assert "".join(piece.text for piece in found.right) == other
+        kept = ["".join(p.text for p in side if not p.changed) for side in (found.left, found.right)]
+        assert kept[0] == kept[1]
+
+
+def test_what_differs_in_too_much_is_given_up():
+    one, other = (" ".join(str(random.random()) for _ in range(3_000)) for _ in range(2))
+    assert differences.between(one, other, "words") is None
+    assert differences.between("x" * 10**6, "y", "words") is None

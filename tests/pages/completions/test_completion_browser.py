@@ -1,0 +1,41 @@
+"""A completion in a browser: it follows its scoring by itself, and hostile texts run nothing and break nothing."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from scores.models import Reward, WorkflowRun
+from tests.browsing import PHONE, too_wide
+from tests.factories import CompletionFactory, RunFactory
+
+pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+
+
+def test_it_follows_its_scoring_by_itself(visitor, browse):
+    run = RunFactory(status="running", attempt=1)
+    page = browse(visitor("reviewer", run.organization), reverse("completion", args=[run.completion.pk]))
+    expect(page.locator("#state")).to_contain_text("under way")
+    WorkflowRun.objects.update(status="failed", error_code="timeout")
+    Reward.objects.create(
+        completion=run.completion, organization=run.organization, task=run.task, value=None, confidence=None,
+        aggregation="mean", used=0, failed=1, error_code="timeout",
+    )  # fmt: skip
+    expect(page.locator("#state")).to_contain_text("No reward: timeout", timeout=15_000)
+    expect(page.locator("#made")).to_contain_text("Answer within the grader's time limit")
+    assert page.locator("#state[data-live]").count() == 0
+    assert page.said == []
+
+
+def test_hostile_texts_run_nothing_and_fit_a_phone(visitor, browse):
+    text = (
+        "<script>document.title='ran'</script>\u202e"
+        + "w" * 10_000
+        + "\n```html\n<img src=x onerror=\"document.title='ran'\">"
+    )
+    completion = CompletionFactory(prompt=text, response=text, model_id="m" * 200)
+    page = browse(
+        visitor("reviewer", completion.organization), reverse("completion", args=[completion.pk]), viewport=PHONE
+    )
+    assert "ran" not in page.title()
+    assert too_wide(page) <= 0
+    assert page.said == []

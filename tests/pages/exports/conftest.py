@@ -1,0 +1,87 @@
+"""An organization with scored completions, and a storage of its own for the files of exports."""
+
+import hashlib
+
+import pytest
+from django.db import connection
+
+from exports.work import running
+from tests.factories import ScoreFactory, TaskFactory
+from tests.pages.exports.seeing import Seen
+
+
+@pytest.fixture(scope="session")
+def written_by_migrations(django_db_setup):
+    """Taken before Playwright's loop runs, in which Django has another connection object."""
+    return getattr(connection, "_test_serialized_contents", None)
+
+
+@pytest.fixture(autouse=True)
+def _roles_come_back(written_by_migrations):
+    if written_by_migrations is not None:
+        connection._test_serialized_contents = written_by_migrations
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, tmp_path):
+    settings.EXPORT_SCRATCH = tmp_path / "scratch"
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "exports": {
+            "BACKEND": "exports.files.folder.Folder",
+            "OPTIONS": {"location": str(tmp_path / "exports")},
+        },
+    }
+
+
+@pytest.fixture
+def operator(visitor):
+    return visitor("training_operator")
+
+
+@pytest.fixture
+def task(operator):
+    return TaskFactory(organization=operator.organization, name="Contract clauses")
+
+
+@pytest.fixture
+def scored(task):
+    """`scored(6)`: so many scored completions of three prompts."""
+
+    def make(count, task=task, **more):
+        made = []
+        for n in range(count):
+            prompt = more.get("prompt", f"prompt {n % 3}")
+            made.append(
+                ScoreFactory(
+                    run__completion__task=task,
+                    run__completion__prompt=prompt,
+                    run__completion__response=more.get("response", f"answer {n}"),
+                    run__completion__model_id=more.get("model", "osprey-32b"),
+                    run__completion__prompt_digest=hashlib.sha256(prompt.encode()).digest()[:16],
+                    run__completion__answer_digest=hashlib.sha256(f"{prompt} {n}".encode()).digest()[:16],
+                    value=(n + 1) / 10,
+                ).completion
+            )
+        return made
+
+    return make
+
+
+@pytest.fixture
+def run(django_capture_on_commit_callbacks):
+    """`run(export)`: as a worker does; its row as it stands then."""
+
+    def work(export):
+        with django_capture_on_commit_callbacks(execute=True):
+            running.work()
+        export.refresh_from_db()
+        return export
+
+    return work
+
+
+@pytest.fixture
+def see():
+    """`see(client, path)`: the page, with its text."""
+    return lambda client, path, **data: Seen(client.get(path, data))

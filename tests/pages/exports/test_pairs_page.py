@@ -1,0 +1,50 @@
+"""The preview of preference pairs."""
+
+from tests.factories import TaskFactory, public
+
+
+def test_without_a_task_it_asks_for_one(operator, see):
+    seen = see(operator, "/pairs")
+    assert seen.status == 200
+    assert "Choose a task" in seen
+    assert "faults" not in seen.html
+
+
+def test_the_better_answer_stands_beside_the_worse_with_their_margin(operator, task, scored, see):
+    scored(9)
+    seen = see(operator, "/pairs", taskId=public("task", task), minScoreDelta="0.6")
+    assert "3 pairs in all; 3 of them are shown" in seen
+    assert "margin 0.600" in seen
+    assert seen.text.index("Chosen 0.7") < seen.text.index("Rejected 0.1") or "Chosen 0.8" in seen
+
+
+def test_it_leads_to_an_export_with_the_same_choices(operator, task, scored, see):
+    scored(9)
+    seen = see(operator, "/pairs", taskId=public("task", task), strategy="all", capPerPrompt="5", minScoreDelta="0.2")
+    link = f"/exports/new?layout=preferences&amp;minScoreDelta=0.2&amp;taskId={public('task', task)}&amp;strategy=all&amp;capPerPrompt=5"
+    assert link in seen.html
+    assert "This cannot be exported" not in see(operator, link.replace("&amp;", "&"))
+
+
+def test_a_task_of_others_is_told_as_none(operator, see):
+    seen = see(operator, "/pairs", taskId=public("task", TaskFactory()))
+    assert "There is no such task" in seen
+    assert "pairs in all" not in seen
+
+
+def test_no_pairs_says_what_to_change(operator, task, scored, see):
+    scored(2)
+    assert "smaller difference" in see(operator, "/pairs", taskId=public("task", task), minScoreDelta="0.9")
+
+
+def test_hostile_texts_are_text(operator, task, scored, see):
+    scored(2, prompt="<script>alert(1)</script>\u202e")
+    seen = see(operator, "/pairs", taskId=public("task", task))
+    assert "1 pair in all" in seen
+    assert "<script>alert" not in seen.html
+
+
+def test_the_page_takes_few_queries(operator, task, scored, django_assert_max_num_queries):
+    scored(9)
+    with django_assert_max_num_queries(20):
+        assert operator.get("/pairs", {"taskId": public("task", task)}).status_code == 200

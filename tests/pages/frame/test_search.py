@@ -1,0 +1,170 @@
+"""The search: an id of any kind leads to its object, a word to what has it in its name, and nobody finds another's."""
+
+import pytest
+
+from autotune.access.models import Membership
+from autotune.core import ids
+from autotune.site import finding
+from graders.models import GraderVersion
+from tests.factories import (
+    ApiKeyFactory,
+    CompletionFactory,
+    ExportFactory,
+    GraderFactory,
+    ReviewFactory,
+    RewardEndpointFactory,
+    ScoreFactory,
+    TaskFactory,
+    WebhookFactory,
+    public,
+)
+
+pytestmark = pytest.mark.django_db
+HOSTILE = "<script>alert(1)</script>\u202egnirts"
+
+
+@pytest.fixture(autouse=True)
+def _every_page_is_there(monkeypatch):
+    """Pages of other areas are no affair of these tests."""
+    monkeypatch.setattr(finding, "reverse", lambda route, kwargs=None, query=None: f"/{route}/{kwargs or query}")
+
+
+def said(client, text):
+    answer = client.get("/search", {"q": text})
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def found(client, text):
+    answer = client.get("/search", {"q": text})
+    return [(one.kind, one.label) for one in answer.context["found"]]
+
+
+def everything(organization, user):
+    """{kind of id: public id} of one object each."""
+    grader = GraderFactory(organization=organization, created_by=user)
+    task = TaskFactory(organization=organization, created_by=user, graders=[grader])
+    score = ScoreFactory(run__completion__task=task)
+    return {
+        "grader": public("grader", grader),
+        "graderv": public("graderv", GraderVersion.objects.get(grader=grader)),
+        "task": public("task", task),
+        "taskv": public("taskv", task.version),
+        "comp": public("comp", score.completion),
+        "score": public("score", score),
+        "run": public("run", score.run),
+        "rev": public("rev", ReviewFactory(run__completion__task=task)),
+        "exp": public("exp", ExportFactory(organization=organization, created_by=user)),
+        "rwd": public("rwd", RewardEndpointFactory(task=task)),
+        "whk": public("whk", WebhookFactory(organization=organization, created_by=user)),
+        "key": public("key", ApiKeyFactory(organization=organization, user=user)),
+        "member": Membership.objects.filter(organization=organization).first().public_id,
+    }
+
+
+def test_an_id_of_each_kind_is_found(visitor):
+    client = visitor()
+    for kind, public_id in everything(client.organization, client.user).items():
+        assert [label for _, label in found(client, f"  {public_id} ")] == [public_id], kind
+
+
+def test_ids_of_another_organization_are_not(visitor):
+    client, other = visitor(), visitor()
+    for kind, public_id in everything(other.organization, other.user).items():
+        assert found(client, public_id) == [], kind
+        assert "is no id that you may see" in said(client, public_id)
+
+
+def test_what_the_role_may_not_read_is_not_found(visitor):
+    boss = visitor()
+    known = everything(boss.organization, boss.user)
+    reviewer = visitor("reviewer", boss.organization)
+    hidden = {kind for kind, public_id in known.items() if not found(reviewer, public_id)}
+    assert hidden == {"exp", "rwd", "whk", "key", "member"}
+    owner = visitor("grader_owner", boss.organization)
+    assert [kind for kind, public_id in known.items() if found(owner, public_id)] == []
+
+
+def test_names_of_each_kind_are_found(visitor):
+    client = visitor()
+    own = {"organization": client.organization, "created_by": client.user}
+    task = TaskFactory(**own, name="Law of Norway")
+    GraderFactory(**own, name="The law, in short")
+    RewardEndpointFactory(task=task, model_id="live-1")
+    WebhookFactory(**own, description="Tells the lawyers")
+    ApiKeyFactory(organization=client.organization, user=client.user, name="law trainer")
+    CompletionFactory(task=task, model_id="law-7b")
+    assert sorted(kind for kind, _ in found(client, "LAW")) == [
+        "API key", "endpoint", "grader", "model", "task", "webhook",
+    ]  # fmt: skip
+    assert found(client, client.user.email) == [("member", client.user.email)]
+    assert found(client, "nothing of the kind") == []
+
+
+def test_names_of_another_organization_are_not(visitor):
+    other = visitor()
+    TaskFactory(organization=other.organization, name="Secret law")
+    GraderFactory(organization=other.organization, name="Secret law")
+    assert found(visitor(), "secret") == []
+
+
+def test_a_listed_grader_of_another_is_found_by_who_may_use_it_and_says_whose_it_is(visitor):
+    grader = GraderFactory(name="Open law", visibility="listed")
+    (one,) = visitor("training_operator").get("/search", {"q": "open law"}).context["found"]
+    assert (one.label, one.note) == ("Open law", grader.organization.name)
+    assert found(visitor("reviewer"), "open law") == []
+
+
+def test_hostile_text_is_text(visitor):
+    client = visitor()
+    TaskFactory(organization=client.organization, name=HOSTILE)
+    html = said(client, "<script>")
+    assert "<script>alert" not in html
+    assert "<bdi>&lt;script&gt;alert(1)" in html
+    for text in (
+        "%",
+        "_",
+        "\\",
+        "'",
+        '"',
+        "\0",
+        "\u202e",
+        "😀" * 300,
+        "x" * 5_000,
+        "task_",
+        "task_zzz",
+        "comp_" + "0" * 26,
+    ):
+        assert client.get("/search", {"q": text}).status_code == 200, text
+
+
+def test_only_two_hundred_characters_are_looked_for(visitor):
+    answer = visitor().get("/search", {"q": "x" * 5_000})
+    assert answer.context["search_text"] == "x" * 200
+
+
+def test_a_word_that_looks_like_an_id_is_looked_for_as_a_name(visitor):
+    client = visitor()
+    TaskFactory(organization=client.organization, name="task_force")
+    assert found(client, "task_force") == [("task", "task_force")]
+
+
+def test_pages_that_are_not_there_are_left_out(visitor, monkeypatch):
+    def missing(*_, **__):
+        raise finding.NoReverseMatch
+
+    monkeypatch.setattr(finding, "reverse", missing)
+    client = visitor()
+    TaskFactory(organization=client.organization, name="Law")
+    assert found(client, "law") == []
+    assert found(client, ids.encode("task", ids.new())) == []
+
+
+def test_it_asks_little_of_the_database(visitor, django_assert_max_num_queries):
+    client = visitor()
+    for number in range(12):
+        everything(client.organization, client.user)
+        GraderFactory(organization=client.organization, name=f"Grader of law {number}")
+    client.get("/search")
+    with django_assert_max_num_queries(16):
+        assert len(found(client, "a")) > 20

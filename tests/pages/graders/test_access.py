@@ -1,0 +1,83 @@
+"""Who reaches which of a grader's pages."""
+
+import pytest
+
+from graders.models import Grader
+
+READ = ("grader", "grader_health", "grader_settings")
+FORMS = ("grader_edit", "grader_verify", "grader_rotate", "grader_delete", "grader_try")
+POSTED = (*FORMS, "grader_switch", "grader_health")
+
+
+@pytest.mark.parametrize("name", [*READ, *FORMS])
+@pytest.mark.parametrize("role", ["grader_owner", "training_operator", "reviewer", "organization_admin"])
+def test_a_stranger_s_grader_is_nowhere(visitor, grader, pages, name, role):
+    client = visitor(role)
+    expected = 403 if name in FORMS and role in ("training_operator", "reviewer") else 404
+    assert client.get(pages.at(name, grader)).status_code == expected
+
+
+@pytest.mark.parametrize("name", POSTED)
+@pytest.mark.parametrize("role", ["grader_owner", "organization_admin"])
+def test_a_stranger_posts_to_nowhere(visitor, grader, pages, name, role):
+    assert visitor(role).post(pages.at(name, grader), {"name": grader.name, "to": "off"}).status_code == 404
+    assert Grader.objects.get().status == "active"
+
+
+@pytest.mark.parametrize("name", [*READ, *FORMS])
+def test_a_colleague_s_grader_is_nowhere_for_an_owner_whose_reach_is_own(grader, colleague, pages, name):
+    assert colleague("grader_owner").get(pages.at(name, grader)).status_code == 404
+
+
+@pytest.mark.parametrize("role", ["training_operator", "reviewer"])
+def test_who_may_only_read_reads_and_finds_no_forms(grader, colleague, pages, role):
+    client = colleague(role)
+    for name in READ:
+        answer = client.get(pages.at(name, grader))
+        text = answer.content.decode().partition("<main")[2]
+        assert answer.status_code == 200
+        assert 'method="post"' not in text
+        for route in FORMS:
+            assert pages.at(route, grader) not in text
+    for name in POSTED:
+        assert client.post(pages.at(name, grader), {"name": grader.name, "to": "off"}).status_code == 403
+    assert client.get("/graders/new").status_code == 403
+    assert Grader.objects.get().status == "active"
+
+
+@pytest.mark.parametrize("role", ["grader_owner", "organization_admin"])
+def test_who_may_change_it_has_every_page(owner, grader, colleague, pages, role):
+    client = owner if role == "grader_owner" else colleague(role)
+    for name in (*READ, *FORMS):
+        assert client.get(pages.at(name, grader)).status_code == 200, name
+    assert client.get("/graders/new").status_code == 200
+
+
+def test_who_may_read_all_sees_a_colleague_s_grader_whole(grader, colleague, pages):
+    text = colleague("reviewer").get(pages.at("grader_settings", grader)).content.decode()
+    assert "https://law.example.org" in text
+
+
+def test_a_foreign_listed_grader_shows_no_more_than_the_api(visitor, listed, pages):
+    operator = visitor("training_operator")
+    Grader.objects.update(rate_per_minute=4321, troubles=["health"], health="unhealthy", pins=["A" * 43 + "="])
+    for name in READ:
+        answer = operator.get(pages.at(name, listed))
+        text = answer.content.decode()
+        assert answer.status_code == 200
+        for hidden in ("secret-address", "4,321", "gkey_", "AAAAAAAA", "unhealthy", "is degraded", "Made by"):
+            assert hidden not in text, (name, hidden)
+        assert "Elsewhere" in text
+    assert operator.post(pages.at("grader_switch", listed), {"to": "off"}).status_code == 403
+
+
+def test_people_who_are_not_logged_in_are_sent_to_the_login(client, grader, pages):
+    answer = client.get(pages.at("grader", grader))
+    assert answer.status_code == 302
+    assert "login" in answer["Location"]
+
+
+def test_an_unknown_and_a_deleted_grader_answer_alike(owner, grader, pages, ago):
+    Grader.objects.update(deleted_at=ago(minutes=1))
+    for name in (*READ, *FORMS):
+        assert owner.get(pages.at(name, grader)).status_code == 404

@@ -1,0 +1,206 @@
+"""Verification, the look at /health and the console, against real graders on the loopback."""
+
+import json
+import re
+
+import pytest
+
+from autotune.access.models import AuditEvent
+from graders import trying
+from graders.models import Grader, GraderCheck, GraderStatusChange, Tally
+from scores.models import Score
+from tests.factories import SECRET
+from tests.fakes import FakeGrader, refuse, serving
+from tests.rawserver import raw_server, result, signature
+
+SCORE = {
+    "value": 0.72,
+    "confidence": 0.9,
+    "reasoning": "<b>Right</b> clause",
+    "dimensions": [{"name": "accuracy", "value": 0.9, "weight": 0.5}],
+}
+SAMPLE = {"prompt": "What is\r\nit?", "response": "This", "metadata": '{"case": 7}'}
+
+
+@pytest.fixture
+def fake(grader, pages):
+    """A well-behaved grader at the address of the owner's."""
+    made = FakeGrader(judge=lambda completion: SCORE)
+    with serving(made):
+        pages.point(grader, made.url, supports_dimensions=True, supports_explanations=True)
+        yield made
+
+
+def test_a_good_grader_passes_every_check_and_is_in_service(owner, grader, fake, pages):
+    answer = owner.post(pages.at("grader_verify", grader))
+    text = answer.content.decode()
+    assert answer.status_code == 200
+    assert "Verified: it is active" in text
+    assert text.count('aria-label="passed"') == 4
+    assert Grader.objects.get().status == "active"
+    assert [path for path, _ in fake.calls] == ["/score"]
+
+
+def test_a_failed_check_says_what_was_found_and_what_to_change(owner, grader, fake, pages):
+    fake.secret = "atgs_" + "another" * 8
+    text = owner.post(pages.at("grader_verify", grader)).content.decode()
+    assert "Not verified" in text
+    assert "bad_signature" in text
+    assert "What to change:</strong> Sign the exact octets of the answer" in text
+    assert Grader.objects.get().status == "inactive"
+
+
+def test_looking_at_the_list_calls_nobody(owner, grader, fake, pages):
+    text = owner.get(pages.at("grader_verify", grader)).content.decode()
+    assert "What is checked" in text
+    assert fake.keys == []
+    assert not GraderCheck.objects.exists()
+
+
+def test_its_health_is_asked_on_demand_and_shown(owner, grader, fake, pages):
+    Grader.objects.update(status="active", verified_at="2026-01-01T00:00:00Z")
+    answer = owner.post(pages.at("grader_health", grader), follow=True)
+    assert answer.redirect_chain[0][1] == 302
+    assert "The grader says that it is healthy." in answer.content.decode()
+    assert Grader.objects.get().health == "healthy"
+
+
+def test_the_history_tells_reasons_to_its_own_and_not_to_others(owner, visitor, grader, pages, ago):
+    Grader.objects.update(visibility="listed")
+    GraderStatusChange.objects.create(grader=grader, previous="active", current="degraded", reason="It <i>said</i> no")
+    GraderCheck.objects.create(grader=grader, name="health", passed=False, detail="timeout: No answer.", latency_ms=9)
+    own = owner.get(pages.at("grader_health", grader)).content.decode()
+    assert "It &lt;i&gt;said&lt;/i&gt; no" in own
+    assert "Answer within the grader&#x27;s time limit" in own
+    foreign = visitor("training_operator").get(pages.at("grader_health", grader)).content.decode()
+    assert "degraded" in foreign
+    assert "said" not in foreign.partition("<main")[2]
+    assert "No answer." not in foreign
+
+
+def test_a_sample_is_judged_and_nothing_is_stored(owner, grader, fake, pages):
+    answer = owner.post(pages.at("grader_try", grader), SAMPLE)
+    text = answer.content.decode()
+    assert answer.status_code == 200
+    path, sent = fake.calls[0]
+    assert path == "/score"
+    assert (sent["completion"]["prompt"], sent["completion"]["metadata"]) == ("What is\nit?", {"case": 7})
+    for told in (
+        "0.720",
+        "accuracy",
+        "&lt;b&gt;Right&lt;/b&gt; clause",
+        "verified</span>",
+        "X-Autotune-Signature",
+        "<dt>Status",
+    ):
+        assert told in text, told
+    assert not Score.objects.exists()
+    assert not Tally.objects.exists()
+    assert not GraderCheck.objects.exists()
+    assert Grader.objects.get().status == "inactive"
+
+
+def test_the_request_shown_is_the_one_that_was_sent_and_never_the_secret(owner, grader, fake, pages):
+    seen = []
+    fake.script = [lambda handler, path, body: (seen.append(dict(handler.headers)), (200, fake.judged(body), True))[1]]
+    trial = owner.post(pages.at("grader_try", grader), SAMPLE).context["trial"]
+    shown = dict(trial.sent.headers)
+    assert shown["X-Autotune-Signature"] == seen[0]["X-Autotune-Signature"]
+    assert json.loads(trial.sent.body) == fake.calls[0][1]
+    assert trial.sent.url == f"{fake.url}/score"
+    assert trial.answer.verified_with == shown["X-Autotune-Key-Id"]
+
+
+def test_a_grader_that_tells_its_secret_does_not_tell_it_here(owner, grader, pages):
+    def behave(connection, request):
+        body = json.dumps({"requestId": request.id, "error": f"My secret is {SECRET}"}).encode()
+        connection.answer(body, headers=[*signature(request, body), ("X-Debug", SECRET)])
+
+    with raw_server(behave) as server:
+        pages.point(grader, server.url)
+        text = owner.post(pages.at("grader_try", grader), SAMPLE).content.decode()
+    assert "[redacted]" in text
+    assert SECRET not in text
+
+
+@pytest.mark.parametrize(
+    ("status", "signed", "code", "told"),
+    [
+        (503, False, "grader_unavailable", "not verified"),
+        (401, True, "auth_failed", "verified"),
+        (404, False, "unsigned_refusal", "not verified"),
+        (422, True, "grader_refused", "verified"),
+    ],
+)
+def test_a_refusal_is_told_with_its_code_and_what_to_change(owner, grader, fake, pages, status, signed, code, told):
+    fake.script = refuse(status, signed=signed)
+    answer = owner.post(pages.at("grader_try", grader), SAMPLE)
+    text = answer.content.decode()
+    assert answer.status_code == 200
+    assert (f"<code>{code}</code>" in text, "What to change:" in text) == (True, True)
+    assert f">{told}</span>" in text
+    assert answer.context["trial"].answer.status == status
+
+
+def test_a_bad_signature_says_why_it_does_not_hold(owner, grader, pages):
+    def behave(connection, request):
+        body = result(request)
+        connection.answer(body, headers=signature(request, body, at=-4000))
+
+    with raw_server(behave) as server:
+        pages.point(grader, server.url)
+        trial = owner.post(pages.at("grader_try", grader), SAMPLE).context["trial"]
+    assert trial.answer.refused[0] == "stale_timestamp"
+    assert trial.failure.code == "stale_timestamp"
+
+
+def test_a_grader_that_is_not_there_is_told_as_that(owner, grader, fake, pages):
+    pages.point(grader, "http://127.0.0.1:1")
+    answer = owner.post(pages.at("grader_try", grader), SAMPLE)
+    assert answer.status_code == 200
+    assert answer.context["trial"].answer.status is None
+    assert "What to change:" in answer.content.decode()
+
+
+def test_hostile_answers_stay_text(owner, grader, pages):
+    def behave(connection, request):
+        body = result(request, {"value": 0.5, "confidence": 0.5, "reasoning": "<script>alert(1)</script>\u202e"})
+        connection.answer(body, headers=[*signature(request, body), ("X-Odd", '"><script>alert(2)</script>')])
+
+    with raw_server(behave) as server:
+        pages.point(grader, server.url, supports_explanations=True)
+        text = owner.post(pages.at("grader_try", grader), SAMPLE).content.decode()
+    assert "<script>alert" not in text
+
+
+@pytest.mark.parametrize("typed", [{"prompt": ""}, {"metadata": "{"}, {"metadata": "[1]"}, {"response": "x" * 100_001}])
+def test_a_sample_that_is_none_is_not_sent_and_stays_typed(owner, grader, fake, pages, typed):
+    answer = owner.post(pages.at("grader_try", grader), SAMPLE | typed)
+    assert answer.status_code == 400
+    assert answer.context["form"]["response"].value() == (SAMPLE | typed)["response"]
+    assert fake.calls == []
+
+
+def test_it_is_tried_so_often_and_no_more(owner, grader, fake, pages, monkeypatch):
+    monkeypatch.setattr(trying, "A_MINUTE", trying.Rate(per_minute=1, burst=1))
+    assert owner.post(pages.at("grader_try", grader), SAMPLE).status_code == 200
+    refused = owner.post(pages.at("grader_try", grader), SAMPLE)
+    assert refused.status_code == 429
+    assert int(refused["Retry-After"]) > 0
+    assert "times a minute" in refused.content.decode()
+    assert len(fake.calls) == 1
+
+
+def test_the_trail_has_each_try_with_its_grader(owner, grader, fake, pages):
+    owner.post(pages.at("grader_try", grader), SAMPLE)
+    event = AuditEvent.objects.get(action="endpoint_graders.try")
+    assert (event.object_id, event.outcome, event.user_id) == (grader.public_id, "succeeded", owner.user.pk)
+
+
+def test_a_refused_previous_secret_is_answered_with_the_current_one(owner, grader, fake, pages):
+    answer = owner.post(pages.at("grader_rotate", grader), {"grace_hours": "1"})
+    fake.secret = re.search(r"atgs_[\w-]{40,}", answer.content.decode()).group()
+    fake.script = refuse(401)
+    trial = owner.post(pages.at("grader_try", grader), SAMPLE).context["trial"]
+    assert trial.repeated
+    assert trial.verdict.value == 0.72

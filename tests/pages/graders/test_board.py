@@ -1,0 +1,121 @@
+"""The status board and the marketplace: whose graders, which figures, in few queries."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from graders.models import Grader
+from graders.states import Trouble
+from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
+
+
+def test_an_owner_sees_exactly_the_graders_that_they_made(owner, grader, colleague, listed):
+    other = GraderFactory(organization=owner.organization, name="A colleague's")
+    text = owner.get("/graders").content.decode()
+    assert grader.name in text
+    assert other.name not in text
+    assert listed.name not in text
+
+
+@pytest.mark.parametrize("role", ["training_operator", "reviewer", "organization_admin"])
+def test_other_roles_see_all_of_their_organization_and_none_of_others(role, grader, colleague, listed):
+    reader = colleague(role)
+    GraderFactory(organization=reader.organization, name="Another one")
+    text = reader.get("/graders").content.decode()
+    assert "Law" in text
+    assert "Another one" in text
+    assert listed.name not in text
+
+
+def test_only_who_may_register_is_told_to(owner, colleague):
+    assert "Register a grader" in owner.get("/graders").content.decode()
+    told = colleague("training_operator").get("/graders").content.decode()
+    assert "Register a grader" not in told
+    assert "No graders yet" in told
+
+
+def test_the_board_tells_success_latency_circuit_queue_and_version(owner, grader, counted):
+    counted(grader, [0.5] * 3, {"timeout": 1})
+    Grader.objects.filter(pk=grader.pk).update(
+        troubles=[Trouble.CIRCUIT], status="degraded", held_reason="circuit_open",
+        held_until=timezone.now() + timedelta(minutes=1),
+    )  # fmt: skip
+    completion = CompletionFactory(task=TaskFactory(organization=owner.organization, graders=[grader]))
+    RunFactory(completion=completion, created_at=timezone.now() - timedelta(minutes=4))
+    text = owner.get("/graders").content.decode()
+    for told in ("75 %", "3 scored", "p50", "p99", "degraded", "circuit", ">open<", "4 min ago", "1.0.0"):
+        assert told in text, told
+
+
+def test_what_was_not_measured_is_a_dash_and_not_a_zero(owner, grader):
+    text = owner.get("/graders").content.decode()
+    assert '<span>–<span class="sub">0 scored' in text
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        ("/graders?status=active", True),
+        ("/graders?status=inactive", False),
+        ("/graders?domain=law", True),
+        ("/graders?domain=Law", False),
+        ("/graders?search=JUDGES", True),
+        ("/graders?search=maths", False),
+        ("/graders?status=unheard", True),
+    ],
+)
+def test_filters_are_those_of_the_api_and_a_wrong_one_is_told(owner, grader, address, found):
+    answer = owner.get(address)
+    assert answer.status_code == 200
+    assert (f'/graders/{grader.public_id}"' in answer.content.decode()) is found
+
+
+def test_nothing_that_matches_is_not_nothing_at_all(owner, grader):
+    assert "No grader matches" in owner.get("/graders?search=nothing").content.decode()
+
+
+def test_a_full_board_takes_few_queries(owner, counted, django_assert_max_num_queries):
+    for number in range(25):
+        made = GraderFactory(organization=owner.organization, created_by=owner.user, name=f"Grader {number:02}")
+        counted(made, [0.5], {"timeout": 1})
+    with django_assert_max_num_queries(20):
+        assert owner.get("/graders").content.decode().count('data-label="Circuit"') == 25
+
+
+def test_the_marketplace_shows_what_others_list_with_what_was_measured(visitor, listed, counted):
+    operator = visitor("training_operator")
+    counted(listed, [0.5] * 150, {"timeout": 50})
+    text = operator.get("/marketplace").content.decode()
+    for told in ("Open maths", "Elsewhere", "75 %", "over 100", "maths"):
+        assert told in text, told
+    assert "secret-address" not in text
+
+
+def test_a_private_grader_of_others_is_on_no_list(visitor, listed):
+    Grader.objects.update(visibility="private")
+    operator = visitor("training_operator")
+    assert "Open maths" not in operator.get("/marketplace").content.decode()
+    assert operator.get(f"/graders/{listed.public_id}").status_code == 404
+
+
+@pytest.mark.parametrize("role", ["grader_owner", "reviewer", "organization_admin"])
+def test_roles_that_read_no_listed_graders_have_no_marketplace(visitor, listed, role):
+    assert visitor(role).get("/marketplace").status_code == 403
+
+
+def test_the_marketplace_is_filtered_by_domain(visitor, listed):
+    operator = visitor("training_operator")
+    assert "Open maths" in operator.get("/marketplace?domain=maths").content.decode()
+    assert "No listed grader matches" in operator.get("/marketplace?domain=law").content.decode()
+
+
+def test_hostile_names_stay_text(owner, visitor, grader, pages):
+    Grader.objects.update(
+        name=pages.hostile[:200], description=pages.hostile * 10, visibility="listed", domains=['"><b>x', "x" * 64]
+    )
+    for address, client in (("/graders", owner), ("/marketplace", visitor("training_operator"))):
+        text = client.get(address).content.decode()
+        assert "<script>alert" not in text
+        assert "&lt;script&gt;alert" in text
+        assert '"><b>' not in text

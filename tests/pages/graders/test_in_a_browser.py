@@ -1,0 +1,83 @@
+"""What needs a browser: live parts, the check list in place, the copy button, the console, the keyboard, the phone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from graders.models import Grader
+from tests.browsing import PHONE, too_wide
+from tests.fakes import FakeGrader, serving
+
+pytestmark = pytest.mark.pages
+
+
+@pytest.fixture
+def fake(grader, pages):
+    made = FakeGrader(
+        judge=lambda _: {
+            "value": 0.72, "confidence": 0.9, "dimensions": [{"name": "accuracy", "value": 0.9, "weight": 0.5}],
+        }
+    )  # fmt: skip
+    with serving(made):
+        pages.point(grader, made.url, supports_dimensions=True)
+        yield made
+
+
+def test_the_board_refreshes_in_place_and_keeps_the_focus(owner, grader, browse):
+    page = browse(owner, "/graders")
+    link = page.get_by_role("link", name="Law")
+    link.focus()
+    Grader.objects.update(status="degraded", troubles=["health"])
+    page.evaluate("htmx.trigger('#board', 'refresh')")
+    expect(page.locator("#board").get_by_text("degraded")).to_be_visible()
+    expect(link).to_be_focused()
+    assert page.said == []
+
+
+def test_the_check_list_appears_in_place(owner, grader, fake, pages, browse):
+    page = browse(owner, pages.at("grader_verify", grader))
+    page.evaluate("window.stayed = true")
+    page.get_by_role("button", name="Verify now").press("Enter")
+    expect(page.get_by_text("Verified: it is active")).to_be_visible()
+    expect(page.get_by_role("img", name="passed")).to_have_count(4)
+    expect(page.get_by_role("button", name="Verify again")).to_be_focused()
+    assert page.evaluate("window.stayed")
+    assert page.said == []
+
+
+def test_verification_works_without_scripts(owner, grader, fake, pages, browse):
+    page = browse(owner, pages.at("grader_verify", grader), java_script_enabled=False)
+    page.get_by_role("button", name="Verify now").click()
+    expect(page.get_by_text("Verified: it is active")).to_be_visible()
+
+
+def test_the_console_shows_request_and_answer_in_place_and_a_fault_at_its_field(owner, grader, fake, pages, browse):
+    page = browse(owner, pages.at("grader_try", grader))
+    page.get_by_label("Metadata").fill("{")
+    page.get_by_role("button", name="Send it").click()
+    expect(page.get_by_text("This is not the JSON")).to_be_visible()
+    page.get_by_label("Metadata").fill("")
+    page.get_by_role("button", name="Send it").click()
+    expect(page.get_by_text("X-Autotune-Signature:")).to_be_visible()
+    expect(page.locator("#answers").get_by_text("0.720")).to_be_visible()
+    expect(page.locator("#answers")).to_be_focused()
+    assert [line for line in page.said if "400" not in line] == []
+
+
+def test_a_new_secret_is_copied_by_its_button(owner, grader, pages, browse):
+    page = browse(owner, pages.at("grader_rotate", grader), permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Make a new secret").click()
+    page.get_by_role("button", name="Copy the shared secret").click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.locator("#secret").text_content()
+
+
+@pytest.mark.parametrize("name", ["grader", "grader_health", "grader_settings", "grader_edit", "grader_try"])
+def test_no_page_is_wider_than_a_phone(owner, grader, counted, pages, name, browse):
+    Grader.objects.update(
+        name="x" * 200, description="y" * 9000, endpoint=f"https://{'z' * 60}.example.org/{'a' * 900}"
+    )
+    counted(grader, [0.5], {"timeout": 1})
+    page = browse(owner, pages.at(name, grader), viewport=PHONE)
+    assert too_wide(page) <= 0
+    page.goto("/graders")
+    assert too_wide(page) <= 0

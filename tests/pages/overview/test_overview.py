@@ -1,0 +1,237 @@
+"""The overview: what each role sees of what needs it, and how things went; their own alone, at a cost that stays small."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from autotune.access.models import Organization
+from autotune.core import ids
+from autotune.site.overviews import newest, sums
+from graders.models import Grader
+from tests.factories import (
+    CompletionFactory,
+    ExportFactory,
+    GraderFactory,
+    ReviewFactory,
+    RunFactory,
+    ScoreFactory,
+    TaskFactory,
+    WebhookFactory,
+)
+from tests.pages.overview import plenty
+
+pytestmark = pytest.mark.django_db
+HOSTILE = "<script>alert(1)</script>\u202egnirts " + "x" * 150
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept():
+    sums.kept.clear()
+
+
+def cards(client):
+    return {card.name: card for card in client.get("/").context["needs"].cards}
+
+
+def chart(client, title, period="24h"):
+    return next(one for one in client.get("/", {"period": period}).context["charts"] if one.title == title)
+
+
+def summary(client, title, period="24h"):
+    """Without the marks that keep each name's direction to itself."""
+    return chart(client, title, period).summary.replace("\u2068", "").replace("\u2069", "")
+
+
+def failed_run(task, code="grader_timeout", ago=timedelta(hours=1)):
+    return RunFactory(
+        completion=CompletionFactory(task=task), status="failed", error_code=code, completed_at=timezone.now() - ago
+    )
+
+
+def test_an_admin_sees_what_needs_somebody_with_its_count_and_where_it_is(visitor):
+    client = visitor()
+    own = {"organization": client.organization, "created_by": client.user}
+    grader = GraderFactory(**own)
+    task = TaskFactory(**own, graders=[grader])
+    for code, ago in (("auth_failed", 1), ("auth_failed", 2), ("missing_member", 3), ("auth_failed", 30)):
+        failed_run(task, code, timedelta(hours=ago))
+    ReviewFactory(run__completion__task=task)
+    ExportFactory(**own, status="failed")
+    WebhookFactory(**own, status="disabled")
+    Grader.objects.filter(pk=grader.pk).update(status="degraded", troubles=["circuit"])
+    RunFactory(completion=CompletionFactory(task=task), created_at=timezone.now() - timedelta(hours=1))
+    shown = cards(client)
+    assert {name: card.value for name, card in shown.items()} == {
+        "Failed runs": 3, "Due runs": 1, "Waiting runs": 1, "Graders in trouble": 1, "Open reviews": 1,
+        "Failed exports": 1, "Disabled webhooks": 1,
+    }  # fmt: skip
+    assert {name for name, card in shown.items() if card.tone} == set(shown) - {"Waiting runs"}
+    failures = client.get("/").context["needs"].failures
+    assert [(one.code, one.count, one.fault) for one in failures] == [
+        ("auth_failed", 2, "grader"), ("missing_member", 1, "grader"),
+    ]  # fmt: skip
+    assert "give the grader its current shared secret" in client.get("/").content.decode().lower()
+
+
+def test_nothing_of_another_organization_is_counted(visitor):
+    other, client = visitor(), visitor()
+    plenty.work(other.organization, other.user, scores=30, failed=9)
+    answer = client.get("/")
+    assert {card.value for card in answer.context["needs"].cards} == {0}
+    assert not answer.context["begun"]
+    assert "GSM8K" not in answer.content.decode()
+
+
+def test_each_role_has_its_cards(visitor):
+    boss = visitor()
+    plenty.work(boss.organization, boss.user, scores=20, failed=3)
+    of_role = {role: set(cards(visitor(role, boss.organization))) for role in ("training_operator", "reviewer")}
+    runs = {"Failed runs", "Due runs", "Waiting runs"}
+    assert of_role["training_operator"] == runs | {
+        "Graders", "Open reviews", "Failed exports", "Disabled webhooks",
+    }  # fmt: skip
+    assert of_role["reviewer"] == {"Open reviews"}
+
+
+def test_a_grader_owner_sees_their_own_graders_and_no_others(visitor):
+    boss = visitor()
+    graders, _ = plenty.work(boss.organization, boss.user, scores=60, failed=6)
+    owner = visitor("grader_owner", boss.organization)
+    Grader.objects.filter(pk=graders[0].pk).update(created_by=owner.user)
+    answer = owner.get("/")
+    rows = answer.context["graders"]
+    assert [row.grader.pk for row in rows] == [graders[0].pk]
+    assert rows[0].told.scored > 0
+    assert rows[0].told.mean == pytest.approx(0.6, abs=0.2)
+    assert rows[0].told.p99 >= rows[0].told.p50 > 0
+    assert [one.title for one in answer.context["charts"]] == [
+        "Scored completions and failed attempts", "Latency of grader calls",
+    ]  # fmt: skip
+    html = answer.content.decode()
+    assert graders[1].name not in html
+    assert "Code review" not in html, "a task is no affair of theirs"
+
+
+def test_a_reviewer_sees_the_queue_and_what_they_decided(visitor):
+    client = visitor("reviewer")
+    task = TaskFactory(organization=client.organization, name="Law")
+    now = timezone.now()
+    for hours in (5, 3, 9):
+        ReviewFactory(run__completion__task=task, created_at=now - timedelta(hours=hours))
+    for days in (0, 3):
+        ReviewFactory(
+            run__completion__task=task, status="approved", decided_by=client.user, decided_at=now - timedelta(days=days)
+        )
+    ReviewFactory(run__completion__task=task, claimed_by=client.user, claimed_until=now + timedelta(minutes=5))
+    queue = client.get("/").context["queue"]
+    assert (len(queue.oldest), queue.decided, queue.decided_today, queue.claimed) == (4, 2, 1, 1)
+    assert queue.oldest[0].since == now - timedelta(hours=9)
+    assert queue.oldest[-1].claimed == "yours"
+    assert cards(client)["Open reviews"].value == 4
+
+
+def test_charts_count_each_step_and_average_by_model_and_task(visitor):
+    client = visitor()
+    task = TaskFactory(organization=client.organization, name="Law")
+    for value in (0.25, 0.75):
+        ScoreFactory(run__completion__task=task, run__completion__model_id="model-a", value=value)
+    ScoreFactory(run__completion__task=task, run__completion__model_id="model-b", value=1.0)
+    ScoreFactory(run__completion__task=task, value=0.0, shadow=True)
+    failed_run(task, ago=timedelta(minutes=1))
+    for period in ("1h", "24h", "7d", "30d"):
+        assert "scored 4; failed 1" in summary(client, "Scored and failed", period)
+        assert "model-a 0.5" in summary(client, "Mean score by model", period)
+        assert "0.667" in summary(client, "Mean score by task", period)
+
+
+def test_what_is_settled_is_read_once_and_what_is_new_is_shown(visitor):
+    client = visitor()
+    _, tasks = plenty.work(client.organization, client.user, scores=40, failed=0, days=0.9)
+    before = summary(client, "Scored and failed")
+    ScoreFactory(run__completion__task=tasks[0], value=0.5)
+    after = summary(client, "Scored and failed")
+    assert ("scored 40" in before, "scored 41" in after) == (True, True)
+
+
+def test_means_rest_on_the_newest_scores_of_a_step_and_the_page_says_so(visitor, monkeypatch):
+    monkeypatch.setattr(newest, "NEWEST", 3)
+    client = visitor()
+    task = TaskFactory(organization=client.organization)
+    for value in (0.0, 0.0, 1.0, 1.0, 1.0):
+        ScoreFactory(run__completion__task=task, value=value)
+    assert "scored 5" in summary(client, "Scored and failed", "30d")
+    assert "1" in summary(client, "Mean score by model", "30d")
+    assert "the newest 3 scores" in client.get("/", {"period": "30d"}).content.decode()
+
+
+def test_an_unknown_period_is_the_usual_one(visitor):
+    for text in ("", "1y", "<script>", "\0", "x" * 500):
+        assert visitor().get("/", {"period": text}).context["period"].name == "24h"
+
+
+def test_first_steps_show_what_is_done_and_what_is_next(visitor):
+    client = visitor()
+    steps = client.get("/").context["steps"]
+    assert [step.title for step in steps] == [
+        "Register a grader", "Verify it", "Make a task", "Make an API key", "Submit completions", "Export the scores",
+    ]  # fmt: skip
+    assert not any(step.done for step in steps)
+    grader = GraderFactory(organization=client.organization, verified_at=None, status="inactive")
+    task = TaskFactory(organization=client.organization, graders=[grader])
+    answer = client.get("/")
+    assert [step.done for step in answer.context["steps"]] == [True, False, True, False, False, False]
+    assert ids.encode("task", task.pk) in answer.context["steps"][4].command
+    assert "not verified yet" in answer.content.decode()
+
+
+def test_steps_are_those_of_the_role_and_go_when_all_is_done(visitor):
+    assert [step.title for step in visitor("grader_owner").get("/").context["steps"]] == [
+        "Register a grader", "Verify it", "Give the first score",
+    ]  # fmt: skip
+    reviewer = visitor("reviewer").get("/")
+    assert reviewer.context["steps"] == []
+    assert "Nothing needs you now" in reviewer.content.decode()
+    owner = visitor("grader_owner")
+    grader = GraderFactory(organization=owner.organization, created_by=owner.user)
+    ScoreFactory(run__completion__task=TaskFactory(graders=[grader]))
+    assert owner.get("/").context["steps"] == []
+
+
+def test_who_runs_the_installation_sees_whether_it_works(visitor):
+    Organization.objects.update(operating=False)
+    client = visitor("admin")
+    assert "Platform faults" not in cards(client)
+    Organization.objects.filter(pk=client.organization.pk).update(operating=True)
+    assert cards(client)["Platform faults"].value == 0
+
+
+def test_a_live_part_asks_for_no_charts(visitor):
+    client = visitor()
+    plenty.work(client.organization, client.user, scores=10)
+    answer = client.get("/", headers={"HX-Request": "true", "HX-Target": "needs"})
+    assert 'id="needs"' in answer.content.decode()
+    assert "charts" not in answer.context
+
+
+def test_hostile_names_are_text(visitor):
+    client = visitor()
+    own = {"organization": client.organization, "created_by": client.user}
+    grader = GraderFactory(**own, name=HOSTILE[:200])
+    task = TaskFactory(**own, name=HOSTILE[:200], graders=[grader])
+    ScoreFactory(run__completion__task=task, run__completion__model_id=HOSTILE[:200])
+    ReviewFactory(run__completion__task=task)
+    failed_run(task, "<script>alert(2)")
+    html = client.get("/").content.decode()
+    assert "<script>alert" not in html
+    assert html.count("&lt;script&gt;alert(1)") >= 3
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("role", ["organization_admin", "training_operator", "grader_owner", "reviewer"])
+def test_with_many_scores_it_asks_as_little_as_with_few(visitor, django_assert_max_num_queries, role):
+    client = visitor(role)
+    plenty.work(client.organization, client.user, scores=5_000, failed=200, days=20, text=None)
+    for period in ("24h", "30d"):
+        with django_assert_max_num_queries(20):
+            assert client.get("/", {"period": period}).status_code == 200

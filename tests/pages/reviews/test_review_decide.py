@@ -1,0 +1,176 @@
+"""Claiming and deciding by plain forms, and what a refused decision keeps."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from scores import review_queue, review_reach
+from scores.models import Review, Score
+from tests.factories import CompletionFactory, ReviewFactory, TaskFactory, UserFactory
+
+JSON = {"HTTP_ACCEPT": "application/json"}
+
+
+@pytest.fixture
+def reviewer(visitor):
+    client = visitor("reviewer")
+    client.task = TaskFactory(organization=client.organization, name="Poems")
+    return client
+
+
+def review(client, **fields):
+    return ReviewFactory(run__completion__task=client.task, **fields)
+
+
+def test_the_oldest_is_claimed_decided_and_the_next_one_follows(reviewer):
+    first, second = review(reviewer), review(reviewer)
+    page = reviewer.post("/reviews/next", follow=True).content.decode()
+    assert f'data-item="{first.public_id}"' in page
+    first.refresh_from_db()
+    assert first.claimed_by == reviewer.user
+    sent = {"approved": "true", "value": "0.8", "explanation": "Better.", "back": "next"}
+    page = reviewer.post(f"/reviews/{first.public_id}/decide", sent, follow=True).content.decode()
+    assert f'data-item="{second.public_id}"' in page
+    first.refresh_from_db()
+    assert (first.status, first.decided_value, first.explanation) == ("approved", 0.8, "Better.")
+    page = reviewer.post(
+        f"/reviews/{second.public_id}/decide", {"approved": "true", "back": "next"}, follow=True
+    ).content.decode()
+    assert "Nothing is left for you" in page
+    second.refresh_from_db()
+    assert (second.status, second.decided_value) == ("approved", 0.25)
+
+
+def test_reading_the_desk_claims_nothing(reviewer):
+    review(reviewer)
+    text = reviewer.get("/reviews/next").content.decode()
+    assert "Take the next one" in text
+    assert not Review.objects.exclude(claimed_by=None).exists()
+
+
+def test_an_approval_without_a_value_keeps_the_graders_confidence(reviewer):
+    one = review(reviewer)
+    reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true"})
+    assert (Score.objects.get().value, Score.objects.get().confidence) == (0.25, 0.5)
+
+
+def test_a_rejection_ignores_the_value(reviewer):
+    one = review(reviewer)
+    reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "false", "value": "0.7", "explanation": "No."})
+    one.refresh_from_db()
+    assert (one.status, one.explanation, Score.objects.count()) == ("rejected", "No.", 0)
+
+
+def test_a_skipped_one_is_free_and_comes_last(reviewer):
+    first, second = review(reviewer), review(reviewer)
+    reviewer.post("/reviews/next")
+    page = reviewer.post(f"/reviews/{first.public_id}/release", {"back": "next"}, follow=True).content.decode()
+    assert f'data-item="{second.public_id}"' in page
+    first.refresh_from_db()
+    assert first.claimed_by is None
+    page = reviewer.post(f"/reviews/{second.public_id}/release", {"back": "next"}, follow=True).content.decode()
+    assert f'data-item="{first.public_id}"' in page
+
+
+def test_a_value_out_of_range_saves_nothing_and_keeps_what_was_typed(reviewer):
+    one = review(reviewer)
+    response = reviewer.post(
+        f"/reviews/{one.public_id}/decide", {"approved": "true", "value": "7", "explanation": "Kept text"}
+    )
+    assert response.status_code == 400
+    assert "Kept text" in response.content.decode()
+    one.refresh_from_db()
+    assert one.status == "open"
+
+
+def test_what_somebody_else_holds_is_not_decided_and_the_text_stays(reviewer):
+    one = review(reviewer, claimed_by=UserFactory(), claimed_until=timezone.now() + timedelta(minutes=5))
+    response = reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true", "explanation": "Kept text"})
+    assert response.status_code == 409
+    assert "Kept text" in response.content.decode()
+    assert "Another reviewer has claimed this review" in response.content.decode()
+
+
+def test_a_second_decision_is_refused_and_the_text_stays(reviewer):
+    one = review(reviewer)
+    reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true"})
+    response = reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "false", "explanation": "Kept text"})
+    assert response.status_code == 409
+    assert "Kept text" in response.content.decode()
+    again = reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true"}, **JSON)
+    assert (again.status_code, again.json()["code"], again.json()["mine"]) == (409, "review_closed", True)
+    assert Score.objects.count() == 1
+
+
+def test_what_one_submitted_is_passed_over_and_cannot_be_decided(reviewer):
+    mine = ReviewFactory(run__completion=CompletionFactory(task=reviewer.task, created_by=reviewer.user))
+    other = review(reviewer)
+    assert f'data-item="{other.public_id}"' in reviewer.post("/reviews/next", follow=True).content.decode()
+    text = reviewer.get(f"/reviews/{mine.public_id}").content.decode()
+    assert "You submitted this completion" in text
+    assert "Your decision" not in text
+    assert reviewer.post(f"/reviews/{mine.public_id}/decide", {"approved": "true"}).status_code == 403
+    mine.refresh_from_db()
+    assert mine.status == "open"
+
+
+def test_an_administrator_decides_on_their_own(visitor):
+    admin = visitor("organization_admin")
+    task = TaskFactory(organization=admin.organization)
+    mine = ReviewFactory(run__completion=CompletionFactory(task=task, created_by=admin.user))
+    assert f'data-item="{mine.public_id}"' in admin.post("/reviews/next", follow=True).content.decode()
+
+
+def test_two_reviewers_never_get_the_same(visitor, reviewer):
+    for _ in range(4):
+        review(reviewer)
+    other = visitor("reviewer", reviewer.organization)
+    taken = [
+        client.post("/reviews/next", {"count": "1"}, **JSON).json()["item"]
+        for client in (reviewer, other, reviewer, other)
+    ]
+    ids = [text.split('data-item="')[1].split('"')[0] for text in taken]
+    assert len(set(ids)) == 4
+    assert reviewer.post("/reviews/next", **JSON).json()["item"] is None
+
+
+def test_a_claim_that_was_lost_is_told_to_the_script(reviewer):
+    one = review(reviewer, claimed_by=UserFactory(), claimed_until=timezone.now() + timedelta(minutes=5))
+    reply = reviewer.post(f"/reviews/{one.public_id}/claim", **JSON)
+    assert (reply.status_code, reply.json()["code"]) == (409, "review_claimed")
+
+
+def test_letting_go_frees_only_ones_own(reviewer):
+    other = UserFactory()
+    one = review(reviewer, claimed_by=other, claimed_until=timezone.now() + timedelta(minutes=5))
+    assert reviewer.post(f"/reviews/{one.public_id}/release", **JSON).status_code == 200
+    one.refresh_from_db()
+    assert one.claimed_by == other
+
+
+def test_the_queue_of_one_task_stays_within_it(reviewer):
+    review(reviewer)
+    wanted = ReviewFactory(run__completion__task=TaskFactory(organization=reviewer.organization))
+    page = reviewer.post("/reviews/next", {"taskId": wanted.task.public_id}, follow=True).content.decode()
+    assert f'data-item="{wanted.public_id}"' in page
+    assert f'name="taskId" value="{wanted.task.public_id}"' in page
+
+
+def test_progress_counts_the_day_and_what_is_left(reviewer):
+    one = review(reviewer)
+    review(reviewer)
+    reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true"})
+    by = review_reach.Reviewer(reviewer.user)
+    found = review_queue.progress(Review.objects.all(), by)
+    assert (found.today, found.left, found.own, found.others) == (1, 1, 0, 0)
+
+
+def test_the_queries_of_a_claim_are_few(reviewer, django_assert_max_num_queries):
+    review(reviewer)
+    review(reviewer)
+    reviewer.post("/reviews/next", {"count": "1"}, **JSON)
+    with django_assert_max_num_queries(30):
+        reviewer.post("/reviews/next", {"count": "1"}, **JSON)
+    with django_assert_max_num_queries(20):
+        reviewer.get("/reviews/next")

@@ -1,0 +1,223 @@
+"""The desk in a browser: by keyboard, one after the other, with undo, drafts and two reviewers at once."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from scores.models import Review, Score
+from tests.browsing import PHONE, too_wide
+from tests.concurrency import aside
+from tests.factories import ReviewFactory, TaskFactory, UserFactory
+
+pytestmark = pytest.mark.pages
+
+
+@pytest.fixture
+def reviewer(visitor):
+    client = visitor("reviewer")
+    client.task = TaskFactory(organization=client.organization, name="Poems")
+    return client
+
+
+def some(client, number):
+    made = []
+    for at in range(number):
+        one = ReviewFactory(
+            run__completion__task=client.task, run__completion__response=f"Poem number {at}.", value=0.25
+        )
+        made.append(one)
+    return made
+
+
+def of_database(work):
+    """What the database says: while a browser is driven, this thread may not ask it."""
+    return aside(work).result(20)
+
+
+def statuses():
+    return of_database(lambda: list(Review.objects.order_by("pk").values_list("status", "decided_value")))
+
+
+def shown(page):
+    return page.locator("[data-stage] [data-item]").get_attribute("data-item")
+
+
+def decide(page, key):
+    """Press a score and Enter; returns when the next one stands there."""
+    before = shown(page)
+    page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    expect(page.locator(f'[data-stage] [data-item="{before}"]')).to_have_count(0)
+    return before
+
+
+def decided(page, number):
+    """Wait until so many are decided in the database."""
+    for _ in range(100):
+        count = of_database(lambda: Review.objects.exclude(status="open").count())
+        if count >= number:
+            return count
+        page.wait_for_timeout(50)
+    return count
+
+
+def test_forty_in_a_row_by_keyboard(reviewer, browse):
+    some(reviewer, 42)
+    page = browse(reviewer, "/reviews/next")
+    page.evaluate("window.sameDocument = true")
+    seen, nodes = set(), []
+    for at in range(41):
+        expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+        nodes.append(page.evaluate("document.querySelectorAll('*').length"))
+        seen.add(decide(page, str(at % 10)))
+    assert len(seen) == 41
+    assert page.evaluate("window.sameDocument") is True
+    assert max(nodes) - min(nodes) < 20
+    expect(page.locator(".sitting [data-sitting]")).to_have_text("41")
+    page.get_by_role("link", name="Stop reviewing").click()
+    page.wait_for_url("**/reviews")
+    found = statuses()
+    assert [value for _, value in found[:10]] == [pytest.approx(at / 10) for at in range(10)]
+    assert [status for status, _ in found].count("approved") == 41
+    assert of_database(lambda: Score.objects.count()) == 41
+    assert of_database(lambda: Review.objects.filter(status="open", claimed_by__isnull=False).count()) == 0
+    assert page.said == []
+
+
+def test_two_browsers_never_get_the_same(reviewer, visitor, browse):
+    some(reviewer, 12)
+    other = visitor("reviewer", reviewer.organization)
+    pages = [browse(reviewer, "/reviews/next"), browse(other, "/reviews/next")]
+    seen = []
+    for _ in range(5):
+        for page in pages:
+            expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+            seen.append(decide(page, "7"))
+    assert len(set(seen)) == len(seen) == 10
+    for page in pages:
+        assert [said for said in page.said if "409" in said] == []
+
+
+def test_undo_takes_the_last_decision_back_before_it_is_sent(reviewer, browse):
+    some(reviewer, 3)
+    page = browse(reviewer, "/reviews/next")
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    first = decide(page, "9")
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    second = shown(page)
+    assert statuses()[0][0] == "open"
+    page.keyboard.press("u")
+    expect(page.locator(f'[data-stage] [data-item="{first}"]')).to_be_visible()
+    expect(page.locator("input[name=value]")).to_have_value("0.9")
+    assert decide(page, "2") == first
+    expect(page.locator(f'[data-stage] [data-item="{second}"]')).to_be_visible()
+    page.get_by_role("link", name="Stop reviewing").click()
+    page.wait_for_url("**/reviews")
+    assert statuses()[0] == ("approved", 0.2)
+
+
+def test_a_decision_is_sent_when_the_page_is_left(reviewer, browse):
+    some(reviewer, 3)
+    page = browse(reviewer, "/reviews/next")
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    decide(page, "6")
+    page.goto("/runs")
+    assert decided(page, 1) == 1
+    assert statuses()[0] == ("approved", 0.6)
+
+
+def test_what_is_typed_survives_a_reload(reviewer, browse):
+    some(reviewer, 2)
+    page = browse(reviewer, "/reviews/next")
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    before = shown(page)
+    page.keyboard.press("4")
+    page.keyboard.press("e")
+    page.keyboard.type("A long thought, 123.")
+    page.reload()
+    expect(page.locator(f'[data-stage] [data-item="{before}"]')).to_be_visible()
+    expect(page.locator("textarea[name=explanation]")).to_have_value("A long thought, 123.")
+    expect(page.locator("input[name=value]")).to_have_value("0.4")
+
+
+def test_a_session_that_ended_loses_nothing(reviewer, browse):
+    some(reviewer, 3)
+    page = browse(reviewer, "/reviews/next")
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    cookies = page.context.cookies()
+    decide(page, "8")
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    page.keyboard.press("e")
+    page.keyboard.type("Still typing")
+    page.context.clear_cookies(name="sessionid")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Your session has ended")).to_be_visible()
+    page.context.add_cookies(cookies)
+    page.goto("/reviews/next")
+    assert decided(page, 2) == 2
+    found = of_database(lambda: list(Review.objects.order_by("pk").values_list("decided_value", flat=True)))
+    assert found[0] == 0.8
+    assert [
+        one.explanation for one in of_database(lambda: list(Review.objects.filter(status="approved").order_by("pk")))
+    ][1] == "Still typing"
+
+
+def test_a_refused_decision_keeps_the_text(reviewer, browse):
+    first, _ = some(reviewer, 2)
+    page = browse(reviewer, "/reviews/next")
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    page.keyboard.press("e")
+    page.keyboard.type("My reasons")
+    until = timezone.now() + timedelta(minutes=5)
+    of_database(lambda: Review.objects.filter(pk=first.pk).update(claimed_by=UserFactory(), claimed_until=until))
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name="Undo").wait_for()
+    page.keyboard.press("s")
+    expect(page.locator("[data-troubles]")).to_contain_text("was not taken", timeout=15_000)
+    expect(page.locator("[data-kept]")).to_contain_text("My reasons")
+    assert of_database(lambda: Review.objects.get(pk=first.pk).status) == "open"
+
+
+def test_a_skipped_one_is_free_for_others(reviewer, browse):
+    first, second = some(reviewer, 2)
+    page = browse(reviewer, "/reviews/next")
+    expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
+    page.keyboard.press("s")
+    expect(page.locator(f'[data-stage] [data-item="{second.public_id}"]')).to_be_visible()
+    page.keyboard.press("x")
+    expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
+    expect(page.locator("[data-status]")).to_contain_text("come round")
+
+
+def test_the_end_says_so_and_the_last_can_be_undone(reviewer, browse):
+    some(reviewer, 1)
+    page = browse(reviewer, "/reviews/next")
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    first = decide(page, "f")
+    expect(page.get_by_text("Nothing is left for you")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.locator(f'[data-stage] [data-item="{first}"]')).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def test_the_desk_fits_a_phone(reviewer, browse):
+    some(reviewer, 1)
+    page = browse(reviewer, "/reviews/next", viewport=PHONE)
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    assert too_wide(page) <= 0
+
+
+def test_it_works_without_scripts(reviewer, browse):
+    first, second = some(reviewer, 2)
+    page = browse(reviewer, "/reviews", java_script_enabled=False)
+    page.get_by_role("button", name="Start reviewing").click()
+    page.get_by_label("Your score, 0 to 1").fill("0.75")
+    page.get_by_role("button", name="Approve").click()
+    page.locator(f'[data-item="{second.public_id}"]').wait_for()
+    page.get_by_role("button", name="Reject").click()
+    page.get_by_text("Nothing is left for you").wait_for()
+    assert statuses() == [("approved", 0.75), ("rejected", None)]
+    assert first.status == "open"

@@ -1,0 +1,225 @@
+"""The pages of reward endpoints."""
+
+import html
+import re
+
+import pytest
+
+from scores.models import RewardEndpoint
+from tasks.models import Completion
+from tests.factories import RewardEndpointFactory, TaskFactory, UserFactory, public
+
+ADDRESS = re.compile(r"http[^\s<\"]+/api/v1/rewards/[^\s<\"?]+")
+
+
+def new(task, **more):
+    return {"task_id": public("task", task), "protocol": "openrlhf", "unscored": "hold", **more}
+
+
+def test_the_list_tells_who_calls_for_which_task_and_how_it_goes(operator, endpoint, see):
+    seen = see(operator, "/reward-endpoints")
+    for words in ("OpenRLHF", "Contract clauses", "on", "neutral 0.250", "1,000", "4 %", "never"):
+        assert words in seen
+
+
+def test_an_empty_list_leads_to_the_form(operator, see):
+    seen = see(operator, "/reward-endpoints")
+    assert "No reward endpoints yet" in seen
+    assert 'href="/reward-endpoints/new"' in seen.html
+    assert "No endpoint is like that" in see(operator, "/reward-endpoints?protocol=slime")
+
+
+def test_the_list_takes_few_queries(operator, task, django_assert_max_num_queries):
+    for _ in range(30):
+        RewardEndpointFactory(task=TaskFactory(organization=operator.organization))
+    with django_assert_max_num_queries(20):
+        assert operator.get("/reward-endpoints").status_code == 200
+
+
+@pytest.mark.parametrize("role", ["reviewer", "grader_owner"])
+def test_who_has_no_part_in_training_is_refused(visitor, operator, path, role):
+    other = visitor(role, operator.organization)
+    for address in ("/reward-endpoints", "/reward-endpoints/new", path):
+        assert other.get(address).status_code == 403
+    assert other.post(f"{path}/rotate").status_code == 403
+
+
+def test_a_stranger_finds_nothing(visitor, path):
+    stranger = visitor("training_operator")
+    assert stranger.get(path).status_code == 404
+    for action in ("switch", "rotate", "delete", "try", "change"):
+        assert stranger.post(f"{path}/{action}", {"prompt": "a", "response": "b"}).status_code == 404
+    assert RewardEndpoint.objects.get().enabled
+
+
+def test_a_new_one_shows_its_address_once_with_the_flags_to_copy(operator, task, see):
+    answer = operator.post("/reward-endpoints/new", new(task, model_id="osprey-32b"))
+    made = RewardEndpoint.objects.get()
+    text = html.unescape(answer.content.decode())
+    (url,) = set(ADDRESS.findall(text))
+    assert answer.status_code == 201
+    assert f'--reward.remote_url "{url}"' in text
+    assert (made.model_id, made.created_by) == ("osprey-32b", operator.user)
+    assert url not in see(operator, f"/reward-endpoints/{public('rwd', made)}").html
+
+
+def test_the_new_address_answers(operator, task, client):
+    text = operator.post(
+        "/reward-endpoints/new", new(task, unscored="neutral", neutral_value="0.5", deadline_ms="1")
+    ).content.decode()
+    address = ADDRESS.search(html.unescape(text))[0]
+    answer = client.post(
+        address[address.index("/api") :], {"query": ["2+2? 4"], "prompts": ["2+2? "]}, content_type="application/json"
+    )
+    assert answer.json()["rewards"] == [0.5]
+
+
+def test_a_refused_form_keeps_what_was_typed_and_makes_nothing(operator, task):
+    answer = operator.post("/reward-endpoints/new", new(task, unscored="neutral", model_id="kept"))
+    text = answer.content.decode()
+    assert answer.status_code == 400
+    assert "say what `neutral` is" in html.unescape(text)
+    assert 'value="kept"' in text
+    assert not RewardEndpoint.objects.exists()
+
+
+def test_a_deadline_beyond_the_trainers_patience_is_refused_at_its_field(operator, task):
+    answer = operator.post("/reward-endpoints/new", new(task, deadline_ms="180000"))
+    assert "gives up soon after" in answer.content.decode()
+
+
+def test_a_task_of_others_is_refused(operator):
+    assert operator.post("/reward-endpoints/new", new(TaskFactory())).status_code == 400
+    assert not RewardEndpoint.objects.exists()
+
+
+def test_rotation_shows_another_address_once(operator, endpoint, path, see):
+    before = bytes(endpoint.token_digest)
+    text = html.unescape(operator.post(f"{path}/rotate").content.decode())
+    endpoint.refresh_from_db()
+    assert bytes(endpoint.token_digest) != before
+    assert "The one before is refused from now on" in text
+    assert ADDRESS.search(text)[0] not in see(operator, path).html
+
+
+def test_it_is_switched_off_and_on(operator, endpoint, path, see):
+    operator.post(f"{path}/switch", {"enabled": "false"})
+    assert "Switched off." in see(operator, path)
+    operator.post(f"{path}/switch", {"enabled": "true"})
+    endpoint.refresh_from_db()
+    assert endpoint.enabled
+
+
+def test_it_is_changed(operator, endpoint, path):
+    answer = operator.post(
+        f"{path}/change", {"unscored": "hold", "neutral_value": "", "model_id": "m-2", "deadline_ms": ""}
+    )
+    endpoint.refresh_from_db()
+    assert answer.url == path
+    assert (endpoint.unscored, endpoint.neutral_value, endpoint.model_id, endpoint.deadline_ms) == (
+        "hold",
+        None,
+        "m-2",
+        170_000,
+    )
+
+
+def test_a_change_that_does_not_fit_is_refused(operator, endpoint, path):
+    answer = operator.post(
+        f"{path}/change", {"unscored": "neutral", "neutral_value": "", "model_id": "m-2", "deadline_ms": ""}
+    )
+    endpoint.refresh_from_db()
+    assert answer.status_code == 400
+    assert endpoint.model_id == "live"
+
+
+def test_it_is_deleted_after_a_question(operator, path, see):
+    assert "Its address is refused from now on" in see(operator, f"{path}/delete")
+    assert RewardEndpoint.objects.exists()
+    assert operator.post(f"{path}/delete").url == "/reward-endpoints"
+    assert not RewardEndpoint.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "sent", "answered"),
+    [
+        ("openrlhf", '"query": [ "2+2? 4" ]', '"rewards": [ 0.8 ]'),
+        ("slime", '"response": "4"', "0.8"),
+        ("verify", '"expected_answer": "four"', '"reward": 0.8'),
+    ],
+)
+def test_an_answer_is_tried_in_place(operator, endpoint, path, graders_say, protocol, sent, answered):
+    RewardEndpoint.objects.update(protocol=protocol)
+    graders_say(0.8)
+    answer = operator.post(f"{path}/try", {"prompt": "2+2? ", "response": "4", "label": "four"})
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.content.decode())).split())
+    assert answer.status_code == 200
+    assert sent in text
+    assert answered in text
+    assert (Completion.objects.get().prompt, Completion.objects.get().response) == ("2+2? ", "4")
+    endpoint.refresh_from_db()
+    assert endpoint.answered == 1000  # those of trainers alone
+
+
+def test_what_is_not_scored_in_time_is_answered_by_the_policy(operator, endpoint, path, graders_say):
+    graders_say(None)
+    text = operator.post(f"{path}/try", {"prompt": "a", "response": "b"}).content.decode()
+    assert "answered with a stand-in: pending" in text
+    RewardEndpoint.objects.update(unscored="hold", neutral_value=None)
+    text = operator.post(f"{path}/try", {"prompt": "a", "response": "b"}).content.decode()
+    assert '<span class="badge bad">503</span>' in text
+
+
+def test_one_that_is_off_or_whose_maker_left_says_so_when_tried(operator, endpoint, path):
+    RewardEndpoint.objects.update(enabled=False)
+    answer = operator.post(f"{path}/try", {"prompt": "a", "response": "b"})
+    assert (answer.status_code, "switched off" in answer.content.decode()) == (400, True)
+    RewardEndpoint.objects.update(enabled=True, created_by=UserFactory())
+    answer = operator.post(f"{path}/try", {"prompt": "a", "response": "b"})
+    assert "may not use the organization any more" in answer.content.decode()
+    assert not Completion.objects.exists()
+
+
+def test_a_text_that_cannot_be_stored_is_told_at_its_field(operator, endpoint, path):
+    answer = operator.post(f"{path}/try", {"prompt": "a", "response": "x" * (1 << 20 | 1)})
+    assert answer.status_code == 400
+    assert not Completion.objects.exists()
+
+
+def test_the_page_has_the_lines_of_each_trainer_for_its_task(operator, task, endpoint, path, see):
+    seen = see(operator, path)
+    for words in (
+        '--reward.remote_url "$URL"', f'reward_func("{public("task", task)}"', "pkg://autotune_sdk.integrations.verl",
+        "autotune_sdk.integrations.verifiers:reward", "--external_plugins autotune_plugin.py",
+    ):  # fmt: skip
+        assert words in seen
+
+
+def test_it_tells_how_long_rewards_took(operator, task, endpoint, path, see):
+    from datetime import timedelta
+
+    from tests.factories import ScoreFactory
+
+    for seconds in (1, 2, 3):
+        score = ScoreFactory(run__completion__task=task, run__completion__model_id="live")
+        reward = score.completion.reward
+        type(reward).objects.filter(pk=reward.pk).update(
+            scored_at=score.completion.created_at + timedelta(seconds=seconds)
+        )
+    seen = see(operator, path)
+    assert "Until the reward 2.0 s" in seen
+    assert "95 % within 3.0 s" in seen
+
+
+def test_hostile_names_are_text(operator, see):
+    task = TaskFactory(organization=operator.organization, name="<script>alert(1)</script>\u202e" + "a" * 160)
+    made = RewardEndpointFactory(task=task, created_by=operator.user, model_id="<img src=x onerror=alert(1)>")
+    for address in ("/reward-endpoints", f"/reward-endpoints/{public('rwd', made)}", "/reward-endpoints/new"):
+        seen = see(operator, address)
+        assert "<script>alert" not in seen.html
+        assert "<img src=x" not in seen.html
+
+
+def test_the_page_takes_few_queries(operator, path, django_assert_max_num_queries):
+    with django_assert_max_num_queries(20):
+        assert operator.get(path).status_code == 200

@@ -1,0 +1,124 @@
+"""Dead letters: by code, with what to change; retried in bulk through the API's capability."""
+
+import pytest
+from django.utils import timezone
+
+from graders.models import Grader
+from scores.models import WorkflowRun
+from tests.factories import GraderFactory, RunFactory, TaskFactory, public
+
+
+@pytest.fixture
+def world(visitor):
+    client = visitor("training_operator")
+    client.grader = GraderFactory(organization=client.organization, created_by=client.user, name="Judge one")
+    client.task = TaskFactory(organization=client.organization, graders=[client.grader])
+    return client
+
+
+def failed(world, code="timeout", **fields):
+    return RunFactory(
+        completion__task=world.task, status="failed", error_code=code, completed_at=timezone.now(), **fields
+    )
+
+
+def test_failures_stand_by_code_with_what_to_change(world):
+    failed(world, error_message="No answer within 4 s.")
+    failed(world)
+    failed(world, "bad_signature")
+    text = world.get("/runs/failed").content.decode()
+    assert "3 failed runs with 2 codes" in text
+    assert "Answer within the grader’s time limit" in text or "Answer within the grader&#x27;s time limit" in text
+    assert "No answer within 4 s." in text or "Judge one" in text
+    assert "Sign the exact octets" in text
+    assert text.index("timeout</code></a>") < text.index("bad_signature</code></a>")
+
+
+def test_a_foreign_graders_message_is_not_told(world):
+    foreign = GraderFactory(visibility="listed")
+    task = TaskFactory(organization=world.organization, graders=[foreign])
+    RunFactory(
+        completion__task=task,
+        status="failed",
+        error_code="timeout",
+        error_message="10.0.0.1 is slow",
+        completed_at=timezone.now(),
+    )
+    text = world.get("/runs/failed").content.decode()
+    assert "timeout" in text
+    assert "10.0.0.1" not in text
+
+
+def test_the_question_says_how_many_and_what_stays(world):
+    failed(world)
+    failed(world)
+    text = world.get("/runs/retry?code=timeout").content.decode()
+    assert "All of them can be retried" in text
+    assert "Retry 2 runs" in text
+    Grader.objects.filter(pk=world.grader.pk).update(status="inactive")
+    text = world.get("/runs/retry?code=timeout").content.decode()
+    assert "None of them can be retried" in text
+    assert "inactive" in text
+
+
+def test_a_retry_by_code_takes_those_alone(world):
+    wanted, other = failed(world), failed(world, "bad_signature")
+    response = world.post("/runs/retry?code=timeout", follow=True)
+    assert "1 run begins anew." in response.content.decode()
+    wanted.refresh_from_db()
+    other.refresh_from_db()
+    assert (wanted.status, other.status) == ("pending", "failed")
+
+
+def test_a_retry_by_grader_and_task(world):
+    one = failed(world)
+    assert (
+        world.post(f"/runs/retry?graderId={public('grader', world.grader)}&taskId={world.task.public_id}").status_code
+        == 302
+    )
+    one.refresh_from_db()
+    assert one.status == "pending"
+
+
+def test_a_retry_of_everything_is_refused(world):
+    failed(world)
+    assert world.post("/runs/retry").status_code == 400
+    assert WorkflowRun.objects.filter(status="failed").count() == 1
+
+
+def test_who_may_only_read_retries_nothing(visitor):
+    for role in ("reviewer", "grader_owner"):
+        reader = visitor(role)
+        grader = GraderFactory(organization=reader.organization, created_by=reader.user)
+        one = RunFactory(
+            completion__task=TaskFactory(organization=reader.organization, graders=[grader]),
+            status="failed",
+            error_code="timeout",
+        )
+        text = reader.get("/runs/failed").content.decode()
+        assert "timeout" in text
+        assert "Retry" not in text
+        assert reader.post("/runs/retry?code=timeout").status_code == 403
+        assert reader.post(f"/runs/{one.public_id}/retry").status_code == 403
+        one.refresh_from_db()
+        assert one.status == "failed"
+
+
+def test_another_organizations_failures_stay(world):
+    foreign = RunFactory(status="failed", error_code="timeout")
+    world.post("/runs/retry?code=timeout")
+    foreign.refresh_from_db()
+    assert foreign.status == "failed"
+
+
+def test_no_dead_letters_is_good_news(world):
+    assert "No dead letters" in world.get("/runs/failed").content.decode()
+
+
+def test_the_queries_are_few(world, django_assert_max_num_queries):
+    for code in ("timeout", "bad_signature", "grader_error", "rate_limited"):
+        failed(world, code)
+    with django_assert_max_num_queries(20):
+        assert world.get("/runs/failed").status_code == 200
+    with django_assert_max_num_queries(20):
+        assert world.get("/runs/retry?code=timeout").status_code == 200

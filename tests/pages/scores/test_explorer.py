@@ -1,0 +1,172 @@
+"""The explorer of scores: the filters in the address, the chart, the figures, and what each role finds there."""
+
+import re
+
+import pytest
+from django.urls import reverse
+from django.utils.html import escape
+
+from scores import distributions, filters, summary
+from scores.filters import ScoreFilter
+from tests.factories import CompletionFactory, GraderFactory, OrganizationFactory, ScoreFactory, TaskFactory, public
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def task():
+    return TaskFactory()
+
+
+def given(task, *values, **fields):
+    return [ScoreFactory(run__completion__task=task, value=value, **fields) for value in values]
+
+
+def page_of(client, status=200, headers=None, **query):
+    answer = client.get(reverse("scores"), query, headers=headers or {})
+    assert answer.status_code == status
+    return answer.content.decode()
+
+
+def listed(html):
+    """The values of the rows."""
+    return re.findall(r'aria-label="Score ([\d.]+)"', html)
+
+
+def test_it_lists_the_newest_first_with_chart_and_figures(visitor, task):
+    given(task, 0.25, 0.5, 0.75)
+    html = page_of(visitor("training_operator", task.organization))
+    assert listed(html) == ["0.750", "0.500", "0.250"]
+    assert 'id="count">3<' in html
+    assert "0 to 0.05" in html or "Distribution" in html
+    assert 'data-brush-min="score-min"' in html
+
+
+def test_each_filter_of_the_api_works_from_the_address(visitor, task):
+    given(task, 0.25, 0.75)
+    elsewhere = ScoreFactory(
+        run__completion__task=TaskFactory(organization=task.organization), run__completion__model_id="model-b",
+        value=0.9, confidence=0.3,
+    )  # fmt: skip
+    client = visitor("reviewer", task.organization)
+    for query, found in (
+        ({"taskId": public("task", task)}, ["0.750", "0.250"]),
+        ({"modelId": "model-b"}, ["0.900"]),
+        ({"graderId": public("grader", elsewhere.grader)}, ["0.900"]),
+        ({"graderVersion": public("graderv", elsewhere.grader_version)}, ["0.900"]),
+        ({"minScore": "0.5", "maxScore": "0.8"}, ["0.750"]),
+        ({"minConfidence": "0.5"}, ["0.750", "0.250"]),
+        ({"startDate": "2099-01-01"}, []),
+        ({"endDate": "2001-01-01"}, []),
+        ({"sort": "value"}, ["0.250", "0.750", "0.900"]),
+        ({"modelId": "", "minScore": ""}, ["0.900", "0.750", "0.250"]),
+    ):
+        assert listed(page_of(client, **query)) == found, query
+
+
+def test_what_cannot_be_read_is_told_and_left_out(visitor, task):
+    given(task, 0.5)
+    client = visitor("reviewer", task.organization)
+    for query in (
+        {"taskId": "task_nonsense"}, {"taskId": "task_01jd0000000000000000000000"}, {"minScore": "7"},
+        {"minScore": "0.9", "maxScore": "0.1"}, {"startDate": "yesterday"}, {"sort": "colour"}, {"limit": "x"},
+        {"offset": "999999999"}, {"cursor": "x"}, {"modelId": "a\x00b"}, {"graderId": "<script>alert(1)</script>"},
+    ):  # fmt: skip
+        html = page_of(client, **query)
+        assert "<script>alert" not in html
+        if "\x00" not in str(query.values()) and "modelId" not in query:
+            assert "Left out, because it cannot be read" in html, query
+
+
+def test_the_figures_are_those_of_the_api(visitor, task):
+    given(task, 0.0, 0.15, 0.3, 0.5, 0.5, 0.95, 1.0)
+    client = visitor("training_operator", task.organization)
+    principal = client.get(reverse("scores")).wsgi_request.principal
+    for query in (ScoreFilter(), ScoreFilter(min_score=0.15, max_score=0.5)):
+        ours = distributions.of(filters.check(query, principal))
+        theirs = summary.of(query, principal).score_distribution
+        found = (ours.figures.mean, ours.figures.std, ours.figures.low, ours.figures.high)
+        assert found == pytest.approx((theirs.mean, theirs.std, theirs.min, theirs.max))
+        quantiles = (ours.figures.p25, ours.figures.p50, ours.figures.p75)
+        assert quantiles == pytest.approx(
+            (theirs.percentiles.p25, theirs.percentiles.p50, theirs.percentiles.p75), abs=1e-3
+        )
+        assert sum(ours.counts) == 7
+
+
+def test_a_value_on_an_edge_begins_its_bucket(visitor, task):
+    given(task, *(place / 20 for place in range(21)))
+    client = visitor("training_operator", task.organization)
+    principal = client.get(reverse("scores")).wsgi_request.principal
+    assert distributions.of(filters.check(ScoreFilter(), principal)).counts == [1] * 19 + [2]
+
+
+def test_a_bucket_leads_to_its_range_and_keeps_the_other_filters(visitor, task):
+    given(task, 0.12)
+    html = page_of(visitor("training_operator", task.organization), modelId="model-a")
+    link = escape("/scores?modelId=model-a&minScore=0.1&maxScore=0.15")
+    assert link in html
+    assert listed(page_of(visitor("reviewer", task.organization), modelId="model-a", minScore="0.1", maxScore="0.15"))
+
+
+def test_shadow_and_replaced_scores_are_listed_and_not_counted(visitor, task):
+    given(task, 0.5)
+    given(task, 0.7, shadow=True, reward=False)
+    given(task, 0.9, superseded=True, reward=False)
+    html = page_of(visitor("training_operator", task.organization))
+    assert listed(html) == ["0.900", "0.700", "0.500"]
+    assert 'id="count">1<' in html
+
+
+def test_another_organization_sees_nothing_and_cannot_ask_for_it(visitor, task):
+    given(task, 0.5)
+    client = visitor("organization_admin")
+    assert listed(page_of(client)) == []
+    assert "No scores yet" in page_of(client)
+    html = page_of(client, taskId=public("task", task))
+    assert "Left out, because it cannot be read" in html
+    assert task.name not in html
+
+
+def test_an_owner_of_graders_sees_the_scores_of_theirs_without_names_of_others(visitor, task):
+    grader = GraderFactory(organization=OrganizationFactory(), visibility="listed", name="Mine")
+    given(TaskFactory(organization=task.organization, graders=[grader], name="Their task"), 0.625)
+    given(task, 0.375)
+    html = page_of(visitor("grader_owner", grader.organization, grader.created_by))
+    assert listed(html) == ["0.625"]
+    assert "Mine" in html
+    assert "Their task" not in html
+    assert "Export" not in html
+
+
+def test_htmx_gets_the_results_alone(visitor, task):
+    given(task, 0.5)
+    html = page_of(visitor("reviewer", task.organization), headers={"HX-Request": "true", "HX-Target": "results"})
+    assert 'id="results"' in html
+    assert "<html" not in html
+
+
+def test_the_versions_of_a_chosen_grader_are_offered(visitor, task):
+    score = given(task, 0.5)[0]
+    client = visitor("training_operator", task.organization)
+    assert "Grader version" not in page_of(client)
+    html = page_of(client, graderId=public("grader", score.grader))
+    assert public("graderv", score.grader_version) in html
+
+
+def test_it_takes_few_queries(visitor, task, django_assert_max_num_queries):
+    for _ in range(6):
+        given(TaskFactory(organization=task.organization), 0.1, 0.2, 0.3, 0.4)
+    client = visitor("organization_admin", task.organization)
+    page_of(client)
+    with django_assert_max_num_queries(20):
+        page_of(client, minScore="0.1")
+
+
+def test_hostile_names_are_text(visitor):
+    task = TaskFactory(name="<script>alert(1)</script>\u202e")
+    completion = CompletionFactory(task=task, model_id="<img src=x onerror=alert(1)>" + "m" * 170)
+    ScoreFactory(run__completion=completion, value=0.5)
+    html = page_of(visitor("organization_admin", task.organization))
+    assert "<script>alert" not in html
+    assert "<img src=x" not in html

@@ -1,0 +1,134 @@
+"""The viewer of the audit trail."""
+
+import pytest
+
+from autotune.access.audit import sealing, sentences, trail
+from autotune.access.models import AuditEvent
+from tests.factories import OrganizationFactory, TaskFactory, UserFactory, public
+
+from .conftest import HOSTILE
+
+pytestmark = pytest.mark.django_db
+LIST = "/settings/audit"
+
+
+def happened(organization, action="tasks.create", **more):
+    return trail.record(action=action, resource=action.partition(".")[0], organization=organization, **more)
+
+
+def test_it_says_in_words_who_did_what(visitor):
+    client = visitor()
+    happened(client.organization, "keys.create", actor="mara@example.org", object_id="key_01m8hebhzaecytx6hnkq3pvx3y")
+    happened(client.organization, "completions.erase", actor="retention", objects_count=312)
+    happened(client.organization, "session.login", actor="jon@example.org")
+    body = client.get(LIST).content.decode()
+    for said in ("made an API key", "erased the texts of 312 completions", "logged in"):
+        assert said in body
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ("refused", "tried, and was refused: made a task"),
+        ("failed", "tried, and it failed: made a task"),
+        ("interrupted", "began, and it never ended: made a task"),
+        ("open", "is at it: made a task"),
+    ],
+)
+def test_what_was_only_tried_says_so(outcome, said):
+    event = AuditEvent(action="tasks.create", resource="tasks", object_id="task_x", outcome=outcome)
+    assert sentences.told(event) == said
+
+
+def test_the_filters_are_those_of_the_api_and_live_in_the_address(visitor):
+    client = visitor()
+    happened(client.organization, "tasks.create", actor="a@example.org", object_id="task_first")
+    happened(client.organization, "roles.delete", actor="b@example.org", object_id="role_second", outcome="refused")
+    for query, first, second in (
+        ({"actor": "a@example.org"}, True, False),
+        ({"resource": "roles"}, False, True),
+        ({"action": "roles.delete"}, False, True),
+        ({"outcome": "refused"}, False, True),
+        ({"endDate": "2020-01-01"}, False, False),
+        ({"startDate": "2020-01-01"}, True, True),
+    ):
+        body = client.get(LIST, query).content.decode()
+        assert ("task_first" in body, "role_second" in body) == (first, second), query
+
+
+def test_the_export_has_the_same_filters(visitor):
+    client = visitor()
+    happened(client.organization, "tasks.create", actor="a@example.org")
+    body = client.get(LIST, {"actor": "a@example.org", "resource": "tasks"}).content.decode()
+    link = "/api/v1/audit-events/export?actor=a%40example.org&amp;resource=tasks&amp;format=csv"
+    assert link in body
+    exported = b"".join(client.get(link.replace("&amp;", "&")).streaming_content).decode()
+    assert exported.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    "query", [{"startDate": "yesterday"}, {"outcome": "odd"}, {"offset": "-1"}, {"offset": "999999"}]
+)
+def test_a_filter_that_is_none_is_told_and_not_fatal(visitor, query):
+    client = visitor()
+    happened(client.organization, actor="shown@example.org")
+    answer = client.get(LIST, query)
+    assert answer.status_code == 400
+    assert "shown@example.org" in answer.content.decode()
+
+
+def test_nobody_sees_events_of_another_organization(visitor):
+    client = visitor()
+    event = happened(OrganizationFactory(), actor="theirs@example.org")
+    nobodys = happened(None, actor="nobody@example.org")
+    body = client.get(LIST).content.decode()
+    assert ("theirs@example.org" in body, "nobody@example.org" in body) == (False, False)
+    for one in (event, nobodys):
+        assert client.get(f"{LIST}/{one.public_id}").status_code == 404
+
+
+def test_who_runs_the_installation_sees_whose_event_it_is(visitor, operating):
+    happened(OrganizationFactory(name="Northwind"), actor="theirs@example.org")
+    happened(None, actor="nobody@example.org")
+    body = visitor("admin", operating).get(LIST).content.decode()
+    assert ("Northwind" in body, "the installation" in body) == (True, True)
+
+
+def test_an_event_tells_all_that_it_has_and_links_to_what_it_is_about(visitor):
+    client = visitor()
+    task = TaskFactory(organization=client.organization)
+    user = UserFactory(email="mara@example.org")
+    event = happened(
+        client.organization, "roles.update", user=user, object_id=public("task", task), fields=["name", "permissions"]
+    )
+    body = client.get(f"{LIST}/{event.public_id}").content.decode()
+    for said in ("mara@example.org", "roles.update", "permissions", public("user", user), event.public_id):
+        assert said in body
+
+
+def test_the_chain_says_how_far_it_is_sealed(visitor):
+    client = visitor()
+    assert "Nothing is sealed yet" in client.get(LIST).content.decode()
+    event = happened(client.organization)
+    while sealing.seal().count:
+        pass
+    body = client.get(LIST).content.decode()
+    assert "Sealed up to number" in body
+    assert "manage.py audit verify --organization" in body
+    event.refresh_from_db()
+    assert f"Number <strong>{event.number}</strong>" in client.get(f"{LIST}/{event.public_id}").content.decode()
+
+
+def test_hostile_actors_are_text(visitor):
+    client = visitor()
+    event = happened(client.organization, actor=HOSTILE)
+    for path in (LIST, f"{LIST}/{event.public_id}"):
+        assert "<script>alert" not in client.get(path).content.decode()
+
+
+def test_many_events_take_few_queries(visitor, operating, django_assert_max_num_queries):
+    client = visitor("admin", operating)
+    for _ in range(30):
+        happened(OrganizationFactory())
+    with django_assert_max_num_queries(20):
+        assert ">Next<" in client.get(LIST).content.decode()

@@ -1,0 +1,184 @@
+"""Roles: to read as a matrix, and the organization's own to make, change and delete."""
+
+import pytest
+
+from autotune.access.models import AuditEvent, Membership, Role
+from autotune.access.pages import matrix
+from autotune.access.roles import RESOURCES
+from tests.factories import OrganizationFactory, UserFactory, public
+
+from .conftest import HOSTILE
+
+pytestmark = pytest.mark.django_db
+LIST, NEW = "/settings/roles", "/settings/roles/new"
+
+
+def own_role(organization, name="ours", **may):
+    permissions = [{"resource": one, "scope": scope, "actions": actions} for one, (scope, *actions) in may.items()]
+    return Role.objects.create(organization=organization, name=name, permissions=permissions)
+
+
+def page_of(role):
+    return f"{LIST}/{public('role', role)}"
+
+
+def form(name, *rows):
+    """What the editor sends: (resource, scope, actions) for each row."""
+    data = {"name": name, "description": ""}
+    for place, (resource, scope, actions) in enumerate(rows):
+        data |= {f"resource-{place}": resource, f"scope-{place}": scope, f"do-{place}": actions}
+    return data
+
+
+def test_every_resource_stands_in_the_matrix_once():
+    shown = [one for resources in matrix.AREAS.values() for one in resources]
+    assert sorted(shown) == sorted(RESOURCES)
+
+
+def test_a_built_in_role_is_read_as_a_matrix(visitor):
+    role = Role.objects.get(organization=None, name="training_operator")
+    body = visitor().get(page_of(role)).content.decode()
+    assert "training operator" in body
+    row = body[body.index(">keys<small>") :]
+    assert row[: row.index("</tr>")].count('<span class="scope own">own</span>') == 4
+    assert "Change</a>" not in body
+
+
+def test_a_built_in_role_is_not_changed_by_anybody(visitor, operating):
+    role = Role.objects.get(organization=None, name="reviewer")
+    client = visitor("admin", operating)
+    for what in ("/edit", "/delete"):
+        answer = client.post(f"{page_of(role)}{what}", form("mine"))
+        assert (answer.status_code, "The built-in roles are what they are." in answer.content.decode()) == (403, True)
+
+
+def test_a_role_is_made_with_what_was_ticked(visitor):
+    client = visitor()
+    rows = (("scores", "organization", ["read"]), ("keys", "own", ["create", "read"]), ("tasks", "", []))
+    answer = client.post(NEW, form("auditor", *rows))
+    role = Role.objects.get(organization=client.organization)
+    assert answer["Location"] == page_of(role)
+    assert role.permissions == [
+        {"resource": "scores", "actions": ["read"], "scope": "organization"},
+        {"resource": "keys", "actions": ["create", "read"], "scope": "own"},
+    ]
+    assert AuditEvent.objects.filter(action="roles.create", object_id=public("role", role), method="POST").exists()
+
+
+def test_nobody_gives_what_they_lack_and_what_was_ticked_stays(visitor, role_of):
+    organization = OrganizationFactory()
+    client = visitor(role_of(organization, roles=("organization", "create", "read")), organization)
+    answer = client.post(NEW, form("above", ("members", "organization", ["delete"])))
+    assert answer.status_code == 400
+    body = answer.content.decode()
+    assert "The role little may do less than this role would." in body
+    row = body[body.index('value="members"') :]
+    assert row[: row.index("</tr>")].count("checked") == 1
+    assert not Role.objects.filter(name="above").exists()
+
+
+def test_what_the_person_lacks_is_marked(visitor, role_of):
+    organization = OrganizationFactory()
+    client = visitor(role_of(organization, roles=("organization", "create", "read")), organization)
+    body = client.get(NEW).content.decode()
+    assert "delete members (your own role may not)" in body
+    assert "read roles (your own role may not)" not in body
+
+
+@pytest.mark.parametrize("row", [("tasks", "organization", []), ("tasks", "", ["read"])])
+def test_half_a_permission_is_told(visitor, row):
+    answer = visitor().post(NEW, form("half", row))
+    assert answer.status_code == 400
+    assert "Give both a scope and at least one action, or neither: tasks." in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "row", [("nonsense", "organization", ["read"]), ("tasks", "galaxy", ["read"]), ("tasks", "own", ["fly"])]
+)
+def test_what_is_no_permission_is_refused(visitor, row):
+    assert visitor().post(NEW, form("odd", row)).status_code == 400
+    assert not Role.objects.filter(name="odd").exists()
+
+
+def test_a_name_that_is_taken_is_refused(visitor):
+    answer = visitor().post(NEW, form("reviewer", ("tasks", "own", ["read"])))
+    assert "There is a role of this name." in answer.content.decode()
+
+
+def test_a_role_with_two_scopes_of_one_resource_is_edited_whole(visitor):
+    client = visitor()
+    two = [
+        {"resource": "tasks", "actions": ["read"], "scope": "organization"},
+        {"resource": "tasks", "actions": ["update"], "scope": "own"},
+    ]
+    role = Role.objects.create(organization=client.organization, name="two", permissions=two)
+    body = client.get(f"{page_of(role)}/edit").content.decode()
+    assert body.count('value="tasks"') == 2
+    rows = [(one["resource"], one["scope"], one["actions"]) for one in two]
+    client.post(f"{page_of(role)}/edit", form("two", *rows))
+    role.refresh_from_db()
+    assert role.permissions == two
+
+
+def test_a_role_is_changed_for_all_who_hold_it(visitor):
+    client = visitor()
+    role = own_role(client.organization, tasks=("organization", "read"))
+    answer = client.post(f"{page_of(role)}/edit", form("renamed", ("scores", "organization", ["read"])))
+    assert answer["Location"] == page_of(role)
+    role.refresh_from_db()
+    assert (role.name, role.permissions[0]["resource"]) == ("renamed", "scores")
+
+
+def test_nobody_changes_what_their_own_role_allows(visitor, role_of):
+    organization = OrganizationFactory()
+    role = role_of(organization, roles=("organization", "read", "update"))
+    client = visitor(role, organization)
+    answer = client.post(f"{page_of(role)}/edit", form("little", ("roles", "organization", ["read"])))
+    assert answer.status_code == 400
+    assert "Nobody changes what their own role allows." in answer.content.decode()
+
+
+def test_one_begins_with_the_permissions_of_another(visitor):
+    role = Role.objects.get(organization=None, name="reviewer")
+    body = visitor().get(NEW, {"like": public("role", role)}).content.decode()
+    row = body[body.index('value="reviews"') :]
+    assert row[: row.index("</tr>")].count("checked") == 3
+
+
+def test_a_role_that_is_held_is_not_deleted_and_another_is(visitor):
+    client = visitor()
+    role = own_role(client.organization, tasks=("organization", "read"))
+    held = Membership.objects.create(organization=client.organization, user=UserFactory(), role=role)
+    answer = client.post(f"{page_of(role)}/delete", follow=True)
+    assert "Give them another one first." in answer.content.decode()
+    held.delete()
+    assert client.post(f"{page_of(role)}/delete")["Location"] == LIST
+    assert not Role.objects.filter(pk=role.pk).exists()
+
+
+def test_a_role_of_another_organization_is_nowhere(visitor):
+    client, role = visitor(), own_role(OrganizationFactory(), name="their secret role", tasks=("own", "read"))
+    assert "their secret role" not in client.get(LIST).content.decode()
+    for path in (page_of(role), f"{page_of(role)}/edit"):
+        assert client.get(path).status_code == 404
+    for what in ("/edit", "/delete"):
+        assert client.post(f"{page_of(role)}{what}", form("mine")).status_code == 404
+    assert "checked" not in client.get(NEW, {"like": public("role", role)}).content.decode()
+
+
+def test_who_only_reads_roles_sees_no_forms(visitor, role_of):
+    organization = OrganizationFactory()
+    client = visitor(role_of(organization, roles=("organization", "read")), organization)
+    role = own_role(organization, tasks=("organization", "read"))
+    body = client.get(LIST).content.decode() + client.get(page_of(role)).content.decode()
+    for word in ("Make a role", "Make one like it", "Change</a>", "Delete"):
+        assert word not in body
+    for path in (NEW, f"{page_of(role)}/edit", f"{page_of(role)}/delete"):
+        assert client.post(path, form("mine")).status_code == 403
+
+
+def test_hostile_names_are_text(visitor):
+    client = visitor()
+    role = Role.objects.create(organization=client.organization, name=HOSTILE[:64], description=HOSTILE)
+    for path in (LIST, page_of(role), f"{page_of(role)}/edit"):
+        assert "<script>alert" not in client.get(path).content.decode()

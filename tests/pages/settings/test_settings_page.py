@@ -1,0 +1,83 @@
+"""The first page: the organization, and what can be set where."""
+
+import pytest
+
+from autotune.access.models import AuditEvent, Organization
+from tests.factories import OrganizationFactory, public
+
+from .conftest import HOSTILE
+
+pytestmark = pytest.mark.django_db
+HOME = "/settings/"
+
+
+def test_an_admin_renames_the_organization(visitor):
+    client = visitor()
+    answer = client.post(HOME, {"name": "Northwind"})
+    assert (answer.status_code, answer["Location"]) == (302, HOME)
+    client.organization.refresh_from_db()
+    assert client.organization.name == "Northwind"
+    event = AuditEvent.objects.filter(method="POST").latest("at")
+    assert (event.action, event.object_id, event.fields) == (
+        "organizations.update",
+        public("org", client.organization),
+        ["name"],
+    )
+
+
+def test_a_name_that_is_taken_is_refused_and_what_was_typed_stays(visitor):
+    client = visitor()
+    OrganizationFactory(name="Taken")
+    answer = client.post(HOME, {"name": "Taken"})
+    assert answer.status_code == 400
+    assert 'value="Taken"' in answer.content.decode()
+    assert "There is an organization of this name." in answer.content.decode()
+    assert Organization.objects.filter(name="Taken").count() == 1
+
+
+@pytest.mark.parametrize("role", ["training_operator", "grader_owner", "reviewer"])
+def test_others_see_the_name_and_no_form(visitor, role):
+    client = visitor(role)
+    assert "Rename the organization" not in client.get(HOME).content.decode()
+    assert client.post(HOME, {"name": "Mine"}).status_code == 403
+    client.organization.refresh_from_db()
+    assert client.organization.name != "Mine"
+
+
+def test_each_sees_the_places_that_they_may_enter(visitor):
+    body = visitor("reviewer").get(HOME).content.decode()
+    assert "/settings/keys" in body
+    assert "/settings/members" not in body
+    assert "/account" in body
+
+
+def test_a_hostile_name_is_text(visitor):
+    client = visitor(organization=OrganizationFactory(name=HOSTILE))
+    body = client.get(HOME).content.decode()
+    assert "<script>alert" not in body
+    assert "&lt;script&gt;alert(1)" in body
+
+
+def test_who_runs_the_installation_makes_and_suspends_organizations(visitor, operating):
+    client = visitor("admin", operating)
+    answer = client.post("/settings/organizations/new", {"name": "Second"})
+    made = Organization.objects.get(name="Second")
+    assert answer["Location"] == f"/settings/organizations/{public('org', made)}"
+    client.post(f"{answer['Location']}/suspend", {"suspended": "yes"})
+    made.refresh_from_db()
+    assert made.suspended
+    client.post(f"{answer['Location']}/suspend", {"suspended": "no"})
+    made.refresh_from_db()
+    assert not made.suspended
+    assert "Second" in client.get("/settings/organizations").content.decode()
+
+
+def test_nobody_else_reaches_another_organization(visitor):
+    client, other = visitor(), OrganizationFactory()
+    path = f"/settings/organizations/{public('org', other)}"
+    assert client.get(path).status_code == 404
+    assert client.post(path, {"name": "Mine"}).status_code == 404
+    client.post(f"{path}/suspend", {"suspended": "yes"})
+    other.refresh_from_db()
+    assert (other.suspended, other.name == "Mine") == (False, False)
+    assert other.name not in client.get("/settings/organizations").content.decode()

@@ -1,0 +1,140 @@
+"""The comparison of a task's models: what is counted, how wide the intervals are, and where there is none."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from statistics import stdev
+
+import pytest
+
+from scores import comparing
+from scores.comparing import BINS, quantile95
+from scores.models import Reward
+from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory
+
+
+@pytest.fixture
+def task(db):
+    return TaskFactory()
+
+
+def scored(task, model, *values, prompts=None):
+    """Completions of a model with these rewards, each of a prompt of its own unless `prompts` tells."""
+    for at, value in enumerate(values):
+        digest = (prompts[at] if prompts else f"{model}-{at}").encode().ljust(16, b"\0")[:16]
+        completion = CompletionFactory(task=task, model_id=model, prompt_digest=digest)
+        ScoreFactory(run=RunFactory(completion=completion, status="completed"), value=value)
+
+
+def of(task, model):
+    return next(one for one in comparing.of_task(task.pk).models if one.model == model)
+
+
+def test_a_task_without_a_score_compares_nothing(task):
+    found = comparing.of_task(task.pk)
+    assert (found.models, found.count, found.since, found.mean) == ([], 0, None, None)
+
+
+def test_the_interval_is_students_where_each_prompt_has_one_answer(task):
+    values = [0.2, 0.4, 0.5, 0.9]
+    scored(task, "a", *values)
+    model = of(task, "a")
+    assert (model.count, model.prompts) == (4, 4)
+    assert model.mean == pytest.approx(0.5)
+    assert model.error == pytest.approx(stdev(values) / 2)
+    assert model.margin == pytest.approx(3.182 * stdev(values) / 2)
+
+
+def test_answers_to_one_prompt_count_as_one_group(task):
+    scored(task, "a", 0.1, 0.1, 0.1, 0.9, 0.9, 0.9, prompts="xxxyyy")
+    model = of(task, "a")
+    assert (model.count, model.prompts) == (6, 2)
+    assert model.error == pytest.approx(0.4)  # of two prompts, 0.1 and 0.9
+    assert model.interval == (0.0, 1.0)
+
+
+def test_a_single_prompt_has_a_mean_and_no_interval(task):
+    scored(task, "a", 0.3, 0.5, prompts="xx")
+    scored(task, "b", 0.7)
+    assert (of(task, "a").mean, of(task, "a").interval) == (pytest.approx(0.4), None)
+    assert (of(task, "b").mean, of(task, "b").margin) == (pytest.approx(0.7), None)
+
+
+def test_prompts_that_have_no_digest_yet_count_each_for_itself(task):
+    for value in (0.2, 0.6):
+        ScoreFactory(run=RunFactory(completion=CompletionFactory(task=task, model_id="a")), value=value)
+    CompletionFactory(task=task, model_id="a", prompt_digest=b"")
+    for value in (0.2, 0.6):
+        completion = CompletionFactory(task=task, model_id="b", prompt_digest=b"")
+        ScoreFactory(run=RunFactory(completion=completion), value=value)
+    assert (of(task, "a").prompts, of(task, "b").prompts) == (2, 2)
+
+
+def test_failures_and_other_tasks_do_not_count(task):
+    scored(task, "a", 0.5)
+    scored(TaskFactory(), "a", 1.0)
+    failed = CompletionFactory(task=task, model_id="a")
+    Reward.objects.create(
+        completion=failed, organization=task.organization, task=task, aggregation="mean", used=0, failed=1,
+        error_code="timeout",
+    )  # fmt: skip
+    found = comparing.of_task(task.pk)
+    assert (found.count, found.mean, [one.count for one in found.models]) == (1, 0.5, [1])
+
+
+def test_the_buckets_hold_both_ends(task):
+    scored(task, "a", 0.0, 0.049, 0.5, 1.0, 0.999)
+    bins = of(task, "a").bins
+    assert (len(bins), sum(bins), bins[0], bins[BINS // 2], bins[-1]) == (BINS, 5, 2, 1, 2)
+
+
+def test_only_the_newest_are_looked_at(task, monkeypatch):
+    scored(task, "old", 0.1, 0.2)
+    scored(task, "new", 0.8, 0.9)
+    monkeypatch.setattr(comparing, "NEWEST", 2)
+    found = comparing.of_task(task.pk)
+    assert ([one.model for one in found.models], found.count, found.is_full) == (["new"], 2, True)
+
+
+def test_the_course_over_time_has_the_mean_of_each_time(task):
+    scored(task, "a", 0.2, 0.4, 0.9)
+    start = datetime(2026, 11, 1, tzinfo=UTC)
+    for at, reward in enumerate(Reward.objects.order_by("completion_id")):
+        Reward.objects.filter(pk=reward.pk).update(scored_at=start + timedelta(days=[0, 0, 40][at]))
+    found = comparing.of_task(task.pk)
+    assert abs(found.since - start) < timedelta(seconds=1)
+    assert abs(found.until - start - timedelta(days=40)) < timedelta(seconds=1)
+    (first, low), (last, high) = of(task, "a").moments
+    assert (low, high) == (pytest.approx(0.3), pytest.approx(0.9))
+    assert found.since <= first < last <= found.until
+
+
+def test_models_stand_by_their_means_and_a_clear_difference_is_told(task):
+    scored(task, "low", 0.1, 0.12, 0.11, 0.09)
+    scored(task, "high", 0.9, 0.92, 0.91, 0.89)
+    scored(task, "near", 0.85, 0.95, 0.8, 0.99)
+    scored(task, "alone", 0.5)
+    found = comparing.of_task(task.pk)
+    assert [one.model for one in found.models] == ["high", "near", "alone", "low"]
+    told = {(one.better, one.worse): one.is_clear for one in comparing.differences(found.models)}
+    assert told == {("high", "low"): True, ("near", "low"): True, ("high", "near"): False}
+
+
+def test_two_models_that_always_score_the_same_differ_by_nothing_uncertain(task):
+    scored(task, "a", 1.0, 1.0)
+    scored(task, "b", 1.0, 1.0)
+    (pair,) = comparing.differences(comparing.of_task(task.pk).models)
+    assert (pair.value, pair.low, pair.high, pair.is_clear) == (0.0, 0.0, 0.0, False)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "expected"),
+    [(1, 12.706), (2, 4.303), (10, 2.228), (11, 2.201), (30, 2.042), (120, 1.980), (1e6, 1.960)],
+)
+def test_the_quantile_is_that_of_the_tables(freedom, expected):
+    assert math.isclose(quantile95(freedom), expected, abs_tol=0.001)
+
+
+def test_names_of_models_are_data(task):
+    name = "'; drop table tasks_task; -- %s {source} \u202e"
+    scored(task, name, 0.5)
+    assert [one.model for one in comparing.of_task(task.pk).models] == [name]

@@ -1,0 +1,70 @@
+"""The first page of the administration: branded, grouped, with figures; and readable in a browser, by everybody."""
+
+import pytest
+from django.contrib import admin
+from django.urls import reverse
+
+from graders.models import Grader
+from scores.models import WorkflowRun
+from tests.browsing import DESK, PHONE, is_right, too_wide
+from tests.factories import GraderFactory, ReviewFactory, RunFactory, ScoreFactory
+from tests.site.admin.world import address
+
+FIRST = "/admin/"
+GRAVE = ("serious", "critical")
+
+
+def test_it_leads_back_to_the_product_and_to_every_table(boss):
+    page = boss.get(FIRST).content.decode()
+    assert f'<a class="product" href="{reverse("home")}">' in page
+    for model in admin.site._registry:
+        if model._meta.app_label != "auth":
+            assert address(model, "changelist") in page, model
+    for title in ("Graders", "Scoring", "Organizations and people", "Installation", "Audit and logins"):
+        assert f'<span class="section">{title}</span>' in page
+
+
+def test_figures_say_what_to_look_at_first_and_lead_there(boss):
+    GraderFactory(status="degraded", troubles=["health"])
+    ReviewFactory()
+    page = boss.get(FIRST)
+    shown = {entry.label: entry for entry in page.context["shown"]}
+    assert (shown["Graders that need attention"].text, shown["Graders that need attention"].tone) == ("1", "warn")
+    assert shown["Reviews that wait"].text == "1"
+    assert shown["Parked deliveries"].tone == "calm"
+    for figure in shown.values():
+        assert boss.get(figure.url).status_code == 200, figure
+
+
+def test_staff_sees_the_tables_and_figures_that_they_may_and_no_empty_group(staff):
+    page = staff("view_grader").get(FIRST)
+    assert [entry.label for entry in page.context["shown"]] == ["Graders that need attention"]
+    html = page.content.decode()
+    assert address(Grader, "changelist") in html
+    assert '<span class="section">Scoring</span>' not in html
+
+
+def test_it_takes_few_queries(boss, django_assert_max_num_queries):
+    boss.get(FIRST)
+    with django_assert_max_num_queries(15):
+        boss.get(FIRST)
+
+
+@pytest.mark.pages
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_usable_by_everybody(boss, browse, live_server, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    score = ScoreFactory()
+    RunFactory(completion=score.completion, grader=GraderFactory(), status="failed", error_code="timeout")
+    boss.get(FIRST)
+    for path in (FIRST, address(WorkflowRun, "changelist"), address(Grader, "change", score.grader_id)):
+        for viewport in (DESK, PHONE):
+            page = browse(boss, path, viewport=viewport, color_scheme=scheme)
+            assert too_wide(page) <= 0, (path, viewport)
+            assert is_right(page, scheme), path
+            assert (page.said, page.failed) == ([], []), path
+            if viewport is DESK:
+                wrong = [v for v in Axe().run(page).response["violations"] if v["impact"] in GRAVE]
+                assert [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in wrong] == [], path
+            page.close()
