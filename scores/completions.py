@@ -5,16 +5,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef
 
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import pagination
-from autotune.core.errors import NotFound
-from scores import filters, reading, settling
+from scores import choosing, reading, settling
 from scores.completion_shapes import (
-    NOT_BEGUN,
     CompletionOut,
     CompletionPage,
     ScoreStateOut,
@@ -29,7 +27,7 @@ from scores.privacy import Sight
 from scores.states import FINAL
 from scores.waiting import hub
 from tasks import sharing
-from tasks.models import Completion, Task
+from tasks.models import Completion
 
 ORDER = pagination.Order("completions", {"createdAt": "id"})
 
@@ -72,22 +70,7 @@ def seen(rows: Sequence[Completion], principal: Principal) -> list[CompletionOut
 
 def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
     """One page of the completions that the filters name."""
-    found = sharing.readable(principal)
-    if query.external_id is not None:  # whose it is: what is only shared cannot be asked for by it
-        found = Completion.objects.visible_to(principal)
-    if query.task_id is not None:
-        of_it = found.filter(task_id=query.task_id.uuid)
-        if not Task.objects.visible_to(principal).filter(pk=query.task_id.uuid).exists() and not of_it.exists():
-            raise NotFound.at("?taskId", "task")
-        found = of_it
-    exact = {"model_id": query.model_id, "source": query.source, "external_id": query.external_id}
-    found = found.filter(**{name: value for name, value in exact.items() if value is not None})
-    if query.start_date is not None:
-        found = found.filter(created_at__gte=filters.instant(query.start_date, "?startDate", end=False))
-    if query.end_date is not None:
-        found = found.filter(created_at__lt=filters.instant(query.end_date, "?endDate", end=True))
-    if query.status is not None:
-        found = _with_status(found, query.status)
+    found = choosing.chosen(principal, query)
     rows, page = pagination.page(found.only("pk"), query, ORDER, owner=principal.organization.pk)
     wanted = [row.pk for row in rows]
     pagination.require_modest(Completion.objects.filter(pk__in=wanted), ("prompt", "response", "messages", "metadata"))
@@ -140,15 +123,6 @@ def _score_state(principal: Principal, completion: Completion) -> ScoreStateOut:
     elif reward is not None:
         score = reading.reward_shape(reward)
     return ScoreStateOut(score, reading.shapes(scores, sight), reward_out(reward), status)
-
-
-def _with_status(found: Any, status: str) -> Any:
-    if status in ("completed", "failed"):
-        return found.filter(reward__value__isnull=status == "failed", reward__isnull=False)
-    runs: QuerySet = WorkflowRun.objects.filter(completion=OuterRef("pk"))
-    begun = runs.filter(Q(attempt__gt=0) | ~Q(status__in=NOT_BEGUN))  # as completion_shapes.status_of says
-    unfinished = found.filter(reward__isnull=True)
-    return unfinished.filter(Exists(begun) if status == "processing" else ~Exists(begun))
 
 
 def _scoring_first(run: WorkflowRun) -> tuple[bool, UUID]:

@@ -96,7 +96,11 @@ def look(
                 context.add_cookies([{"name": session[0], "value": session[1], "url": address}])
                 tab = context.new_page()
                 for page in paths:
-                    if chosen.only not in page.path or any(kind not in ids for kind in page.kinds):
+                    if (
+                        page.path.endswith(":str")
+                        or chosen.only not in page.path
+                        or any(kind not in ids for kind in page.kinds)
+                    ):
                         continue
                     answer = tab.goto(page.address(ids))
                     if answer is None or "text/html" not in answer.headers.get("content-type", ""):

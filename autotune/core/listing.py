@@ -6,10 +6,11 @@ from typing import Any, Generic, TypeVar
 from django.http import HttpRequest
 
 from autotune.core import parsing
+from autotune.core.api import QueryStruct
 from autotune.core.errors import Invalid
-from autotune.core.pagination import PageQuery, Pagination
+from autotune.core.pagination import Pagination
 
-Q = TypeVar("Q", bound=PageQuery)
+Q = TypeVar("Q", bound=QueryStruct)
 PAGE_SIZE = 25
 
 

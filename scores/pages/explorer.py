@@ -65,7 +65,7 @@ class Chosen:
 def explorer(request: PageRequest) -> HttpResponse:
     """The page, or for htmx its results alone."""
     principal = request.principal
-    asked = listing.read(request, ScoreListQuery)  # type: ignore[type-var]  # it is a page's query, by its members
+    asked = listing.read(request, ScoreListQuery)
     chosen = checked(asked, principal)
     rows, pages = _page(chosen, principal)
     given: dict[str, str] = {name: asked.given[name] for name in FILTERS if name in asked.given}
@@ -89,7 +89,7 @@ def explorer(request: PageRequest) -> HttpResponse:
     return render(request, "scores/list.html", context | _choices(principal, given))
 
 
-def checked(asked: Asked[Any], principal: Principal) -> Chosen:
+def checked(asked: Asked[ScoreListQuery], principal: Principal) -> Chosen:
     """The selection of an address; a filter that names nothing, or bounds that cross, are told and left out."""
     query, faults = asked.query, dict(asked.faults)
     wire = dict(zip(query.__struct_encode_fields__, query.__struct_fields__, strict=True))

@@ -91,7 +91,7 @@ def number(value: float | None, places: int = 0) -> str:
 @register.filter
 def score(value: float | None) -> str:
     """A value of 0 to 1 with three places; a dash for None, which is never a zero."""
-    return "–" if value is None else f"{value:.3f}"
+    return f"{value:.3f}" if isinstance(value, int | float) else "–"
 
 
 @register.filter
