@@ -23,6 +23,13 @@ def readable(principal: Principal) -> ReviewQuerySet:
     return _reach(principal, "read").visible_to(principal)
 
 
+def shown(principal: Principal) -> ReviewQuerySet:
+    """The same for a page on which reviews are one part: none for who may not read them."""
+    if policy.reach(principal, "reviews", "read") in (None, "own"):
+        return Review.objects.none()
+    return Review.objects.visible_to(principal)
+
+
 def decidable(principal: Principal) -> ReviewQuerySet:
     """The reviews on which the principal may decide; raises Forbidden as `readable`."""
     return _reach(principal, "update").allowed(principal, "update")

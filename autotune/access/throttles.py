@@ -48,6 +48,17 @@ class Throttled(APIView):
             raise TooManyRequests(refusal, headers={"Retry-After": str(allowance.retry_after_s)})
 
 
+def admit(subject: str, rate: Rate, refusal: str) -> Allowance:
+    """Count one more.
+
+    raises TooManyRequests that says when the next may come
+    """
+    allowance = throttling.check(subject, rate)
+    if not allowance.admitted:
+        raise TooManyRequests(refusal, headers={"Retry-After": str(allowance.retry_after_s)})
+    return allowance
+
+
 def principal_rate() -> Rate | None:
     """The rate of a key or session; None where it is off."""
     per_minute: int = settings.KEY_RATE_PER_MINUTE

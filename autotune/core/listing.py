@@ -12,6 +12,7 @@ from autotune.core.pagination import Pagination
 
 Q = TypeVar("Q", bound=QueryStruct)
 PAGE_SIZE = 25
+AT_MOST = 100  # rows of a page, whose texts are all decrypted
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixe
         if (value := request.GET.get(name, "")).strip() and "\x00" not in value
     }
     counted: dict[str, Any] = {"limit": str(limit), **given, **fixed}
+    if counted["limit"].isdigit():
+        counted["limit"] = str(min(int(counted["limit"][:9]), AT_MOST))
     faults: dict[str, str] = {}
     while True:
         try:

@@ -6,9 +6,11 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from autotune.access.audit import calls
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
 from exports import previews
 from exports.formats import json
 from exports.job_inputs import NewExport
@@ -26,7 +28,9 @@ def new(request: PageRequest) -> HttpResponse:
         return _shown(request, ExportForm(request.GET, request.principal), 200)
     form = ExportForm(request.POST, request.principal)
     if "look" in request.POST:
+        acts.concerns("exports", "read")
         return redirect(f"{reverse('export_new')}?{urlencode(_given(form))}")
+    acts.concerns("exports", "create")
     if form.is_valid():
         try:
             made = acting.do(
@@ -35,6 +39,7 @@ def new(request: PageRequest) -> HttpResponse:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
+            acts.concerns("exports", "create", made.public_id)
             return redirect("export", made.pk)
     return _shown(request, form, 400)
 
@@ -58,14 +63,17 @@ def _shown(request: PageRequest, form: ExportForm, status: int) -> HttpResponse:
 
 
 def _preview(request: PageRequest, form: ExportForm) -> Preview | None:
-    """None where the form cannot be read; it says why."""
+    """None where the form cannot be read; it says why. The trail is told of which task how many rows were shown."""
     if not form.is_valid():
         return None
     try:
-        return previews.look(form.body(NewExport), request.principal)
+        body = form.body(NewExport)
+        found = previews.look(body, request.principal)
     except AutotuneError as exc:
         form.refuse(exc)
         return None
+    calls.about(str(body.task_id or ""), objects_count=len(found.sample))
+    return found
 
 
 def _too_many(form: ExportForm, preview: Preview | None) -> bool:

@@ -12,6 +12,7 @@ from autotune.access import policy
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
 from autotune.access.views import find, find_for
 from autotune.core import clock
 from autotune.core.forms import BodyForm
@@ -49,6 +50,7 @@ def export(request: PageRequest, export_id: UUID) -> HttpResponse:
 @page(("exports", "update"), methods=("POST",))
 def cancel(request: PageRequest, export_id: UUID) -> HttpResponse:
     found = find_for(Export.objects.defer("file_key"), request.principal, export_id, "update", WHAT)
+    acts.concerns("exports", "update", found.public_id)
     acting.attempt(request, lambda: ending.cancel(found.pk), said="The export was cancelled.")
     return redirect("export", found.pk)
 
@@ -57,6 +59,7 @@ def cancel(request: PageRequest, export_id: UUID) -> HttpResponse:
 def link(request: PageRequest, export_id: UUID) -> HttpResponse:
     """A link is shown on this answer alone."""
     found = _found(request, export_id)
+    acts.concerns("exports", "read", found.public_id)
     form = LinkForm(_files(found), request.POST)
     if form.is_valid():
         try:

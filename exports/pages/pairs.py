@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from autotune.access import policy
+from autotune.access.audit import calls
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
@@ -101,11 +102,14 @@ def pairs(request: PageRequest) -> HttpResponse:
 
 
 def _answer(request: PageRequest, form: PairsForm) -> pair_answers.PairsOut | None:
-    """None where the form is wrong; it says why."""
+    """None where the form is wrong; it says why. The trail is told of which task how many pairs were shown."""
     if not form.is_valid():
         return None
     try:
-        return pair_answers.answer(request.principal, form.body(PairsWanted))
+        body = form.body(PairsWanted)
+        found = pair_answers.answer(request.principal, body)
     except AutotuneError as exc:
         form.refuse(exc)
         return None
+    calls.about(str(body.task_id), objects_count=len(found.pairs))
+    return found

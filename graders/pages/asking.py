@@ -8,7 +8,7 @@ from django.shortcuts import render
 
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
+from autotune.access.pages import acts, once
 from autotune.core.charts import Bar, Chart, bars
 from autotune.core.errors import AutotuneError
 from graders import credentials, failure_codes, trying, verification
@@ -60,20 +60,21 @@ def attempt(request: PageRequest, grader_id: UUID) -> HttpResponse:
 
 @page((RESOURCE, "update"), methods=FORM)
 def rotate(request: PageRequest, grader_id: UUID) -> HttpResponse:
-    """Make a new secret. The answer shows it, once."""
+    """Make a new secret, once for each form. The answer shows it, once."""
     found = finding.find(request.principal, grader_id, "update")
     form = RotateForm(request.POST or None)
     if request.method == "POST":
         acts.concerns(RESOURCE, "update", found.public_id)
         if form.is_valid():
             try:
-                secret = acting.do(request, lambda: _rotated(found, form.body(RotateIn)))
+                body = form.body(RotateIn)
+                secret = once.do(request, lambda: _rotated(found, body))
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
                 return changing.shown_once(request, grader_id, secret, "rotated")
     context = finding.context(request.principal, found, "settings", form=form)
-    context |= {"title": "Rotate the secret", "crumbs": changing.crumbs(found)}
+    context |= {"title": "Rotate the secret", "crumbs": changing.crumbs(found), "ticket": once.ticket(request)}
     return render(request, "graders/rotate.html", context, status=400 if form.errors else 200)
 
 

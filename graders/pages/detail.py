@@ -11,7 +11,7 @@ from django.utils import timezone
 from autotune.access import policy
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
+from autotune.access.pages import acts, people
 from autotune.access.principal import Principal
 from autotune.core.charts import Bar, Chart, Series, bars, columns, histogram, lines
 from autotune.core.clock import database_now
@@ -20,14 +20,14 @@ from graders.models import Grader, GraderCheck, GraderStatusChange
 from graders.pages import finding
 from graders.shapes import GraderStatsOut
 
-READS: Final = ((finding.RESOURCE, "read"), ("listed_graders", "read"))
+READS: Final = (finding.RESOURCE, "read")  # as the API: `listed_graders` widens it and does not stand for it
 WINDOWS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All time"}
 RECENT: Final = 50
 BARS: Final = 8
 LIVE: Final = "standing"  # the part of the page that refreshes itself
 
 
-@page(*READS)
+@page(READS)
 def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """What was measured of a grader, over the window in the address."""
     found = finding.find(request.principal, grader_id)
@@ -47,7 +47,7 @@ def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
     return render(request, "graders/grader.html", context | (finding.standing(found) if whole else {}))
 
 
-@page(*READS, methods=("GET", "HEAD", "POST"))
+@page(READS, methods=("GET", "HEAD", "POST"))
 def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """The last checks and changes of status; a POST asks its /health now."""
     principal = request.principal
@@ -67,11 +67,12 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
     return render(request, "graders/health.html", context | (finding.standing(found) if whole else {}))
 
 
-@page(*READS)
+@page(READS)
 def settings(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """What it is registered with, its secrets by their ids, and what can be done with it."""
     found = finding.find(request.principal, grader_id)
-    return render(request, "graders/settings.html", finding.context(request.principal, found, "settings"))
+    maker = people.Names(request.principal, [found.created_by_id]).of(found.created_by_id)
+    return render(request, "graders/settings.html", finding.context(request.principal, found, "settings", maker=maker))
 
 
 def _standing(principal: Principal, found: Grader) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class May:
 
 def find(principal: Principal, grader_id: UUID, action: str = "read") -> Grader:
     """The grader. raises NotFound, Forbidden as the API does"""
-    rows = Grader.objects.live().with_details().select_related("organization", "version", "created_by")
+    rows = Grader.objects.live().with_details().select_related("version")
     found: Grader = find_for(rows, principal, grader_id, action, "grader")
     return found
 

@@ -73,6 +73,7 @@ def marketplace(request: PageRequest) -> HttpResponse:
         "statuses": STATUSES,
         "everything": found.exists() if not rows else True,
         "pager": listing.pager(pagination, len(rows)),
+        "may_open": policy.reach(principal, RESOURCE, "read") is not None,
         "may_use": policy.reach(principal, "tasks", "create") is not None,
         "may_list": policy.reach(principal, RESOURCE, "create") is not None,
     }
@@ -88,7 +89,7 @@ def _listed(
     matching = found.matching(
         kind=query.kind, status=query.status, visibility=query.visibility, search=query.search, domain=query.domain
     )
-    shown = matching.with_details().select_related("organization", "version")
+    shown = matching.with_details().select_related("version")
     graders_, pagination = cut(shown, query, ORDER, owner=request.principal.organization.pk)
     return asked, _rows(graders_, request.principal), pagination
 

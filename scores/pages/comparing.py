@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from autotune.access.audit import calls
 from autotune.access.frame import navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
@@ -69,6 +70,7 @@ def compare(request: PageRequest) -> HttpResponse:
     a, b = _asked(request, "a"), _asked(request, "b")
     left = _find(principal, a) if a else None
     right = _find(principal, b) if b else None
+    _told(left, right)
     context: dict[str, Any] = {
         "title": "Compare completions",
         "crumbs": navigation.crumbs(("Completions", reverse("completions"))),
@@ -82,6 +84,14 @@ def compare(request: PageRequest) -> HttpResponse:
         context["refusal"] = refusal
         return render(request, "completions/compare.html", context, status=409)
     return render(request, "completions/compare.html", context | _sides(request, left, right))
+
+
+def _told(*shown: Completion | None) -> None:
+    """Tell the trail which are read. Both ids fill its column to the last letter: the times are in them, so no column
+    more is needed for two."""
+    read = [one.public_id for one in shown if one is not None]
+    if read:
+        calls.about(",".join(read), objects_count=len(read))
 
 
 def siblings(principal: Principal, row: Completion, readable: CompletionQuerySet | None = None) -> list[Sibling]:

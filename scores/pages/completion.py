@@ -15,6 +15,7 @@ from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import ids
 from autotune.core.templatetags.ui import brief
+from scores import review_reach
 from scores.completion_shapes import CompletionOut, completion_out, shared_out
 from scores.models import Review, Reward
 from scores.naming import Named
@@ -59,7 +60,7 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
     }
     if request.headers.get("HX-Target") == PART:
         return render(request, "completions/_part.html", context)
-    told = audience(row, task, members, names) if task is not None and not shared else []
+    told = audience(principal, row, task, members, names) if task is not None and not shared else []
     context |= {"audience": told, "siblings": siblings(principal, row, readable)[:SIBLINGS]}
     return render(request, "completions/completion.html", context | _still(request, row, out, task, members))
 
@@ -93,9 +94,7 @@ def _task(principal: Principal, row: Completion) -> tuple[Task | None, list[Pane
 
 def _reviews(principal: Principal, completion_id: UUID) -> list[Review]:
     """Reviews of its runs, newest first, without their texts."""
-    if policy.reach(principal, "reviews", "read") is None:
-        return []
-    found = Review.objects.visible_to(principal).filter(completion_id=completion_id)
+    found = review_reach.shown(principal).filter(completion_id=completion_id)
     return list(found.defer("reasoning", "explanation", "dimensions").order_by("-id")[:20])
 
 

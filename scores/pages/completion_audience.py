@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from autotune.access import querysets
 from autotune.access.models import Role
-from autotune.access.principal import granted
+from autotune.access.principal import Principal, granted
 from autotune.core.templatetags.ui import brief
+from graders import shapes
 from graders.models import Grader
 from scores.naming import Named, Names
 from tasks.models import Completion, PanelMember, Task
@@ -23,16 +25,18 @@ class Seen:
     who: list[str]
 
 
-def audience(completion: Completion, task: Task, members: Sequence[PanelMember], names: Names) -> list[Seen]:
+def audience(
+    principal: Principal, completion: Completion, task: Task, members: Sequence[PanelMember], names: Names
+) -> list[Seen]:
     """For a reader of the whole completion and its task; two queries.
 
-    Of other organizations' graders it is not told what they redact: that is theirs to say.
+    What a grader redacts is told to who sees the whole grader, and the names of custom roles to who may read them.
     """
-    roles = list(Role.objects.filter(Q(organization=None) | Q(organization_id=completion.organization_id)))
+    roles = _roles(principal, completion)
     graders = {
         one.pk: one
         for one in Grader.objects.filter(pk__in=[member.grader_id for member in members]).only(
-            "pk", "organization_id", "redact_reasoning", "redact_dimensions"
+            "pk", "organization_id", "created_by_id", "redact_reasoning", "redact_dimensions"
         )
     }
     ours = [pk for pk, one in graders.items() if one.organization_id == completion.organization_id]
@@ -51,7 +55,7 @@ def audience(completion: Completion, task: Task, members: Sequence[PanelMember],
         ],
     )
     told = [f"Here: {_listed(_roles_with(roles, 'reasoning'))}, as far as the grader lets them."]
-    told += [_kept(graders[pk], _name(names.grader(pk))) for pk in ours]
+    told += [_kept(graders[pk], _name(names.grader(pk)), principal) for pk in ours]
     told += [f"{_name(names.grader(pk))}: its owners decide what goes out." for pk in others]
     operators = Seen(
         "All of it", ["Administrators of the organization that runs this server, but for what a grader redacts."]
@@ -69,8 +73,17 @@ def _shared(task: Task, foreign: bool) -> list[str]:
     ]
 
 
-def _kept(grader: Grader, name: str) -> str:
-    """What a grader of this organization redacts for others."""
+def _roles(principal: Principal, completion: Completion) -> list[Role]:
+    """The built-in ones, and those of the completion's organization that the reader may read."""
+    built_in = Q(organization=None)
+    seen = querysets.roles().visible_to(principal).filter(organization_id=completion.organization_id)
+    return list(Role.objects.filter(built_in | Q(pk__in=seen.values("pk"))))
+
+
+def _kept(grader: Grader, name: str, principal: Principal) -> str:
+    """What a grader of this organization redacts for others, for who sees all of the grader."""
+    if not shapes.sees_all_of(grader, principal):
+        return f"{name} (yours): its owners decide what goes out."
     match grader.redact_reasoning, grader.redact_dimensions:
         case True, True:
             return f"{name} (yours): nobody elsewhere, both are redacted."

@@ -26,7 +26,7 @@ from scores.models import Score
 from scores.naming import Named, Names
 from scores.reading import ORDER, ScoreListQuery
 from tasks import sharing
-from tasks.models import Completion, Task
+from tasks.models import Task
 
 FILTERS: Final = (
     "taskId", "modelId", "graderId", "graderVersion", "minScore", "maxScore", "minConfidence", "startDate", "endDate",
@@ -42,7 +42,7 @@ PART: Final = "results"  # what htmx asks for alone
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A score in the list. `completion` is None where the reader may not open it."""
+    """A score in the list. `opens`: the reader may open its completion; `model_id` is '' where they may not."""
 
     score: Any
     task: Named
@@ -143,8 +143,8 @@ def list_rows(scores: list[Any], principal: Principal) -> list[Row]:
         versions=(one.grader_version_id for one in scores),
     )
     wanted = {one.completion_id for one in scores}
-    models = dict(Completion.objects.filter(pk__in=wanted).values_list("pk", "model_id"))
-    readable = set(sharing.readable(principal).filter(pk__in=wanted).values_list("pk", flat=True)) if wanted else set()
+    readable = sharing.readable(principal).filter(pk__in=wanted)
+    models = dict(readable.order_by().values_list("pk", "model_id")) if wanted else {}
     return [
         Row(
             one,
@@ -152,7 +152,7 @@ def list_rows(scores: list[Any], principal: Principal) -> list[Row]:
             names.grader(one.grader_id),
             names.version(one.grader_version_id),
             models.get(one.completion_id, ""),
-            one.completion_id in readable,
+            one.completion_id in models,
         )
         for one in scores
     ]
@@ -163,7 +163,8 @@ def _choices(principal: Principal, given: dict[str, str]) -> dict[str, Any]:
     tasks = Task.objects.visible_to(principal).order_by("archived", "name").values_list("pk", "name")
     graders = Grader.objects.visible_to(principal).order_by("name").values_list("pk", "name")
     recent = Score.objects.visible_to(principal).order_by("-id").values_list("completion_id", flat=True)[:RECENT]
-    models = Completion.objects.filter(pk__in=list(recent)).order_by().values_list("model_id", flat=True).distinct()
+    readable = sharing.readable(principal).filter(pk__in=list(recent))
+    models = readable.order_by().values_list("model_id", flat=True).distinct()
     return {
         "tasks": _options("task", tasks[:CHOICES], given.get("taskId")),
         "graders": _options("grader", graders[:CHOICES], given.get("graderId")),

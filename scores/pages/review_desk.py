@@ -9,8 +9,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from autotune.access.audit import calls
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
 from autotune.core import clock, ids
 from autotune.core.parsing import convert_query
 from scores import deciding, review_queue, review_reach
@@ -32,6 +34,8 @@ def desk(request: PageRequest) -> HttpResponseBase:
         return _next(request)
     by = review_reach.reviewer(request.principal)
     held = review_queue.held_by(_queue(request), by).select_related("completion", "task").first()
+    if held is not None:
+        calls.about(held.public_id)
     context = {
         "title": "Reviewing",
         "crumbs": navigation.crumbs(("Reviews", reverse("reviews"))),
@@ -48,6 +52,7 @@ def desk(request: PageRequest) -> HttpResponseBase:
 @replies
 def claim(request: PageRequest, review_id: UUID) -> HttpResponseBase:
     """Takes one review, or begins its 15 minutes anew."""
+    acts.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = review_reach.for_update(request.principal, review_id), review_reach.reviewer(request.principal)
     if by_script(request):
         claimed = acting.do(request, lambda: deciding.claim(pk, by))
@@ -60,6 +65,7 @@ def claim(request: PageRequest, review_id: UUID) -> HttpResponseBase:
 @replies
 def release(request: PageRequest, review_id: UUID) -> HttpResponseBase:
     """Lets others have a review; `skip` goes on to the next one."""
+    acts.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = review_reach.for_update(request.principal, review_id), review_reach.reviewer(request.principal)
     acting.do(request, lambda: review_queue.release(pk, by))
     if by_script(request):
@@ -79,6 +85,7 @@ def onward(request: PageRequest, *, after: UUID | None = None) -> HttpResponse:
 
 
 def _next(request: PageRequest) -> HttpResponseBase:
+    acts.concerns("reviews", "update")
     after = _id(request.POST.get("after", ""))
     if not by_script(request):
         held = review_queue.held_by(_queue(request), review_reach.reviewer(request.principal)).exists()
@@ -95,11 +102,14 @@ def _next(request: PageRequest) -> HttpResponseBase:
 def _claim(request: PageRequest, after: UUID | None) -> Review | None:
     besides = [pk for text in request.POST.getlist("besides")[:MOST_BESIDES] if (pk := _id(text))]
     by = review_reach.reviewer(request.principal)
-    return acting.do(
+    claimed = acting.do(
         request,
         lambda: review_queue.claim_next(_queue(request), by, after=after, besides=besides),
         calls_out=True,  # each claim is a transaction of its own
     )
+    if claimed is not None and (call := calls.current()) is not None and not call.object_id:
+        calls.about(claimed.public_id)  # a decision before it keeps its own
+    return claimed
 
 
 def _left(request: PageRequest) -> int:

@@ -11,7 +11,9 @@ from django.urls import reverse
 from autotune.access import policy
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
 from autotune.access.views import find
+from autotune.core import ids
 from autotune.core.errors import AutotuneError, Invalid
 from scores import deciding, review_reach
 from scores.models import Review
@@ -30,6 +32,7 @@ def review(request: PageRequest, review_id: UUID) -> HttpResponse:
 @replies
 def decide(request: PageRequest, review_id: UUID) -> HttpResponseBase:
     """Decides. A refusal shows the review as it stands by now, with all that was typed."""
+    acts.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = review_reach.for_update(request.principal, review_id), review_reach.reviewer(request.principal)
     form = DecisionForm(request.POST)
     if not form.is_valid():

@@ -6,10 +6,8 @@ from uuid import UUID
 
 from django import forms
 
-from autotune.access import policy
-from autotune.access.models import User
+from autotune.access.pages.people import Names
 from autotune.access.principal import Principal
-from autotune.core import ids
 from autotune.core.forms import BodyForm
 from scores.deciding import Decision
 from scores.models import Review
@@ -43,10 +41,7 @@ class DecisionForm(BodyForm):
 
 
 def people(principal: Principal, reviews: Iterable[Review]) -> dict[UUID, str]:
-    """Who claimed or decided, in words: `you`, the address for who may read the members, else the id alone."""
+    """Who claimed or decided, in words: `you`, the address of a member whom the reader may see, else the id alone."""
     named = {pk for one in reviews for pk in (one.claimed_by_id, one.decided_by_id) if pk}
-    told: dict[UUID, str] = {}
-    others = named - {principal.user.pk}
-    if others and policy.reach(principal, "members", "read") in ("organization", "all"):
-        told = dict(User.objects.filter(pk__in=others).values_list("pk", "email"))
-    return {pk: "you" if pk == principal.user.pk else told.get(pk) or ids.encode("user", pk) for pk in named}
+    names = Names(principal, named)
+    return {pk: names.of(pk) for pk in named}

@@ -11,6 +11,7 @@ from autotune.access import policy
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts, once
 from autotune.access.views import find_for
 from autotune.core.charts import columns
 from scores import offers
@@ -23,25 +24,30 @@ from scores.pages.reward_endpoint_forms import POLICIES, PROTOCOLS, ChangeForm, 
 from tasks.models import Task
 
 WHAT = "reward endpoint"
+RESOURCE = "reward_endpoints"
 EDIT = ("GET", "HEAD", "POST")
 
 
-@page(("reward_endpoints", "create"), methods=EDIT)
+@page((RESOURCE, "create"), methods=EDIT)
 def new(request: PageRequest) -> HttpResponse:
-    """The address is shown on the answer to the POST alone."""
+    """Made once for each form. The address is shown on the answer to the POST alone."""
     first = {"protocol": "openrlhf", "unscored": "hold", "task_id": request.GET.get("taskId", "")}
     form = NewForm(request.POST if request.method == "POST" else None, request.principal, initial=first)
+    acts.concerns(RESOURCE, "create")
     if request.method == "POST" and form.is_valid():
         try:
-            made = acting.do(request, lambda: endpoints.create(request.principal, form.body(NewRewardEndpoint)))
+            body = form.body(NewRewardEndpoint)
+            made = once.do(request, lambda: endpoints.create(request.principal, body))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
+            acts.concerns(RESOURCE, "create", made.endpoint.public_id)
             return _shown(request, made.endpoint, url=made.url, status=201)
     context = {
         "title": "New reward endpoint",
         "crumbs": navigation.crumbs(("Live rewards", reverse("reward_endpoints"))),
         "form": form,
+        "ticket": once.ticket(request),
         "protocols": PROTOCOLS,
         "policies": POLICIES,
         "deadlines": deadlines(),
@@ -49,14 +55,15 @@ def new(request: PageRequest) -> HttpResponse:
     return render(request, "rewards/new.html", context, status=400 if form.errors else 200)
 
 
-@page(("reward_endpoints", "read"))
+@page((RESOURCE, "read"))
 def endpoint(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     return _shown(request, _found(request, endpoint_id, "read"))
 
 
-@page(("reward_endpoints", "update"), methods=EDIT)
+@page((RESOURCE, "update"), methods=EDIT)
 def change(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     found = _found(request, endpoint_id, "update")
+    acts.concerns(RESOURCE, "update", found.public_id)
     form = ChangeForm(request.POST) if request.method == "POST" else ChangeForm.of(found)
     if request.method == "POST" and form.is_valid():
         try:
@@ -81,27 +88,33 @@ def change(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     return render(request, "rewards/change.html", context, status=400 if form.errors else 200)
 
 
-@page(("reward_endpoints", "update"), methods=("POST",))
+@page((RESOURCE, "update"), methods=("POST",))
 def switch(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     """On or off, by the value of `enabled`."""
     found, on = _found(request, endpoint_id, "update"), request.POST.get("enabled") == "true"
+    acts.concerns(RESOURCE, "update", found.public_id, fields=("enabled",))
     said = "It takes calls again." if on else "It refuses calls until it is switched on again."
     acting.attempt(request, lambda: endpoints.change(found.pk, RewardEndpointPatch(enabled=on)), said=said)
     return redirect("reward_endpoint", found.pk)
 
 
-@page(("reward_endpoints", "update"), methods=("POST",))
+@page((RESOURCE, "update"), methods=("POST",))
 def rotate(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
-    """The new address is shown on this answer alone."""
+    """Made once for each form. The new address is shown on this answer alone."""
     found = _found(request, endpoint_id, "update")
-    made = acting.do(request, lambda: endpoints.rotate(request.principal, found.pk))
+    acts.concerns(RESOURCE, "update", found.public_id)
+    try:
+        made = once.do(request, lambda: endpoints.rotate(request.principal, found.pk))
+    except AutotuneError as exc:
+        return _shown(request, found, refused=exc.detail, status=exc.status)
     return _shown(request, made.endpoint, url=made.url, rotated=True)
 
 
-@page(("reward_endpoints", "delete"), methods=EDIT)
+@page((RESOURCE, "delete"), methods=EDIT)
 def delete(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     """Asks first."""
     found = _found(request, endpoint_id, "delete")
+    acts.concerns(RESOURCE, "delete", found.public_id)
     if request.method == "POST":
         acting.do(request, found.delete, said="The endpoint is deleted. Its address is refused from now on.")
         return redirect("reward_endpoints")
@@ -116,11 +129,12 @@ def delete(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     return render(request, "rewards/delete.html", context)
 
 
-@page(("reward_endpoints", "read"), methods=("POST",))
+@page((RESOURCE, "read"), methods=("POST",))
 def attempt(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     """One prompt and response, answered in place. It waits, so no transaction is held around it."""
     found, form = _found(request, endpoint_id, "read"), TryForm(request.POST)
     tried = None
+    acts.concerns("rewards", "create", found.public_id)
     if form.is_valid():
         given = form.cleaned_data
         try:
@@ -142,6 +156,7 @@ def _shown(
     *,
     url: str = "",
     rotated: bool = False,
+    refused: str = "",
     form: TryForm | None = None,
     tried: Tried | None = None,
     status: int = 200,
@@ -160,6 +175,8 @@ def _shown(
         "task_id": offers.task_id(endpoint.task_id),
         "url": url,
         "rotated": rotated,
+        "refused": refused,
+        "ticket": once.ticket_for(request, reverse("reward_endpoint_rotate", kwargs={"endpoint_id": endpoint.pk})),
         "scored": answered - unscored,
         "share": unscored / answered if answered else None,
         "lately": lately,

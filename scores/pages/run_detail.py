@@ -8,12 +8,13 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from autotune.access import policy
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
 from autotune.access.principal import Principal
 from autotune.access.views import find, find_for
-from scores import cancelling, failure_codes, retrying, runs, steps
+from autotune.core import ids
+from scores import cancelling, failure_codes, retrying, review_reach, runs, steps
 from scores.models import Review, Score, WorkflowRun
 from scores.pages import run_words
 from scores.pages.run_names import Names
@@ -69,6 +70,7 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
 
 @page(("runs", "update"), methods=("POST",))
 def retry(request: PageRequest, run_id: UUID) -> HttpResponseBase:
+    acts.concerns("runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
     acting.attempt(request, lambda: retrying.retry(run_id), said="The run begins anew.")
     return redirect("run", run_id)
@@ -76,6 +78,7 @@ def retry(request: PageRequest, run_id: UUID) -> HttpResponseBase:
 
 @page(("runs", "update"), methods=("POST",))
 def cancel(request: PageRequest, run_id: UUID) -> HttpResponseBase:
+    acts.concerns("runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
     acting.attempt(request, lambda: cancelling.cancel(run_id), said="The run was cancelled.")
     return redirect("run", run_id)
@@ -87,9 +90,7 @@ def _all() -> RunQuerySet:
 
 def _review(principal: Principal, run_id: UUID) -> Review | None:
     """The newest review of the run, for those who may open it."""
-    if policy.reach(principal, "reviews", "read") in (None, "own"):
-        return None
-    found = Review.objects.visible_to(principal).filter(run_id=run_id).order_by("-pk")
+    found = review_reach.shown(principal).filter(run_id=run_id).order_by("-pk")
     return found.only("pk", "status").first()
 
 

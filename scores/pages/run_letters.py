@@ -13,8 +13,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy
+from autotune.access.audit import calls
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
 from autotune.access.principal import Principal
 from autotune.core import listing
 from autotune.core.errors import Invalid
@@ -72,6 +74,7 @@ def letters(request: PageRequest) -> HttpResponse:
 @page(("runs", "update"), methods=("GET", "HEAD", "POST"))
 def retry(request: PageRequest) -> HttpResponseBase:
     """Asks whether the failed runs that the filters name shall begin anew; does it on a POST."""
+    acts.concerns("runs", "update")
     principal = request.principal
     asked = listing.read(request, RunQuery, status="failed")
     chosen = replace(RunFilter.of(asked.query), status=None)
@@ -81,6 +84,7 @@ def retry(request: PageRequest) -> HttpResponseBase:
     found = replace(chosen, status=RunStatus.FAILED).apply(WorkflowRun.objects.allowed(principal, "update"))
     if request.method == "POST":
         done = acting.do(request, lambda: retrying.retry_all(found), calls_out=True)
+        calls.about("", objects_count=done.retried)
         _tell(request, done)
         return redirect(_back(asked.given))
     context = {

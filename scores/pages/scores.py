@@ -13,13 +13,13 @@ from autotune.access.principal import Principal
 from autotune.access.views import find_for
 from autotune.core.errors import Forbidden, NotFound
 from graders.models import Grader
-from scores import reading
-from scores.models import Review, Score, WorkflowRun
+from scores import reading, review_reach
+from scores.models import Score, WorkflowRun
 from scores.naming import Names
 from scores.pages import completion_scores, highlighting
 from scores.privacy import Sight
 from tasks import sharing
-from tasks.models import Completion, PanelMember, Task
+from tasks.models import PanelMember, Task
 
 SHOWN_REASONING = 70_000  # characters; a grader may write 64 Ki
 
@@ -34,6 +34,8 @@ def score(request: PageRequest, score_id: UUID) -> HttpResponse:
     sight = Sight.of(principal)
     own = Grader.objects.filter(pk=row.grader_id, organization=principal.organization).exists()
     dimensions = out.dimensions or []
+    readable = sharing.readable(principal).filter(pk=row.completion_id)
+    model_id = readable.values_list("model_id", flat=True).first()
     context = {
         "title": f"Score …{row.public_id[-6:]}",
         "crumbs": navigation.crumbs(("Scores", reverse("scores"))),
@@ -42,8 +44,8 @@ def score(request: PageRequest, score_id: UUID) -> HttpResponse:
         "grader": names.grader(row.grader_id),
         "version": names.version(row.grader_version_id),
         "task": names.task(row.task_id),
-        "model_id": Completion.objects.filter(pk=row.completion_id).values_list("model_id", flat=True).first(),
-        "opens": sharing.readable(principal).filter(pk=row.completion_id).exists(),
+        "model_id": model_id or "",
+        "opens": model_id is not None,
         "run": WorkflowRun.objects.visible_to(principal).filter(pk=row.run_id).only("pk").first(),
         "review": _review(principal, row),
         "member": _member(principal, row),
@@ -59,7 +61,7 @@ def score(request: PageRequest, score_id: UUID) -> HttpResponse:
 def _review(principal: Principal, row: Score) -> Any:
     if row.reviewed_by_id is None:
         return None
-    return Review.objects.visible_to(principal).filter(run_id=row.run_id).order_by("-id").only("pk", "status").first()
+    return review_reach.shown(principal).filter(run_id=row.run_id).order_by("-id").only("pk", "status").first()
 
 
 def _member(principal: Principal, row: Score) -> PanelMember | None:

@@ -1,7 +1,7 @@
 """Parts of pages that refresh themselves: what htmx asks for every ten seconds is one look, and not sixty events.
 
 The first one is noted; the same address again, by the same session in the same organization within REMEMBERED, is not.
-A whole page, a change, a refusal and a call of the API are noted each time.
+A whole page, a change, a refusal, a call of the API, and a view that says whose texts it showed are noted each time.
 """
 
 import hashlib
@@ -26,7 +26,8 @@ def may_be(call: Call, response: HttpResponse) -> bool:
     request = call.request
     is_part = request.method == "GET" and request.headers.get("HX-Request") == "true"
     is_page = not request.path_info.startswith(API_PREFIX) and settings.SESSION_COOKIE_NAME in request.COOKIES
-    return is_part and is_page and response.status_code < 400 and not call.action and call.event is None
+    tells_more = call.action or call.object_id or call.objects_count is not None  # than its address does
+    return is_part and is_page and response.status_code < 400 and not tells_more and call.event is None
 
 
 def is_known(call: Call) -> bool:

@@ -1,17 +1,21 @@
 """How a page does what a form asks for: by the capability that the API calls, with its refusal told beside the form."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest
 
-from autotune.access import commits
+from autotune.access import commits, throttles
 from autotune.access.audit import calls
+from autotune.access.models import User
+from autotune.access.throttling import Rate
 from autotune.core import problems
 from autotune.core.errors import AutotuneError
 
 T = TypeVar("T")
+CALLS_OUT: Final = Rate(per_minute=60, burst=10)  # of one person: each may hold a thread as long as somebody is slow
 
 
 def do(request: HttpRequest, work: Callable[[], T], *, said: str = "", calls_out: bool = False) -> T:
@@ -21,6 +25,8 @@ def do(request: HttpRequest, work: Callable[[], T], *, said: str = "", calls_out
     calls_out  the work waits for somebody else's server, or makes transactions of its own: none is held around it
     raises     AutotuneError as the capability does: give it to a form's `refuse`, or let `page` show it
     """
+    if calls_out:
+        _count(request)
     result = work() if calls_out else commits.whole(work)
     acted()
     if said:
@@ -41,6 +47,16 @@ def attempt(request: HttpRequest, work: Callable[[], object], *, said: str = "",
             call.refused = error.code
         return False
     return True
+
+
+def _count(request: HttpRequest) -> None:
+    """Who asks others through a page asks as a person does: a script has the API, with its own limits.
+
+    raises TooManyRequests
+    """
+    if settings.KEY_RATE_PER_MINUTE and isinstance(request.user, User):
+        refusal = f"More than {CALLS_OUT.burst} requests that ask others at once. Wait a moment."
+        throttles.admit(f"page:calls:{request.user.pk}", CALLS_OUT, refusal)
 
 
 def acted() -> None:

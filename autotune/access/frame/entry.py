@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 
-from autotune.access import authentication, policy
+from autotune.access import authentication, policy, throttles
 from autotune.access.models import Membership, User
 from autotune.access.principal import Principal
 from autotune.core import problems
@@ -56,6 +56,7 @@ def page(
                 if not enter(request):
                     return render(request, "frame/no_organization.html", status=403)
                 _require(request.principal, needs)
+                _count(request.principal)
                 response = view(request, *args, **kwargs)
             except Exception as exc:
                 error = problems.typed(exc)
@@ -93,6 +94,16 @@ def failed(request: HttpRequest, error: AutotuneError) -> HttpResponse:
     for name, value in error.headers.items():
         response[name] = value
     return response
+
+
+def _count(principal: Principal) -> None:
+    """A person's pages and their calls of the API by session have one rate.
+
+    raises TooManyRequests
+    """
+    rate = throttles.principal_rate()
+    if rate is not None:
+        throttles.admit(throttles.subject_of(principal), rate, f"More than {rate.per_minute} requests a minute.")
 
 
 def _require(principal: Principal, needs: Sequence[Needs]) -> None:

@@ -37,12 +37,13 @@ ABOUT: Final = {
 
 
 class NameForm(BodyForm):
-    name = forms.CharField(max_length=200, label="Name", help_text="Other organizations see it beside listed graders.")
+    name = forms.CharField(max_length=200, label="Name", help_text="Its people see it, and whom they invite.")
 
 
 @page(methods=("GET", "HEAD", "POST"))
 def settings(request: PageRequest) -> HttpResponseBase:
-    """What can be set, and for who may, another name."""
+    """What can be set, and for who may, another name. Of the organization everybody sees its name and its id; the
+    rest sees who may read organizations or their retention, as in the API."""
     principal = request.principal
     form = NameForm(request.POST or None, initial={"name": principal.organization.name})
     if request.method == "POST":
@@ -62,6 +63,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
         "title": "Settings",
         "organization": shapes.organization_out(principal.organization),
         "made": principal.organization.created_at,
+        "whole": any(policy.reach(principal, one, "read") is not None for one in ("organizations", "retention")),
         "form": form if reach in ("organization", "all") else None,
         "places": _places(principal, request.path),
         "all": policy.reach(principal, "organizations", "read") == "all",

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from autotune.access.models import AuditEvent
 from exports import previews
 from exports.models import Export
 from tests.factories import GraderFactory, TaskFactory, public
@@ -211,3 +212,24 @@ def test_the_form_takes_few_queries(operator, task, scored, layout):
     ]
     settings = ("set_config", "core_datakey")  # of a statement's transaction, and keys that a process reads once
     assert len([sql for sql in read if not any(name in sql for name in settings)]) <= 20
+
+
+def test_the_trail_has_of_which_task_how_many_rows_were_shown(operator, task, scored, see):
+    scored(7)
+    see(operator, "/exports/new", taskId=public("task", task))
+    event = AuditEvent.objects.get(action="exports.read")
+    assert (event.object_id, event.objects_count) == (public("task", task), previews.SAMPLE)
+
+
+def test_the_trail_has_a_form_that_was_sent_by_the_name_of_the_api(operator, task, scored):
+    scored(3)
+    operator.post("/exports/new", {"taskId": public("task", task), "look": "1"})
+    operator.post("/exports/new", {"minScore": "0.9", "maxScore": "0.2", "start": "1"})
+    operator.post("/exports/new", {"taskId": public("task", task), "start": "1"})
+    made = public("exp", Export.objects.get())
+    found = AuditEvent.objects.filter(method="POST").order_by("at", "pk")
+    assert list(found.values_list("action", "object_id", "outcome")) == [
+        ("exports.read", "", "succeeded"),
+        ("exports.create", "", "refused"),
+        ("exports.create", made, "succeeded"),
+    ]

@@ -1,5 +1,6 @@
 """The preview of preference pairs."""
 
+from autotune.access.models import AuditEvent
 from tests.factories import TaskFactory, public
 
 
@@ -48,3 +49,10 @@ def test_the_page_takes_few_queries(operator, task, scored, django_assert_max_nu
     scored(9)
     with django_assert_max_num_queries(20):
         assert operator.get("/pairs", {"taskId": public("task", task)}).status_code == 200
+
+
+def test_the_trail_has_of_which_task_how_many_pairs_were_shown(operator, task, scored, see):
+    scored(9)
+    seen = see(operator, "/pairs", taskId=public("task", task))
+    event = AuditEvent.objects.get(action="pairs.read")
+    assert (event.object_id, event.objects_count) == (public("task", task), seen.html.count(">Pair "))

@@ -1,5 +1,6 @@
 """Graders as their pages show them, and people of each role who look at them."""
 
+import re
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -70,6 +71,12 @@ def point(grader, url, **fields):
     )
 
 
+def rotation(client, grader, **data):
+    """The form of a rotation, filled in: with the ticket that the page gave it."""
+    body = client.get(at("grader_rotate", grader)).content.decode()
+    return {"ticket": re.search(r'name="ticket" value="([^"]+)"', body)[1], **data}
+
+
 @pytest.fixture
 def ago():
     return lambda **span: timezone.now() - timedelta(**span)
@@ -77,5 +84,5 @@ def ago():
 
 @pytest.fixture
 def pages():
-    """Names for the addresses: `pages.at(name, grader)`, `pages.point(grader, url)`."""
-    return SimpleNamespace(at=at, point=point, hostile=HOSTILE)
+    """Names for the addresses: `pages.at(name, grader)`, `pages.point(grader, url)`, `pages.rotation(client, grader)`."""
+    return SimpleNamespace(at=at, point=point, rotation=rotation, hostile=HOSTILE)

@@ -2,7 +2,9 @@
 
 import pytest
 
+from autotune.access.models import Role
 from graders.models import Grader
+from tests.factories import public
 
 READ = ("grader", "grader_health", "grader_settings")
 FORMS = ("grader_edit", "grader_verify", "grader_rotate", "grader_delete", "grader_try")
@@ -67,7 +69,8 @@ def test_a_foreign_listed_grader_shows_no_more_than_the_api(visitor, listed, pag
         assert answer.status_code == 200
         for hidden in ("secret-address", "4,321", "gkey_", "AAAAAAAA", "unhealthy", "is degraded", "Made by"):
             assert hidden not in text, (name, hidden)
-        assert "Elsewhere" in text
+        assert "Elsewhere" not in text
+        assert public("org", listed.organization) in text
     assert operator.post(pages.at("grader_switch", listed), {"to": "off"}).status_code == 403
 
 
@@ -81,3 +84,31 @@ def test_an_unknown_and_a_deleted_grader_answer_alike(owner, grader, pages, ago)
     Grader.objects.update(deleted_at=ago(minutes=1))
     for name in (*READ, *FORMS):
         assert owner.get(pages.at(name, grader)).status_code == 404
+
+
+def role_of(organization, **scopes):
+    """A role of the organization that reads, and nothing else."""
+    permissions = [{"resource": one, "scope": scope, "actions": ["read"]} for one, scope in scopes.items()]
+    return Role.objects.create(organization=organization, name="little", permissions=permissions)
+
+
+def test_who_may_only_browse_the_marketplace_opens_no_grader(visitor, owner, listed, api_for, pages):
+    role = role_of(owner.organization, listed_graders="all")
+    client = visitor(role, owner.organization)
+    for name in READ:
+        assert client.get(pages.at(name, listed)).status_code == 403, name
+    text = client.get("/marketplace").content.decode()
+    assert "Open maths" in text
+    assert pages.at("grader", listed) not in text
+    api = api_for(organization=owner.organization, role=role)
+    assert api.get(f"/graders/{listed.public_id}").status_code == 403
+
+
+def test_who_made_it_is_an_address_for_those_who_see_the_members_and_an_id_for_others(visitor, owner, grader, pages):
+    reader = visitor(role_of(owner.organization, endpoint_graders="organization"), owner.organization)
+    for client, told in ((reader, public("user", owner.user)), (owner, "you")):
+        text = client.get(pages.at("grader_settings", grader)).content.decode().partition("Made by")[2]
+        assert f"<dd><bdi>{told}</bdi></dd>" in text
+        assert owner.user.email not in text
+    admin = visitor("organization_admin", owner.organization)
+    assert owner.user.email in admin.get(pages.at("grader_settings", grader)).content.decode()

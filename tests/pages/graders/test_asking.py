@@ -198,7 +198,7 @@ def test_the_trail_has_each_try_with_its_grader(owner, grader, fake, pages):
 
 
 def test_a_refused_previous_secret_is_answered_with_the_current_one(owner, grader, fake, pages):
-    answer = owner.post(pages.at("grader_rotate", grader), {"grace_hours": "1"})
+    answer = owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="1"))
     fake.secret = re.search(r"atgs_[\w-]{40,}", answer.content.decode()).group()
     fake.script = refuse(401)
     trial = owner.post(pages.at("grader_try", grader), SAMPLE).context["trial"]

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from graders.models import Grader
 from graders.states import Trouble
-from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
+from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, public
 
 
 def test_an_owner_sees_exactly_the_graders_that_they_made(owner, grader, colleague, listed):
@@ -87,9 +87,10 @@ def test_the_marketplace_shows_what_others_list_with_what_was_measured(visitor, 
     operator = visitor("training_operator")
     counted(listed, [0.5] * 150, {"timeout": 50})
     text = operator.get("/marketplace").content.decode()
-    for told in ("Open maths", "Elsewhere", "75 %", "over 100", "maths"):
+    for told in ("Open maths", public("org", listed.organization), "75 %", "over 100", "maths"):
         assert told in text, told
     assert "secret-address" not in text
+    assert "Elsewhere" not in text
 
 
 def test_a_private_grader_of_others_is_on_no_list(visitor, listed):

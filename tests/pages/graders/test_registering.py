@@ -94,20 +94,37 @@ def test_another_host_makes_a_new_secret_which_the_answer_shows(owner, grader, p
 
 
 def test_a_rotation_shows_the_new_secret_and_keeps_the_old_one_for_the_grace_period(owner, grader, pages):
-    answer = owner.post(pages.at("grader_rotate", grader), {"grace_hours": "2"})
+    answer = owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="2"))
     current = GraderSecret.objects.get(current=True)
     assert secret_in(answer) == str(current.secret) != SECRET
     assert GraderSecret.objects.get(current=False).valid_until is not None
-    again = owner.post(pages.at("grader_rotate", grader), {"grace_hours": "2"})
+    again = owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="2"))
     assert again.status_code == 400
     assert secret_in(again) is None
     assert "still valid" in again.content.decode()
-    forced = owner.post(pages.at("grader_rotate", grader), {"grace_hours": "0", "force": "on"})
+    forced = owner.post(
+        pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="0", force="on")
+    )
     assert secret_in(forced) == str(GraderSecret.objects.get().secret)
 
 
+def test_the_answer_of_a_rotation_loaded_anew_makes_no_second_secret(owner, grader, pages):
+    typed = pages.rotation(owner, grader, grace_hours="0", force="on")
+    secret = secret_in(owner.post(pages.at("grader_rotate", grader), typed))
+    again = owner.post(pages.at("grader_rotate", grader), typed)
+    assert (again.status_code, secret_in(again)) == (400, None)
+    assert "This form was sent before" in again.content.decode()
+    assert str(GraderSecret.objects.get().secret) == secret
+
+
+def test_a_rotation_without_the_form_s_ticket_makes_nothing(owner, grader, pages):
+    answer = owner.post(pages.at("grader_rotate", grader), {"grace_hours": "0", "force": "on"})
+    assert (answer.status_code, "This form is too old" in answer.content.decode()) == (400, True)
+    assert str(GraderSecret.objects.get().secret) == SECRET
+
+
 def test_a_grace_period_that_is_too_long_rotates_nothing(owner, grader, pages):
-    assert owner.post(pages.at("grader_rotate", grader), {"grace_hours": "721"}).status_code == 400
+    assert owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="721")).status_code == 400
     assert str(GraderSecret.objects.get().secret) == SECRET
 
 
@@ -146,7 +163,7 @@ def test_a_name_with_odd_spaces_can_be_typed(owner, grader, pages):
 
 
 def test_the_cookie_and_messages_hold_no_secret(owner, grader, pages):
-    answer = owner.post(pages.at("grader_rotate", grader), {"grace_hours": "0"})
+    answer = owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="0"))
     secret = secret_in(answer)
     assert secret not in str(owner.cookies)
     assert secret not in str(dict(owner.session))

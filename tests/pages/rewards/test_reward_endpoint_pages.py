@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from autotune.access.models import AuditEvent
 from scores.models import RewardEndpoint
 from tasks.models import Completion
 from tests.factories import RewardEndpointFactory, TaskFactory, UserFactory, public
@@ -12,8 +13,20 @@ from tests.factories import RewardEndpointFactory, TaskFactory, UserFactory, pub
 ADDRESS = re.compile(r"http[^\s<\"]+/api/v1/rewards/[^\s<\"?]+")
 
 
-def new(task, **more):
-    return {"task_id": public("task", task), "protocol": "openrlhf", "unscored": "hold", **more}
+def new(client, task, **more):
+    """The form of a new one, filled in: with the ticket that the page gave it."""
+    ticket = ticket_at(client, "/reward-endpoints/new")
+    return {"task_id": public("task", task), "protocol": "openrlhf", "unscored": "hold", "ticket": ticket, **more}
+
+
+def ticket_at(client, path):
+    return re.search(r'name="ticket" value="([^"]+)"', client.get(path).content.decode())[1]
+
+
+def events(**more):
+    """(name, object, outcome) of what the trail has of forms that were sent."""
+    found = AuditEvent.objects.filter(method="POST", **more).order_by("at", "pk")
+    return list(found.values_list("action", "object_id", "outcome"))
 
 
 def test_the_list_tells_who_calls_for_which_task_and_how_it_goes(operator, endpoint, see):
@@ -53,7 +66,7 @@ def test_a_stranger_finds_nothing(visitor, path):
 
 
 def test_a_new_one_shows_its_address_once_with_the_flags_to_copy(operator, task, see):
-    answer = operator.post("/reward-endpoints/new", new(task, model_id="osprey-32b"))
+    answer = operator.post("/reward-endpoints/new", new(operator, task, model_id="osprey-32b"))
     made = RewardEndpoint.objects.get()
     text = html.unescape(answer.content.decode())
     (url,) = set(ADDRESS.findall(text))
@@ -65,7 +78,7 @@ def test_a_new_one_shows_its_address_once_with_the_flags_to_copy(operator, task,
 
 def test_the_new_address_answers(operator, task, client):
     text = operator.post(
-        "/reward-endpoints/new", new(task, unscored="neutral", neutral_value="0.5", deadline_ms="1")
+        "/reward-endpoints/new", new(operator, task, unscored="neutral", neutral_value="0.5", deadline_ms="1")
     ).content.decode()
     address = ADDRESS.search(html.unescape(text))[0]
     answer = client.post(
@@ -75,7 +88,7 @@ def test_the_new_address_answers(operator, task, client):
 
 
 def test_a_refused_form_keeps_what_was_typed_and_makes_nothing(operator, task):
-    answer = operator.post("/reward-endpoints/new", new(task, unscored="neutral", model_id="kept"))
+    answer = operator.post("/reward-endpoints/new", new(operator, task, unscored="neutral", model_id="kept"))
     text = answer.content.decode()
     assert answer.status_code == 400
     assert "say what `neutral` is" in html.unescape(text)
@@ -84,22 +97,73 @@ def test_a_refused_form_keeps_what_was_typed_and_makes_nothing(operator, task):
 
 
 def test_a_deadline_beyond_the_trainers_patience_is_refused_at_its_field(operator, task):
-    answer = operator.post("/reward-endpoints/new", new(task, deadline_ms="180000"))
+    answer = operator.post("/reward-endpoints/new", new(operator, task, deadline_ms="180000"))
     assert "gives up soon after" in answer.content.decode()
 
 
 def test_a_task_of_others_is_refused(operator):
-    assert operator.post("/reward-endpoints/new", new(TaskFactory())).status_code == 400
+    assert operator.post("/reward-endpoints/new", new(operator, TaskFactory())).status_code == 400
     assert not RewardEndpoint.objects.exists()
 
 
 def test_rotation_shows_another_address_once(operator, endpoint, path, see):
     before = bytes(endpoint.token_digest)
-    text = html.unescape(operator.post(f"{path}/rotate").content.decode())
+    text = html.unescape(operator.post(f"{path}/rotate", {"ticket": ticket_at(operator, path)}).content.decode())
     endpoint.refresh_from_db()
     assert bytes(endpoint.token_digest) != before
     assert "The one before is refused from now on" in text
     assert ADDRESS.search(text)[0] not in see(operator, path).html
+
+
+def test_the_answer_of_a_rotation_loaded_anew_leaves_the_address_that_was_shown(operator, endpoint, path):
+    typed = {"ticket": ticket_at(operator, path)}
+    operator.post(f"{path}/rotate", typed)
+    endpoint.refresh_from_db()
+    shown = bytes(endpoint.token_digest)
+    again = operator.post(f"{path}/rotate", typed)
+    endpoint.refresh_from_db()
+    text = html.unescape(again.content.decode())
+    assert (again.status_code, bytes(endpoint.token_digest)) == (409, shown)
+    assert "This form was sent before" in text
+    assert not ADDRESS.search(text)
+
+
+def test_a_form_sent_twice_makes_one_endpoint(operator, task):
+    typed = new(operator, task)
+    assert operator.post("/reward-endpoints/new", typed).status_code == 201
+    again = operator.post("/reward-endpoints/new", typed)
+    assert (again.status_code, "This form was sent before" in again.content.decode()) == (400, True)
+    assert RewardEndpoint.objects.count() == 1
+
+
+def test_without_the_form_s_ticket_nothing_is_made(operator, task, endpoint, path):
+    before = bytes(endpoint.token_digest)
+    assert operator.post("/reward-endpoints/new", new(operator, task, ticket="")).status_code == 400
+    assert operator.post(f"{path}/rotate").status_code == 400
+    endpoint.refresh_from_db()
+    assert (bytes(endpoint.token_digest), RewardEndpoint.objects.count()) == (before, 1)
+
+
+def test_the_trail_has_what_was_done_by_the_names_of_the_api(operator, task, graders_say):
+    graders_say(0.8)
+    operator.post("/reward-endpoints/new", new(operator, task, unscored="neutral"))
+    operator.post("/reward-endpoints/new", new(operator, task))
+    made = public("rwd", RewardEndpoint.objects.get())
+    path = f"/reward-endpoints/{made}"
+    operator.post(f"{path}/change", {"unscored": "hold", "model_id": "m-2"})
+    operator.post(f"{path}/switch", {"enabled": "true"})
+    operator.post(f"{path}/try", {"prompt": "a", "response": "b"})
+    operator.post(f"{path}/rotate", {"ticket": ticket_at(operator, path)})
+    operator.post(f"{path}/delete")
+    assert events() == [
+        ("reward_endpoints.create", "", "refused"),
+        ("reward_endpoints.create", made, "succeeded"),
+        ("reward_endpoints.update", made, "succeeded"),
+        ("reward_endpoints.update", made, "succeeded"),
+        ("rewards.create", made, "succeeded"),
+        ("reward_endpoints.update", made, "succeeded"),
+        ("reward_endpoints.delete", made, "succeeded"),
+    ]
 
 
 def test_it_is_switched_off_and_on(operator, endpoint, path, see):

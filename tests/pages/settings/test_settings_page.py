@@ -81,3 +81,20 @@ def test_nobody_else_reaches_another_organization(visitor):
     other.refresh_from_db()
     assert (other.suspended, other.name == "Mine") == (False, False)
     assert other.name not in client.get("/settings/organizations").content.decode()
+
+
+@pytest.mark.parametrize("may", [{"organizations": ("organization", "read")}, {"retention": ("organization", "read")}])
+def test_how_long_texts_are_kept_is_told_to_who_may_read_it(visitor, role_of, may):
+    organization = OrganizationFactory(text_days=4321)
+    told = visitor(role_of(organization, "reader", **may), organization).get(HOME).content.decode()
+    assert "4,321 days" in told
+
+
+def test_others_read_the_name_and_the_id_alone(visitor, role_of, operating, api_for):
+    type(operating).objects.filter(pk=operating.pk).update(text_days=4321)
+    role = role_of(operating, tasks=("organization", "read"))
+    told = visitor(role, operating).get(HOME).content.decode().partition("<main")[2]
+    assert public("org", operating) in told
+    for hidden in ("4,321", "are kept", "runs this installation", "<dt>Made"):
+        assert hidden not in told, hidden
+    assert api_for(organization=operating, role=role).get("/organizations").status_code == 403
