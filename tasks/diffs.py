@@ -13,6 +13,7 @@ from tasks.models import TaskVersion
 Kind = Literal["same", "added", "removed", "skipped"]
 CONTEXT: Final = 3  # lines that stay the same, shown around each change
 MOST_LINES: Final = 2_000  # of a text that are compared line by line
+MOST_REPLACED: Final = 500  # lines of each text, where they are shown as replaced
 MOST_PAIRS: Final = 50_000  # of equal lines in the two texts: what the comparing takes grows with them
 TEXTS: Final = (("systemPrompt", "System prompt"), ("promptTemplate", "Prompt template"))
 OTHERS: Final = (("responseSchema", "Response schema"), ("model", "Model"))
@@ -34,19 +35,24 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """How a text changed; `coarse` if it was too long to be compared line by line."""
+    """How a text changed; `coarse` if it was too long to be compared line by line.
+
+    more_added, more_removed  lines that are left out, as a line of `lines` says
+    """
 
     name: str
     lines: list[Line]
     coarse: bool = False
+    more_added: int = 0
+    more_removed: int = 0
 
     @property
     def added(self) -> int:
-        return sum(line.kind == "added" for line in self.lines)
+        return sum(line.kind == "added" for line in self.lines) + self.more_added
 
     @property
     def removed(self) -> int:
-        return sum(line.kind == "removed" for line in self.lines)
+        return sum(line.kind == "removed" for line in self.lines) + self.more_removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +115,24 @@ def text_change(name: str, before: str, after: str, *, context: int = CONTEXT) -
     """The lines of both texts, what is not near a change left out."""
     old, new = before.splitlines(), after.splitlines()
     if old == new:  # only the ends of lines differ, or the last one: then all of it is shown as replaced
-        return TextChange(name, [*_removed(old, 0), *_added(new, 0)], coarse=True)
+        return _replaced(name, old, new)
     if max(len(old), len(new)) > MOST_LINES or _pairs(old, new) > MOST_PAIRS:
-        return TextChange(name, [*_removed(old, 0), *_added(new, 0)], coarse=True)
+        return _replaced(name, old, new)
     return TextChange(name, _lines(old, new, context))
+
+
+def _replaced(name: str, old: Sequence[str], new: Sequence[str]) -> TextChange:
+    """The beginning of the one and of the other: a page of all lines of two megabytes would be a hundred times them."""
+    more_removed, more_added = (max(0, len(lines) - MOST_REPLACED) for lines in (old, new))
+    shown = [
+        *_removed(old[:MOST_REPLACED], 0), *_left_out(more_removed, "removed"),
+        *_added(new[:MOST_REPLACED], 0), *_left_out(more_added, "added"),
+    ]  # fmt: skip
+    return TextChange(name, shown, coarse=True, more_added=more_added, more_removed=more_removed)
+
+
+def _left_out(count: int, what: str) -> list[Line]:
+    return [Line("skipped", f"{count} more {what} {'line' if count == 1 else 'lines'}")] if count else []
 
 
 def seats_of(version: TaskVersion, grader_names: Mapping[UUID, str]) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 from django.urls import NoReverseMatch, reverse
 
-from autotune.access.models import Organization
 from autotune.access.principal import Principal
 from autotune.access.querysets import api_keys, members, roles
 from autotune.core import ids
@@ -94,17 +94,18 @@ def _tasks(principal: Principal, text: str) -> Iterator[Found]:
 
 
 def _graders(principal: Principal, text: str) -> Iterator[Found]:
-    graders = Grader.objects.live().visible_to(principal).matching(search=text).select_related("organization")
+    graders = Grader.objects.live().visible_to(principal).matching(search=text)
     for one in graders.order_by("name", "pk")[:SHOWN]:
-        yield Found("grader", one.name, _url("grader", one.pk), _foreign(one.organization, principal))
+        yield Found("grader", one.name, _url("grader", one.pk), _foreign(one.organization_id, principal))
 
 
 def _endpoints(principal: Principal, text: str) -> Iterator[Found]:
-    """They have no name of their own: the task's and the model's tell which."""
-    named = Q(model_id__icontains=text) | Q(task__name__icontains=text)
-    rows = RewardEndpoint.objects.visible_to(principal).filter(named).order_by("task__name", "pk")
-    for pk, task, model in rows.values_list("pk", "task__name", "model_id")[:SHOWN]:
-        yield Found("endpoint", task, _url("rwd", pk), model)
+    """They have no name of their own: the model's tells which, and the task's where the principal sees the task."""
+    seen = Task.objects.visible_to(principal).filter(pk=OuterRef("task_id")).order_by().values("name")[:1]
+    named = Q(model_id__icontains=text) | Q(task_name__icontains=text)
+    rows = RewardEndpoint.objects.visible_to(principal).annotate(task_name=Subquery(seen)).filter(named)
+    for pk, task, model in rows.order_by("task_name", "pk").values_list("pk", "task_name", "model_id")[:SHOWN]:
+        yield Found("endpoint", task or model, _url("rwd", pk), model if task else "")
 
 
 def _webhooks(principal: Principal, text: str) -> Iterator[Found]:
@@ -149,5 +150,6 @@ def _page(route: str, **filters: str) -> str:
         return ""
 
 
-def _foreign(organization: Organization, principal: Principal) -> str:
-    return "" if organization.pk == principal.organization.pk else organization.name
+def _foreign(organization_id: UUID, principal: Principal) -> str:
+    """Whose it is, as the API says it of what others list: by id."""
+    return "" if organization_id == principal.organization.pk else ids.encode("org", organization_id)

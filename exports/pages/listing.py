@@ -9,6 +9,7 @@ from django.shortcuts import render
 
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages.people import Names
 from autotune.access.principal import Principal
 from autotune.core import listing, pagination
 from exports import job_shapes
@@ -19,7 +20,6 @@ from exports.pages import words
 from exports.states import UNFINISHED, ExportStatus
 from scores import offers
 from tasks.models import Task
-from tasks.pages import people
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ def exports(request: PageRequest) -> HttpResponse:
 def rows_of(exports: Iterable[Export], principal: Principal) -> list[Row]:
     """With the names of their tasks and of who asked, as far as the principal may see these."""
     shown = list(exports)
+    names = Names(principal, [export.created_by_id for export in shown])
     named = {str(export.query["taskId"]) for export in shown if "taskId" in export.query}
     tasks = offers.names_of("task", Task.objects.visible_to(principal), named)
     return [
@@ -68,7 +69,7 @@ def rows_of(exports: Iterable[Export], principal: Principal) -> list[Row]:
             layout=words.layout_of(export.query),
             format=words.format_of(export.query),
             task=tasks.get(export.query.get("taskId", ""), export.query.get("taskId", "")),
-            by=people.called(principal, export.created_by),
+            by=names.of(export.created_by_id),
             progress=job_shapes.progress(export),
             running=export.status in UNFINISHED,
             again=urlencode(given(export)),

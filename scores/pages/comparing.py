@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from autotune.access.audit import calls
+from autotune.access.audit import calls, trail
 from autotune.access.frame import navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
@@ -70,7 +70,6 @@ def compare(request: PageRequest) -> HttpResponse:
     a, b = _asked(request, "a"), _asked(request, "b")
     left = _find(principal, a) if a else None
     right = _find(principal, b) if b else None
-    _told(left, right)
     context: dict[str, Any] = {
         "title": "Compare completions",
         "crumbs": navigation.crumbs(("Completions", reverse("completions"))),
@@ -79,19 +78,24 @@ def compare(request: PageRequest) -> HttpResponse:
         "b": right,
     }
     if left is None or right is None:
+        if one := left or right:
+            calls.about(one.public_id)
         return render(request, "completions/compare.html", context)
     if refusal := why_not(left, right):
+        calls.about(left.public_id)
         context["refusal"] = refusal
         return render(request, "completions/compare.html", context, status=409)
+    _told(left, right)
     return render(request, "completions/compare.html", context | _sides(request, left, right))
 
 
-def _told(*shown: Completion | None) -> None:
-    """Tell the trail which are read. Both ids fill its column to the last letter: the times are in them, so no column
-    more is needed for two."""
-    read = [one.public_id for one in shown if one is not None]
-    if read:
-        calls.about(",".join(read), objects_count=len(read))
+def _told(*shown: Completion) -> None:
+    """Tell the trail what is read: an event for each, so that either is found by its id; the last is the page's own."""
+    for one in shown[:-1]:
+        calls.about(one.public_id)
+        if (call := calls.current()) is not None:
+            trail.noted(call, 200)
+    calls.about(shown[-1].public_id)
 
 
 def siblings(principal: Principal, row: Completion, readable: CompletionQuerySet | None = None) -> list[Sibling]:

@@ -13,7 +13,6 @@ from scores.models import Reward, Score, WorkflowRun
 from scores.states import RunStatus
 from tasks.models import Completion, Task
 
-WHOLE: Final = frozenset({"organization", "all"})
 OPEN: Final = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.WAITING)
 
 
@@ -51,31 +50,59 @@ class Runs:
     codes: list[tuple[str, int]]
 
 
-def sees(principal: Principal, resource: str) -> bool:
-    """Whether the principal reads all of the resource in a task that it reads, and not only what is its own."""
-    return policy.reach(principal, resource, "read") in WHOLE
+def sees(principal: Principal, resource: str, owner: UUID | None = None) -> bool:
+    """Whether the principal reads all of the resource in a task, and not only what is its own.
+
+    owner  the task's organization; without it the answer is for every task that the principal reads
+    """
+    reach = policy.reach(principal, resource, "read")
+    if reach != "organization":
+        return reach == "all"
+    return policy.reach(principal, "tasks", "read") != "all" if owner is None else owner == principal.organization.pk
 
 
 def of_tasks(principal: Principal, tasks: Iterable[UUID]) -> Mapping[UUID, Counts]:
-    """The counts of each of the tasks, in two queries. The mean is that of all rewards."""
+    """The counts of each of the tasks, in two queries, or three where not all are told. The mean is that of all
+    rewards.
+    """
     wanted = list(tasks)
-    submitted: dict[UUID, int] = {}
-    ended: dict[UUID, tuple[int, int, float | None]] = {}
-    if sees(principal, "completions"):
-        rows = Completion.objects.filter(task_id__in=wanted).order_by().values("task_id").annotate(n=Count("pk"))
-        submitted = dict(rows.values_list("task_id", "n"))
-    if sees(principal, "scores"):
-        rewards = Reward.objects.filter(task_id__in=wanted).order_by().values("task_id")
+    submitted, ended = _submitted(_told(principal, "completions", wanted)), _ended(_told(principal, "scores", wanted))
+    return {task: _counts(submitted.get(task), ended.get(task)) for task in wanted}
+
+
+def _told(principal: Principal, resource: str, tasks: list[UUID]) -> list[UUID]:
+    """Those of the tasks in which the principal reads all of the resource."""
+    if sees(principal, resource):
+        return tasks
+    if not sees(principal, resource, principal.organization.pk):
+        return []
+    own = Task.objects.filter(pk__in=tasks, organization_id=principal.organization.pk)
+    return list(own.order_by().values_list("pk", flat=True))
+
+
+def _submitted(tasks: list[UUID]) -> dict[UUID, int]:
+    found = dict.fromkeys(tasks, 0)
+    if tasks:
+        rows = Completion.objects.filter(task_id__in=tasks).order_by().values("task_id").annotate(n=Count("pk"))
+        found |= dict(rows.values_list("task_id", "n"))
+    return found
+
+
+def _ended(tasks: list[UUID]) -> dict[UUID, tuple[int, int, float | None]]:
+    """{task: (rewards, those with a value, their mean)}"""
+    found: dict[UUID, tuple[int, int, float | None]] = dict.fromkeys(tasks, (0, 0, None))
+    if tasks:
+        rewards = Reward.objects.filter(task_id__in=tasks).order_by().values("task_id")
         figures = rewards.annotate(n=Count("pk"), scored=Count("value"), mean=Avg("value"))
-        ended = {task: tuple(rest) for task, *rest in figures.values_list("task_id", "n", "scored", "mean")}
-    return {task: _counts(principal, submitted.get(task, 0), ended.get(task, (0, 0, None))) for task in wanted}
+        rows = figures.values_list("task_id", "n", "scored", "mean")
+        found |= {task: (total, scored, mean) for task, total, scored, mean in rows}
+    return found
 
 
-def _counts(principal: Principal, submitted: int, ended: tuple[int, int, float | None]) -> Counts:
-    total, scored, mean = ended
-    completions = submitted if sees(principal, "completions") else None
-    if not sees(principal, "scores"):
+def _counts(completions: int | None, ended: tuple[int, int, float | None] | None) -> Counts:
+    if ended is None:
         return Counts(completions, None, None, None)
+    total, scored, mean = ended
     return Counts(completions, scored, total - scored, mean)
 
 
@@ -96,7 +123,7 @@ def runs(principal: Principal, task: Task) -> Runs | None:
     states |= {str(status): n for status, n in parts[0].union(*parts[1:], all=True)}
     failed = visible.filter(status=RunStatus.FAILED).order_by().values("error_code").annotate(n=Count("pk"))
     codes = sorted(failed.values_list("error_code", "n"), key=lambda row: (-row[1], row[0]))
-    if sees(principal, "runs"):
+    if sees(principal, "runs", task.organization_id):
         states[str(RunStatus.COMPLETED)] = Score.objects.filter(task=task).count()
     else:
         states[str(RunStatus.COMPLETED)] = visible.filter(status=RunStatus.COMPLETED).count()

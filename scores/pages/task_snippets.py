@@ -3,12 +3,15 @@
 import json
 import shlex
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 from django.conf import settings
 
 from tasks import templates
 
-MODEL = "my-model"
+MODEL: Final = "my-model"
+MOST: Final = 100  # variables that a command shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class Snippets:
 
 def of(task_id: str, template: str) -> Snippets:
     """Both with the task's own variables; the key comes from the environment, so that none is pasted anywhere."""
-    variables = dict.fromkeys(templates.variables(template), "…")
+    variables = dict.fromkeys(islice(templates.variables(template), MOST), "…")
     given: dict[str, object] = {"variables": variables} if variables else {"prompt": "…"}
     return Snippets(_curl(task_id, given), _python(task_id, given))
 

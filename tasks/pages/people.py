@@ -10,6 +10,7 @@ from django.db.models import Q
 from autotune.access import policy
 from autotune.access.audit import querysets
 from autotune.access.models import AuditEvent, User
+from autotune.access.pages.people import Names
 from autotune.access.principal import Principal
 from autotune.core import ids
 from tasks.models import Task, TaskVersion
@@ -18,14 +19,11 @@ NEAR: Final = timedelta(seconds=3)  # between a version and the event of the req
 
 
 def called(principal: Principal, person: User | UUID) -> str:
-    """Name or email for who may read the members, and of oneself; else the id, which the API shows too."""
-    if isinstance(person, UUID):
-        return "you" if person == principal.user.pk else ids.encode("user", person)
-    if person.pk == principal.user.pk:
-        return "you"
-    if policy.reach(principal, "members", "read") is None:
-        return ids.encode("user", person.pk)
-    return person.name or person.email
+    """The address of a member that the principal may see, `you`, else the id, which the API shows too."""
+    pk = person if isinstance(person, UUID) else person.pk
+    if pk != principal.user.pk and policy.reach(principal, "members", "read") is None:
+        return ids.encode("user", pk)
+    return Names(principal, [pk]).of(pk)
 
 
 def makers(principal: Principal, task: Task, versions: Sequence[TaskVersion]) -> Mapping[UUID, str]:

@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from tasks import templates
 
 SAMPLE: Final = "sample:"  # the names of the preview's fields begin so
 MOST_SHOWN: Final = 100  # variables that get a field in the preview
+MOST_MARKED: Final = 1_000  # places of variables that are marked; a megabyte could hold two hundred thousand
+PREVIEWED: Final = 20_000  # characters of a template that a preview reads: it comes before anything is checked
+SAMPLED: Final = 2_000  # characters of a sample value
+MOST_FILLED: Final = 100_000  # characters of a preview
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +24,26 @@ class Part:
 
 
 def parts(template: str) -> list[Part]:
-    """The template in pieces that together are its text."""
+    """The template in pieces that together are its text; what comes after very many variables is one piece."""
     found, at = [], 0
-    for match in templates.VARIABLE.finditer(template):
+    for match in islice(templates.VARIABLE.finditer(template), MOST_MARKED):
         found += [Part(template[at : match.start()]), Part(match[0], match[1])]
         at = match.end()
     return [part for part in (*found, Part(template[at:])) if part.text]
 
 
-def filled(template: str, samples: Mapping[str, str]) -> list[Part]:
-    """The prompt that the samples make, in pieces; a variable without a sample stays as it is."""
-    return [Part(samples.get(part.variable) or part.text, part.variable) for part in parts(template)]
+def filled(template: str, samples: Mapping[str, str]) -> tuple[list[Part], bool]:
+    """The prompt that the samples make, in pieces, and whether that is all of it; a variable without a sample stays as
+    it is. Nothing was checked yet: a long template and long samples make the beginning of a prompt alone.
+    """
+    found, left = [], MOST_FILLED
+    for part in parts(template[:PREVIEWED]):
+        text = samples.get(part.variable) or part.text
+        found.append(Part(text[:left], part.variable))
+        left -= len(text)
+        if left <= 0:
+            break
+    return found, left >= 0 and len(template) <= PREVIEWED
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +60,5 @@ class Sample:
 
 def samples(template: str, given: Mapping[str, str]) -> list[Sample]:
     """The template's variables with the values that were typed for them."""
-    names = templates.variables(template)[:MOST_SHOWN]
-    return [Sample(name, given.get(f"{SAMPLE}{name}", "")) for name in names]
+    names = templates.variables(template[:PREVIEWED])[:MOST_SHOWN]
+    return [Sample(name, given.get(f"{SAMPLE}{name}", "")[:SAMPLED]) for name in names]

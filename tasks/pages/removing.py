@@ -11,7 +11,9 @@ from django.urls import reverse
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.frame.navigation import crumbs
+from autotune.access.pages import acts
 from autotune.access.views import find_for
+from autotune.core import ids
 from autotune.core.errors import AutotuneError
 from tasks import definitions
 from tasks.inputs import TaskPatch
@@ -41,6 +43,7 @@ class NameForm(forms.Form):
 @page(("tasks", "delete"), methods=("GET", "HEAD", "POST"))
 def delete(request: PageRequest, task_id: UUID) -> HttpResponseBase:
     """A task with completions is not deleted; it can be archived."""
+    acts.concerns("tasks", "delete", ids.encode("task", task_id))
     task = find_for(Task.objects.all(), request.principal, task_id, "delete", "task")
     form, refused = NameForm(request.POST if request.method == "POST" else None, task), None
     if request.method == "POST" and form.is_valid():
@@ -65,6 +68,7 @@ def delete(request: PageRequest, task_id: UUID) -> HttpResponseBase:
 @page(("tasks", "update"), methods=("POST",))
 def archive(request: PageRequest, task_id: UUID) -> HttpResponseBase:
     """Out of the list, or back into it with `archived=no`."""
+    acts.concerns("tasks", "update", ids.encode("task", task_id), fields=["archived"])
     task = find_for(Task.objects.all(), request.principal, task_id, "update", "task")
     archived = request.POST.get("archived") != "no"
     said = "The task is archived. Its completions stay." if archived else "The task is back in the list."

@@ -3,6 +3,7 @@
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -12,9 +13,10 @@ from django.urls import reverse
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.frame.navigation import crumbs
+from autotune.access.pages import acts
 from autotune.access.views import find_for
 from autotune.core import ids
-from autotune.core.errors import AutotuneError
+from autotune.core.errors import AutotuneError, TooLarge
 from tasks import definitions, panels
 from tasks.inputs import NewTask, TaskPatch
 from tasks.models import Task
@@ -22,6 +24,7 @@ from tasks.pages import pickers, prompts
 from tasks.pages.forms import SPARE, TaskForm, stamp
 
 METHODS: Final = ("GET", "HEAD", "POST")
+MOST_SENT: Final = 4  # times the longest text: what all fields of the form may hold, since they come back in the answer
 CHANGED: Final = (
     "Somebody changed this task after you opened it. Look at its page in another tab; "
     "save again to put yours in its place."
@@ -31,6 +34,8 @@ CHANGED: Final = (
 @page(("tasks", "create"), methods=METHODS)
 def new(request: PageRequest) -> HttpResponseBase:
     """`?grader=grader_…` puts a grader into the panel."""
+    acts.concerns("tasks", "create")
+    _require_modest(request)
     grader = _grader_id(request.GET.get("grader", ""))
     form, more = _form(request, None, grader)
     if _is_sent(request) and form.is_valid():
@@ -39,6 +44,7 @@ def new(request: PageRequest) -> HttpResponseBase:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
+            acts.concerns("tasks", "create", task.public_id)
             messages.success(request, "The task is made. Submit completions to it.")
             return redirect("task", task.pk)
     return _shown(request, form, None, more)
@@ -46,7 +52,9 @@ def new(request: PageRequest) -> HttpResponseBase:
 
 @page(("tasks", "update"), methods=METHODS)
 def edit(request: PageRequest, task_id: UUID) -> HttpResponseBase:
+    acts.concerns("tasks", "update", ids.encode("task", task_id))
     task = find_for(Task.objects.with_panel(), request.principal, task_id, "update", "task")
+    _require_modest(request)
     form, more = _form(request, task)
     if _is_sent(request) and form.is_valid():
         if form.cleaned_data["seen"] not in ("", stamp(task)):
@@ -75,6 +83,12 @@ def _form(request: PageRequest, task: Task | None, grader: str = "") -> tuple[Ta
     return TaskForm(data, choices=choices, task=task, grader=grader, more_rows=rows), more
 
 
+def _require_modest(request: PageRequest) -> None:
+    """raises TooLarge for more than any task holds: fields that are not checked yet would be shown again"""
+    if sum(map(len, request.POST.values())) > MOST_SENT * settings.MAX_TEXT_BYTES:
+        raise TooLarge("The texts of this form are longer than a task may hold.")
+
+
 def _is_sent(request: PageRequest) -> bool:
     """Whether it is to be saved; more rows and the preview are other buttons of the same form."""
     return request.method == "POST" and not request.POST.get("step")
@@ -87,14 +101,16 @@ def _shown(request: PageRequest, form: TaskForm, task: Task | None, more: bool) 
     template = str(form["prompt_template"].value() or "").replace("\r\n", "\n")
     given = {name: value for name, value in request.POST.items() if name.startswith(prompts.SAMPLE)}
     samples = prompts.samples(template, {str(name): str(value) for name, value in given.items()})
+    preview, is_whole = prompts.filled(template, {one.name: one.value for one in samples})
     context: dict[str, Any] = {
         "title": "New task" if task is None else f"Edit {task.name[:80]}",
         "crumbs": _crumbs(task),
         "form": form,
         "task": task,
         "samples": samples,
-        "preview": prompts.filled(template, {one.name: one.value for one in samples}),
-        "parts": prompts.parts(template),
+        "preview": preview,
+        "is_whole": is_whole,
+        "sampled": prompts.SAMPLED,
         "more_graders": more,
         "next_version": None if task is None else task.versions.count() + 1,
         "step": request.POST.get("step", ""),

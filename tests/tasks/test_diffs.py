@@ -68,3 +68,15 @@ def test_members_are_told_by_their_names_and_values():
     ]
     assert diffs.names(old, new) == ["Prompt template", "Model", "Panel", "Aggregation"]
     assert diffs.between(new, new, names).is_none
+
+
+def test_of_long_texts_that_are_shown_as_replaced_the_beginning_is_enough():
+    old, new = "\n" * 1_048_576, "x\n" * 3_000
+    change = diffs.text_change("x", old, new)
+    assert len(change.lines) <= 2 * diffs.MOST_REPLACED + 2
+    assert [line.text for line in change.lines if line.kind == "skipped"] == [
+        "1048076 more removed lines", "2500 more added lines",
+    ]  # fmt: skip
+    assert (change.removed, change.added) == (1_048_576, 3_000)
+    ends = diffs.text_change("x", old, old.replace("\n", "\r\n"))
+    assert len(ends.lines) <= 2 * diffs.MOST_REPLACED + 2

@@ -35,6 +35,7 @@ WEEK: Final = timedelta(days=7)
 SLOW: Final = timedelta(minutes=10)  # a run that is due for so long waits too long
 SOON: Final = timedelta(days=2)  # a review that expires before is urgent
 CODES_SHOWN: Final = 6
+WHOLE: Final = frozenset({"organization", "all"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,9 @@ def of(principal: Principal, graders: Sequence[Standing], now: datetime) -> Need
 
 
 def works_on_reviews(principal: Principal) -> bool:
-    return bool(policy.reach(principal, "reviews", "update") or policy.reach(principal, "reviews", "create"))
+    """Who reads them and asks for or decides them. To reach one's own graders' alone is not enough, as everywhere."""
+    read, *others = (policy.reach(principal, "reviews", action) in WHOLE for action in ("read", "update", "create"))
+    return read and any(others)
 
 
 def _works_on_runs(principal: Principal) -> bool:

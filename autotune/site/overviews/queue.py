@@ -11,10 +11,14 @@ from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.site.overviews import links
 from scores.models import Review
+from scores.pages.run_names import Names
 from scores.states import ReviewStatus
 
 SHOWN: Final = 5
 DAY: Final = timedelta(days=1)
+COLUMNS: Final = (
+    "task_id", "grader_id", "value", "confidence", "created_at", "expires_at", "claimed_by_id", "claimed_until",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,8 @@ class Queue:
 
 
 def of(principal: Principal, now: datetime) -> Queue | None:
-    """None for who decides no reviews."""
-    if policy.reach(principal, "reviews", "update") is None:
+    """None for who decides no reviews; to reach one's own graders alone is not enough, as everywhere."""
+    if policy.reach(principal, "reviews", "update") in (None, "own"):
         return None
     reviews = Review.objects.allowed(principal, "update")
     is_open, mine = Q(status=ReviewStatus.OPEN), Q(decided_by=principal.user.pk)
@@ -52,17 +56,15 @@ def of(principal: Principal, now: datetime) -> Queue | None:
         today=Count("pk", filter=mine & Q(decided_at__gte=now - DAY)),
         claimed=Count("pk", filter=is_open & Q(claimed_by=principal.user.pk, claimed_until__gt=now)),
     )
-    oldest = reviews.filter(is_open).order_by("created_at", "pk")
-    columns = (
-        "pk", "task__name", "grader__name", "value", "confidence", "created_at", "expires_at", "claimed_by",
-        "claimed_until",
-    )  # fmt: skip
+    oldest = list(reviews.filter(is_open).order_by("created_at", "pk").only(*COLUMNS)[:SHOWN])
+    names = Names(principal, oldest)
     shown = [
         Waiting(
-            links.to("review", review_id=pk), task, grader, value, confidence, since, expires,
-            _claim(principal, who, until, now),
+            links.to("review", review_id=one.pk), names.task(one).text, names.grader(one).text, one.value,
+            one.confidence, one.created_at, one.expires_at,
+            _claim(principal, one.claimed_by_id, one.claimed_until, now),
         )
-        for pk, task, grader, value, confidence, since, expires, who, until in oldest.values_list(*columns)[:SHOWN]
+        for one in oldest
     ]  # fmt: skip
     return Queue(shown, counts["decided"], counts["today"], counts["claimed"])
 

@@ -5,6 +5,7 @@ import random
 import pytest
 from django.urls import reverse
 
+from autotune.access.models import AuditEvent
 from scores import differences
 from scores.models import Score
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory, public
@@ -95,3 +96,20 @@ def test_what_differs_in_too_much_is_given_up():
     one, other = (" ".join(str(random.random()) for _ in range(3_000)) for _ in range(2))
     assert differences.between(one, other, "words") is None
     assert differences.between("x" * 10**6, "y", "words") is None
+
+
+@pytest.mark.django_db
+def test_the_trail_names_both(visitor, pair):
+    compared(visitor("reviewer", pair[0].organization), *pair)
+    read = AuditEvent.objects.filter(action="completions.read", route="/completions/compare", status=200)
+    assert set(read.values_list("object_id", flat=True)) == {public("comp", one) for one in pair}
+    assert read.count() == 2
+
+
+@pytest.mark.django_db
+def test_the_trail_names_the_one_that_is_alone_or_refused(visitor, pair):
+    client = visitor("reviewer", pair[0].organization)
+    compared(client, pair[0])
+    compared(client, pair[1], pair[1], status=409)
+    found = AuditEvent.objects.filter(route="/completions/compare").order_by("at").values_list("object_id", "status")
+    assert list(found) == [(public("comp", pair[0]), 200), (public("comp", pair[1]), 409)]

@@ -3,9 +3,10 @@
 import pytest
 from django.urls import reverse
 
+from autotune.access.models import AuditEvent
 from scores.models import WorkflowRun
 from tasks.models import Completion
-from tests.factories import LegalHoldFactory, RunFactory, ScoreFactory
+from tests.factories import LegalHoldFactory, RunFactory, ScoreFactory, public
 
 pytestmark = pytest.mark.django_db
 
@@ -65,3 +66,22 @@ def test_another_organization_finds_nothing_to_erase(visitor, completion):
     client = visitor("organization_admin")
     for name in ("rescore", "erase"):
         assert client.post(there(name, completion), {"typed": "erase"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "action"),
+    [("rescore", "", "create"), ("erase", "erase", "delete"), ("erase", "no", "delete")],
+)
+def test_the_trail_has_the_names_of_the_api(visitor, completion, name, typed, action):
+    visitor("organization_admin", completion.organization).post(there(name, completion), {"typed": typed})
+    event = AuditEvent.objects.get(method="POST")
+    assert (event.action, event.resource) == (f"completions.{action}", "completions")
+    assert event.object_id == public("comp", completion)
+    assert event.outcome == ("refused" if typed == "no" else "succeeded")
+
+
+def test_who_may_not_erase_leaves_an_attempt_to(visitor, completion):
+    client = visitor("organization_admin")
+    assert client.post(there("erase", completion), {"typed": "erase"}).status_code == 404
+    event = AuditEvent.objects.get(method="POST")
+    assert (event.action, event.outcome) == ("completions.delete", "refused")

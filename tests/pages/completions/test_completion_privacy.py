@@ -1,12 +1,23 @@
 """Who sees what of a completion: each role, owners of graders with and without `shareText`, other organizations."""
 
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from scores import deleting
 from scores.models import Reward
 from tasks.models import PanelMember
-from tests.factories import GraderFactory, OrganizationFactory, RunFactory, ScoreFactory, TaskFactory, UserFactory
+from tests.factories import (
+    GraderFactory,
+    OrganizationFactory,
+    ReviewFactory,
+    RunFactory,
+    ScoreFactory,
+    TaskFactory,
+    UserFactory,
+)
 
 PROMPT, RESPONSE, EXTERNAL, METADATA = "the-prompt-text", "the-response-text", "row-seven", "note-of-ours"
 OWN_REASON, OTHER_REASON, OWN_DIMENSION = "because of the rule", "because of ours", "hidden-dimension"
@@ -197,3 +208,47 @@ def test_a_role_without_reasoning_sees_the_numbers_alone(visitor, completion):
     assert "Our own task" not in html
     assert "0.625" not in html
     assert "Your role reads the numbers and not the reasoning." in html
+
+
+def test_reviews_are_not_shown_to_owners_of_its_graders(visitor, owner, completion, grader):
+    run = completion.runs.get(grader=grader)
+    review = ReviewFactory(run=run, value=0.2475, status="open", expires_at=timezone.now() + timedelta(days=1))
+    html = seen(visitor("reviewer", completion.organization), completion)
+    assert reverse("review", args=[review.pk]) in html
+    assert '<span class="badge busy">open</span>' in html
+    html = seen(owner, completion)
+    assert reverse("review", args=[review.pk]) not in html
+    assert "0.247" not in html
+    assert "0.248" not in html
+
+
+def _reader(completion, name="reader_of_ours"):
+    from autotune.access.models import Role
+
+    return Role.objects.create(
+        organization=completion.organization, name=name,
+        permissions=[
+            {"resource": resource, "actions": ["read"], "scope": "organization"}
+            for resource in ("completions", "scores", "tasks")
+        ],
+    )  # fmt: skip
+
+
+def test_names_of_custom_roles_are_for_who_reads_roles(visitor, completion):
+    _reader(completion, "night_watch")
+    html = seen(visitor(_reader(completion), completion.organization), completion)
+    assert "Who may see what" in html
+    assert "night watch" not in html
+    assert "training operator" in html
+    assert "night watch" in seen(visitor("organization_admin", completion.organization), completion)
+
+
+def test_what_a_grader_redacts_is_for_who_sees_it_whole(visitor, completion, task):
+    ours = task.version.members.last().grader
+    ours.redact_reasoning = True
+    ours.save()
+    told = "reasoning is redacted for others"
+    assert told in seen(visitor("organization_admin", completion.organization), completion)
+    html = seen(visitor(_reader(completion), completion.organization), completion)
+    assert told not in html
+    assert "its owners decide what goes out" in html

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.access.models import Membership
+from autotune.access.models import Membership, Role
 from autotune.core import ids
 from autotune.site import finding
 from graders.models import GraderVersion
@@ -111,7 +111,7 @@ def test_names_of_another_organization_are_not(visitor):
 def test_a_listed_grader_of_another_is_found_by_who_may_use_it_and_says_whose_it_is(visitor):
     grader = GraderFactory(name="Open law", visibility="listed")
     (one,) = visitor("training_operator").get("/search", {"q": "open law"}).context["found"]
-    assert (one.label, one.note) == ("Open law", grader.organization.name)
+    assert (one.label, one.note) == ("Open law", public("org", grader.organization))
     assert found(visitor("reviewer"), "open law") == []
 
 
@@ -168,3 +168,16 @@ def test_it_asks_little_of_the_database(visitor, django_assert_max_num_queries):
     client.get("/search")
     with django_assert_max_num_queries(16):
         assert len(found(client, "a")) > 20
+
+
+def test_an_endpoint_is_not_found_by_the_name_of_a_task_that_the_role_does_not_read(visitor):
+    boss = visitor()
+    task = TaskFactory(organization=boss.organization, name="Secret law")
+    RewardEndpointFactory(task=task, model_id="live-1")
+    entry = {"resource": "reward_endpoints", "actions": ["read"], "scope": "organization"}
+    role = Role.objects.create(organization=boss.organization, name="live rewards", permissions=[entry])
+    client = visitor(role, boss.organization)
+    assert found(client, "secret") == []
+    assert found(client, "live-1") == [("endpoint", "live-1")]
+    assert "Secret law" not in client.get("/search", {"q": "live-1"}).content.decode()
+    assert ("endpoint", "Secret law") in found(boss, "live-1")

@@ -4,6 +4,7 @@ import pytest
 
 from graders.failure_codes import advice
 from graders.models import Grader, GraderStatistic, GraderVersion
+from tests.factories import public
 
 
 def test_the_figures_are_those_of_the_report(owner, grader, counted, pages):
@@ -116,5 +117,5 @@ def test_the_part_that_refreshes_itself_comes_alone(owner, visitor, grader, page
 def test_an_admin_of_the_operating_organization_sees_whose_a_grader_is(visitor, operating, grader, pages):
     admin = visitor("admin", operating)
     text = admin.get("/graders").content.decode()
-    assert f"of <bdi>{grader.organization.name}</bdi>" in text
+    assert f"of <code>{public('org', grader.organization)}</code>" in text
     assert admin.get(pages.at("grader_settings", grader)).status_code == 200

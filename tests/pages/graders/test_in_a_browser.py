@@ -4,7 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from graders.models import Grader
-from tests.browsing import PHONE, too_wide
+from tests.browsing import DESK, PHONE, too_wide
+from tests.factories import OrganizationFactory
 from tests.fakes import FakeGrader, serving
 
 pytestmark = pytest.mark.pages
@@ -80,4 +81,24 @@ def test_no_page_is_wider_than_a_phone(owner, grader, counted, pages, name, brow
     page = browse(owner, pages.at(name, grader), viewport=PHONE)
     assert too_wide(page) <= 0
     page.goto("/graders")
+    assert too_wide(page) <= 0
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_a_name_without_a_gap_makes_the_marketplace_no_wider(visitor, listed, counted, browse, viewport):
+    long = f"<script>\u202egnirts\u202c {'W' * 120}"
+    Grader.objects.update(name=long, description=long, domains=["W" * 64])
+    counted(listed, [0.5], {"timeout": 1})
+    page = browse(visitor("training_operator"), "/marketplace", viewport=viewport)
+    assert too_wide(page) <= 0
+    assert page.evaluate(
+        "[...document.querySelectorAll('.market > .panel')].every(one => one.scrollWidth <= one.clientWidth)"
+    )
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_neither_does_the_name_of_the_organization_make_what_refuses_it(visitor, browse, viewport):
+    client = visitor("organization_admin", OrganizationFactory(name="W" * 200))
+    page = browse(client, "/marketplace", viewport=viewport)
+    expect(page.locator("h1")).to_have_text("Not allowed")
     assert too_wide(page) <= 0

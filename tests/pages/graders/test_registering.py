@@ -102,9 +102,7 @@ def test_a_rotation_shows_the_new_secret_and_keeps_the_old_one_for_the_grace_per
     assert again.status_code == 400
     assert secret_in(again) is None
     assert "still valid" in again.content.decode()
-    forced = owner.post(
-        pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="0", force="on")
-    )
+    forced = owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="0", force="on"))
     assert secret_in(forced) == str(GraderSecret.objects.get().secret)
 
 
@@ -124,7 +122,10 @@ def test_a_rotation_without_the_form_s_ticket_makes_nothing(owner, grader, pages
 
 
 def test_a_grace_period_that_is_too_long_rotates_nothing(owner, grader, pages):
-    assert owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="721")).status_code == 400
+    assert (
+        owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="721")).status_code
+        == 400
+    )
     assert str(GraderSecret.objects.get().secret) == SECRET
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from autotune.access.models import Organization
+from autotune.access.models import Organization, Role
 from autotune.core import ids
 from autotune.site.overviews import newest, sums
 from graders.models import Grader
@@ -235,3 +235,36 @@ def test_with_many_scores_it_asks_as_little_as_with_few(visitor, django_assert_m
     for period in ("24h", "30d"):
         with django_assert_max_num_queries(20):
             assert client.get("/", {"period": period}).status_code == 200
+
+
+def role_of(organization, *permissions):
+    entries = [{"resource": one, "actions": actions, "scope": scope} for one, actions, scope in permissions]
+    return Role.objects.create(organization=organization, name="custom", permissions=entries)
+
+
+def test_who_reaches_the_reviews_of_their_own_graders_alone_sees_none(visitor):
+    boss = visitor()
+    role = role_of(boss.organization, ("reviews", ["read", "update", "create"], "own"))
+    client = visitor(role, boss.organization)
+    grader = GraderFactory(organization=boss.organization, created_by=client.user, name="Mine")
+    task = TaskFactory(organization=boss.organization, graders=[grader], name="Code review")
+    ReviewFactory(run__completion__task=task, run__grader=grader)
+    answer = client.get("/")
+    assert answer.context["queue"] is None
+    assert "Open reviews" not in cards(client)
+    assert "Code review" not in answer.content.decode()
+
+
+def test_a_queue_names_no_task_and_no_grader_that_the_role_does_not_read(visitor):
+    boss = visitor()
+    client = visitor(role_of(boss.organization, ("reviews", ["read", "update"], "organization")), boss.organization)
+    task = TaskFactory(organization=boss.organization, name="Secret law")
+    review = ReviewFactory(run__completion__task=task)
+    Grader.objects.filter(pk=review.grader_id).update(name="Secret judge")
+    answer = client.get("/")
+    assert [(one.task, one.grader) for one in answer.context["queue"].oldest] == [
+        (ids.encode("task", task.pk), ids.encode("grader", review.grader_id))
+    ]
+    assert "Secret" not in answer.content.decode()
+    assert cards(client)["Open reviews"].value == 1
+    assert boss.get("/").context["queue"].oldest[0].task == "Secret law"

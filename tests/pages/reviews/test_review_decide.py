@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from autotune.access.models import AuditEvent
 from scores import review_queue, review_reach
 from scores.models import Review, Score
 from tests.factories import CompletionFactory, ReviewFactory, TaskFactory, UserFactory
@@ -174,3 +175,30 @@ def test_the_queries_of_a_claim_are_few(reviewer, django_assert_max_num_queries)
         reviewer.post("/reviews/next", {"count": "1"}, **JSON)
     with django_assert_max_num_queries(20):
         reviewer.get("/reviews/next")
+
+
+def _told(method, action):
+    return list(
+        AuditEvent.objects.filter(method=method, action=action).order_by("at").values_list("object_id", flat=True)
+    )
+
+
+def test_the_trail_names_the_review_that_the_desk_shows(reviewer):
+    one = review(reviewer)
+    reviewer.post("/reviews/next", {"count": "1"}, **JSON)
+    assert _told("POST", "reviews.update") == [one.public_id]
+    reviewer.get("/reviews/next")
+    assert _told("GET", "reviews.read") == [one.public_id]
+
+
+def test_the_trail_names_the_review_that_a_form_claims(reviewer):
+    one = review(reviewer)
+    reviewer.post("/reviews/next")
+    assert _told("POST", "reviews.update") == [one.public_id]
+
+
+def test_a_decision_is_told_of_the_review_that_it_decided(reviewer):
+    one, _ = review(reviewer), review(reviewer)
+    for deed in ("claim", "release", "decide"):
+        reviewer.post(f"/reviews/{one.public_id}/{deed}", {"approved": "true", "back": "next"})
+    assert _told("POST", "reviews.update") == [one.public_id] * 3

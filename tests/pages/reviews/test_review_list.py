@@ -43,6 +43,8 @@ def test_what_others_hold_names_them_as_far_as_the_reader_may(visitor, reviewer)
     assert ids.encode("user", other.pk)[:12] in text
     assert "1 held by others" in text
     admin = visitor("organization_admin", reviewer.organization)
+    assert "other@example.org" not in admin.get("/reviews").content.decode()  # no member of the organization
+    visitor("reviewer", reviewer.organization, other)
     assert "other@example.org" in admin.get("/reviews").content.decode()
 
 

@@ -3,6 +3,7 @@
 import pytest
 from django.utils import timezone
 
+from autotune.access.models import AuditEvent
 from graders.models import Grader
 from scores.models import WorkflowRun
 from tests.factories import GraderFactory, RunFactory, TaskFactory, public
@@ -122,3 +123,20 @@ def test_the_queries_are_few(world, django_assert_max_num_queries):
         assert world.get("/runs/failed").status_code == 200
     with django_assert_max_num_queries(20):
         assert world.get("/runs/retry?code=timeout").status_code == 200
+
+
+def test_the_trail_says_how_many_were_retried(world):
+    failed(world)
+    failed(world)
+    world.post("/runs/retry?code=timeout")
+    event = AuditEvent.objects.get(method="POST")
+    assert (event.action, event.object_id, event.objects_count) == ("runs.update", "", 2)
+    assert event.outcome == "succeeded"
+
+
+def test_the_trail_names_the_run(world):
+    one = failed(world)
+    for deed in ("retry", "cancel"):
+        world.post(f"/runs/{one.public_id}/{deed}")
+    events = AuditEvent.objects.filter(method="POST")
+    assert set(events.values_list("action", "object_id")) == {("runs.update", one.public_id)}

@@ -1,5 +1,6 @@
 """The list of runs: states with counts, filters in the address, queues by grader, and who sees what."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -153,3 +154,12 @@ def test_counts_stop_at_their_bound(world):
 
 def test_the_stranger_goes_to_the_login(client, db):
     assert client.get("/runs").status_code == 302
+
+
+def test_the_first_cells_have_no_label(world):
+    """On a phone a label stands before what it labels; the first cell is the title of its row."""
+    run(world)
+    text = world.get("/runs").content.decode()
+    first = re.findall(r"<tr>\s*<td([^>]*)>", text)
+    assert len(first) == 2
+    assert not any("data-label" in attributes for attributes in first)

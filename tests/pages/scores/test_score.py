@@ -2,9 +2,11 @@
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
+from autotune.access.models import AuditEvent
 from scores.models import Score
-from tests.factories import LegalHoldFactory, ScoreFactory
+from tests.factories import GraderFactory, LegalHoldFactory, ReviewFactory, ScoreFactory, TaskFactory, public
 
 pytestmark = pytest.mark.django_db
 
@@ -68,3 +70,49 @@ def test_shadow_and_replaced_ones_say_so(visitor, score):
     html = page_of(visitor("reviewer", score.organization), score)
     assert "A shadow score." in html
     assert "Replaced." in html
+
+
+def test_the_trail_says_that_it_was_deleted(visitor, score):
+    client = visitor("organization_admin", score.organization)
+    client.post(reverse("score_delete", args=[score.pk]), {"typed": "delete"})
+    event = AuditEvent.objects.get(method="POST")
+    assert (event.action, event.object_id, event.outcome) == ("scores.delete", public("score", score), "succeeded")
+
+
+@pytest.fixture
+def foreign(visitor):
+    """A score by the grader of somebody elsewhere, and a client of theirs."""
+    owner = visitor("grader_owner")
+    grader = GraderFactory(organization=owner.organization, created_by=owner.user, visibility="listed")
+    task = TaskFactory(graders=[grader], share_text=False)
+    given = ScoreFactory(
+        run__completion__task=task, run__completion__model_id="secret-model", run__grader=grader, value=0.375
+    )
+    return owner, given
+
+
+def test_the_model_of_a_completion_that_is_not_shared_is_a_dash(foreign):
+    owner, given = foreign
+    page = page_of(owner, given)
+    listed = owner.get(reverse("scores")).content.decode()
+    assert "0.375" in page
+    assert "0.375" in listed
+    assert "secret-model" not in page + listed
+    assert '<dt>Model</dt><dd><span class="faint">–</span>' in page
+    assert '<td data-label="Model"><span class="faint">–</span></td>' in listed
+
+
+def test_it_is_told_where_the_task_shares_its_texts(foreign):
+    owner, given = foreign
+    given.task.share_text = True
+    given.task.save()
+    assert "secret-model" in page_of(owner, given)
+    assert owner.get(reverse("scores")).content.decode().count("secret-model") == 2  # its row, and the filter's choices
+
+
+def test_a_review_is_told_to_those_alone_who_read_reviews(foreign, visitor):
+    owner, given = foreign
+    review = ReviewFactory(run=given.run, status="approved", expires_at=timezone.now())
+    Score.objects.filter(pk=given.pk).update(reviewed_by=visitor("reviewer", given.organization).user)
+    assert reverse("review", args=[review.pk]) not in page_of(owner, given)
+    assert reverse("review", args=[review.pk]) in page_of(visitor("reviewer", given.organization), given)

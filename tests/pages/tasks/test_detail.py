@@ -4,6 +4,7 @@ import pytest
 
 from autotune.access.models import Role
 from scores.models import Reward
+from tasks.pages import prompts
 from tests.factories import (
     CompletionFactory,
     GraderFactory,
@@ -187,3 +188,69 @@ def test_the_page_takes_few_queries_whatever_it_holds(visitor, queries):
     failed(task, "timeout")
     assert queries(client, address(task)) <= 20
     assert queries(client, f"{address(task)}/progress") <= 12
+
+
+def test_progress_opened_by_itself_is_a_page(client):
+    task = TaskFactory(organization=client.organization, name="Sums")
+    path = f"{address(task)}/progress"
+    page = text_of(client.get(path))
+    assert "<h1>Progress of <bdi>Sums</bdi></h1>" in page
+    assert f'href="{address(task)}"' in page
+    assert 'id="progress"' in page
+    part = text_of(client.get(path, headers={"HX-Request": "true"}))
+    assert 'id="progress"' in part
+    assert "<h1" not in part
+    assert "<html" not in part
+
+
+def test_very_many_variables_make_no_endless_page(client, made):
+    template = "{{a}} " * 20_000
+    task = made(client, prompt_template=template)
+    for path in (address(task), f"{address(task)}/versions/1"):
+        page = client.get(path, follow=True)
+        assert text_of(page).count('<mark class="variable">') <= 1_000
+        assert "".join(part.text for part in page.context["parts"]) == template
+    assert len(prompts.parts(template)) <= 2_001
+
+
+def role_of(organization, *permissions):
+    entries = [{"resource": resource, "actions": ["read"], "scope": scope} for resource, scope in permissions]
+    return Role.objects.create(organization=organization, name="custom", permissions=entries)
+
+
+def test_who_reads_all_tasks_but_only_their_own_scores_gets_no_figures_of_others(visitor, operating):
+    others = ("scores", "completions", "runs")
+    role = role_of(operating, ("tasks", "all"), *((one, "organization") for one in others))
+    client = visitor(role, operating)
+    own, foreign = TaskFactory(organization=operating), TaskFactory()
+    scored(own, "model-ours", 0.5)
+    scored(foreign, "model-theirs", 0.123)
+    for path in (address(foreign), f"{address(foreign)}/progress"):
+        page = client.get(path)
+        counts = page.context["counts"]
+        assert (counts.completions, counts.scored, counts.failed, counts.mean) == (None, None, None, None)
+        assert {state: count for state, count, _ in page.context["states"]}["completed"] == 0
+        for hidden in ("model-theirs", "0.123"):
+            assert hidden not in text_of(page)
+    counts = {row["task"].pk: row["counts"] for row in client.get("/tasks").context["rows"]}
+    assert (counts[own.pk].completions, counts[own.pk].scored, counts[own.pk].mean) == (1, 1, 0.5)
+    assert (counts[foreign.pk].completions, counts[foreign.pk].scored) == (None, None)
+    assert client.get(address(own)).context["counts"].scored == 1
+
+
+def test_who_made_a_task_is_told_to_whom_may_see_that_member(visitor):
+    organization = OrganizationFactory()
+    maker = visitor("organization_admin", organization)
+    left = UserFactory(name="Secret Person", email="left@example.org")
+    task = TaskFactory(organization=organization, created_by=maker.user)
+    orphan = TaskFactory(organization=organization, created_by=left)
+    reader = visitor(role_of(organization, ("tasks", "organization"), ("members", "own")), organization)
+    admin = visitor("organization_admin", organization)
+    for path in (address(task), f"{address(task)}/versions"):
+        assert maker.user.email not in text_of(reader.get(path))
+        assert public("user", maker.user) in text_of(reader.get(path))
+        assert maker.user.email in text_of(admin.get(path))
+    page = text_of(admin.get(address(orphan)))
+    assert public("user", left) in page
+    for hidden in ("Secret Person", "left@example.org"):
+        assert hidden not in page

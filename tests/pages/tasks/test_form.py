@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from autotune.access.models import AuditEvent
 from autotune.core.forms import wire_names
 from tasks import definitions
 from tasks.inputs import NewTask, TaskPatch
@@ -261,3 +262,51 @@ def test_a_hostile_text_stays_text(client, made):
 def test_the_form_takes_few_queries(client, made, queries):
     task = made(client, graders=GraderFactory.create_batch(10, organization=client.organization))
     assert queries(client, f"/tasks/{task.public_id}/edit") <= 20
+
+
+# --- hostile sizes ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("template", "sample"),
+    [("{{a}}" * 50_000, "x" * 50_000), ("x" * 1_000_000, ""), ("".join(f"{{{{a{n}}}}}" for n in range(20_000)), "")],
+)
+def test_a_preview_of_what_was_not_checked_yet_stays_small(client, grader, filled, template, sample):
+    typed = {"name": "x", "prompt_template": template, "grader_0": public("grader", grader)}
+    shown = new(client, filled, **typed, step="preview", **{"sample:a": sample})
+    preview = shown.context["preview"]
+    assert shown.status_code == 200
+    assert len(preview) <= 2_001
+    assert sum(len(part.text) for part in preview) <= 100_000
+    assert all(len(one.value) <= 2_000 for one in shown.context["samples"])
+    assert "The prompt is longer: this is its beginning." in text_of(shown)
+    assert len(text_of(shown)) < len(template) + 300_000
+    assert not Task.objects.exists()
+
+
+@pytest.mark.parametrize("step", ["preview", "rows", ""])
+def test_texts_that_no_task_holds_are_not_shown_again(client, grader, filled, settings, step):
+    settings.MAX_TEXT_BYTES = 1_000
+    refused = new(client, filled, name="x", system_prompt="y" * 4_001, prompt_template="z", step=step)
+    assert refused.status_code == 413
+    assert "y" * 100 not in text_of(refused)
+    assert not Task.objects.exists()
+
+
+# --- the trail -------------------------------------------------------------------------------------------------------
+
+
+def test_the_trail_names_what_was_made_and_what_was_changed(client, grader, filled):
+    new(client, filled, name="Sums", prompt_template="x", grader_0=public("grader", grader))
+    task = Task.objects.get()
+    event = AuditEvent.objects.get(action="tasks.create", method="POST")
+    assert (event.resource, event.object_id, event.outcome) == ("tasks", task.public_id, "succeeded")
+    edit(client, task, filled, description="Of two numbers")
+    event = AuditEvent.objects.get(action="tasks.update", method="POST")
+    assert (event.object_id, event.outcome) == (task.public_id, "succeeded")
+
+
+def test_the_trail_names_what_was_refused(client, filled):
+    new(client, filled, name="", prompt_template="")
+    event = AuditEvent.objects.get(method="POST")
+    assert (event.action, event.object_id, event.outcome) == ("tasks.create", "", "refused")

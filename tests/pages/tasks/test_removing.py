@@ -2,6 +2,7 @@
 
 import pytest
 
+from autotune.access.models import AuditEvent
 from tasks.models import Task
 from tests.factories import CompletionFactory, TaskFactory, public
 
@@ -63,3 +64,25 @@ def test_a_task_of_another_organization_is_nowhere(client):
     assert client.post(address(task, "archive")).status_code == 404
     assert client.get(address(task, "archive")).status_code == 405
     assert Task.objects.filter(archived=False).count() == 1
+
+
+def told():
+    return [(one.action, one.object_id, one.outcome) for one in AuditEvent.objects.filter(method="POST").order_by("pk")]
+
+
+def test_the_trail_tells_a_deletion_from_a_change(client):
+    task = TaskFactory(organization=client.organization, name="Sums")
+    client.post(address(task, "archive"))
+    client.post(address(task, "delete"), {"name": "wrong"})
+    client.post(address(task, "delete"), {"name": "Sums"})
+    named = public("task", task)
+    assert told() == [
+        ("tasks.update", named, "succeeded"), ("tasks.delete", named, "refused"), ("tasks.delete", named, "succeeded"),
+    ]  # fmt: skip
+    assert AuditEvent.objects.get(action="tasks.update").fields == ["archived"]
+
+
+def test_the_trail_names_the_try_to_delete_what_is_anothers(client):
+    task = TaskFactory()
+    client.post(address(task, "delete"), {"name": task.name})
+    assert told() == [("tasks.delete", public("task", task), "refused")]
