@@ -96,3 +96,4 @@ def test_who_hangs_up_leaves_their_place(server, ask):
     for caller in callers:
         caller.close()
     until(waits, seconds=WAITED_FOR_S)
+    server.start("worker", "worker")

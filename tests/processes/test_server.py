@@ -15,6 +15,13 @@ pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 60
 
 
+@pytest.fixture(autouse=True)
+def _somebody_works(server):
+    """A test before this one, of another file, may have ended the worker."""
+    if not any(name.startswith("worker") and server.lives(name) for name in server.tree.pids):
+        server.start("worker", "worker")
+
+
 def all_scored_once(server, task, ids):
     """Every completion is final with the score that its response names, and has one score."""
     outcomes = server.client.completions.wait_for_scores(ids, timeout_s=PATIENCE_S)

@@ -137,7 +137,7 @@ def test_the_preliminary_reasoning_lies_encrypted(bench):
 # --- the event ------------------------------------------------------------------------------------------------------
 
 
-def test_whoever_subscribed_is_told_with_a_link_that_leads_somewhere(bench, settings, client):
+def test_whoever_subscribed_is_told_with_a_link_that_leads_to_the_page(bench, settings, visitor):
     settings.PUBLIC_URL = "https://autotune.example.org"
     subscribe(bench.task.organization, "review.requested")
     run = bench.run()
@@ -150,8 +150,9 @@ def test_whoever_subscribed_is_told_with_a_link_that_leads_somewhere(bench, sett
         "preliminaryScore": 0.25,
         "reviewUrl": f"https://autotune.example.org/reviews/{public('rev', review)}",
     }
-    answer = client.get(event.data["reviewUrl"].removeprefix("https://autotune.example.org"))
-    assert (answer.status_code, answer["Location"]) == (302, f"/admin/scores/review/{review.pk}/change/")
+    reviewer = visitor("reviewer", bench.task.organization)
+    page = reviewer.get(event.data["reviewUrl"].removeprefix("https://autotune.example.org"))
+    assert (page.status_code, public("rev", review) in page.content.decode()) == (200, True)
 
 
 def test_nobody_is_told_of_a_review_that_was_rolled_back(bench, monkeypatch):

@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from autotune.access.models import Membership, Role
 from autotune.core import ids
-from exports import admin
 from exports.files import storing
 from exports.models import Export, ExportFile
 from exports.work import claims, ending, finishing, parts, running
@@ -149,9 +148,9 @@ def test_cancelling_twice_and_too_late(api, ask, run):
     assert (answer.status_code, answer.json()["code"]) == (409, "export_over")
 
 
-def test_cancelling_in_the_admin_passes_by_what_ended_meanwhile(ask, run, rf, monkeypatch):
+def test_cancelling_in_the_admin_passes_by_what_ended_meanwhile(ask, run, admin_client, monkeypatch):
     over, open_ = ask(), ask()
-    told, real = [], ending.cancel
+    real = ending.cancel
 
     def after_a_worker(export_id):
         if export_id == over.pk:
@@ -159,11 +158,12 @@ def test_cancelling_in_the_admin_passes_by_what_ended_meanwhile(ask, run, rf, mo
         return real(export_id)
 
     monkeypatch.setattr(ending, "cancel", after_a_worker)
-    page = type("Page", (), {"message_user": lambda self, request, text: told.append(text)})()
-    admin.cancel(page, rf.post("/"), Export.objects.order_by("pk"))
-    assert told == ["1 exports were cancelled."]
+    chosen = {"action": "cancel", "_selected_action": [over.pk, open_.pk], "confirmed": "yes"}
+    page = admin_client.post("/admin/exports/export/", chosen, follow=True)
+    assert "1 cancelled; 1 refused" in " ".join(str(message) for message in page.context["messages"])
+    over.refresh_from_db()
     open_.refresh_from_db()
-    assert open_.status == "cancelled"
+    assert (over.status, open_.status) == ("failed", "cancelled")
 
 
 @pytest.mark.usefixtures("small_parts")
