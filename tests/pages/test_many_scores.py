@@ -23,6 +23,8 @@ def test_every_page_with_a_hundred_thousand_scores(keys_at_hand):
     me = {role: owned(organization, role) for role in ROLES}
     people = {role: _person(whose) for role, whose in me.items()}
     made = crowd.fill(organization, people["organization_admin"], SCORES)
+    with connection.cursor() as cursor:
+        cursor.execute("analyze")  # else PostgreSQL plans as for empty tables
     assert Score.objects.filter(organization=organization).count() >= SCORES
     crowded = {"task": made["tasks"][0].public_id, "grader": made["graders"][0].public_id}
     keys_at_hand()
@@ -37,7 +39,15 @@ def test_every_page_with_a_hundred_thousand_scores(keys_at_hand):
             ) as asked:
                 client.get(page.address({**me[role].ids, **crowded}))
             counts[role, page.path] = len([one for one in asked if not one["sql"].startswith(("SAVEPOINT", "RELEASE"))])
+    _without_limit()
     assert {at: count for at, count in counts.items() if count > AT_MOST} == {}
+
+
+def _without_limit():
+    """The end of the test checks half a million references in one statement; a preview's own limit must not stop it."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("set local statement_timeout = 0")
 
 
 def _person(whose):
