@@ -23,7 +23,9 @@ def main() -> int:
     """Exit status 1 if a page answered 500."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--to", type=Path, default=ROOT / "var/screenshots")
-    parser.add_argument("--only", default="", help="pages whose path holds this")
+    parser.add_argument(
+        "--only", default="", help="pages whose path holds this or, after =, is this; several by commas"
+    )
     parser.add_argument("--scores", type=int, default=6_000)
     parser.add_argument("--whole", action="store_true", help="the whole height of each page")
     chosen = parser.parse_args()
@@ -96,11 +98,7 @@ def look(
                 context.add_cookies([{"name": session[0], "value": session[1], "url": address}])
                 tab = context.new_page()
                 for page in paths:
-                    if (
-                        page.path.endswith(":str")
-                        or chosen.only not in page.path
-                        or any(kind not in ids for kind in page.kinds)
-                    ):
+                    if not wanted(page.path, chosen.only) or any(kind not in ids for kind in page.kinds):
                         continue
                     answer = tab.goto(page.address(ids))
                     if answer is None or "text/html" not in answer.headers.get("content-type", ""):
@@ -116,6 +114,12 @@ def look(
     index(chosen.to, shown)
     print(f"{len(shown)} pictures in {chosen.to}" + (f"; answered 500: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
+
+
+def wanted(path: str, only: str) -> bool:
+    """Whether a page is asked for; texts that are downloaded are no pages."""
+    asked = [part[1:] == path if part.startswith("=") else part in path for part in only.split(",")]
+    return not path.endswith(":str") and any(asked)
 
 
 def index(folder: Path, names: list[str]) -> None:
