@@ -37,6 +37,7 @@ def ours(name):
     django.setup()
     from autotune.access.models import ApiKey
     from autotune.access.principal import Principal
+    from autotune.core import garbage
     from exports import formats, layouts
     from exports.facts import Facts
     from exports.inputs import ExportQuery
@@ -48,6 +49,7 @@ def ours(name):
     facts = Facts()
     layout = layouts.layout(query, filters.check(query, Principal(key.organization, key.role, key.user)))
     encoder = formats.encoder(query, layout.schema, facts)
+    garbage.settle()  # as each process of the Procfile does
     with open(OUT / f"rows.{encoder.extension}", "wb") as file:
         for piece in encoder.encode(layout.batches()):
             file.write(piece)

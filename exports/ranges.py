@@ -3,10 +3,10 @@
 No long snapshot (an old one slows every claim), no server-side cursor, and no connection held while a client is slow.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from django.db import connection
@@ -19,6 +19,9 @@ from tasks.models import Completion
 
 RANGE_ROWS = 2_000
 TEXT_BYTES = 4 * 1024 * 1024
+
+Item = TypeVar("Item")
+Stored = list[tuple[Any, ...]]  # completion id, then the envelope of each column
 
 
 class Head(NamedTuple):
@@ -72,39 +75,43 @@ def groups(reader: Reader, after: str = "", *, columns: Sequence[str] = ("prompt
 
     columns  encrypted ones of the completion; a record without prompt or response is left out
     """
-    for found in _ranges(reader, UUID(after) if after else None):
-        for heads in _grouped(found):
-            texts = texts_of(list(dict.fromkeys(head.completion for head in heads)), columns)
-            release()
-            kept = [head for head in heads if head.completion in texts]
-            values = [list(column) for column in zip(*(texts[head.completion] for head in kept), strict=True)]
-            yield Group(kept, values or [[] for _ in columns], len(heads) - len(kept), heads[-1].completion.hex())
+    for heads, stored in _ahead(_read(reader, UUID(after) if after else None, columns)):
+        texts = _decrypted(stored, columns)
+        kept = [head for head in heads if head.completion in texts] if len(texts) < len(heads) else heads
+        values = [list(column) for column in zip(*[texts[head.completion] for head in kept], strict=True)]
+        yield Group(kept, values or [[] for _ in columns], len(heads) - len(kept), heads[-1].completion.hex())
 
 
-def _ranges(reader: Reader, after: UUID | None) -> Iterator[list[Head]]:
-    """The heads, range by range. The next range is read while the texts of the one before are decrypted."""
+def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterator[tuple[list[Head], Stored]]:
+    """The heads of each group, and the texts of their completions as stored."""
+    while True:
+        found, after = reader.heads(after, RANGE_ROWS)
+        for heads in _grouped(found) if found else ():
+            yield heads, _stored([*dict.fromkeys([head.completion for head in heads])], columns)
+        if after is None:
+            return
+
+
+def _ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The items, of which the next is read while the one before is decrypted and encoded.
+
+    Within a transaction it is read when it is asked for: another thread does not see what the transaction wrote.
+    """
+    if connection.in_atomic_block:
+        yield from items
+        return
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="export") as aside:
-        pending = _begun(aside, reader, after)
-        while True:
-            found, after = pending()
-            if after is not None:
-                pending = _begun(aside, reader, after)
-            if found:
-                yield found
-            if after is None:
-                return
+        pending = aside.submit(_next, items)
+        while (item := pending.result()) is not None:
+            pending = aside.submit(_next, items)
+            yield item
 
 
-def _begun(aside: Executor, reader: Reader, after: UUID | None) -> Callable[[], tuple[list[Head], UUID | None]]:
-    """What gives the next range. Within a transaction it reads when it is asked: another thread sees it not."""
-
-    def read() -> tuple[list[Head], UUID | None]:
-        try:
-            return reader.heads(after, RANGE_ROWS)
-        finally:
-            release()
-
-    return read if connection.in_atomic_block else aside.submit(read).result
+def _next(items: Iterator[Item]) -> Item | None:
+    try:
+        return next(items, None)
+    finally:
+        release()
 
 
 def _grouped(found: Sequence[Head]) -> Iterator[list[Head]]:
@@ -122,9 +129,15 @@ def _grouped(found: Sequence[Head]) -> Iterator[list[Head]]:
 
 def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> dict[bytes, tuple[bytes | None, ...]]:
     """The columns of those completions that still have prompt and response."""
+    return _decrypted(_stored(completions, columns), columns)
+
+
+def _stored(completions: Sequence[bytes], columns: Sequence[str]) -> Stored:
     found = rows.among(Completion.objects.all(), "id", completions)
-    found = found.filter(prompt__isnull=False, response__isnull=False)
-    stored = rows.plain(found.values_list("id", *columns))
+    return rows.plain(found.filter(prompt__isnull=False, response__isnull=False).values_list("id", *columns))
+
+
+def _decrypted(stored: Stored, columns: Sequence[str]) -> dict[bytes, tuple[bytes | None, ...]]:
     if not stored:
         return {}
     pks, *envelopes = zip(*stored, strict=True)

@@ -51,12 +51,12 @@ class RewardReader:
             )[:limit]
         )  # fmt: skip
         self._learn({row[-1] for row in found})
-        sole = self.sole_graders
-        scores = self._sole_scores([row[0] for row in found if sole[row[-1]]])
+        graders = [self.sole_graders[row[-1]] for row in found]
+        scores = self._sole_scores([row[0] for row, grader in zip(found, graders, strict=True) if grader])
         nothing = (None, None)
         heads = [
-            Head(*row[:-1], sole[row[-1]], *scores.get((row[0], sole[row[-1]]), nothing))  # type: ignore[call-arg]
-            for row in found
+            Head._make((*row[:-1], grader, *scores.get((row[0], grader), nothing)))
+            for row, grader in zip(found, graders, strict=True)
         ]
         return heads, UUID(bytes=found[-1][0]) if len(found) == limit else None
 
@@ -132,7 +132,7 @@ class ScoreReader:
         completions = completions.order_by("id").annotate(size=_size(self.query))
         found = rows.plain(completions.values_list("id", "task_id", "model_id", "size")[:limit])
         facts = {row[0]: row for row in found}
-        heads = [Head(*facts[pk], *rest) for pk, *rest in self._of(facts)] if facts else []
+        heads = [Head._make((*facts[row[0]], *row[1:])) for row in self._of(facts)] if facts else []
         return heads, UUID(bytes=found[-1][0]) if len(found) == limit else None
 
     def count(self) -> int:

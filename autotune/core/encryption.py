@@ -62,9 +62,7 @@ def decrypt(at: bytes, row_id: UUID, envelope: bytes) -> bytes:
 
     raises Undecryptable if any of them is another, or the data key was dropped
     """
-    if len(envelope) < HEADER_BYTES + 16 or envelope[:1] != VERSION:
-        raise Undecryptable("not an envelope of version 1")
-    aead = _opened(UUID(bytes=bytes(envelope[1:17])))
+    aead = _key_of(envelope)
     try:
         return aead.decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], at + row_id.bytes)
     except InvalidTag:
@@ -76,23 +74,26 @@ def decrypt_all(at: bytes, rows: Sequence[bytes], envelopes: Sequence[bytes | No
 
     raises Undecryptable as `decrypt` does
     """
-    opened: dict[bytes, AESGCM] = {}
+    opened: dict[bytes, Callable[..., bytes]] = {}  # by version and data key id, the head of nearly all of them
     found: list[bytes | None] = []
     try:
         for row, envelope in zip(rows, envelopes, strict=True):
             if envelope is None:
                 found.append(None)
                 continue
-            if len(envelope) < HEADER_BYTES + 16 or envelope[:1] != VERSION:
-                raise Undecryptable("not an envelope of version 1")
-            key = envelope[1:17]
-            aead = opened.get(key)
-            if aead is None:
-                aead = opened[key] = _opened(UUID(bytes=key))
-            found.append(aead.decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], at + row))
-    except InvalidTag:
+            decrypt = opened.get(envelope[:17])
+            if decrypt is None:
+                decrypt = opened[envelope[:17]] = _key_of(envelope).decrypt
+            found.append(decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], at + row))
+    except (InvalidTag, ValueError):  # the latter: cut off within the nonce
         raise Undecryptable("the ciphertext does not belong to this row and column") from None
     return found
+
+
+def _key_of(envelope: bytes) -> AESGCM:
+    if len(envelope) < HEADER_BYTES + 16 or envelope[:1] != VERSION:
+        raise Undecryptable("not an envelope of version 1")
+    return _opened(UUID(bytes=bytes(envelope[1:17])))
 
 
 class _Keyring:

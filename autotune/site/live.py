@@ -16,6 +16,7 @@ for _name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):  # they write 
 
 from django.middleware.security import SecurityMiddleware  # noqa: E402 - they read the settings
 
+from autotune.core import garbage  # noqa: E402
 from autotune.core.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware  # noqa: E402
 from autotune.site.headers import HeadersMiddleware  # noqa: E402
 from scores.live.asgi import Live  # noqa: E402
@@ -30,3 +31,4 @@ class Secured(SecurityMiddleware):
 
 
 application = Live([RequestIdMiddleware, TrustedProxyMiddleware, Secured, HeadersMiddleware, BodyMiddleware])
+garbage.settle()

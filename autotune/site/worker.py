@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from autotune.core import garbage
+
 ARRIVE_S: Final = 15.0  # from the connection to the end of the head, and of a small body
 BODY_S: Final = 60.0  # for the rest of a large body, once a thread reads it
 MAX_EARLY: Final = 256 * 1024
@@ -82,6 +84,10 @@ class PatientWorker(ThreadWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.arriving: deque[Any] = deque()  # connections by the moment when they are given up
+
+    def run(self) -> None:
+        garbage.settle()
+        super().run()
 
     def enqueue_req(self, conn: Any) -> None:
         """A new connection, or one that has something to read: wait for its request."""
