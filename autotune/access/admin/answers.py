@@ -1,0 +1,34 @@
+"""Answers that are kept for requests that come again."""
+
+from types import MappingProxyType
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from autotune.access.admin.filters import OrganizationFilter
+from autotune.access.models import StoredAnswer
+from autotune.core.admin import PublicIdSearch, Record
+from autotune.core.admin_cells import badge, linked, moment
+from autotune.core.admin_lists import Growing, Made
+
+
+@admin.register(StoredAnswer)
+class StoredAnswerAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+    """Which requests can be repeated until when; neither their keys nor their answers are shown."""
+
+    finds = MappingProxyType({"org": "organization_id"})
+    list_display = ("route", linked("organization"), "answered", moment("created_at"), moment("expires_at"))
+    list_filter = (OrganizationFilter, Made)
+    list_select_related = ("organization",)
+    search_fields = ("route",)
+    search_help_text = "A part of a method and path, or an organization's id (org_…)"
+    fields = ("route", "organization", "answered", "created_at", "expires_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[StoredAnswer]:
+        return super().get_queryset(request).defer("answer", "key_digest", "request_digest")
+
+    @admin.display(description="status")
+    def answered(self, row: StoredAnswer) -> SafeString:
+        return badge("completed" if row.status < 400 else "failed", str(row.status))

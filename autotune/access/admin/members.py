@@ -1,0 +1,108 @@
+"""Who belongs to which organization, as what; invitations among them."""
+
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from autotune.access import keys, members
+from autotune.access.admin.filters import OrganizationFilter
+from autotune.access.models import Membership
+from autotune.core.admin import PublicIdSearch
+from autotune.core.admin_cells import badge, linked, moment
+from autotune.core.admin_inlines import Newest
+
+
+class MembersInline(Newest):
+    """Who belongs to the organization, or where the person belongs: the newest."""
+
+    model = Membership
+    verbose_name_plural = "newest members"
+    fields: ClassVar[Any] = (linked("user"), linked("role"), linked("invited_by"), "expires_at", "created_at")
+    related = ("user", "role", "organization", "invited_by")
+    hidden = ("token_digest",)
+    fk_name = "organization"
+
+
+class MembershipsInline(MembersInline):
+    verbose_name_plural = "memberships"
+    fields = (linked("organization"), linked("role"), "created_at")
+    fk_name = "user"
+
+
+class MembershipForm(forms.ModelForm):
+    """A role is built in or the organization's own."""
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        role = given.get("role")
+        organization = given.get("organization") or (self.instance.organization if self.instance.pk else None)
+        if not self.instance.pk and not given.get("user"):
+            self.add_error("user", "Name a person. Who has no account yet is invited through the API.")
+        if role and organization and role.organization_id not in (None, organization.pk):
+            self.add_error("role", "This role belongs to another organization.")
+        return given
+
+
+@admin.register(Membership)
+class MembershipAdmin(PublicIdSearch, admin.ModelAdmin):
+    """Who is a member. Invitations are seen here; sending them is the API's, which mails the link."""
+
+    form = MembershipForm
+    finds = MappingProxyType({"member": "uid", "org": "organization_id", "user": "user_id", "role": "role_id"})
+    list_display = (
+        "person", "standing", linked("organization", order="organization__name"), linked("role", order="role__name"),
+        moment("expires_at"), moment("created_at"),
+    )  # fmt: skip
+    list_filter = (("user", admin.EmptyFieldListFilter), OrganizationFilter, "created_at")
+    list_select_related = ("user", "organization", "role", "invited_by")
+    search_fields = ("user__email", "user__name", "email", "organization__name", "role__name")
+    search_help_text = "A part of an email, name, organization or role, or an id (member_…, org_…, user_… or role_…)"
+    autocomplete_fields = ("user", "organization", "role")
+    ordering = ("-id",)
+    date_hierarchy = "created_at"
+    show_full_result_count = False
+    fieldsets = (
+        (None, {"fields": ("user", "organization", "role", "created_at")}),
+        ("Invitation", {"fields": ("email", "invited_by", "expires_at")}),
+    )
+    readonly_fields = ("email", "invited_by", "expires_at", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        return super().get_queryset(request).select_related(*self.list_select_related).defer("token_digest")
+
+    @admin.display(ordering="user__email")
+    def person(self, member: Membership) -> str:
+        return str(member.user or member.email)
+
+    @admin.display(description="state", ordering="user")
+    def standing(self, member: Membership) -> SafeString:
+        if member.user_id is not None:
+            return badge("active", "member")
+        over = member.expires_at is not None and member.expires_at < timezone.now()
+        return badge("expired", "invitation expired") if over else badge("pending", "invited")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Nobody else takes a membership over: it would be theirs with the keys that were made under it."""
+        return self.readonly_fields + (("user", "organization") if obj is not None else ())
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """An invitation is its sender's word: another role is given by the API, or by sending it anew."""
+        return not (obj is not None and obj.user_id is None) and super().has_change_permission(request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
+        if not change and obj.user_id is not None:  # keys of an earlier membership stay dead
+            keys.revoke_all(organization_id=obj.organization_id, user_id=obj.user_id)
+        super().save_model(request, obj, form, change)
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        members.end(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Membership]) -> None:
+        for member in queryset:
+            members.end(member)

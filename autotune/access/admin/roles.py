@@ -1,0 +1,75 @@
+"""Roles, built in and of organizations."""
+
+from types import MappingProxyType
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from autotune.access import roles
+from autotune.access.admin.filters import OrganizationFilter
+from autotune.access.models import Role
+from autotune.core.admin import PublicIdSearch
+from autotune.core.admin_cells import badge, linked
+
+
+class RoleForm(forms.ModelForm):
+    """Refuses permissions that the policy could not read."""
+
+    def clean_permissions(self) -> list[dict[str, Any]]:
+        given = self.cleaned_data["permissions"]
+        if fault := roles.fault(given):
+            raise forms.ValidationError(fault)
+        return given
+
+
+@admin.register(Role)
+class RoleAdmin(PublicIdSearch, admin.ModelAdmin):
+    """Built-in roles are shown; an organization's own may be changed."""
+
+    kind = "role"
+    form = RoleForm
+    finds = MappingProxyType({"org": "organization_id"})
+    list_display = (
+        "name",
+        linked("organization", order="organization__name"),
+        "origin",
+        "description",
+        "grants",
+        "created_at",
+    )
+    list_filter = (("organization", admin.EmptyFieldListFilter), OrganizationFilter, "created_at")
+    list_select_related = ("organization",)
+    search_fields = ("name", "description", "organization__name")
+    search_help_text = "A part of a name, description or organization, or an id (role_… or org_…)"
+    autocomplete_fields = ("organization",)
+    ordering = ("name", "pk")
+    show_full_result_count = False
+    fields = ("organization", "name", "description", "permissions", "created_at")
+    readonly_fields = ("created_at",)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **more)
+        if "organization" in form.base_fields:
+            form.base_fields["organization"].required = True
+        return form
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return not _built_in(obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return not _built_in(obj) and super().has_delete_permission(request, obj)
+
+    @admin.display(description="origin")
+    def origin(self, role: Role) -> SafeString:
+        return badge("busy", "built in") if _built_in(role) else badge("custom")
+
+    @admin.display(description="allows")
+    def grants(self, role: Role) -> str:
+        return ", ".join(sorted({str(entry.get("resource", "?")) for entry in role.permissions})) or "nothing"
+
+
+def _built_in(role: Role | None) -> bool:
+    return role is not None and role.organization_id is None

@@ -1,0 +1,47 @@
+"""What can be done to the selected graders."""
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from autotune.core.admin_actions import CALLED_AT_ONCE, confirmed, each
+from autotune.core.errors import Conflict
+from autotune.core.templatetags.ui import brief
+from graders import health, registry, verification
+from graders.models import (
+    Grader,
+)
+
+
+@admin.action(description="Switch the selected graders off", permissions=["switch"])
+@confirmed(
+    "Switch these graders off?",
+    warning="Nothing is scored by them until they are switched on again. Runs that wait for them stay waiting.",
+    button="Switch them off",
+)
+def switch_off(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
+    each(model_admin, request, queryset, lambda grader: registry.switch(grader.pk, on=False), "switched off")
+
+
+@admin.action(description="Switch the selected graders on", permissions=["switch"])
+def switch_on(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
+    each(model_admin, request, queryset, lambda grader: registry.switch(grader.pk, on=True), "switched on")
+
+
+@admin.action(description="Ask the selected graders' /health now", permissions=["switch"])
+def check_health(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
+    asked = health.look(list(queryset[: health.GROUP]))
+    model_admin.message_user(request, f"{asked} graders were asked; their checks tell what they said.")
+
+
+@admin.action(description="Verify the selected graders", permissions=["switch"])
+def verify(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
+    each(model_admin, request, queryset, _verify, "verified", most=CALLED_AT_ONCE)
+
+
+def _verify(grader: Grader) -> None:
+    """raises  Conflict with the checks that failed, and as verification.verify"""
+    probe = verification.verify(grader)
+    if not probe.verified:
+        failed = "; ".join(f"{check.name}: {brief(check.detail, 120)}" for check in probe.checks if not check.passed)
+        raise Conflict(f"Not verified. {failed}", code="not_verified")

@@ -1,0 +1,40 @@
+"""Changes of a grader's status."""
+
+from django.contrib import admin
+
+from autotune.core.admin import plain
+from autotune.core.admin_cells import linked, moment, state
+from autotune.core.admin_inlines import Newest
+from autotune.core.templatetags.ui import brief
+from graders.admin.parts import GraderFilter, GraderPart
+from graders.models import (
+    GraderStatusChange,
+)
+
+
+class StatusChangesInline(Newest):
+    model = GraderStatusChange
+    verbose_name_plural = "newest changes of status"
+    fields = (state("current", "to"), "said", "at")
+    related = ("grader",)
+
+    @admin.display(description="reason")
+    def said(self, row: GraderStatusChange) -> str:
+        return brief(plain(row, "reason"), 160)
+
+
+@admin.register(GraderStatusChange)
+class GraderStatusChangeAdmin(GraderPart):
+    list_display = (
+        "__str__",
+        linked("grader"),
+        state("previous", "from", order=""),
+        state("current", "to", order=""),
+        moment("at", "when", order=""),
+    )
+    list_filter = ("current", "previous", GraderFilter, "at")
+    fields = ("grader", state("previous", "from"), state("current", "to"), "said", "at")
+
+    @admin.display(description="reason")
+    def said(self, row: GraderStatusChange) -> str:
+        return plain(row, "reason")

@@ -1,0 +1,131 @@
+"""Graders: how they are, and what must be looked at first."""
+
+from types import MappingProxyType
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from autotune.access.models import Organization
+from autotune.core import admin_figures
+from autotune.core.admin import OnPages, PublicIdSearch, Record
+from autotune.core.admin_cells import anchor, badge, linked, list_url, moment
+from autotune.core.admin_lists import named
+from autotune.core.templatetags.ui import brief
+from graders.admin.actions import check_health, switch_off, switch_on, verify
+from graders.admin.changes import StatusChangesInline
+from graders.admin.checks import ChecksInline
+from graders.admin.versions import VersionsInline
+from graders.models import (
+    Grader,
+    GraderCheck,
+    GraderSecret,
+    GraderStatistic,
+    GraderStatusChange,
+)
+from graders.states import GraderStatus
+
+OrganizationFilter = named(Organization, "org")
+
+
+class TroubleFilter(admin.SimpleListFilter):
+    """Graders that an operator looks at first."""
+
+    title, parameter_name = "needs attention", "attention"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "degraded, held or gone"), ("unverified", "never verified")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        match self.value():
+            case "yes":
+                return _troubled(queryset)
+            case "unverified":
+                return queryset.filter(verified_at=None, deleted_at=None)
+        return queryset
+
+
+@admin.register(Grader)
+class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
+    kind = "grader"
+    finds = MappingProxyType({"org": "organization_id", "user": "created_by_id", "graderv": "versions__pk"})
+    page_name = "grader"
+    related = ("organization", "version", "created_by")
+    list_display = (
+        "name", "standing", "trouble", linked("organization", order="organization__name"), "visibility", "version",
+        "endpoint_brief", moment("verified_at"), moment("checked_at"), "public_id",
+    )  # fmt: skip
+    list_filter = (
+        "status", TroubleFilter, OrganizationFilter, "kind", "visibility", ("deleted_at", admin.EmptyFieldListFilter),
+    )  # fmt: skip
+    list_select_related = ("organization", "version")
+    search_fields = ("name", "description", "organization__name", "endpoint")
+    search_help_text = "A part of a name, description, organization or endpoint, or an id (grader_…, org_…, user_…)"
+    date_hierarchy = "created_at"
+    show_full_result_count = False
+    ordering = ("-created_at",)
+    actions = (verify, check_health, switch_off, switch_on)
+    inlines = (ChecksInline, StatusChangesInline, VersionsInline)
+    fieldsets = (
+        (None, {"fields": ("public_id", "organization", "name", "description", "kind", "endpoint", "visibility")}),
+        ("State", {"fields": (
+            "standing", "trouble", "switched_off", "troubles", ("held_until", "held_reason"),
+            ("health", "health_repeats", "checked_at"), "auth_failures", "verified_at", "gone_at",
+        )}),
+        ("What it can do", {"fields": (
+            "version", ("max_batch_size", "supports_dimensions", "supports_explanations", "supports_async"),
+            ("avg_latency_ms", "domains"),
+        )}),
+        ("How it is called", {"fields": (
+            ("rate_per_minute", "max_concurrency"), ("timeout_ms", "batch_timeout_ms"), "pins",
+            ("redact_reasoning", "redact_dimensions"),
+        )}),
+        ("More", {"fields": ("its_lists", "created_by", "created_at", "updated_at", "deleted_at")}),
+    )  # fmt: skip
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Grader]:
+        return super().get_queryset(request).select_related(*self.related)
+
+    def has_switch_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("graders.change_grader")
+
+    @admin.display(description="state", ordering="status")
+    def standing(self, grader: Grader) -> SafeString:
+        if grader.deleted_at is not None:
+            return badge("deleted")
+        if grader.status == GraderStatus.INACTIVE and grader.verified_at is None:
+            return badge("pending", "inactive, not verified")
+        return badge("inactive", "switched off") if grader.switched_off else badge(grader.status)
+
+    @admin.display(description="trouble")
+    def trouble(self, grader: Grader) -> SafeString:
+        told = [("warn", name) for name in grader.troubles]
+        told += [("held", f"held: {grader.held_reason.replace('_', ' ')}")] if grader.held_until else []
+        told += [("failed", "gone")] if grader.gone_at else []
+        return format_html_join(" ", "{}", ((badge(tone, text),) for tone, text in told)) or badge("")
+
+    @admin.display(description="endpoint", ordering="endpoint")
+    def endpoint_brief(self, grader: Grader) -> str:
+        return brief(grader.endpoint, 48) or "–"
+
+    @admin.display(description="lists")
+    def its_lists(self, grader: Grader) -> SafeString:
+        of = grader.public_id
+        links = (
+            (list_url(GraderCheck, grader=of), "checks"),
+            (list_url(GraderStatusChange, grader=of), "changes of status"),
+            (list_url(GraderStatistic, grader=of), "statistics"), (list_url(GraderSecret, grader=of), "secrets"),
+        )  # fmt: skip
+        return format_html_join(" · ", "{}", ((anchor(url, text),) for url, text in links))
+
+
+def _troubled(graders: QuerySet[Grader]) -> QuerySet[Grader]:
+    wanted = Q(status=GraderStatus.DEGRADED) | Q(held_until__gt=timezone.now()) | Q(gone_at__isnull=False)
+    return graders.filter(wanted, deleted_at=None)
+
+
+admin_figures.tell("Graders that need attention", Grader, lambda: _troubled(Grader.objects.all()), "attention=yes")

@@ -1,0 +1,28 @@
+"""What the lists of a grader's parts have in common."""
+
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from autotune.core.admin import PublicIdSearch, Record
+from autotune.core.admin_lists import Growing, named
+from graders.models import (
+    Grader,
+)
+
+GraderFilter = named(Grader, "grader")
+
+
+class GraderPart(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+    """Rows that belong to a grader, the newest first."""
+
+    finds = MappingProxyType({"grader": "grader_id", "org": "grader__organization_id"})
+    list_select_related = ("grader",)
+    search_fields: ClassVar[tuple[str, ...]] = ("grader__name",)
+    search_help_text = "A part of a grader's name, or an id (grader_… or org_…)"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("grader")

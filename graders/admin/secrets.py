@@ -1,0 +1,29 @@
+"""Secrets of graders."""
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from autotune.core.admin_cells import flag, linked, moment
+from autotune.core.admin_lists import Made
+from graders.admin.parts import GraderFilter, GraderPart
+from graders.models import (
+    GraderSecret,
+)
+
+
+@admin.register(GraderSecret)
+class GraderSecretAdmin(GraderPart):
+    """Which secrets there are; never what they say, nor their ciphertext."""
+
+    kind = "gkey"
+    list_display = (
+        "key_id", linked("grader"), flag("current", "current", "previous", "use", tone="good"),
+        flag("confirmed", "confirmed", "not confirmed", "known to the grader", tone="good"),
+        moment("valid_until", order=""), moment("created_at", order=""),
+    )  # fmt: skip
+    list_filter = ("current", "confirmed", GraderFilter, Made)
+    fields = ("key_id", "grader", "current", "confirmed", "valid_until", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[GraderSecret]:
+        return super().get_queryset(request).defer("secret")

@@ -1,0 +1,67 @@
+"""What graders scored: statistics, and the tallies that become them."""
+
+from types import MappingProxyType
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from autotune.core import ids
+from autotune.core.admin import PublicIdSearch, Record
+from autotune.core.admin_cells import linked, moment
+from autotune.core.admin_lists import Growing
+from autotune.core.templatetags.ui import score
+from graders.admin.parts import GraderFilter, GraderPart
+from graders.models import (
+    GraderHour,
+    GraderStatistic,
+    Tally,
+)
+
+
+@admin.register(GraderStatistic, GraderHour)
+class GraderStatisticAdmin(GraderPart):
+    list_display = ("start", linked("grader"), "scored", "mean", "error_count")
+    list_filter = (GraderFilter, "start")
+    ordering = ("-start", "-id")
+    fields = ("grader", "version_id", "start", "scored", "mean", "histogram", "latency_sum_ms", "latencies", "errors")
+
+    @admin.display(description="mean score")
+    def mean(self, row: GraderStatistic | GraderHour) -> str:
+        return score(row.value_sum / row.scored if row.scored else None)
+
+    @admin.display(description="errors")
+    def error_count(self, row: GraderStatistic | GraderHour) -> str:
+        return _errors(row.errors)
+
+
+@admin.register(Tally)
+class TallyAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+    finds = MappingProxyType({"grader": "grader_id"})
+    list_display = ("grader", "scored", "error_count", moment("at", "when", order=""))
+    list_filter = ("at",)
+    search_fields = ("=grader_id",)
+    search_help_text = "A grader's id (grader_…): a tally knows its grader by id alone"
+    fields = ("grader", "version_id", "at", "scored", "value_sum", "histogram", "latency_sum_ms", "latencies", "errors")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """A tally knows its grader by id alone."""
+        try:
+            return queryset.filter(grader_id=ids.decode("grader", search_term.strip())), False
+        except ValueError:
+            return queryset.none() if search_term.strip() else queryset, False
+
+    @admin.display(ordering="grader_id")
+    def grader(self, row: Tally) -> str:
+        return ids.encode("grader", row.grader_id)
+
+    @admin.display(description="errors")
+    def error_count(self, row: Tally) -> str:
+        return _errors(row.errors)
+
+
+def _errors(errors: dict[str, int]) -> str:
+    return ", ".join(f"{count} {code}" for code, count in sorted(errors.items())) or "–"

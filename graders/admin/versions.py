@@ -1,0 +1,27 @@
+"""Versions of graders."""
+
+from django.contrib import admin
+
+from autotune.core.admin_cells import linked, moment
+from autotune.core.admin_inlines import Newest
+from autotune.core.admin_lists import Made
+from graders.admin.parts import GraderFilter, GraderPart
+from graders.models import (
+    GraderVersion,
+)
+
+
+class VersionsInline(Newest):
+    model = GraderVersion
+    verbose_name_plural = "newest versions"
+    fields = ("public_id", "first_seen_at")
+
+
+@admin.register(GraderVersion)
+class GraderVersionAdmin(GraderPart):
+    kind = "graderv"
+    list_display = ("label", linked("grader"), "public_id", moment("first_seen_at", "first seen", order=""))
+    list_filter = (GraderFilter, Made)
+    search_fields = ("label", "grader__name")
+    search_help_text = "A part of a version or of a grader's name, or an id (graderv_…, grader_… or org_…)"
+    fields = ("public_id", "grader", "label", "digest", "first_seen_at")

@@ -1,0 +1,69 @@
+"""What a completion's page shows of this app: its reward, runs, scores and reviews."""
+
+from django.contrib import admin
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from autotune.core.admin_cells import badge, figure, linked, state
+from autotune.core.admin_inlines import Newest
+from autotune.core.templatetags import ui
+from scores.admin.scores import standing_of
+from scores.models import Review, Reward, Score, WorkflowRun
+from tasks.admin import CompletionAdmin
+
+
+class RunsInline(Newest):
+    model = WorkflowRun
+    verbose_name_plural = "runs"
+    fields = (state(), "error_code", linked("grader"), "attempt", "generation", "created_at", "completed_at")
+    related = ("grader",)
+    hidden = ("error_message", "steps")
+
+
+class ScoresInline(Newest):
+    model = Score
+    verbose_name_plural = "scores"
+    fields = (
+        figure("value", ui.score),
+        figure("confidence", ui.score),
+        "standing",
+        linked("grader"),
+        linked("grader_version"),
+        "created_at",
+    )
+    related = ("grader", "grader_version")
+    hidden = ("reasoning", "dimensions")
+
+    @admin.display(description="state")
+    def standing(self, score: Score) -> SafeString:
+        return standing_of(score)
+
+
+class ReviewsInline(Newest):
+    model = Review
+    verbose_name_plural = "reviews"
+    fields = (
+        state(),
+        figure("value", ui.score, "preliminary score"),
+        linked("grader"),
+        linked("claimed_by"),
+        linked("decided_by"),
+        figure("decided_value", ui.score),
+        "expires_at",
+    )
+    related = ("grader", "claimed_by", "decided_by")
+    hidden = ("reasoning", "explanation", "dimensions", "claimed_by__password", "decided_by__password")
+
+
+class RewardInline(Newest):
+    model = Reward
+    verbose_name_plural = "reward"
+    ordering = ("-completion_id",)
+    fields = ("number", figure("confidence", ui.score), "aggregation", "used", "failed", "scored_at")
+
+    @admin.display(description="reward")
+    def number(self, reward: Reward) -> SafeString:
+        return badge("failed", reward.error_code) if reward.value is None else format_html("{}", ui.score(reward.value))
+
+
+CompletionAdmin.inlines = (RewardInline, RunsInline, ScoresInline, ReviewsInline)

@@ -1,0 +1,52 @@
+"""Rewards: the number of a completion and what went into it."""
+
+from types import MappingProxyType
+
+from django.contrib import admin
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from autotune.core import ids
+from autotune.core.admin_cells import badge, figure, linked, moment, page_url
+from autotune.core.admin_lists import Made
+from autotune.core.templatetags import ui
+from scores.admin.parts import FILTERS, CodeFilter, Of
+from scores.models import Reward
+
+
+class RewardMade(Made):
+    column = "completion_id"
+    title = "completion submitted within"
+
+
+@admin.register(Reward)
+class RewardAdmin(Of, admin.ModelAdmin):
+    kind = "comp"
+    finds = MappingProxyType({"task": "task_id", "org": "organization_id"})
+    search_help_text = Of.search_help_text % "comp_…, task_… or org_…"
+    related = ("organization", "task")
+    list_display = (
+        "completion_public_id", "reward", figure("confidence", ui.score), linked("task"), "aggregation", "used",
+        "failed", moment("scored_at", "settled", order=""),
+    )  # fmt: skip
+    list_filter = (*FILTERS, CodeFilter, "aggregation", RewardMade)
+    list_select_related = related
+    search_fields = ("=completion__external_id", "task__name", "=error_code")
+    ordering = ("-completion_id",)
+    fieldsets = (
+        (None, {"fields": ("completion_link", "organization", "task", "scored_at")}),
+        ("The number", {"fields": ("reward", "value", "confidence", "aggregation")}),
+        ("What went into it", {"fields": (("used", "failed"), "error_code")}),
+    )
+
+    def get_view_on_site_url(self, obj: Reward | None = None) -> str | None:
+        return None if obj is None else page_url("completion", obj.completion_id)
+
+    @admin.display(description="completion")
+    def completion_public_id(self, reward: Reward) -> str:
+        return ids.encode("comp", reward.completion_id)
+
+    @admin.display(description="reward")
+    def reward(self, reward: Reward) -> SafeString:
+        """A missing reward is a failure, and never a zero."""
+        return badge("failed", reward.error_code) if reward.value is None else format_html("{}", ui.score(reward.value))

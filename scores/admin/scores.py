@@ -1,0 +1,70 @@
+"""Scores: what was said, by whom, and whether it counts."""
+
+from types import MappingProxyType
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from autotune.core import ids
+from autotune.core.admin import OnPages, TextForSuperusers, plain
+from autotune.core.admin_cells import anchor, badge, change_url, figure, linked, moment
+from autotune.core.admin_lists import Made
+from autotune.core.templatetags import ui
+from scores import privacy
+from scores.admin.parts import FILTERS, GraderFilter, Of
+from scores.models import Score, WorkflowRun
+
+
+@admin.register(Score)
+class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
+    kind = "score"
+    page_name = "score"
+    finds = MappingProxyType({**Of.finds, "run": "run_id", "graderv": "grader_version_id"})
+    search_help_text = Of.search_help_text % "score_…, run_…, comp_…, task_…, grader_…, graderv_… or org_…"
+    related = ("organization", "task", "grader", "grader_version")
+    list_display = (
+        "public_id", figure("value", ui.score), figure("confidence", ui.score), "standing", linked("grader"),
+        "grader_version", linked("task"), "completion_short", moment("created_at", "scored", order=""),
+    )  # fmt: skip
+    list_filter = (
+        *FILTERS, GraderFilter, Made, "shadow", "superseded", ("deleted_at", admin.EmptyFieldListFilter),
+    )  # fmt: skip
+    list_select_related = related
+    search_fields = ("=completion__external_id", "task__name", "grader__name")
+    groups = (
+        (None, ("public_id", "standing", "organization", "completion_link", "task", "run_link")),
+        ("What was said", ("value", "raw_value", "confidence", "dimensions_shown")),
+        ("By whom", ("grader", "grader_version", "reviewed_by")),
+        ("Times", ("created_at", "deleted_at")),
+    )
+    texts = ("reasoning",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Score]:
+        found = super().get_queryset(request).select_related(*self.related, "reviewed_by")
+        return found.defer(*self.unread(request), "task__metadata", "reviewed_by__password")
+
+    @admin.display(description="state")
+    def standing(self, score: Score) -> SafeString:
+        return standing_of(score)
+
+    @admin.display(description="run")
+    def run_link(self, score: Score) -> SafeString:
+        return anchor(change_url(WorkflowRun(pk=score.run_id)), ids.encode("run", score.run_id))
+
+    @admin.display(description="reasoning")
+    def reasoning_text(self, score: Score) -> str:
+        return privacy.KEPT if score.grader.redact_reasoning else plain(score, "reasoning")
+
+    @admin.display(description="dimensions")
+    def dimensions_shown(self, score: Score) -> str:
+        return privacy.KEPT if score.grader.redact_dimensions else plain(score, "dimensions")
+
+
+def standing_of(score: Score) -> SafeString:
+    if score.deleted_at is not None:
+        return badge("withdrawn", "deleted")
+    if score.superseded:
+        return badge("superseded")
+    return badge("busy", "shadow") if score.shadow else badge("active", "counts")
