@@ -60,7 +60,6 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
@@ -70,7 +69,6 @@ INSTALLED_APPS = [
     "django_celery_beat",
     "allauth.account",
     "allauth.mfa",
-    "allauth.usersessions",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "axes",
@@ -175,6 +173,7 @@ AUTHENTICATION_BACKENDS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "account"
+SESSION_ENGINE = "autotune.access.accounts.sessions"
 SESSION_COOKIE_AGE = 12 * 3600  # a working day
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -271,6 +270,7 @@ DEFAULT_FROM_EMAIL = env.str("AUTOTUNE_EMAIL_FROM", default="") or f"autotune@{u
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_I18N = False
+FORMAT_MODULE_PATH = "autotune.formats"
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"

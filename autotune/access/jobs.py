@@ -6,6 +6,7 @@ from celery import shared_task
 from celery.signals import worker_init, worker_shutdown, worker_shutting_down
 
 from autotune.access import idempotency, invitations, throttling
+from autotune.access.accounts.sessions import SessionStore
 from autotune.access.audit import sealing
 from autotune.access.audit.sealer import Sealer
 from autotune.core.clock import database_now
@@ -26,6 +27,7 @@ def clean_up() -> None:
     idempotency.clean(now)
     throttling.clean(now)
     invitations.clean()
+    SessionStore.clear_expired()
 
 
 @worker_init.connect  # and not worker_ready, which waits for the broker: a worker may be started while that is away

@@ -23,6 +23,7 @@ Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 SHOWN: Final = 20
 CALLED_AT_ONCE: Final = 10  # somebody else's servers, one after the other: whoever asked waits for all of them
 AT_ONCE: Final = 1_000
+CONFIRMED: Final = "confirmed"  # member of the form that answers the question
 
 
 def each(
@@ -68,7 +69,7 @@ def confirmed(question: str, *, warning: str, button: str) -> Callable[[Action],
     def around(action: Action) -> Action:
         @functools.wraps(action)
         def ask(model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
-            if request.POST.get("confirmed") == "yes":
+            if request.POST.get(CONFIRMED):
                 return action(model_admin, request, queryset)
             rows = list(queryset[: SHOWN + 1])
             context = {
@@ -88,6 +89,8 @@ def confirmed(question: str, *, warning: str, button: str) -> Callable[[Action],
             request.current_app = model_admin.admin_site.name
             return TemplateResponse(request, "admin/confirm_action.html", context)
 
+        # by it the audit trail tells a question from an act
+        ask.answer = CONFIRMED  # type: ignore[attr-defined]
         return ask
 
     return around

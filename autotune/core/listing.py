@@ -1,9 +1,12 @@
 """Lists on pages: the API's query Structs read from the address, with faults told and not fatal."""
 
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from datetime import UTC, timedelta
+from typing import Any, Final, Generic, TypeVar
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
 from autotune.core import parsing
 from autotune.core.api import QueryStruct
@@ -13,6 +16,8 @@ from autotune.core.pagination import Pagination
 Q = TypeVar("Q", bound=QueryStruct)
 PAGE_SIZE = 25
 AT_MOST = 100  # rows of a page, whose texts are all decrypted
+COUNTED: Final = 10_000  # rows of a long list; beyond them a page says that there are more
+SPANS: Final = {"Today": 1, "7 days": 7, "30 days": 30}  # days in UTC, the present one among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +67,17 @@ def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixe
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """The foot of a list: which rows are shown, and the offsets before and behind (None at an end)."""
+    """The foot of a list: which rows are shown, and the offsets before and behind (None at an end).
+
+    beyond  whether there are more than `total`
+    """
 
     first: int
     last: int
     total: int | None
     before: int | None
     behind: int | None
+    beyond: bool = False
 
 
 def pager(pagination: Pagination, shown: int) -> Pager:
@@ -81,3 +90,30 @@ def pager(pagination: Pagination, shown: int) -> Pager:
         before=max(0, offset - limit) if offset else None,
         behind=offset + shown if pagination.next_cursor else None,
     )
+
+
+def counted(foot: Pager, rows: QuerySet) -> Pager:
+    """The foot with how many rows there are, told up to COUNTED: the exact number of millions takes seconds."""
+    if foot.behind is None:
+        return replace(foot, total=foot.last) if foot.last else foot
+    if foot.last > COUNTED:
+        return foot
+    total = rows.order_by()[: COUNTED + 1].count()
+    return replace(foot, total=min(total, COUNTED), beyond=total > COUNTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time that one click asks for: from the day `start` (of UTC) until now; '' is any time."""
+
+    name: str
+    start: str
+    chosen: bool
+
+
+def spans(given: dict[str, str]) -> list[Span]:
+    """Times to choose from, for a list with `startDate` and `endDate`."""
+    today = timezone.now().astimezone(UTC).date()
+    starts = {"Any time": "", **{name: f"{today - timedelta(days=days - 1)}" for name, days in SPANS.items()}}
+    asked, ends = given.get("startDate", ""), "endDate" in given
+    return [Span(name, start, start == asked and not ends) for name, start in starts.items()]

@@ -19,6 +19,7 @@ from scores.moving import Facts
 MAX_SWEEP_AGE: Final = timedelta(seconds=30)
 MAX_EXPIRED: Final = timedelta(seconds=30)
 MAX_OUTBOX_LAG: Final = timedelta(seconds=60)
+MAX_ERASING_STILL: Final = timedelta(minutes=5)  # beat comes every minute, and a batch takes seconds
 MAX_UNSEALED: Final = sealing.LATE
 LOOK_AGAIN_S = 3.0  # a run that was only just woken is taken by then
 
@@ -74,7 +75,10 @@ def look() -> Look:
 def judged(look: Look) -> Moving:
     """The facts with a verdict on each."""
     facts = look.scores
-    checks = [_sweep(facts), _due(facts), _leases(facts), _outbox(look), _audit(look)]
+    checks = [
+        *(_sweep(facts), _due(facts), _leases(facts), _outbox(look), _audit(look)),
+        *(_erasures(facts), _retention(facts)),
+    ]
     return Moving(
         status=_worst(checks),
         checks=checks,
@@ -113,6 +117,16 @@ def _outbox(look: Look) -> Check:
 def _audit(look: Look) -> Check:
     late = _longer(look.oldest_unsealed, look.scores.now, MAX_UNSEALED)
     return _check("audit", "Events of the audit trail are not sealed. Does a worker run?" if late else "")
+
+
+def _erasures(facts: Facts) -> Check:
+    late = _longer(facts.erasing_still, facts.now, MAX_ERASING_STILL)
+    return _check("erasures", "Nobody works on an open erasure. Do a worker and beat run?" if late else "")
+
+
+def _retention(facts: Facts) -> Check:
+    late = facts.retaining_still is not None
+    return _check("retention", "What is kept no longer is not erased. Do a worker and beat run?" if late else "")
 
 
 def _check(name: str, fault: str) -> Check:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from threading import Event
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connections
 
 from autotune.core import clock, encryption, ids, reencryption, rotation
@@ -233,10 +233,17 @@ def test_writers_lose_nothing_while_it_runs(small_steps):
     assert prompts == [str(turn) if n % 3 == 0 else "0" for n in range(30)]
 
 
+@pytest.mark.parametrize("options", [["--settle-minutes=0"], ["--settle-minutes=-1", "--nothing-serves"]])
+def test_no_key_is_dropped_under_those_who_still_write_with_it(completions, options):
+    with pytest.raises(CommandError, match="--settle-minutes"):
+        call_command("reencrypt", "--start", *options)
+    assert not DataKey.objects.exclude(retired_at=None).exists()
+
+
 def test_the_command_starts_and_shows_how_far_it_is(completions, capsys):
     call_command("reencrypt")
     assert "nothing is to be re-encrypted" in capsys.readouterr().out
-    call_command("reencrypt", "--start", "--settle-minutes=0", "--now", "--json")
+    call_command("reencrypt", "--start", "--settle-minutes=0", "--nothing-serves", "--now", "--json")
     shown = json.loads(capsys.readouterr().out)
     prompts = next(one for one in shown["columns"] if one["column"] == "tasks.Completion.prompt")
     assert (prompts["done"], prompts["total"], prompts["rewritten"], shown["retiredKeys"]) == (5, 5, 5, 0)

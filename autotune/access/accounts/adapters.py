@@ -51,10 +51,10 @@ class AccountAdapter(DefaultAccountAdapter):
 
 class SecondFactorAdapter(DefaultMFAAdapter):
     def encrypt(self, text: str) -> str:
-        return secrets.seal(owners.current(), text)
+        return secrets.keep(owners.current(), text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return secrets.unseal(owners.current(), encrypted_text)
+        return secrets.read(owners.current(), encrypted_text)
 
 
 class SignOnAdapter(DefaultSocialAccountAdapter):

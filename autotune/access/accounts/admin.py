@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
-from allauth.usersessions.models import UserSession
 from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib import admin
@@ -15,12 +14,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from autotune.access.models import WebSession
 from autotune.core.admin import PublicIdSearch, Record
 from autotune.core.admin_actions import confirmed, each
 from autotune.core.admin_cells import badge, linked, moment
 from autotune.core.templatetags.ui import brief
 
-for unused in (EmailAddress, SocialApp, SocialToken, Authenticator, SocialAccount, UserSession):
+for unused in (EmailAddress, SocialApp, SocialToken, Authenticator, SocialAccount):
     if admin.site.is_registered(unused):
         admin.site.unregister(unused)
 
@@ -84,35 +84,34 @@ class SocialAccountAdmin(_Removable, admin.ModelAdmin):
     warning="Whoever is logged in there is logged out at once. They can log in again.",
     button="End the sessions",
 )
-def end(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[UserSession]) -> None:
-    each(model_admin, request, queryset, UserSession.end, "ended")
+def end(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[WebSession]) -> None:
+    each(model_admin, request, queryset, WebSession.delete, "ended")
 
 
-@admin.register(UserSession)
-class UserSessionAdmin(_Removable, admin.ModelAdmin):
-    """Where people are logged in; never the session's key."""
+@admin.register(WebSession)
+class WebSessionAdmin(_Removable, admin.ModelAdmin):
+    """Where people are logged in; never a session's key, which is not even stored."""
 
-    list_display = ("ip", linked("user", "person", order="user__email"), "agent", moment("created_at", "begun"))
+    kind = "session"
+    list_display = ("address", linked("user", "person", order="user__email"), "browser", moment("created_at", "begun"))
     list_filter = ("created_at",)
     list_select_related = ("user",)
-    search_fields = ("user__email", "user__name", "=ip")
+    search_fields = ("user__email", "user__name", "=address")
     show_full_result_count = False
     ordering = ("-created_at",)
-    fields = ("user", "ip", "user_agent", "created_at")
+    fields = ("user", "address", "agent", "created_at", "expires_at")
     actions = (end,)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[UserSession]:
-        return super().get_queryset(request).select_related("user").defer("data", "session_key", "user__password")
+    def get_queryset(self, request: HttpRequest) -> QuerySet[WebSession]:
+        found = super().get_queryset(request).filter(user__isnull=False).select_related("user")
+        return found.defer("data", "key_digest", "password_mark", "user__password")
 
     @admin.display(description="browser")
-    def agent(self, session: UserSession) -> str:
-        return brief(session.user_agent, 70)
-
-    def delete_model(self, request: HttpRequest, obj: UserSession) -> None:
-        obj.end()
+    def browser(self, session: WebSession) -> str:
+        return brief(session.agent, 70)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Not the built-in deletion, which would forget the session and leave it alive."""
+        """Not the built-in deletion, which says the same in other words."""
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions

@@ -4,7 +4,6 @@ from urllib.parse import urlencode
 
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
-from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
@@ -18,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from autotune.access import authentication
-from autotune.access.accounts import agents, requirement
+from autotune.access.accounts import agents, requirement, sessions
 from autotune.access.accounts.signals import organization_switched, sessions_ended
 from autotune.access.models import Membership, User
 from autotune.core import ids
@@ -31,7 +30,7 @@ def account(request: HttpRequest) -> HttpResponse:
     """Who am I, where am I a member, how do I prove it, and where am I logged in."""
     user = _person(request)
     principal = authentication.of_session(request)
-    sessions = sorted(UserSession.objects.purge_and_list(user), key=lambda s: (not s.is_current(), -s.pk))
+    here = sessions.current(request)
     page = {
         "memberships": [
             {
@@ -48,13 +47,13 @@ def account(request: HttpRequest) -> HttpResponse:
         "sign_on": settings.AUTOTUNE_OIDC_NAME if _signs_on(user) else "",
         "sessions": [
             {
-                "id": session.pk,
-                "current": session.is_current(),
-                "ip": session.ip,
+                "id": session.public_id,
+                "current": bytes(session.key_digest) == here,
+                "ip": session.address or "",
                 "since": session.created_at,
-                "agent": agents.named(session.user_agent),
+                "agent": agents.named(session.agent),
             }
-            for session in sessions
+            for session in sorted(sessions.of(user), key=lambda one: bytes(one.key_digest) != here)
         ],
     }
     return render(request, "access/account.html", page)
@@ -94,17 +93,16 @@ def rename(request: HttpRequest) -> HttpResponse:
 def end_sessions(request: HttpRequest) -> HttpResponse:
     """End one of one's sessions, or all but this one."""
     user = _person(request)
-    mine = UserSession.objects.filter(user=user)
+    chosen = sessions.others(request, user)
     which = request.POST.get("session", "")
-    if which.isascii() and which.isdigit() and len(which) < 19:
-        mine = mine.filter(pk=int(which))
-    elif which != "others":
-        raise Http404
-    ended = [session for session in mine if not session.is_current()]
-    for session in ended:
-        session.end()
-    sessions_ended.send(sender=User, request=request, user=user, count=len(ended))
-    messages.success(request, "The session is ended." if len(ended) == 1 else f"{len(ended)} sessions are ended.")
+    if which != "others":
+        try:
+            chosen = chosen.filter(pk=ids.decode("session", which))
+        except ValueError:
+            raise Http404 from None
+    ended, _ = chosen.delete()
+    sessions_ended.send(sender=User, request=request, user=user, count=ended)
+    messages.success(request, "The session is ended." if ended == 1 else f"{ended} sessions are ended.")
     return redirect("account")
 
 

@@ -18,7 +18,7 @@ from autotune.core.middleware import API_PREFIX
 # What setting it up takes, and the way out.
 ALLOWED = {
     "mfa_activate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes", "mfa_reauthenticate",
-    "account_reauthenticate", "account_logout", "logout", "home", "schema", "docs",
+    "account_reauthenticate", "account_logout", "logout", "schema", "docs",
 }  # fmt: skip
 ADMINISTERING = {"members", "roles", "organizations"}
 
@@ -36,6 +36,15 @@ def must_have_second_factor(user: User) -> bool:
     if settings.AUTOTUNE_REQUIRE_SECOND_FACTOR == "admins":
         return administers(user)
     return settings.AUTOTUNE_REQUIRE_SECOND_FACTOR == "all"
+
+
+def lacks_second_factor(user: User) -> bool:
+    """Whether they must have one and have none: until then they may only set it up."""
+    return (
+        settings.AUTOTUNE_REQUIRE_SECOND_FACTOR != "off"
+        and must_have_second_factor(user)
+        and not has_second_factor(user)
+    )
 
 
 def administers(user: User) -> bool:
@@ -67,7 +76,7 @@ class SecondFactorMiddleware:
         if settings.AUTOTUNE_REQUIRE_SECOND_FACTOR == "off" or self._is_open(request, view):
             return None
         user = request.user
-        if not isinstance(user, User) or not must_have_second_factor(user) or has_second_factor(user):
+        if not isinstance(user, User) or not lacks_second_factor(user):
             return None
         if request.path.startswith(API_PREFIX):
             error = SecondFactorRequired("Set up your second factor on the account page first.")

@@ -1,46 +1,42 @@
-"""Encrypts the secrets of second factors: AES-256-GCM, bound to the person, under a key that no rotation drops.
+"""The secrets of second factors: rows of our own, encrypted as everything else and re-encrypted with it.
 
-They live in a JSON column of django-allauth, where re-encryption does not come by; so their key is derived from the
-installation's digest key, which stays and is wrapped anew when the master keys rotate.
+django-allauth keeps a text in a JSON column, where re-encryption does not come by; it is given the name of the row.
 """
 
-import base64
-import hashlib
-import os
+from typing import Any, Final
 from uuid import UUID
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from autotune.access.models import SecondFactorSecret
+from autotune.core.encryption import Undecryptable
 
-from autotune.access.models.audit import INSTALLATION
-from autotune.core import encryption
-
-VERSION = "v1."
-PURPOSE = b"second-factor"
+REFERENCE: Final = "secret."
+NONE: Final = UUID(int=0)  # no row has it
 
 
-def seal(person: UUID, text: str) -> str:
-    """The ciphertext of a secret of this person, as text."""
-    nonce = os.urandom(encryption.NONCE_BYTES)
-    return VERSION + base64.b64encode(nonce + _cipher().encrypt(nonce, text.encode(), _bound_to(person))).decode()
+def keep(person: UUID, text: str) -> str:
+    """Keep a secret of this person; the reference by which it is read."""
+    return REFERENCE + str(SecondFactorSecret.objects.create(user_id=person, secret=text).pk)
 
 
-def unseal(person: UUID, sealed: str) -> str:
+def read(person: UUID, reference: str) -> str:
     """The secret.
 
-    raises Undecryptable if it is another person's, or was altered
+    raises Undecryptable if it is another person's, or gone
     """
+    row = SecondFactorSecret.objects.filter(pk=_row(reference), user_id=person).first()
+    if row is None:
+        raise Undecryptable("the second factor's secret does not belong to this person")
+    return str(row.secret)
+
+
+def forget(data: dict[str, Any]) -> None:
+    """Delete the secrets that a row of django-allauth's names."""
+    named = [_row(value) for value in data.values() if isinstance(value, str) and value.startswith(REFERENCE)]
+    SecondFactorSecret.objects.filter(pk__in=named).delete()
+
+
+def _row(reference: str) -> UUID:
     try:
-        octets = base64.b64decode(sealed.removeprefix(VERSION), validate=True)
-        nonce, rest = octets[: encryption.NONCE_BYTES], octets[encryption.NONCE_BYTES :]
-        return _cipher().decrypt(nonce, rest, _bound_to(person)).decode()
-    except (InvalidTag, ValueError):
-        raise encryption.Undecryptable("the second factor's secret does not belong to this person") from None
-
-
-def _bound_to(person: UUID) -> bytes:
-    return encryption.place("mfa_authenticator", "data") + person.bytes
-
-
-def _cipher() -> AESGCM:
-    return AESGCM(hashlib.sha256(PURPOSE + encryption.digest_key(INSTALLATION)).digest())
+        return UUID(reference.removeprefix(REFERENCE))
+    except ValueError:
+        return NONE

@@ -19,10 +19,12 @@ from autotune.core.urls import KINDS
 
 API: Final = "/api/v1/"
 NOT_AUDITED: Final = frozenset(
-    {"/", "/api/v1/health", "/api/v1/ready", "/api/v1/moving", "/api/v1/metrics", "/api/v1/schema", "/api/v1/docs"}
+    {"/api/v1/health", "/api/v1/ready", "/api/v1/moving", "/api/v1/metrics", "/api/v1/schema", "/api/v1/docs"}
 )
 UNKNOWN: Final = "unknown"
+HOME: Final = "home"
 VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "update", "DELETE": "delete"}
+DELETION_CONFIRMED: Final = "post"  # Django's own
 _PARAMETER: Final = re.compile(r"<(?:([^:>]+):)?([^>]+)>")
 _GROUP: Final = re.compile(r"\(\?P<(\w+)>[^)]*\)")  # of a route that is a regular expression
 
@@ -46,7 +48,7 @@ class Act:
 
 
 def is_audited(request: HttpRequest) -> bool:
-    """All but the probes, the documents and the home page. What is nowhere counts below the API's addresses alone."""
+    """All but the probes and the documents. What is nowhere counts below the API's addresses alone."""
     path = request.path_info
     if path in NOT_AUDITED:
         return False
@@ -97,6 +99,8 @@ def _resource(view: Any, pattern: str) -> str:
         what = _operation(view, method)
         if what and what.resource:
             return what.resource
+    if pattern == "/":
+        return HOME
     return pattern.removeprefix(API).strip("/").split("/")[0].replace("-", "_")[:32] or UNKNOWN
 
 
@@ -151,14 +155,29 @@ def owner_of(call: Call) -> UUID | None:
         return None
 
 
-def selected_in(call: Call) -> tuple[str, int] | None:
-    """What an action of an admin list is to do, and to how many rows; None elsewhere."""
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """An action of an admin list: what, to how many rows.
+
+    asks  only the page that asks whether to do it is wanted
+    """
+
+    action: str
+    count: int
+    asks: bool
+
+
+def selected_in(call: Call) -> Selected | None:
+    """What an action of an admin list is to do; None elsewhere."""
     request = call.request
     match = request.resolver_match
     model_admin = getattr(match.func, "model_admin", None) if match else None
     if model_admin is None or "action" not in request.POST:
         return None
     name = request.POST["action"]
-    if name not in model_admin.get_actions(request):
+    found = model_admin.get_actions(request).get(name)
+    if found is None:
         return None
-    return f"admin.{name}"[:80], len(request.POST.getlist("_selected_action"))
+    answer = DELETION_CONFIRMED if name == "delete_selected" else getattr(found[0], "answer", "")
+    asks = bool(answer) and not request.POST.get(answer)
+    return Selected(f"admin.{name}"[:80], len(request.POST.getlist("_selected_action")), asks)

@@ -66,6 +66,7 @@ WHOLE: Final = {
     "keys.delete": "revoked an API key",
     "audit.lost": "events were lost while the trail could not be written",
     "account.read": "looked at the own account",
+    "home.read": "looked at the overview",
     "search.read": "searched",
 }
 PAGES: Final = {

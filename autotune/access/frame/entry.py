@@ -109,7 +109,8 @@ def _count(principal: Principal) -> None:
 def _require(principal: Principal, needs: Sequence[Needs]) -> None:
     if needs and not any(policy.reach(principal, *need) for need in needs):
         what = needs[0][0].replace("_", " ")
-        raise Forbidden(f"The role {principal.role.name} of {principal.organization} may not {needs[0][1]} {what}.")
+        role = principal.role.name.replace("_", " ")
+        raise Forbidden(f"Your role in {principal.organization}, {role}, may not {needs[0][1]} {what}.")
 
 
 def to_login(request: HttpRequest) -> HttpResponse:

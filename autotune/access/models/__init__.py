@@ -1,13 +1,14 @@
-"""Organizations, people, roles, API keys, stored answers, the audit trail, and the counts of throttling."""
+"""Organizations, people, roles, API keys, sessions, stored answers, the audit trail, the counts of throttling."""
 
 from autotune.access.models.answers import StoredAnswer
 from autotune.access.models.audit import AuditChain, AuditEvent
 from autotune.access.models.keys import ApiKey
+from autotune.access.models.logins import SecondFactorSecret, WebSession
 from autotune.access.models.organizations import Membership, Organization, Role
 from autotune.access.models.people import User, UserManager
 from autotune.access.models.throttles import Throttle
 
 __all__ = [
-    "ApiKey", "AuditChain", "AuditEvent", "Membership", "Organization", "Role", "StoredAnswer", "Throttle", "User",
-    "UserManager",
+    "ApiKey", "AuditChain", "AuditEvent", "Membership", "Organization", "Role", "SecondFactorSecret", "StoredAnswer",
+    "Throttle", "User", "UserManager", "WebSession",
 ]  # fmt: skip

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from autotune.core.charts.axes import Frame, framed, time_axis, value_axis
 from autotune.core.charts.figures import NARROW, SERIES, Chart, Drawing, Table, colour, drawn, legend, nothing
-from autotune.core.charts.scales import Scale, aware, exact, finite, moment, nice_ticks, short, with_unit
-from autotune.core.charts.svg import element, isolated, label, titled
+from autotune.core.charts.scales import Scale, alike, aware, exact, finite, moment, nice_ticks, short, with_unit
+from autotune.core.charts.svg import breadth, element, isolated, label, titled
 from autotune.core.charts.thinning import Point, thinned
 
 HEIGHT, NARROW_HEIGHT = 260, 220
-NAME_ROOM = 130  # for names at the ends of lines
+NAME_ROOM, NAME_SHARE = 130, 0.3  # for names at the ends of lines: units at least, a part of the breadth at most
+NAME_MARGIN = 24  # the dot before a name, and the air around both
 APART = 16  # between two names
 POINTED = 120  # up to so many points say their value when pointed at
 FROM_ZERO = 0.5  # a lowest value below this share of the highest: the axis begins at 0
@@ -90,7 +91,10 @@ def _summary(shown: Sequence[Series], unit: str) -> str:
     """The range and the last value; with several lines, each one's last value."""
     ends = [(one.name, at, value) for one in shown for at, value in _known(one)[-1:]]
     if len(shown) > 1:
-        said = "; ".join(f"{isolated(name, 24)} {with_unit(short(value), unit)}" for name, _, value in ends)
+        written = alike([value for _, _, value in ends])
+        said = "; ".join(
+            f"{isolated(name, 24)} {with_unit(value, unit)}" for (name, _, _), value in zip(ends, written, strict=True)
+        )
         return f"Latest: {said}."
     values = [value for _, value in _known(shown[0])]
     _, at, last = ends[0]
@@ -116,7 +120,8 @@ class _Plot:
         narrow = width == NARROW
         height = NARROW_HEIGHT if narrow else HEIGHT
         named = len(self.shown) > 1 and not narrow
-        frame = framed(width, height, self.ticks, unit=self.unit, right=NAME_ROOM if named else 16)
+        room = _name_room(self.shown, width) if named else 16
+        frame = framed(width, height, self.ticks, unit=self.unit, right=room)
         runs = [self._runs(one, frame) for one in self.shown]
         body = value_axis(frame, self.ticks, unit=self.unit) + time_axis(frame, self.since, self.until)
         body += "".join(_line(places, colour(at)) for at, places in enumerate(runs))
@@ -130,6 +135,7 @@ class _Plot:
                     if run
                 ],
                 frame,
+                room,
             )
         return Drawing(width, height, body)
 
@@ -167,7 +173,12 @@ def _line(runs: list[list[tuple[float, float]]], series: str) -> str:
     return (element("path", d=path, class_=f"chart-line {series}") if path else "") + dots
 
 
-def _names(ends: Sequence[tuple[str, tuple[float, float], str]], frame: Frame) -> str:
+def _name_room(shown: Sequence[Series], width: int) -> float:
+    """So much that the longest name is whole, within bounds: names of models differ at their ends."""
+    return min(width * NAME_SHARE, max(NAME_ROOM, NAME_MARGIN + max(breadth(one.name) for one in shown)))
+
+
+def _names(ends: Sequence[tuple[str, tuple[float, float], str]], frame: Frame, room: float) -> str:
     """Each line's name beside its last point, moved up or down where two would touch."""
     ordered = sorted(ends, key=lambda end: end[1][1])
     heights: list[float] = []
@@ -178,6 +189,6 @@ def _names(ends: Sequence[tuple[str, tuple[float, float], str]], frame: Frame) -
     x = frame.right + 8
     return "".join(
         element("circle", cx=x + 4, cy=y, r=4, class_=f"chart-dot {series}")
-        + label(name, x + 13, y + 4, NAME_ROOM - 24)
+        + label(name, x + 13, y + 4, room - NAME_MARGIN)
         for (name, _, series), y in zip(ordered, heights, strict=True)
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from autotune.core.charts.figures import TONES, Chart, Drawing, Table, drawn, nothing
 from autotune.core.charts.rows import laid_out
-from autotune.core.charts.scales import Scale, alike, amounts, exact, short, with_unit
+from autotune.core.charts.scales import Scale, alike, amounts, exact, with_unit
 from autotune.core.charts.svg import element, isolated, linked, own_address, titled
 
 ROW, THICK = 30, 14
@@ -65,12 +65,13 @@ def _row(bar: Bar, headers: tuple[str, ...]) -> tuple[str, ...]:
 
 def _summary(rows: Sequence[Bar], unit: str) -> str:
     most, least = max(rows, key=lambda bar: bar.value), min(rows, key=lambda bar: bar.value)
-    said = f"{isolated(most.label)} {with_unit(short(most.value), unit)}"
+    high, low = alike([most.value, least.value])
+    said = f"{isolated(most.label)} {with_unit(high, unit)}"
     if len(rows) == 1:
         return f"{said}."
     if most.value == least.value:
-        return f"All {len(rows)} are {with_unit(short(most.value), unit)}."
-    return f"Most: {said}; least: {isolated(least.label)} {with_unit(short(least.value), unit)}."
+        return f"{len(rows)} names with {with_unit(high, unit)} each."
+    return f"Most: {said}; least: {isolated(least.label)} {with_unit(low, unit)}."
 
 
 @dataclass(frozen=True, slots=True)

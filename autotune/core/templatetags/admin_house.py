@@ -15,7 +15,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Graders": (
         "graders.Grader", "graders.GraderCheck", "graders.GraderStatusChange", "graders.GraderVersion",
-        "graders.GraderSecret", "graders.GraderStatistic", "graders.Tally", "graders.GraderGuard",
+        "graders.GraderSecret", "graders.GraderStatistic", "graders.GraderHour", "graders.Tally", "graders.GraderGuard",
     ),
     "Tasks and completions": ("tasks.Task", "tasks.TaskVersion", "tasks.PanelMember", "tasks.Completion"),
     "Scoring": (
@@ -27,7 +27,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Webhooks": ("webhooks.Webhook", "webhooks.Delivery", "webhooks.Event"),
     "Retention": ("scores.Erasure", "scores.LegalHold"),
     "Audit and logins": (
-        "access.AuditEvent", "access.AuditChain", "usersessions.UserSession", "mfa.Authenticator",
+        "access.AuditEvent", "access.AuditChain", "access.WebSession", "mfa.Authenticator",
         "socialaccount.SocialAccount", "axes.AccessAttempt",
     ),
     "Installation": (
@@ -45,10 +45,11 @@ NAMES: Final[Mapping[str, str]] = {
     "scores.LiveAnswer": "Answers that stand for equal work", "scores.RewardEndpoint": "Reward endpoints",
     "graders.GraderCheck": "Checks", "graders.GraderStatusChange": "Changes of status",
     "graders.GraderVersion": "Versions", "graders.GraderSecret": "Secrets", "graders.GraderStatistic": "Statistics",
+    "graders.GraderHour": "Statistics by the hour",
     "graders.Tally": "Counters not yet added up", "graders.GraderGuard": "Shared state of calls",
     "tasks.TaskVersion": "Versions", "tasks.PanelMember": "Panel members", "webhooks.Event": "Outbox",
     "exports.ExportFile": "Files", "core.DataKey": "Data keys", "core.Reencryption": "Re-encryption",
-    "usersessions.UserSession": "Sessions", "mfa.Authenticator": "Second factors",
+    "access.WebSession": "Sessions", "mfa.Authenticator": "Second factors",
     "socialaccount.SocialAccount": "Single sign-on links", "axes.AccessAttempt": "Failed logins",
 }  # fmt: skip
 _PLACES: Final = {label: (title, at) for title, labels in GROUPS.items() for at, label in enumerate(labels)}

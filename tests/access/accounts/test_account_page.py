@@ -1,11 +1,10 @@
 """The account page: who I am, where I act, and where I am logged in."""
 
 import pytest
-from allauth.usersessions.models import UserSession
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from autotune.access.models import Membership, Role
+from autotune.access.models import Membership, Role, WebSession
 from autotune.core import ids
 from tests.access.accounts.people import browser, is_in, logged_in, person
 from tests.factories import OrganizationFactory
@@ -75,8 +74,8 @@ def test_one_ends_a_session_or_all_others():
     user = person()
     clients = [logged_in(user) for _ in range(4)]
     mine = clients[0]
-    second = UserSession.objects.get(session_key=clients[1].session.session_key)
-    assert mine.post("/account/sessions", {"session": second.pk}).status_code == 302
+    second = WebSession.objects.order_by("created_at")[1]
+    assert mine.post("/account/sessions", {"session": second.public_id}).status_code == 302
     assert [is_in(client) for client in clients] == [True, False, True, True]
     mine.post("/account/sessions", {"session": "others"})
     assert [is_in(client) for client in clients] == [True, False, False, False]
@@ -84,9 +83,9 @@ def test_one_ends_a_session_or_all_others():
 
 def test_nobody_ends_the_session_of_another():
     victim = logged_in(person("victim@example.org"))
-    row = UserSession.objects.get()
+    row = WebSession.objects.get()
     client = logged_in(person())
-    client.post("/account/sessions", {"session": row.pk})
+    client.post("/account/sessions", {"session": row.public_id})
     assert is_in(victim)
     for text in ("", "x", "-1", "1" * 40, "²"):
         assert client.post("/account/sessions", {"session": text}).status_code == 404

@@ -1,11 +1,21 @@
 """The second factor: set up, asked for at every door, never stored in the clear, taken off."""
 
+import base64
+import hashlib
 import re
+from datetime import timedelta
+from importlib import import_module
 
 import pytest
 from allauth.mfa.models import Authenticator
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.apps import apps
 from django.test import override_settings
 
+from autotune.access.models import SecondFactorSecret
+from autotune.access.models.audit import INSTALLATION
+from autotune.core import encryption, reencryption
+from autotune.core.models import DataKey
 from tests.access.accounts.people import browser, code_of, confirm, is_in, log_in, logged_in, person, set_up
 from tests.factories import ApiKeyFactory
 
@@ -55,13 +65,53 @@ def test_its_secrets_are_encrypted_and_bound_to_the_person():
     set_up(logged_in(rival))
     stored = {row.type: row for row in Authenticator.objects.filter(user=user)}
     assert secret not in str([row.data for row in stored.values()])
-    assert stored["recovery_codes"].data["seed"].startswith("v1.")
+    kept = {str(pk): bytes(sealed) for pk, sealed in SecondFactorSecret.objects.values_list("pk", "secret")}
+    assert stored["recovery_codes"].data["seed"].removeprefix("secret.") in kept
+    assert all(secret.encode() not in sealed for sealed in kept.values())
     moved = Authenticator.objects.get(user=rival, type="totp")
     moved.data = stored["totp"].data
     moved.save()
     client = browser()
     log_in(client, rival)
     assert "Incorrect code" in client.post("/account/code", {"code": code_of(secret)}).content.decode()
+
+
+def test_its_secrets_are_encrypted_anew_with_everything_else():
+    user = person()
+    secret = set_up(logged_in(user))
+    before = {bytes(sealed)[1:17] for sealed in SecondFactorSecret.objects.values_list("secret", flat=True)}
+    reencryption.start(settles_after=timedelta(0))
+    while reencryption.work(share_s=30):
+        pass
+    after = {bytes(sealed)[1:17] for sealed in SecondFactorSecret.objects.values_list("secret", flat=True)}
+    assert before & after == set()
+    assert not DataKey.objects.exclude(retired_at=None).exists()
+    client = browser()
+    log_in(client, user)
+    assert client.post("/account/code", {"code": code_of(secret)}).status_code == 302
+    assert is_in(client)
+
+
+def test_secrets_of_an_earlier_release_are_moved():
+    user = person()
+    secret = set_up(logged_in(user))
+    row = Authenticator.objects.get(user=user, type="totp")
+    row.data = {"secret": sealed_as_before(user.pk, secret)}
+    row.save()
+    SecondFactorSecret.objects.all().delete()
+    import_module("autotune.access.migrations.0010_second_factors").move(apps, None)
+    row.refresh_from_db()
+    assert row.data["secret"] == f"secret.{SecondFactorSecret.objects.get(user=user).pk}"
+    client = browser()
+    log_in(client, user)
+    assert client.post("/account/code", {"code": code_of(secret)}).status_code == 302
+
+
+def sealed_as_before(owner, text):
+    """A secret as django-allauth's row held it itself."""
+    key = hashlib.sha256(b"second-factor" + encryption.digest_key(INSTALLATION)).digest()
+    bound_to = encryption.place("mfa_authenticator", "data") + owner.bytes
+    return "v1." + base64.b64encode(b"n" * 12 + AESGCM(key).encrypt(b"n" * 12, text.encode(), bound_to)).decode()
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
@@ -89,6 +139,7 @@ def test_it_is_taken_off_by_its_person_who_gives_password_or_code():
     assert client.get("/account/second-factor/off").status_code == 200
     assert client.post("/account/second-factor/off").status_code == 302
     assert not Authenticator.objects.exists()
+    assert not SecondFactorSecret.objects.exists()
     assert log_in(browser(), user)["Location"] == "/account"
 
 
@@ -98,6 +149,7 @@ def test_it_is_taken_off_by_an_admin_on_the_admin_site():
     boss = logged_in(person("boss@example.org", is_staff=True, is_superuser=True))
     for row in Authenticator.objects.filter(user=user):
         assert boss.post(f"/admin/mfa/authenticator/{row.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert not SecondFactorSecret.objects.exists()
     assert log_in(browser(), user)["Location"] == "/account"
 
 
@@ -115,7 +167,7 @@ def test_where_all_must_have_it_nothing_is_done_before_by_page_or_session():
     answer = client.get("/api/v1/tasks")
     assert (answer.status_code, answer.json()["code"]) == (403, "second_factor_required")
     assert client.get("/api/v1/tasks", headers={"Authorization": f"Bearer {key.text}"}).status_code == 200
-    assert client.get("/").status_code == 200
+    assert client.get("/")["Location"].startswith("/account/second-factor/on")
     set_up(client)
     assert is_in(client)
     assert client.get("/api/v1/tasks").status_code == 200

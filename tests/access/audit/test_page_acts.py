@@ -1,6 +1,7 @@
 """What people do on pages: logging in and out, the administration. One event each, and no secret in any."""
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib.auth.hashers import make_password
 from django.db import DatabaseError
 from django.test import Client
@@ -136,6 +137,37 @@ def test_an_action_on_selected_rows_tells_which_and_how_many(admin, events):
     event = events.only()
     assert not ApiKey.objects.filter(revoked_at=None).exists()
     assert (event.action, event.objects_count, event.outcome) == ("admin.revoke", 2, "succeeded")
+
+
+def test_the_page_that_asks_first_is_a_look_and_no_act(admin, events):
+    keys = [ApiKeyFactory(), ApiKeyFactory()]
+    chosen = {"action": "revoke", "_selected_action": [str(key.pk) for key in keys]}
+    assert admin.post("/admin/access/apikey/", chosen).status_code == 200
+    look = events.only()
+    assert (look.action, look.outcome, look.objects_count) == ("admin.read", "succeeded", 2)
+    assert ApiKey.objects.filter(revoked_at=None).count() == 2
+    admin.post("/admin/access/apikey/", chosen | {"confirmed": "yes"})
+    assert [event.action for event in events()] == ["admin.read", "admin.revoke"]
+
+
+def test_so_is_the_page_that_asks_before_a_deletion(admin, events):
+    locked = AccessAttempt.objects.create(username="p@example.org", ip_address="127.0.0.1", failures_since_start=5)
+    chosen = {"action": "delete_selected", "_selected_action": [str(locked.pk)]}
+    assert admin.post("/admin/axes/accessattempt/", chosen).status_code == 200
+    assert (events.only().action, events.only().outcome) == ("admin.read", "succeeded")
+    admin.post("/admin/axes/accessattempt/", chosen | {"post": "yes"})
+    assert not AccessAttempt.objects.exists()
+    assert [event.action for event in events()][1] in ("admin.delete_selected", "admin.delete")
+
+
+def test_a_look_at_the_overview_is_an_event_and_the_home_page_of_nobody_is_none(client, person, events):
+    client.get("/")
+    assert events() == []
+    client.force_login(person)
+    client.get("/")
+    event = events.only()
+    assert (event.action, event.route, event.status, event.actor) == ("home.read", "/", 200, person.email)
+    assert event.organization_id == Membership.objects.get(user=person).organization_id
 
 
 def test_the_administration_shows_the_trail_and_lets_nobody_change_it(admin, events, client):

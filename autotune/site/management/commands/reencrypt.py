@@ -30,6 +30,11 @@ class Command(BaseCommand):
             default=int(SETTLES_AFTER.total_seconds() // 60),
             help="how long a process may still write under a data key that it took before; default %(default)s",
         )
+        parser.add_argument(
+            "--nothing-serves",
+            action="store_true",
+            help="no other process uses the database now: with it alone may --settle-minutes be 0",
+        )
         parser.add_argument("--now", action="store_true", help="work here as well, until nothing is due")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -49,8 +54,11 @@ class Command(BaseCommand):
         months = options["month"]
         if wrong := [month for month in months or () if not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month)]:
             raise CommandError(f"--month: {wrong[0]!r} is not YYYY-MM.")
-        if options["settle_minutes"] < 0:
-            raise CommandError("--settle-minutes: 0 or more.")
+        least = 0 if options["nothing_serves"] else 1
+        if options["settle_minutes"] < least:
+            raise CommandError(
+                f"--settle-minutes: {least} or more; who serves still writes under a retired key for half a minute."
+            )
         organization = _organization(options["organization"])
         count = reencryption.start(
             scope=organization.pk if organization else None,
