@@ -99,7 +99,11 @@ def _task(organization, owner, entry, graders, names):
     task = Task.objects.create(organization=organization, created_by=owner, name=names(name), description=names(prompt))
     content = {"systemPrompt": None, "promptTemplate": "{{prompt}}", "responseSchema": None, "model": None}
     task.version = TaskVersion.objects.create(
-        task=task, organization=organization, digest=hashlib.sha256(name.encode()).hexdigest(), content=content
+        task=task,
+        organization=organization,
+        created_by=owner,
+        digest=hashlib.sha256(name.encode()).hexdigest(),
+        content=content,
     )
     task.save()
     PanelMember.objects.create(task_version=task.version, grader=graders[first], position=0, weight=1.0)
@@ -195,7 +199,7 @@ def _run(row, scored, places):
 
 def _counters(grader, count, rnd, number):
     """What the grader's stats are read from: a row of each hour."""
-    from graders.models import GraderStatistic
+    from graders.models import GraderHour, GraderStatistic
 
     hours, now = DAYS * 24, datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     rows = []
@@ -211,7 +215,7 @@ def _counters(grader, count, rnd, number):
             latencies[bucket] = latencies.get(bucket, 0) + 1
         errors = {CODES[hour % len(CODES)]: 1} if hour % 9 == number else {}
         rows.append(
-            GraderStatistic(
+            dict(
                 grader=grader,
                 version_id=grader.version_id,
                 start=now - timedelta(hours=hours - hour - 1),
@@ -223,7 +227,8 @@ def _counters(grader, count, rnd, number):
                 errors=errors,
             )  # fmt: skip
         )
-    GraderStatistic.objects.bulk_create(rows, batch_size=500)
+    for table in (GraderStatistic, GraderHour):
+        table.objects.bulk_create((table(**row) for row in rows), batch_size=500)
 
 
 def furnish(organization, owner):

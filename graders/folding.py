@@ -1,26 +1,29 @@
-"""Folding: the jobs that move tallies into five-minute statistics, and old statistics into those of whole days.
+"""Folding: the jobs that move tallies into statistics of five minutes and of hours, and old ones into whole days.
 
-So a report reads few rows, however long a grader has been at work.
+So a report reads few rows, however long a grader has been at work. Every counter is in both tables, written to both in
+one transaction, so that either gives the same sums: the hours for what is long, five minutes for the edges.
 """
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
 
-from graders.models import Grader, GraderStatistic, Tally
+from graders.models import Counted, Grader, GraderHour, GraderStatistic, Tally
 from graders.tallies import COUNTERS, Counters
 
 STEP: Final = timedelta(minutes=5)
+HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
 FINE_FOR: Final = timedelta(days=32)  # longer than the longest window that is reported by five minutes
 GROUP: Final = 1_000  # tallies folded in one transaction
 MAX_GROUPS: Final = 20  # and transactions in one run
 _LOCK: Final = 0x67726164666F6C64  # 'gradfold'
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-Key = tuple[UUID, UUID, datetime]
+Key = tuple[UUID, UUID, datetime]  # grader, version, start
+Table = type[GraderStatistic] | type[GraderHour]
 
 
 def floor_to(step: timedelta, moment: datetime) -> datetime:
@@ -40,23 +43,27 @@ def fold() -> int:
 
 
 def compact(grader_id: UUID, now: datetime) -> int:
-    """Make one row of each old day and version of a grader's statistics. Returns how many rows it became fewer."""
-    fine = GraderStatistic.objects.filter(grader_id=grader_id, start__lt=floor_to(DAY, now - FINE_FOR))
+    """Make one row of each old day and version of a grader's statistics. Returns how many rows there are less."""
+    return sum(_compact(table, grader_id, now) for table in (GraderStatistic, GraderHour))
+
+
+def _compact(table: Table, grader_id: UUID, now: datetime) -> int:
+    fine = table.objects.filter(grader_id=grader_id, start__lt=floor_to(DAY, now - FINE_FOR))
     fine = fine.exclude(start__time=time())  # a row at midnight may be fine too, and may stay alone
     days = {floor_to(DAY, start) for start in fine.values_list("start", flat=True)}
-    return sum(_compact_day(grader_id, day) for day in sorted(days))
+    return sum(_compact_day(table, grader_id, day) for day in sorted(days))
 
 
 @transaction.atomic
-def _compact_day(grader_id: UUID, day: datetime) -> int:
+def _compact_day(table: Table, grader_id: UUID, day: datetime) -> int:
     if not _alone():
         return 0
-    old = GraderStatistic.objects.filter(grader_id=grader_id, start__gte=day, start__lt=day + DAY)
+    old = table.objects.filter(grader_id=grader_id, start__gte=day, start__lt=day + DAY)
     sums: dict[Key, Counters] = {}
     for row in (rows := list(old)):
         sums.setdefault((grader_id, row.version_id, day), Counters()).add(*_counters(row))
-    GraderStatistic.objects.filter(pk__in=[row.pk for row in rows]).delete()
-    _write(sums)
+    table.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    _write(table, sums)
     return len(rows) - len(sums)
 
 
@@ -68,12 +75,9 @@ def _fold_group() -> int:
     if not tallies:
         return 0
     existing = set(Grader.objects.filter(pk__in={tally.grader_id for tally in tallies}).values_list("pk", flat=True))
-    sums: dict[Key, Counters] = {}
-    for tally in tallies:
-        if tally.grader_id in existing:
-            key = (tally.grader_id, tally.version_id, floor_to(STEP, tally.at))
-            sums.setdefault(key, Counters()).add(*_counters(tally))
-    _write(sums)
+    counted = [tally for tally in tallies if tally.grader_id in existing]
+    _write(GraderStatistic, _summed(counted, STEP))
+    _write(GraderHour, _summed(counted, HOUR))
     Tally.objects.filter(pk__in=[tally.pk for tally in tallies]).delete()
     return len(tallies)
 
@@ -87,34 +91,44 @@ def _alone() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def _write(sums: dict[Key, Counters]) -> None:
-    kept = {_key(row): row for row in _rows(sums)}
+def _summed(tallies: Iterable[Tally], step: timedelta) -> dict[Key, Counters]:
+    sums: dict[Key, Counters] = {}
+    for tally in tallies:
+        key = (tally.grader_id, tally.version_id, floor_to(step, tally.at))
+        sums.setdefault(key, Counters()).add(*_counters(tally))
+    return sums
+
+
+def _write(table: Table, sums: dict[Key, Counters]) -> None:
+    """Add the sums to the table's rows; they are changed to what the rows hold then."""
+    kept = {_key(row): row for row in _rows(table, sums)}
     for key, counters in sums.items():
         if row := kept.get(key):
             counters.add(*_counters(row))
             for name, value in counters.values().items():
                 setattr(row, name, value)
-    fresh = [
-        GraderStatistic(grader_id=grader_id, version_id=version_id, start=start, **counters.values())
+    fresh: list[Any] = [
+        table(grader_id=grader_id, version_id=version_id, start=start, **counters.values())
         for (grader_id, version_id, start), counters in sums.items()
         if (grader_id, version_id, start) not in kept
     ]
-    GraderStatistic.objects.bulk_update([row for key, row in kept.items() if key in sums], COUNTERS, batch_size=50)
-    GraderStatistic.objects.bulk_create(fresh)
+    changed: list[Any] = [row for key, row in kept.items() if key in sums]
+    table.objects.bulk_update(changed, COUNTERS, batch_size=50)
+    table.objects.bulk_create(fresh)
 
 
-def _rows(sums: dict[Key, Counters]) -> Iterable[GraderStatistic]:
+def _rows(table: Table, sums: dict[Key, Counters]) -> Iterable[GraderStatistic | GraderHour]:
     """The rows that may exist already: a superset, by each column's values."""
-    return GraderStatistic.objects.filter(
+    return table.objects.filter(
         grader_id__in={key[0] for key in sums},
         version_id__in={key[1] for key in sums},
         start__in={key[2] for key in sums},
     )
 
 
-def _key(row: GraderStatistic) -> Key:
+def _key(row: GraderStatistic | GraderHour) -> Key:
     return (row.grader_id, row.version_id, row.start)
 
 
-def _counters(row: Tally | GraderStatistic) -> tuple:
+def _counters(row: Counted) -> tuple:
     return tuple(getattr(row, name) for name in COUNTERS)

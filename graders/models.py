@@ -211,26 +211,35 @@ class GraderStatusChange(models.Model):
         return self.grader.organization_id
 
 
-class Tally(models.Model):
-    """Counters of one saved group of results, written in the transaction of the save. Append only, so nobody waits.
-
-    Folded into GraderStatistic by a job; a reader adds up both.
+class Counted(models.Model):
+    """Counters of what a grader version did.
 
     errors     {code: count}, one for each attempt on a completion that ended so
-    latencies  {bucket: count} of calls by completion; see graders/stats.py for the buckets
+    latencies  {bucket: count} of calls by completion; see graders/latencies.py for the buckets
     histogram  10 counts of scores, bins of 0.1, the last closed
     """
 
-    id = models.BigAutoField(primary_key=True)
-    grader_id = models.UUIDField()
     version_id = models.UUIDField(default=NO_VERSION)
-    at = models.DateTimeField(default=timezone.now)
     scored = models.PositiveIntegerField(default=0)
     value_sum = models.FloatField(default=0.0)
     histogram = models.JSONField(default=list)
     latency_sum_ms = models.FloatField(default=0.0)
     latencies = models.JSONField(default=dict)
     errors = models.JSONField(default=dict)
+
+    class Meta:
+        abstract = True
+
+
+class Tally(Counted):
+    """Counters of one saved group of results, written in the transaction of the save. Append only, so nobody waits.
+
+    Folded into GraderStatistic and GraderHour by a job; a reader adds the tallies to either.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    grader_id = models.UUIDField()
+    at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         verbose_name_plural = "tallies"
@@ -239,22 +248,32 @@ class Tally(models.Model):
         return f"{self.grader_id} {self.at:%H:%M:%S}"
 
 
-class GraderStatistic(models.Model):
-    """Counters of one grader version over five minutes; see Tally for the columns."""
+class GraderStatistic(Counted):
+    """Counters of one grader version over five minutes; over a whole day where it is older than folding.FINE_FOR."""
 
     id = models.BigAutoField(primary_key=True)
     grader = models.ForeignKey(Grader, on_delete=models.CASCADE, db_index=False, related_name="statistics")
-    version_id = models.UUIDField(default=NO_VERSION)
     start = models.DateTimeField()
-    scored = models.PositiveIntegerField(default=0)
-    value_sum = models.FloatField(default=0.0)
-    histogram = models.JSONField(default=list)
-    latency_sum_ms = models.FloatField(default=0.0)
-    latencies = models.JSONField(default=dict)
-    errors = models.JSONField(default=dict)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["grader", "start", "version_id"], name="graders_statistic")]
 
     def __str__(self) -> str:
         return f"{self.grader_id} {self.start:%Y-%m-%d %H:%M}"
+
+
+class GraderHour(Counted):
+    """The same counters over an hour: the sums of the hour's GraderStatistic, kept beside them by whoever writes those.
+
+    Of days that are one row there, it is the same row here.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, db_index=False, related_name="hours")
+    start = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["grader", "start", "version_id"], name="graders_hour")]
+
+    def __str__(self) -> str:
+        return f"{self.grader_id} {self.start:%Y-%m-%d %H:00}"

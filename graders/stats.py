@@ -6,7 +6,7 @@ two errors and one score.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from autotune.core.clock import wire
 from graders import latencies, tallies
-from graders.folding import STEP, floor_to
+from graders.folding import HOUR, STEP, floor_to
 from graders.models import NO_VERSION, Grader, Tally
 from graders.shapes import ErrorCountOut, GraderStatsOut, TimelinePointOut
 from graders.tallies import Counters
@@ -29,6 +29,8 @@ WINDOWS: Final = {
 POINT_STEPS: Final = tuple(
     timedelta(minutes=minutes) for minutes in (5, 15, 30, 60, 120, 360, 720, 1440, 10_080, 43_200)
 )
+
+_EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def record(
@@ -69,13 +71,14 @@ def report(grader: Grader, window: str = "24h") -> GraderStatsOut:
     in which nothing happened are left out.
     """
     since = floor_to(STEP, timezone.now() - WINDOWS[window]) if window in WINDOWS else None
+    step = _step(WINDOWS[window] if window in WINDOWS else _age(grader.pk))
     total = Counters()
-    moments: dict[datetime, _Moment] = {}
-    for at, *counters in tallies.rows(grader.pk, since):
+    points: dict[datetime, _Moment] = {}
+    for at, *counters in tallies.rows(grader.pk, since, hours=_whole_hours(since) if step >= HOUR else None):
         total.add(*counters)
         scored, value_sum, _, latency_sum_ms, by_bucket, errors = counters
-        moment = moments.setdefault(floor_to(STEP, at), _Moment())
-        moment.add(_Moment(scored, sum(errors.values()), value_sum, latency_sum_ms, sum(by_bucket.values())))
+        point = points.setdefault(floor_to(step, at), _Moment())
+        point.add(_Moment(scored, sum(errors.values()), value_sum, latency_sum_ms, sum(by_bucket.values())))
     failed = sum(total.errors.values())
     return GraderStatsOut(
         total_scored=total.scored,
@@ -87,8 +90,19 @@ def report(grader: Grader, window: str = "24h") -> GraderStatsOut:
         errors=[
             ErrorCountOut(code, count) for code, count in sorted(total.errors.items(), key=lambda e: (-e[1], e[0]))
         ],
-        timeline=_timeline(moments, WINDOWS.get(window)),
+        timeline=_timeline(points),
     )
+
+
+def _whole_hours(since: datetime | None) -> datetime:
+    """The first whole hour from `since` on: what lies before it is read by five minutes."""
+    return floor_to(HOUR, since + HOUR - STEP) if since else _EVER
+
+
+def _age(grader_id: UUID) -> timedelta:
+    """From the first to the last five minutes in which the grader did anything."""
+    ends = tallies.ends(grader_id)
+    return floor_to(STEP, ends[1]) - floor_to(STEP, ends[0]) if ends else timedelta()
 
 
 @dataclass(slots=True)
@@ -109,13 +123,7 @@ class _Moment:
         self.latency_count += other.latency_count
 
 
-def _timeline(moments: Mapping[datetime, _Moment], span: timedelta | None) -> list[TimelinePointOut]:
-    if not moments:
-        return []
-    step = _step(span or max(moments) - min(moments))
-    points: dict[datetime, _Moment] = {}
-    for at, moment in moments.items():
-        points.setdefault(floor_to(step, at), _Moment()).add(moment)
+def _timeline(points: Mapping[datetime, _Moment]) -> list[TimelinePointOut]:
     return [
         TimelinePointOut(
             at=wire(at),

@@ -5,7 +5,7 @@ verification, the circuit, the row of refusals. The end of the last one makes th
 """
 
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -132,17 +132,29 @@ def _locked(grader_id: UUID) -> Grader | None:
     return row.only("status", "troubles", "verified_at", "organization_id").first()
 
 
+def said(grader_id: UUID, previous: str, current: str, reason: str | None) -> dict[str, Any]:
+    """What `grader.status_changed` says."""
+    return {
+        "graderId": ids.encode("grader", grader_id),
+        "previousStatus": str(previous),
+        "currentStatus": str(current),
+        "reason": reason,
+    }
+
+
 def _tell(grader: Grader, previous: str, current: str, reason: str) -> None:
     """An event for its owner, and one without the reason for each other organization that higher apps name.
 
     The reason is its owner's affair: it may hold what the grader itself said.
     """
-    data = {"graderId": ids.encode("grader", grader.pk), "previousStatus": str(previous), "currentStatus": str(current)}
     told = {grader.organization_id}
     for _, named in grader_audience.send(sender=Grader, grader_id=grader.pk):
         told.update(named or ())  # type: ignore[arg-type]  # the stubs take what receivers return for text
     own = grader.organization_id
     emit(
         EventKind.GRADER_STATUS_CHANGED,
-        [Emitted(one, grader.pk, data | {"reason": reason if one == own else None}) for one in sorted(told)],
+        [
+            Emitted(one, grader.pk, said(grader.pk, previous, current, reason if one == own else None))
+            for one in sorted(told)
+        ],
     )

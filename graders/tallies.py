@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Max, Min, QuerySet, Sum
 
-from graders.models import GraderStatistic, Tally
+from graders.models import GraderHour, GraderStatistic, Tally
 
 BINS: Final = 10
 COUNTERS: Final = ("scored", "value_sum", "histogram", "latency_sum_ms", "latencies", "errors")
@@ -53,14 +53,29 @@ class Counters:
         return {name: getattr(self, name) for name in COUNTERS}
 
 
-def rows(grader_id: UUID, since: datetime | None) -> Iterator[tuple[Any, ...]]:
-    """(time, *COUNTERS) of every folded and fresh row since then, of one snapshot, since a fold moves rows."""
+def rows(grader_id: UUID, since: datetime | None, *, hours: datetime | None = None) -> Iterator[tuple[Any, ...]]:
+    """(time, *COUNTERS) of every folded and fresh row since then, of one snapshot, since a fold moves rows.
+
+    hours  a whole hour, from which on the folded ones are read hour by hour: a twelfth of the rows, the same sums
+    """
     folded: QuerySet = GraderStatistic.objects.filter(grader_id=grader_id)
     fresh: QuerySet = Tally.objects.filter(grader_id=grader_id)
     if since is not None:
         folded, fresh = folded.filter(start__gte=since), fresh.filter(at__gte=since)
-    both = folded.values_list("start", *COUNTERS).union(fresh.values_list("at", *COUNTERS), all=True)
-    return iter(both)
+    parts = [fresh.values_list("at", *COUNTERS)]
+    if hours is not None:
+        folded = folded.filter(start__lt=hours)
+        by_hour = GraderHour.objects.filter(grader_id=grader_id, start__gte=hours)
+        parts.append(by_hour.values_list("start", *COUNTERS))
+    return iter(folded.values_list("start", *COUNTERS).union(*parts, all=True))
+
+
+def ends(grader_id: UUID) -> tuple[datetime, datetime] | None:
+    """The first and the last time in which anything was counted; None where nothing was."""
+    folded = GraderStatistic.objects.filter(grader_id=grader_id).aggregate(first=Min("start"), last=Max("start"))
+    fresh = Tally.objects.filter(grader_id=grader_id).aggregate(first=Min("at"), last=Max("at"))
+    times = [at for at in (*folded.values(), *fresh.values()) if at is not None]
+    return (min(times), max(times)) if times else None
 
 
 def by_version(grader_id: UUID) -> dict[UUID, tuple[int, float]]:
@@ -68,7 +83,7 @@ def by_version(grader_id: UUID) -> dict[UUID, tuple[int, float]]:
     found: dict[UUID, tuple[int, float]] = {}
     folded, fresh = (
         model.objects.filter(grader_id=grader_id).values_list("version_id").annotate(Sum("scored"), Sum("value_sum"))
-        for model in (GraderStatistic, Tally)
+        for model in (GraderHour, Tally)
     )
     for version_id, scored, value_sum in folded.union(fresh, all=True):
         before = found.get(version_id, (0, 0.0))

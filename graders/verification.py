@@ -73,18 +73,29 @@ def verify(grader: Grader) -> Probe:
 
 def run(grader: Grader, target: GraderTarget) -> Probe:
     """Call /health, then /score, and judge the answers. Writes nothing."""
+    probe, goes_on = begin(grader, target)
+    return finish(target, probe) if goes_on else probe
+
+
+def begin(grader: Grader, target: GraderTarget) -> tuple[Probe, bool]:
+    """Call /health. What it brought, and whether /score is to be asked; where it is not, the check list says why."""
     outcome = probing.ask_health({grader.pk: target})[grader.pk]
-    found = outcome.health
+    found, keys = outcome.health, _keys(outcome.key_id_verified)
     first = [checks.of_health(outcome), *([clock] if (clock := checks.of_clock(outcome)) else [])]
     if isinstance(found, Failure):
         first.append(Check(SCORE, False, "Not tried, since /health did not pass."))
-        return Probe(tuple(first), None, _keys(outcome.key_id_verified))
+        return Probe(tuple(first), None, keys), False
     first.append(Check(CAPABILITIES, True, _compared(grader, found)))
     if found.status == "unhealthy":
         first.append(Check(SCORE, False, "Not tried, since the grader says that it is unhealthy."))
-        return Probe(tuple(first), found, _keys(outcome.key_id_verified))
+        return Probe(tuple(first), found, keys), False
+    return Probe(tuple(first), found, keys), True
+
+
+def finish(target: GraderTarget, begun: Probe) -> Probe:
+    """Call /score with the sample, and add what it brought to what `begin` found."""
     scored, said = _score(target)
-    return Probe((*first, said), found, _keys(outcome.key_id_verified, scored.key_id_verified))
+    return Probe((*begun.checks, said), begun.health, begun.key_ids | _keys(scored.key_id_verified))
 
 
 def _score(target: GraderTarget) -> tuple[Outcome, Check]:

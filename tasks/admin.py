@@ -165,27 +165,27 @@ def _panel(version: TaskVersion) -> SafeString:
 @admin.register(TaskVersion)
 class TaskVersionAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
     kind = "taskv"
-    finds = MappingProxyType({"task": "task_id", "org": "organization_id"})
+    finds = MappingProxyType({"task": "task_id", "org": "organization_id", "user": "created_by_id"})
     list_display = (
         "digest_brief", linked("task", order="task__name"), linked("organization", order="organization__name"),
-        "aggregation", moment("created_at", "made"), "public_id",
+        "aggregation", linked("created_by", "made by"), moment("created_at", "made"), "public_id",
     )  # fmt: skip
     list_filter = ("aggregation", TaskFilter, OrganizationFilter, "created_at")
-    list_select_related = ("task", "organization")
+    list_select_related = ("task", "organization", "created_by")
     search_fields = ("digest", "task__name", "task__description")
-    search_help_text = "A part of a digest or of a task's name or description, or an id (taskv_…, task_… or org_…)"
+    search_help_text = "A part of a digest or of a task's name or description, or an id (taskv_, task_, org_ or user_…)"
     show_full_result_count = False
     ordering = ("-created_at",)
     inlines = (PanelMemberInline,)
     groups = (
-        (None, ("public_id", "task", "organization", "created_at")),
+        (None, ("public_id", "task", "organization", "created_by", "created_at")),
         ("What defines it", ("digest", "aggregation")),
     )
     texts = ("content",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[TaskVersion]:
-        found = super().get_queryset(request).select_related("task", "organization")
-        return found.defer(*self.unread(request), "task__metadata")
+        found = super().get_queryset(request).select_related("task", "organization", "created_by")
+        return found.defer(*self.unread(request), "task__metadata", "created_by__password")
 
     @admin.display(description="digest", ordering="digest")
     def digest_brief(self, version: TaskVersion) -> str:

@@ -136,7 +136,7 @@ def _version(task: Task, given: TaskPatch, principal: Principal) -> TaskVersion:
         unchanged = versions.digest(before, panels.seats(present), present.aggregation)
         if versions.digest(content, panel, aggregation) == unchanged:
             return present
-    return versions.find_or_make(task, content, panel, aggregation)
+    return versions.find_or_make(task, content, panel, aggregation, principal.user)
 
 
 def _panel(task: Task, given: TaskPatch, principal: Principal) -> list[Seat]:

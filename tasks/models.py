@@ -59,13 +59,17 @@ class Task(models.Model):
 class TaskVersion(models.Model):
     """A content-addressed snapshot of what defines a task. The same content is the same version; completions name it.
 
-    digest   SHA-256 of `content` in canonical JSON, with the panel
-    content  {systemPrompt, promptTemplate, responseSchema, model}, encrypted
+    digest      SHA-256 of `content` in canonical JSON, with the panel
+    content     {systemPrompt, promptTemplate, responseSchema, model}, encrypted
+    created_by  who made it first; null where that was not kept
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, related_name="+")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, db_index=False, related_name="versions")
+    created_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, related_name="+"
+    )
     digest = models.CharField(max_length=64)
     content = EncryptedJSONField()
     aggregation = models.CharField(max_length=20, choices=Aggregation.choices, default=Aggregation.MEAN)

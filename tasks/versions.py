@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from autotune.access.models import User
 from autotune.core import ecmajson
 from tasks.models import PanelMember, Task, TaskVersion
 from tasks.panels import Seat
@@ -28,13 +29,23 @@ def canonical(value: Any) -> bytes:
     return ecmajson.dumps(value)
 
 
-def find_or_make(task: Task, content: dict[str, Any], panel: Sequence[Seat], aggregation: str) -> TaskVersion:
-    """The task's version with this content. The caller holds the task's row, so no rival makes it at the same time."""
+def find_or_make(
+    task: Task, content: dict[str, Any], panel: Sequence[Seat], aggregation: str, maker: User
+) -> TaskVersion:
+    """The task's version with this content; one that is made is the maker's, one that is found stays its own maker's.
+
+    The caller holds the task's row, so no rival makes it at the same time.
+    """
     found = digest(content, panel, aggregation)
     if version := TaskVersion.objects.filter(task=task, digest=found).first():
         return version
     version = TaskVersion.objects.create(
-        task=task, organization_id=task.organization_id, digest=found, content=content, aggregation=aggregation
+        task=task,
+        organization_id=task.organization_id,
+        created_by=maker,
+        digest=found,
+        content=content,
+        aggregation=aggregation,
     )
     PanelMember.objects.bulk_create(
         PanelMember(

@@ -11,7 +11,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts, once
 from autotune.core.charts import Bar, Chart, bars
 from autotune.core.errors import AutotuneError
-from graders import credentials, failure_codes, trying, verification
+from graders import credentials, failure_codes, trying, verification, verifying
 from graders.gateway.types import Verdict
 from graders.inputs import RotateIn
 from graders.models import Grader
@@ -19,22 +19,32 @@ from graders.pages import changing, finding
 from graders.pages.changing import FORM, RESOURCE
 from graders.pages.forms import RotateForm, TryForm
 from graders.trying import SampleIn, Trial
+from graders.verification import Probe
 
 
 @page((RESOURCE, "update"), methods=FORM)
 def verify(request: PageRequest, grader_id: UUID) -> HttpResponse:
-    """What verification looks at; a POST does it, and shows what each check found."""
+    """What verification looks at; a POST does it, and shows what each check found: with scripts in two steps."""
     found = finding.find(request.principal, grader_id, "update")
-    probe, error = None, None
+    probe, ticket, error = None, "", None
     if request.method == "POST":
         acts.concerns(RESOURCE, "update", found.public_id)
         try:
-            probe = acting.do(request, lambda: verification.verify(found), calls_out=True)
+            probe, ticket = acting.do(request, lambda: _verified(request, found), calls_out=True)
         except AutotuneError as exc:
             error = exc
         found = finding.find(request.principal, grader_id, "update")
-    context = finding.context(request.principal, found, "verify", probe=probe, error=error)
+    context = finding.context(request.principal, found, "verify", probe=probe, ticket=ticket, error=error)
     return render(request, "graders/verify.html", context, status=error.status if error else 200)
+
+
+def _verified(request: PageRequest, found: Grader) -> tuple[Probe, str]:
+    """What was found, and the ticket of the step that is still to come; '' if it is the whole."""
+    if "HX-Request" not in request.headers:
+        return verification.verify(found), ""
+    if ticket := request.POST.get("ticket", ""):
+        return verifying.go_on(found, ticket), ""
+    return verifying.begin(found)
 
 
 @page((RESOURCE, "update"), methods=FORM)

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.frame.navigation import crumbs
+from autotune.access.pages.people import Names
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import ids, listing, pagination
@@ -21,7 +22,7 @@ from tasks import diffs
 from tasks.api import VERSION_ORDER
 from tasks.inputs import VersionQuery
 from tasks.models import Task, TaskVersion
-from tasks.pages import people, prompts, rights
+from tasks.pages import prompts, rights
 from tasks.shapes import version_out
 
 MOST_OFFERED: Final = 200  # versions to compare with
@@ -29,7 +30,7 @@ MOST_OFFERED: Final = 200  # versions to compare with
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A version as the list tells it. `changed` is None of the first one."""
+    """A version as the list tells it. `maker` is '' where it was not kept, `changed` None of the first one."""
 
     version: TaskVersion
     number: int
@@ -52,7 +53,7 @@ def listed(request: PageRequest, task_id: UUID) -> HttpResponse:
         "title": "Versions",
         "crumbs": _crumbs(task),
         "task": task,
-        "rows": _rows(request.principal, task, chain, shown=len(found), first=(place.total or 0) - place.offset),
+        "rows": _rows(request.principal, chain, shown=len(found), first=(place.total or 0) - place.offset),
         "pager": listing.pager(place, len(found)),
     }
     return render(request, "tasks/versions.html", context)
@@ -95,32 +96,20 @@ def shown(request: PageRequest, task_id: UUID, version_id: UUID, other_id: UUID 
         "choices": [(ids.encode("taskv", pk), number) for pk, number in reversed(numbers.items()) if pk != version.pk][
             :MOST_OFFERED
         ],
-        "maker": _maker(request.principal, task, version, numbers[version.pk]),
+        "maker": Names(request.principal, [version.created_by_id]).of(version.created_by_id),
     }
     return render(request, "tasks/version.html", context)
 
 
-def _rows(principal: Principal, task: Task, chain: Sequence[TaskVersion], *, shown: int, first: int) -> list[Row]:
+def _rows(principal: Principal, chain: Sequence[TaskVersion], *, shown: int, first: int) -> list[Row]:
     """The first `shown` of the chain, newest first, each against the one after it."""
-    made = people.makers(principal, task, chain[:shown])
+    names = Names(principal, [version.created_by_id for version in chain[:shown]])
     rows = []
     for at, version in enumerate(chain[:shown]):
         previous = chain[at + 1] if at + 1 < len(chain) else None
-        number = first - at
         changed = diffs.names(previous, version) if previous else None
-        rows.append(Row(version, number, _made_by(principal, task, version, number, made), changed, previous))
+        rows.append(Row(version, first - at, names.of(version.created_by_id), changed, previous))
     return rows
-
-
-def _maker(principal: Principal, task: Task, version: TaskVersion, number: int) -> str:
-    return _made_by(principal, task, version, number, people.makers(principal, task, [version]))
-
-
-def _made_by(principal: Principal, task: Task, version: TaskVersion, number: int, made: Mapping[UUID, str]) -> str:
-    """Who made it, or '' where the reader may not know."""
-    if number == 1:
-        return people.called(principal, task.created_by)
-    return made.get(version.pk, "")
 
 
 def _change(other: TaskVersion | None, version: TaskVersion, names: Mapping[UUID, str]) -> diffs.Change | None:
@@ -154,8 +143,7 @@ def _numbers(task: Task) -> dict[UUID, int]:
 
 
 def _task(request: PageRequest, task_id: UUID) -> Task:
-    visible = Task.objects.visible_to(request.principal).select_related("created_by")
-    task: Task = find(visible, task_id, "task")
+    task: Task = find(Task.objects.visible_to(request.principal), task_id, "task")
     return task
 
 

@@ -7,7 +7,7 @@ import pytest
 import time_machine
 
 from graders import folding, jobs, latencies, stats, tallies, versions
-from graders.models import GraderStatistic, GraderVersion, Tally
+from graders.models import GraderHour, GraderStatistic, GraderVersion, Tally
 from tests.factories import GraderFactory
 
 NOON = datetime(2026, 3, 4, 12, 2, 30, tzinfo=UTC)
@@ -110,16 +110,11 @@ def test_a_window_counts_what_lies_in_it(owner, grader, path, window, ages, fold
 @pytest.mark.parametrize("window", ["1h", "24h", "7d", "30d", "all"])
 def test_a_timeline_has_at_most_about_120_points(owner, grader, path, window):
     span = {"1h": 1, "24h": 24, "7d": 168, "30d": 720, "all": 24 * 900}[window] * 3600
-    GraderStatistic.objects.bulk_create(
-        GraderStatistic(grader=grader, start=folding.floor_to(folding.STEP, moment), scored=1, histogram=[1] + [0] * 9)
+    Tally.objects.bulk_create(
+        Tally(grader_id=grader.pk, at=NOON - timedelta(seconds=span * n / 1000), scored=1, histogram=[1] + [0] * 9)
         for n in range(1000)
-        if (moment := NOON - timedelta(seconds=span * n / 1000))
-        and (
-            n == 0
-            or folding.floor_to(folding.STEP, moment)
-            != folding.floor_to(folding.STEP, NOON - timedelta(seconds=span * (n - 1) / 1000))
-        )
     )
+    folding.fold()
     with time_machine.travel(NOON, tick=False):
         found = report(owner, path, window)
     assert 10 <= len(found["timeline"]) <= 122
@@ -188,10 +183,11 @@ def test_old_days_become_one_row_a_version_and_the_figures_stay(owner, grader, p
         Tally.objects.update(at=NOON - timedelta(hours=hours))
         folding.fold()
     whole, month = report(owner, path, "all"), report(owner, path, "30d")
-    assert folding.compact(grader.pk, NOON) == 4
+    assert folding.compact(grader.pk, NOON) == 8  # of both tables
     assert folding.compact(grader.pk, NOON) == 0
-    assert GraderStatistic.objects.filter(grader=grader).count() == 8
-    assert GraderStatistic.objects.filter(grader=other).count() == 6
+    for table in (GraderStatistic, GraderHour):
+        assert table.objects.filter(grader=grader).count() == 8
+        assert table.objects.filter(grader=other).count() == 6
     after = report(owner, path, "all")
     assert {**after, "timeline": None} == {**whole, "timeline": None}
     assert sum(point["scored"] for point in after["timeline"]) == after["totalScored"] == 18
@@ -206,8 +202,8 @@ def test_a_day_that_is_one_row_already_takes_what_comes_late(grader):
         Tally.objects.update(at=midnight + timedelta(hours=hours))
         folding.fold()
         folding.compact(grader.pk, NOON)
-    row = GraderStatistic.objects.get()
-    assert (row.start, row.scored) == (midnight, 3)
+    for row in (GraderStatistic.objects.get(), GraderHour.objects.get()):
+        assert (row.start, row.scored) == (midnight, 3)
 
 
 def test_the_counters_of_a_grader_that_is_no_more_are_dropped(grader):

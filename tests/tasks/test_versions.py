@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+from importlib import import_module
 from uuid import UUID
 
 import pytest
+from django.apps import apps
 
 from tasks import versions
+from tasks.models import TaskVersion
 from tasks.panels import Seat
-from tests.factories import GraderFactory, public
+from tests.factories import GraderFactory, TaskFactory, public
 
 CONTENT = {
     "systemPrompt": None,
@@ -91,6 +94,28 @@ def test_the_newest_comes_first_and_one_is_current(api, task):
         "id", "digest", "current", "systemPrompt", "promptTemplate", "responseSchema", "model", "graders",
         "aggregation", "createdAt",
     ]  # fmt: skip
+
+
+def test_a_version_is_of_whoever_made_it_first_by_key(api, task, api_for):
+    other = api_for(organization=api.organization)
+    for caller, template in ((other, "b"), (api, "c"), (other, "c"), (other, "{{q}}")):
+        assert caller.patch(f"/tasks/{task['id']}", {"promptTemplate": template}).status_code == 200
+    made = TaskVersion.objects.order_by("created_at").values_list("created_by", flat=True)
+    people = [one.user.pk for one in (api, other, api)]
+    assert list(made) == people
+    assert "createdBy" not in listed(api, task)[0]
+
+
+@pytest.mark.django_db
+def test_the_migration_gives_the_first_version_of_each_task_its_tasks_maker():
+    tasks = [TaskFactory(), TaskFactory()]
+    for task in tasks:
+        TaskVersion.objects.create(task=task, organization=task.organization, digest="0" * 64, content=CONTENT)
+    TaskVersion.objects.update(created_by=None)
+    import_module("tasks.migrations.0009_version_maker").fill(apps, None)
+    for task in tasks:
+        first, later = task.versions.order_by("created_at")
+        assert (first.created_by, later.created_by) == (task.created_by, None)
 
 
 def test_equal_tasks_have_equal_digests_and_versions_of_their_own(api, task):
