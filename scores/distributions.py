@@ -3,6 +3,7 @@ it, in one pass of the database over the scores.
 
 It counts on a grid of a thousand steps. Count, mean, deviation, lowest and highest are exact; a quantile lies between
 the lowest and the highest score of its step, so it is exact where these are equal, and right to 0.001 elsewhere.
+Of tens of millions it takes the newest NEWEST, so that it costs the same for all.
 `scores/summary.py` has the exact ones, for twice the time.
 """
 
@@ -10,15 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Final
+from uuid import UUID
 
+from django.db import connection
 from django.db.models import Count, F, IntegerField, Max, Min, Q, Sum, Value
 from django.db.models.functions import Cast, Floor, Least
 from msgspec import structs
 
-from scores import filters
+from scores import choosing, filters
 from scores.filters import Selection
+from scores.models import Score
 
 BUCKETS: Final = 20  # of the chart; a bucket is 0.05 broad
+NEWEST: Final = 200_000  # scores of a task, a grader or an organization that are looked at
 STEPS: Final = 1_000  # of the grid; a whole number of them is a bucket
 
 
@@ -39,10 +44,14 @@ class Figures:
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """`counts` per bucket from 0 to 1, the last closed, of all that the other filters leave: the bounds of the score
-    itself do not apply to them, so that what lies outside is there to be chosen again. `figures`: within the bounds."""
+    itself do not apply to them, so that what lies outside is there to be chosen again. `figures`: within the bounds.
+
+    newest  how many of the newest scores were looked at, where there are more; None: at all
+    """
 
     counts: list[int]
     figures: Figures | None
+    newest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,26 @@ def of(selection: Selection) -> Distribution:
         bounds &= Q(value__gte=query.min_score)
     if query.max_score is not None:
         bounds &= Q(value__lte=query.max_score)
-    return _from(_grid(filters.counted(unbounded), bounds))
+    floor = _floor(unbounded)
+    scores = choosing.made_about(filters.counted(unbounded), selection.start, selection.end)
+    if floor is not None:
+        scores = scores.filter(pk__gte=floor)
+    return _from(_grid(scores, bounds), newest=None if floor is None else NEWEST)
+
+
+def _floor(selection: Selection) -> UUID | None:
+    """The first id of the NEWEST scores of the task, the grader or all that the caller sees; None if there are fewer.
+
+    Indexes answer it, in a fraction of the time that the figures of so many rows take.
+    """
+    if _table_is_small():
+        return None
+    rows = selection.scoped(Score.objects.all(), "scores")
+    if selection.grader and not selection.task:
+        rows = rows.filter(grader_id=selection.grader)
+    rows = choosing.made_about(rows, selection.start, selection.end).order_by("-pk")
+    last_two = rows.values_list("pk", flat=True)[NEWEST - 1 : NEWEST + 1]
+    return last_two[0] if len(last_two) > 1 else None
 
 
 def _grid(scores: Any, bounds: Q) -> list[_Step]:
@@ -97,11 +125,20 @@ def _grid(scores: Any, bounds: Q) -> list[_Step]:
     )  # fmt: skip
 
 
-def _from(grid: Sequence[_Step]) -> Distribution:
+def _table_is_small() -> bool:
+    """Whether all scores together are fewer than NEWEST, as the database last counted; it need not have."""
+    if connection.vendor != "postgresql":
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute("select reltuples from pg_class where oid = %s::regclass", [Score._meta.db_table])
+        return 0 <= cursor.fetchone()[0] < NEWEST * 9 // 10  # more may have come since
+
+
+def _from(grid: Sequence[_Step], *, newest: int | None = None) -> Distribution:
     counts = [0] * BUCKETS
     for step in grid:
         counts[step.at * BUCKETS // STEPS] += step.whole
-    return Distribution(counts, _figures([step for step in grid if step.count]))
+    return Distribution(counts, _figures([step for step in grid if step.count]), newest)
 
 
 def _figures(grid: Sequence[_Step]) -> Figures | None:

@@ -15,7 +15,7 @@ from autotune.access.audit import trail
 from autotune.access.models import User
 from autotune.core import queue
 from autotune.core.clock import database_now
-from scores import erasing, legal_holds
+from scores import erasing, legal_holds, pulses
 from scores.legal_holds import Holdable, Scope
 from scores.models import Erasure
 from scores.states import ErasureStatus
@@ -55,7 +55,9 @@ def work(budget_s: float = BUDGET_S) -> bool:
     """Work off what is open, the oldest first, for so many seconds. Whether something is left."""
     until = time.monotonic() + budget_s
     while time.monotonic() < until:
-        if not step():
+        went_on = step()
+        pulses.beat(pulses.ERASE)
+        if not went_on:
             return False
     return True
 

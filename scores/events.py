@@ -48,17 +48,19 @@ def completed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
     rewards = Reward.objects.filter(pk__in=completion_ids, value__isnull=False).in_bulk()
     counted = Score.objects.live().filter(completion_id__in=rewards, shadow=False, superseded=False, run__panel_size=1)
     sole = _shown({score.completion_id: score for score in counted.order_by("id")}.values())  # the newest of each
-    return {
-        key: msgspec.to_builtins(
-            ScoreCompleted(
-                ids.encode("comp", key),
-                ids.encode("task", reward.task_id),
-                sole.get(key) or reading.reward_shape(reward),
-                reward_out(reward),
-            )
+    return {key: said_completed(reward, sole.get(key)) for key, reward in rewards.items()}
+
+
+def said_completed(reward: Reward, sole: ScoreOut | None) -> dict[str, Any]:
+    """What `score.completed` says. `sole`: the score, where one grader alone judged."""
+    return msgspec.to_builtins(
+        ScoreCompleted(
+            ids.encode("comp", reward.completion_id),
+            ids.encode("task", reward.task_id),
+            sole or reading.reward_shape(reward),
+            reward_out(reward),
         )
-        for key, reward in rewards.items()
-    }
+    )
 
 
 def failed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
@@ -71,20 +73,19 @@ def failed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
     messages = {(run.completion_id, run.error_code): run for run in said}
     judges = Judges()
     judges.meet(run.grader_id for run in messages.values() if run.error_code not in SAID_TO_ALL)
-    return {
-        key: msgspec.to_builtins(
-            ScoreFailed(
-                ids.encode("comp", key),
-                ids.encode("task", reward.task_id),
-                error_out(
-                    reward.error_code,
-                    messages.get((key, reward.error_code)),
-                    Sight.of_organization(reward.organization_id, judges),
-                ),
-            )
+    return {key: said_failed(reward, messages.get((key, reward.error_code)), judges) for key, reward in rewards.items()}
+
+
+def said_failed(reward: Reward, run: WorkflowRun | None, judges: Judges) -> dict[str, Any]:
+    """What `score.failed` says. `run`: the one that failed with the reward's code."""
+    sight = Sight.of_organization(reward.organization_id, judges)
+    return msgspec.to_builtins(
+        ScoreFailed(
+            ids.encode("comp", reward.completion_id),
+            ids.encode("task", reward.task_id),
+            error_out(reward.error_code, run, sight),
         )
-        for key, reward in rewards.items()
-    }
+    )
 
 
 def _shown(scores: Collection[Score]) -> Mapping[UUID, ScoreOut]:

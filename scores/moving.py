@@ -15,11 +15,12 @@ from django.db.models import Min, OuterRef, Q, Subquery
 from autotune.core.clock import database_now
 from graders.models import Grader
 from graders.states import GraderStatus
-from scores.models import Pulse, Score, WorkflowRun
-from scores.states import RunStatus
-from scores.sweep import PULSE
+from scores import pulses, retention
+from scores.models import Erasure, Score, WorkflowRun
+from scores.states import ErasureStatus, RunStatus
 from tasks.states import Priority
 
+UNRETAINED: Final = timedelta(hours=3)  # it comes every hour
 STILL: Final = timedelta(seconds=30)  # a queue whose front does not move for so long stands still
 
 
@@ -32,6 +33,8 @@ class Facts:
     expired_leases   running, and their worker is lost; the next sweep returns them
     oldest_expired   when the first of these leases ended
     still            (grader, next run) of the queues that stand still
+    erasing_still    since when nobody works on an erasure that is open; None if none is
+    retaining_still  when retention last came to its end, if that is too long ago and something is not kept for good
     """
 
     now: datetime
@@ -40,6 +43,8 @@ class Facts:
     expired_leases: int
     oldest_expired: datetime | None
     still: frozenset[tuple[UUID, UUID]]
+    erasing_still: datetime | None = None
+    retaining_still: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class _Queue:
 
 def look() -> Facts:
     """The facts of this moment, by the database's clock."""
-    now = database_now()
+    now, beats = database_now(), pulses.all_of_them()
     queues = _queues(now)
     overdue = WorkflowRun.objects.filter(status=RunStatus.SLEEPING, wake_at__lte=now).order_by("wake_at")
     sleeper = overdue.values_list("wake_at", flat=True).first()
@@ -61,12 +66,24 @@ def look() -> Facts:
     oldest_expired = expired.aggregate(first=Min("leased_until"))["first"]
     return Facts(
         now=now,
-        last_sweep=Pulse.objects.filter(name=PULSE).values_list("at", flat=True).first(),
+        last_sweep=beats.get(pulses.SWEEP),
         oldest_due=min((due for due in (sleeper, *(queue.due for queue in queues)) if due), default=None),
         expired_leases=expired.count() if oldest_expired else 0,
         oldest_expired=oldest_expired,
         still=frozenset(_still([queue for queue in queues if now - queue.due > STILL], now)),
+        erasing_still=_erasing_still(beats.get(pulses.ERASE)),
+        retaining_still=_retaining_still(beats.get(pulses.RETAIN), now),
     )
+
+
+def _erasing_still(beat: datetime | None) -> datetime | None:
+    waiting = Erasure.objects.exclude(status=ErasureStatus.COMPLETED).order_by("pk")
+    asked = waiting.values_list("created_at", flat=True).first()
+    return asked and max(filter(None, (asked, beat)))
+
+
+def _retaining_still(beat: datetime | None, now: datetime) -> datetime | None:
+    return beat if beat is not None and now - beat > UNRETAINED and retention.is_wanted() else None
 
 
 def _queues(now: datetime) -> list[_Queue]:

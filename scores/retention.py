@@ -13,13 +13,13 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
 from autotune.access.audit import trail
 from autotune.access.models import Organization
 from autotune.core import ids
-from scores import erasing, legal_holds, purging
+from scores import erasing, legal_holds, pulses, purging
 from tasks.models import Completion, Task
 
 JOB: Final = "scores.retain"
@@ -31,6 +31,18 @@ TASKS_AT_ONCE: Final = 500
 
 def work(now: datetime, budget_s: float = BUDGET_S) -> bool:
     """Erase and delete what is kept no longer, for so many seconds. Whether something is left."""
+    is_left = _work(now, budget_s)
+    pulses.beat(pulses.RETAIN)
+    return is_left
+
+
+def is_wanted() -> bool:
+    """Whether anything at all has an end."""
+    limited = Organization.objects.filter(Q(text_days__isnull=False) | Q(score_days__isnull=False))
+    return limited.exists() or Task.objects.filter(text_days__isnull=False).exists()
+
+
+def _work(now: datetime, budget_s: float) -> bool:
     until = time.monotonic() + budget_s
     for task_id, organization_id, days in _tasks():
         if organization_id in legal_holds.whole([organization_id]):

@@ -14,15 +14,15 @@ from django.db.models import Exists, OuterRef, Q
 from autotune.core.clock import database_now
 from graders.models import Grader
 from graders.states import GraderStatus
-from scores import callbacks, deciding, recording, retries, settling, transitions
+from scores import callbacks, deciding, pulses, recording, retries, settling, transitions
 from scores.materials import Facts
-from scores.models import Pulse, WorkflowRun
+from scores.models import WorkflowRun
 from scores.querysets import RunQuerySet
 from scores.statements import Saved
 from scores.states import RunStatus, WaitsFor
 from scores.timeline import appended, entry
 
-PULSE = "sweep"
+PULSE = pulses.SWEEP
 CALLBACK_EXPIRED_MESSAGE = "The grader accepted the completion with 202, but its callback did not come in time."
 LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
 HELD_BY_NOBODY = (RunStatus.PENDING, RunStatus.SLEEPING)
@@ -53,7 +53,8 @@ def sweep(*, passes: int = 0) -> list[UUID]:
         _end_gone()
     if passes % GUARD_EVERY == 0:
         settling.settle_overlooked(facts, ever=passes == 0)
-    _beat()
+        pulses.begin(pulses.RETAIN)
+    pulses.beat(PULSE)
     return due_graders()
 
 
@@ -72,12 +73,6 @@ def _alone() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("select pg_try_advisory_xact_lock(%s)", [LOCK])
         return cursor.fetchone()[0]
-
-
-def _beat() -> None:
-    """What tells that sweeps come to their end (scores/moving.py)."""
-    pulse = Pulse(name=PULSE, at=database_now())
-    Pulse.objects.bulk_create([pulse], update_conflicts=True, unique_fields=["name"], update_fields=["at"])
 
 
 def _return_expired() -> None:

@@ -41,6 +41,7 @@ class WebhookForm(BodyForm):
         self.fields["events"].choices = [  # type: ignore[attr-defined]
             (kind.value, f"{kind.value}: {ABOUT[kind]}") for kind in offered
         ]
+        self.offered = [kind.value for kind in offered]
         self.withheld = len(rules.SUBSCRIBABLE) - len(offered)
 
     def values(self) -> dict[str, Any]:

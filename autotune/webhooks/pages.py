@@ -18,7 +18,7 @@ from autotune.access.views import find_for
 from autotune.core import clock, ids, listing
 from autotune.core.errors import AutotuneError
 from autotune.core.pagination import page as cut
-from autotune.webhooks import endpoints, shapes, trying
+from autotune.webhooks import endpoints, examples, shapes, trying
 from autotune.webhooks.api import DELIVERY_ORDER, ORDER
 from autotune.webhooks.forms import WebhookForm
 from autotune.webhooks.inputs import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery
@@ -178,6 +178,7 @@ def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None 
         "pager": listing.pager(pagination, len(rows)),
         "may_update": _may(principal, webhook, "update"),
         "may_delete": _may(principal, webhook, "delete"),
+        "examples": examples.of(webhook.events, webhook.organization_id),
         "rotating": rotating,
         "rotate_ticket": once.ticket_for(request, reverse("webhook_rotate", args=[webhook.pk])),
         "refused": refused,
@@ -187,7 +188,14 @@ def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None 
 
 
 def _form(request: PageRequest, form: WebhookForm, title: str, above: Any, webhook: Any = None) -> HttpResponse:
-    context = {"title": title, "crumbs": above, "form": form, "hook": webhook, "ticket": once.ticket(request)}
+    context = {
+        "title": title,
+        "crumbs": above,
+        "form": form,
+        "hook": webhook,
+        "ticket": once.ticket(request),
+        "examples": examples.of(form.offered, request.principal.organization.pk),
+    }
     return render(request, "settings/webhook_form.html", context, status=400 if form.errors else 200)
 
 

@@ -9,10 +9,12 @@ from autotune.webhooks.states import EventKind, WebhookStatus
 Data = dict[str, Any]
 Render = Callable[[Sequence[UUID]], Mapping[UUID, Data]]
 Owners = Callable[[Sequence[UUID]], Mapping[UUID, UUID]]
+Example = Callable[[UUID], Data]
 
 OWNED: Final = frozenset({EventKind.GRADER_STATUS_CHANGED})  # whoever reads only their own may hear of those
 _renderers: dict[EventKind, Render] = {}
 _owners: dict[EventKind, Owners] = {}
+_examples: dict[EventKind, Example] = {}
 
 
 def register(kind: EventKind, render: Render) -> None:
@@ -25,6 +27,12 @@ def register_owners(kind: EventKind, owners: Owners) -> None:
     _owners[kind] = owners
 
 
+def register_example(kind: EventKind, example: Example) -> None:
+    """How to make the data of an event about things that do not exist, in the organization given: by what makes the
+    real data, so that an example cannot differ from it."""
+    _examples[kind] = example
+
+
 def render(kind: EventKind, subjects: Sequence[UUID]) -> Mapping[UUID, Data]:
     """The data of events by subject; nothing for a kind that nobody renders."""
     return _renderers[kind](subjects) if kind in _renderers and subjects else {}
@@ -33,6 +41,11 @@ def render(kind: EventKind, subjects: Sequence[UUID]) -> Mapping[UUID, Data]:
 def owners(kind: EventKind, subjects: Sequence[UUID]) -> Mapping[UUID, UUID]:
     """The people who made the subjects, as far as somebody knows."""
     return _owners[kind](subjects) if kind in _owners and subjects else {}
+
+
+def example(kind: EventKind, organization_id: UUID) -> Data | None:
+    """The data of an event about things that do not exist; None for a kind of which nobody has an example."""
+    return _examples[kind](organization_id) if kind in _examples else None
 
 
 def subscribed_sql(kind: EventKind, alias: str = "due") -> str:

@@ -9,14 +9,15 @@ from django.http import QueryDict
 from autotune.access.principal import Principal
 from autotune.core.forms import BodyForm, choices_of
 from exports.inputs import CAPPED, CHOICES, LAYOUTS_OF, MAX_CAP
+from exports.pages import words
 from exports.pages.words import LAYOUTS
 from scores import offers
 from scores.offers import IdField
 
 FIRST = {"layout": "records", "format": "jsonl", "per": "completion", "naming": "snake", "strategy": "best_worst"}
-FORMATS = {"jsonl": "JSON Lines", "parquet": "Parquet", "tfrecord": "TFRecord", "json": "JSON, up to 10,000 rows"}
+FORMATS = {**words.FORMATS, "json": "JSON, up to 10,000 rows"}
 STRATEGIES = {
-    "best_worst": "Best against worst, one of each prompt",
+    "best_worst": "Best against worst of each prompt",
     "all": "Each two answers that differ enough",
     "random": "Drawn at random",
 }
@@ -53,12 +54,12 @@ class ExportForm(BodyForm):
     )
     grader_id = IdField(label="Grader", required=False)
     grader_version = IdField(label="Grader version", required=False)
-    min_score = Unit(label="Score from")
-    max_score = Unit(label="Score to")
-    min_confidence = Unit(label="Confidence from")
-    min_reward = Unit(label="Reward from", help_text="A bound on the reward of the whole panel.")
-    start_date = forms.CharField(label="Scored from", required=False)
-    end_date = forms.CharField(label="Scored until", required=False)
+    min_score = Unit(label="Score from", help_text="0 to 1.")
+    max_score = Unit(label="Score to", help_text="0 to 1.")
+    min_confidence = Unit(label="Confidence from", help_text="0 to 1.")
+    min_reward = Unit(label="Reward from", help_text="0 to 1, of the whole panel.")
+    start_date = forms.CharField(label="Scored from", required=False, help_text="Days are those of UTC.")
+    end_date = forms.CharField(label="Scored until", required=False, help_text="This day is counted too.")
     per = forms.ChoiceField(
         label="A row for each", required=False,
         choices=[("completion", "completion, with its reward"), ("grader", "score of a grader")],
@@ -76,7 +77,7 @@ class ExportForm(BodyForm):
         label="Compression", choices=choices_of(*CHOICES["compression"], none="none"), required=False
     )
     naming = forms.ChoiceField(
-        label="Names", choices=[("snake", "chosen_score"), ("camel", "chosenScore")], required=False
+        label="Column names", choices=[("snake", "chosen_score"), ("camel", "chosenScore")], required=False
     )
 
     def __init__(self, given: Mapping[str, Any] | QueryDict, principal: Principal) -> None:

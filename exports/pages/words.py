@@ -30,6 +30,8 @@ _ALL: Final = (
 )  # fmt: skip
 LAYOUTS: Final = {one.name: one for one in _ALL}
 
+FORMATS: Final = {"jsonl": "JSON Lines", "parquet": "Parquet", "tfrecord": "TFRecord", "json": "JSON"}
+
 LABELS: Final = {
     "taskId": "task", "modelId": "model", "graderId": "grader", "graderVersion": "grader version",
     "minScore": "score from", "maxScore": "score to", "minConfidence": "confidence from", "minReward": "reward from",
@@ -66,9 +68,10 @@ def layout_of(query: dict[str, Any]) -> Layout:
 
 
 def format_of(query: dict[str, Any]) -> str:
-    """`jsonl` or `jsonl, zstd`."""
-    name, compression = query.get("format", "jsonl"), query.get("compression")
-    return f"{name}, {compression}" if compression else str(name)
+    """`JSON Lines` or `JSON Lines, zstd`."""
+    name, compression = str(query.get("format", "jsonl")), query.get("compression")
+    title = FORMATS.get(name, name)
+    return f"{title}, {compression}" if compression else title
 
 
 def told(query: dict[str, Any], names: dict[str, str]) -> list[tuple[str, str]]:

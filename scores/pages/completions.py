@@ -12,7 +12,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.core import ids, listing, pagination
 from autotune.core.errors import AutotuneError
-from autotune.core.listing import Asked
+from autotune.core.listing import Asked, Pager
 from autotune.core.pagination import Pagination
 from scores import choosing
 from scores.choosing import Standing
@@ -49,14 +49,15 @@ def completions(request: PageRequest) -> HttpResponse:
     asked = listing.read(request, CompletionQuery)
     found, query, faults = _chosen(asked, principal)
     rows, pages = _page(found, query, faults, principal)
-    given = {name: asked.given[name] for name in FILTERS if name in asked.given}
+    given: dict[str, str] = {name: asked.given[name] for name in FILTERS if name in asked.given}
     context = {
         "title": "Completions",
         "given": given,
         "faults": faults,
         "filtered": bool(given),
         "rows": list_rows(rows, principal),
-        "pager": listing.pager(pages, len(rows)),
+        "pager": _foot(listing.pager(pages, len(rows)), found, query),
+        "spans": listing.spans(given),
         "tasks": _tasks(principal, given.get("taskId")),
         "statuses": STATUSES,
         "sources": Source.values,
@@ -99,15 +100,19 @@ def _chosen(
 def _page(
     found: CompletionQuerySet, query: CompletionQuery, faults: dict[str, str], principal: Principal
 ) -> tuple[list[Any], Pagination]:
-    """One page without texts. A status is not counted: that would look at every completion's runs."""
+    """One page without texts."""
     owner, textless = principal.organization.pk, choosing.textless(found)
-    counted = query.status is None
     try:
-        return pagination.page(textless, query, ORDER, owner=owner, counted=counted)
+        return pagination.page(textless, query, ORDER, owner=owner, counted=False)
     except AutotuneError as exc:
         faults["sort"] = exc.detail
         first = structs.replace(query, sort=None, offset=0, cursor=None)
-        return pagination.page(textless, first, ORDER, owner=owner, counted=counted)
+        return pagination.page(textless, first, ORDER, owner=owner, counted=False)
+
+
+def _foot(foot: Pager, found: CompletionQuerySet, query: CompletionQuery) -> Pager:
+    """With how many there are. A status is not counted: that would look at every completion's runs."""
+    return foot if query.status or query.cursor else listing.counted(foot, found)
 
 
 def _beginning(texts: tuple[str, str] | None) -> tuple[str, str] | None:

@@ -20,7 +20,7 @@ from autotune.core.errors import AutotuneError
 from autotune.core.listing import Asked
 from autotune.core.pagination import Pagination
 from graders.models import Grader, GraderVersion
-from scores import distributions, filters
+from scores import choosing, distributions, filters
 from scores.filters import Selection
 from scores.models import Score
 from scores.naming import Named, Names
@@ -77,9 +77,11 @@ def explorer(request: PageRequest) -> HttpResponse:
         "filtered": bool(given),
         "rows": rows,
         "pager": listing.pager(pages, len(rows)),
+        "spans": listing.spans(given),
         "sort": chosen.query.sort or ORDER.default,
         "chart": chart(spread.counts, chosen.selection, given),
         "figures": spread.figures,
+        "newest": spread.newest,
         "export": _export(principal, given),
         "versions": _versions(principal, chosen.selection, given),
         "may_submit": policy.reach(principal, "completions", "create") is not None,
@@ -120,7 +122,9 @@ def chart(counts: list[int], selection: Selection, given: dict[str, str]) -> cha
 
 def _page(chosen: Chosen, principal: Principal) -> tuple[list[Row], Pagination]:
     """One page. What its order or place cannot be is told, and the first page in the usual order shown."""
-    found = filters.scores(chosen.selection).values_list(*COLUMNS, named=True)
+    selection = chosen.selection
+    found = choosing.made_about(filters.scores(selection), selection.start, selection.end)
+    found = found.values_list(*COLUMNS, named=True)
     try:
         rows, pages = pagination.page(
             found, chosen.query.page(), ORDER, owner=principal.organization.pk, counted=False

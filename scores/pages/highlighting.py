@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
+from itertools import islice
 from typing import Any, Final
 from unicodedata import name as unicode_name
 
@@ -23,8 +24,10 @@ COLOURED: Final = 40_000  # characters of code in colours on a page
 MAX_LINE: Final = 1_000  # a longer line is not code that somebody reads
 MAX_SECONDS: Final = 0.06  # of computing
 MAX_MARKS: Final = 1_000  # hidden characters that are spelt out
+MAX_INLINE: Final = 1_000  # stretches of code within lines of an answer
 
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\n`]{0,100})$", re.MULTILINE)
+_INLINE: Final = re.compile(r"(?<!`)`(?!`)([^`\n]{1,200})`(?!`)")
 # Languages by the names that models write. Only lexers that read hostile text in linear time (a test holds them to it).
 LANGUAGES: Final = {
     "bash": "bash", "sh": "bash", "shell": "bash", "zsh": "bash", "c": "c", "h": "c", "c++": "cpp", "cpp": "cpp",
@@ -75,6 +78,7 @@ class _Budget:
 
     colours: int = COLOURED
     marks: int = MAX_MARKS
+    inline: int = MAX_INLINE
     seconds: float = MAX_SECONDS
 
 
@@ -120,7 +124,17 @@ def _parts(text: str) -> Iterator[tuple[bool, str, str]]:
 
 def _segment(code: bool, language: str, text: str, budget: _Budget) -> Segment:
     coloured = _coloured(text, language, budget) if code else None
-    return Segment(coloured or _visible(text, budget), code, language, coloured is not None)
+    shown = coloured or (_visible(text, budget) if code else _lines(text, budget))
+    return Segment(shown, code, language, coloured is not None)
+
+
+def _lines(text: str, budget: _Budget) -> SafeString:
+    """What is no fenced code: as text, with `code` within a line as such; beyond the bound as it was written."""
+    html, at = [], 0
+    for found in islice(_INLINE.finditer(text), budget.inline):
+        html += [_visible(text[at : found.start()], budget), f"<code>{_visible(found[1], budget)}</code>"]
+        at, budget.inline = found.end(), budget.inline - 1
+    return _safe("".join([*html, _visible(text[at:], budget)]))
 
 
 def _coloured(code: str, language: str, budget: _Budget) -> SafeString | None:

@@ -23,7 +23,7 @@ from scores.querysets import ReviewQuerySet
 from scores.review_inputs import ReviewQuery
 
 FILTERS = ("taskId", "graderId")
-MOST_BESIDES = 20
+MOST_NAMED = 20
 
 
 @page(("reviews", "update"), methods=("GET", "HEAD", "POST"))
@@ -100,8 +100,7 @@ def _next(request: PageRequest) -> HttpResponseBase:
 
 
 def _claim(request: PageRequest, after: UUID | None) -> Review | None:
-    besides = [pk for text in request.POST.getlist("besides")[:MOST_BESIDES] if (pk := _id(text))]
-    by = review_reach.reviewer(request.principal)
+    by, besides = review_reach.reviewer(request.principal), _ids(request, "besides")
     claimed = acting.do(
         request,
         lambda: review_queue.claim_next(_queue(request), by, after=after, besides=besides),
@@ -113,8 +112,9 @@ def _claim(request: PageRequest, after: UUID | None) -> Review | None:
 
 
 def _left(request: PageRequest) -> int:
+    """How many wait, without those whose decision the browser holds back or is sending."""
     by = review_reach.reviewer(request.principal)
-    return review_queue.left(_queue(request), by)
+    return review_queue.left(_queue(request).exclude(pk__in=_ids(request, "decided")), by)
 
 
 def _queue(request: PageRequest) -> ReviewQuerySet:
@@ -130,6 +130,11 @@ def _filters(request: HttpRequest) -> dict[str, str]:
 def _desk_url(request: HttpRequest) -> str:
     query = urlencode(_filters(request))
     return f"{reverse('reviews_next')}{'?' if query else ''}{query}"
+
+
+def _ids(request: PageRequest, name: str) -> list[UUID]:
+    """The first of the reviews that a form names."""
+    return [pk for text in request.POST.getlist(name)[:MOST_NAMED] if (pk := _id(text))]
 
 
 def _id(text: str) -> UUID | None:

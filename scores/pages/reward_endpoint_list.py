@@ -13,6 +13,7 @@ from scores.live.endpoint_inputs import RewardEndpointQuery
 from scores.live.endpoints_api import ORDER
 from scores.models import RewardEndpoint
 from scores.pages.reward_endpoint_forms import PROTOCOLS, offered
+from scores.pages.run_names import choices
 from tasks.models import Task
 
 
@@ -54,6 +55,7 @@ def endpoints(request: PageRequest) -> HttpResponse:
         ],
         "asked": asked,
         "pager": listing.pager(pages, len(shown)),
+        "task_choices": choices(Task.objects.visible_to(principal), "task", asked.given.get("taskId", "")),
         "protocols": [(name, PROTOCOLS[name][0]) for name in offered()],
         "may_create": policy.reach(principal, "reward_endpoints", "create") is not None,
     }

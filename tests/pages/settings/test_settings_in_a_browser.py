@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from autotune.access.models import Role
 from tests.browsing import PHONE, foreign, too_wide
+from tests.concurrency import aside
 from tests.factories import ApiKeyFactory, DeliveryFactory, UserFactory, WebhookFactory, public
 
 from .conftest import HOSTILE
@@ -42,6 +43,19 @@ def test_a_second_click_sends_nothing(visitor, browse):
         " form.requestSubmit(); form.requestSubmit(); }"
     )
     assert page.evaluate("window.sent") == 1
+
+
+def test_what_is_unfolded_stays_so_while_the_list_refreshes(visitor, browse):
+    client = visitor()
+    hook = WebhookFactory(organization=client.organization, created_by=client.user)
+    DeliveryFactory(webhook=hook)
+    page = browse(client, f"/settings/webhooks/{hook.public_id}")
+    page.locator(".deliveries summary").click()
+    aside(lambda: DeliveryFactory(webhook=hook)).result(10)
+    page.evaluate("htmx.trigger('#deliveries', 'refresh')")
+    expect(page.locator(".deliveries details")).to_have_count(2)
+    expect(page.locator(".deliveries details[open]")).to_have_count(1)
+    assert page.said == []
 
 
 def test_the_matrix_keeps_scopes_and_actions_together(visitor, browse):

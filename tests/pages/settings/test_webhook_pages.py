@@ -174,7 +174,7 @@ def test_deliveries_show_their_tries_with_what_came_back(visitor):
     delivery.save()
     body = client.get(page_of(hook)).content.decode()
     for said in (
-        "parked",
+        "given up",
         "2 tries",
         "It answered 503.",
         "No answer",

@@ -1,0 +1,21 @@
+"""An example of what webhooks say of exports."""
+
+from typing import Any
+from uuid import UUID
+
+from autotune.webhooks import payloads
+from autotune.webhooks.states import EventKind
+from exports.models import Export
+from exports.states import ExportStatus
+from exports.work import ending
+
+
+def register() -> None:
+    payloads.register_example(EventKind.EXPORT_COMPLETED, example)
+
+
+def example(organization_id: UUID) -> dict[str, Any]:
+    """An export with its files."""
+    return ending.said(
+        Export(organization_id=organization_id, status=ExportStatus.COMPLETED, rows=9_412, sha256="3b" * 32)
+    )

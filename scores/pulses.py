@@ -1,0 +1,27 @@
+"""When periodic works last came to their end: what stands still shows by it (scores/moving.py)."""
+
+from datetime import datetime
+from typing import Final
+
+from autotune.core.clock import database_now
+from scores.models import Pulse
+
+SWEEP: Final = "sweep"
+ERASE: Final = "erase"
+RETAIN: Final = "retain"
+
+
+def beat(name: str) -> None:
+    """The work came to its end now."""
+    pulse = Pulse(name=name, at=database_now())
+    Pulse.objects.bulk_create([pulse], update_conflicts=True, unique_fields=["name"], update_fields=["at"])
+
+
+def begin(name: str) -> None:
+    """From now on the work is waited for, if it never came to its end yet."""
+    Pulse.objects.bulk_create([Pulse(name=name, at=database_now())], ignore_conflicts=True)
+
+
+def all_of_them() -> dict[str, datetime]:
+    """When each last came to its end, by name."""
+    return dict(Pulse.objects.values_list("name", "at"))
