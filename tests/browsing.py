@@ -10,6 +10,24 @@ FLAGS = [
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 SCHEMES = ("light", "dark")
 LEFT = "net::ERR_ABORTED"  # what was still on its way when the page was left
+SHIFTS = """
+  window.shifts = [];
+  const note = (list) => {
+    for (const one of list.getEntries()) {
+      if (one.hadRecentInput) continue;
+      const moved = one.sources.map((source) => source.node?.outerHTML ?? source.node?.textContent ?? "what is gone");
+      window.shifts.push({ value: one.value, moved: moved.map((text) => text.trim().slice(0, 120)) });
+    }
+  };
+  window.noteShifts = new PerformanceObserver(note);
+  window.noteShifts.observe({ type: "layout-shift", buffered: true });
+  window.painted = new Promise((done) => new PerformanceObserver(done).observe({ type: "paint", buffered: true }));
+  window.settled = async () => {
+    for (let at = 0; at < 3; at += 1) await new Promise(requestAnimationFrame);
+    note({ getEntries: () => window.noteShifts.takeRecords() });
+    return window.shifts;
+  };
+"""
 
 
 def watch(page):
@@ -41,3 +59,33 @@ def ground(page):
 def is_right(page, scheme):
     """Whether the ground is light in the light scheme, and dark in the dark one."""
     return ground(page) > 200 if scheme == "light" else ground(page) < 60
+
+
+class LateScripts:
+    """Opens pages whose scripts come after the first paint, as over a slow line: what they move is seen to move."""
+
+    def __init__(self, page):
+        self.page, self._held = page, None
+        page.add_init_script(SHIFTS)
+        page.route(re.compile(r"\.js(\?|$)"), self._met)
+
+    def _met(self, route):
+        if self._held is None:
+            route.continue_()
+        else:
+            self._held.append(route)
+
+    def goto(self, path):
+        """The answer; returns when the page is loaded."""
+        self._held = []
+        answer = self.page.goto(path, wait_until="commit")
+        self.page.evaluate("window.painted")
+        held, self._held = self._held, None
+        for route in held:
+            route.continue_()
+        self.page.wait_for_load_state("networkidle")
+        return answer
+
+    def shifts(self):
+        """[{value, moved}] since the page was opened: each share of the window that moved by itself, and what did."""
+        return self.page.evaluate("window.settled()")

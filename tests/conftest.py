@@ -1,6 +1,7 @@
 """Fixtures that every test may use. The engine is the environment's: SQLite, or DATABASE_URL and REDIS_URL."""
 
 import atexit
+import glob
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from autotune.access.models import Membership, Role
 from autotune.core import encryption
 from autotune.core.models import DataKey
+from tests import migrated
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
 
 ON_POSTGRES = bool(settings.DATABASE_URL)
@@ -52,7 +54,7 @@ def pytest_collection_modifyitems(config, items):
 
 def _touches_an_engine(item, marks):
     """Whether the test could end otherwise on another database or broker. What a browser makes of a page cannot."""
-    return "pages" not in marks and bool(
+    return not marks & {"pages", "one_engine"} and bool(
         marks & {"django_db", "postgres", "redis", "processes"}
         or {"db", "transactional_db", "live_server"} & set(item.fixturenames)
     )
@@ -67,6 +69,28 @@ def _keep_what_migrations_wrote(items):
             item.fixturenames.append("django_db_serialized_rollback")
 
 
+def pytest_sessionstart(session):
+    """The migrations run here, where no test's time limit meets them."""
+    if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
+        migrated.source()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix):
+    """The tests' database begins as a copy of the migrated one."""
+    wanted = settings.DATABASES["default"]["TEST"]
+    if ON_POSTGRES:
+        wanted["TEMPLATE"] = migrated.source()
+    else:
+        shutil.copyfile(migrated.source(), wanted["NAME"])
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_keepdb):
+    """On SQLite the file is there before Django asks for it, and must not be made anew."""
+    return django_db_keepdb or not ON_POSTGRES
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup, django_db_blocker):
     """A test that commits ends by emptying the tables, so the trail's guards are off but in the tests about them."""
@@ -74,6 +98,11 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
     with django_db_blocker.unblock():
         guards.off()
+    yield
+    if not ON_POSTGRES:
+        connection.close()
+        for left in glob.glob(f"{connection.settings_dict['NAME']}*"):
+            os.unlink(left)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -115,6 +115,7 @@ class TaskFactory(DjangoModelFactory):
         task.version = TaskVersion.objects.create(
             task=task,
             organization=task.organization,
+            created_by=task.created_by,
             digest=hashlib.sha256(task.name.encode()).hexdigest(),
             content=content,
             aggregation=aggregation,

@@ -19,8 +19,10 @@ from psycopg import sql
 from autotune.site import databases, launch
 from autotune.site.ports import answers, listens
 from autotune.site.supervisor import Process, Supervisor, tail
+from tests import migrated
 from tests.concurrency import until
 
+SPARE_PORTS = 4
 GRADER = '''
 import time
 from autotune_sdk.grader import CannotJudge, Grader
@@ -46,12 +48,18 @@ def free_port():
 
 
 @contextmanager
-def own_environment(data):
-    """The environment of a server that shares nothing with others: `data` is its folder, its database is new."""
+def own_environment(data, *, empty=False):
+    """The environment of a server that shares nothing with others: `data` is its folder, its database is new.
+
+    empty  whether nothing has run on the database, not even the migrations
+    """
     env = {**os.environ, "AUTOTUNE_DATA_DIR": str(data), "DATABASE_URL": "", "REDIS_URL": settings.REDIS_URL}
     if settings.DATABASE_URL:
         name = f"{urlsplit(settings.DATABASE_URL).path[1:]}_{hashlib.sha256(str(data).encode()).hexdigest()[:8]}"
         env["DATABASE_URL"] = databases.sibling(settings.DATABASE_URL, name)
+    if not empty:
+        migrated.copy_to(env)
+    elif env["DATABASE_URL"]:
         databases.create_if_missing(env["DATABASE_URL"])
     try:
         yield env
@@ -78,14 +86,36 @@ def running_with(data):
 
 @dataclass
 class Server:
-    """Web, a worker, beat, live and a grader. `client` has the key of the first organization."""
+    """Web, a worker, beat, live and a grader. `client` has the key of the first organization.
+
+    admin        {adminEmail, adminPassword, …} of whom the command made
+    spare_ports  on which graders of tests may listen: the server may call them
+    """
 
     tree: Supervisor
     env: dict[str, str]
     client: AutotuneClient
-    key: str
+    admin: dict[str, str]
     grader_id: str
     grader_log: Path
+    spare_ports: list[int]
+
+    @property
+    def key(self):
+        return self.admin["apiKey"]
+
+    def start_grader(self, name, port, secret):
+        """One more of these graders, at a spare port; the file of its secret, which it reads again when it changes."""
+        folder = self.grader_log.parent
+        secret_file = folder / f"{name}.secret"
+        secret_file.write_text(secret)
+        self.tree.start(
+            launch.kit_grader(
+                name, "digits:grader", folder=folder, port=port, secret_file=secret_file, log=folder / f"{name}.jsonl"
+            )
+        )
+        until(lambda: listens(port))
+        return secret_file
 
     def start(self, kind, name):
         """One more process of a Procfile's kind."""
@@ -139,7 +169,6 @@ def web_process(data):
     """The web process alone, on a new database: its port, and a key of an admin."""
     with own_environment(data) as base, Supervisor(data / "logs") as tree:
         env = launch.environment(base, port=free_port(), data=data, grader_ports=[])
-        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
         key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
         tree.start(next(process for process in launch.server_processes(env) if process.name == "web"))
         tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)
@@ -149,14 +178,13 @@ def web_process(data):
 @contextmanager
 def whole_server(data):
     """Everything started, a grader registered and verified; ends every process."""
-    port, grader_port, live_port = free_port(), free_port(), free_port()
+    port, grader_port, live_port, *spare = (free_port() for _ in range(3 + SPARE_PORTS))
     (data / "digits.py").write_text(GRADER)
     secret, log = data / "secret", data / "graded.jsonl"
     with own_environment(data) as base, Supervisor(data / "logs") as tree:
-        env = launch.environment(base, port=port, data=data, grader_ports=[grader_port], live_port=live_port)
-        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
-        key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
-        with AutotuneClient(key, launch.start_server(tree, env)) as client:
+        env = launch.environment(base, port=port, data=data, grader_ports=[grader_port, *spare], live_port=live_port)
+        admin = launch.bootstrap(env, "Tests", "admin@example.org")
+        with AutotuneClient(admin["apiKey"], launch.start_server(tree, env)) as client:
             made = client.graders.create(
                 name="Digits",
                 endpoint=f"http://127.0.0.1:{grader_port}",
@@ -170,4 +198,4 @@ def whole_server(data):
             until(lambda: listens(grader_port))
             verified = client.graders.verify(made.grader.id)
             assert verified.verified, verified.checks
-            yield Server(tree, env, client, key, made.grader.id, log)
+            yield Server(tree, env, client, admin, made.grader.id, log, spare)

@@ -13,6 +13,8 @@ WITHOUT_BODY = [one for one in WITH_KEY if not one.has_body and one.method in ("
 REPEATABLE = [operation for operation in OPERATIONS if operation.takes_idempotency_key]
 WITH_IDS = [operation for operation in WITH_KEY if operation.ids]
 
+one_engine = pytest.mark.one_engine  # settled before anything but the key is read
+
 
 def each(operations):
     return pytest.mark.parametrize("operation", operations, ids=lambda operation: operation.name)
@@ -40,6 +42,7 @@ def call(operation, world, *, ids=None, query="", **more):
 # --- who asks -------------------------------------------------------------------------------------------------------
 
 
+@one_engine
 @each(WITH_KEY)
 @pytest.mark.parametrize(
     "header", [None, "", "Bearer", "Bearer x", "Basic eDp5", "bearer at_live_x", "Bearer at_live_é"]
@@ -51,6 +54,7 @@ def test_without_a_valid_key_the_answer_is_401(world, operation, header):
     assert answer["WWW-Authenticate"].startswith("Bearer")
 
 
+@one_engine
 @each(WITH_KEY)
 def test_a_key_in_the_query_is_no_key(world, operation):
     key, world.api.key = world.api.key, None
@@ -98,6 +102,7 @@ def test_an_idempotency_key_that_is_none_is_refused(world, operation):
 # --- parameters and request ids -------------------------------------------------------------------------------------
 
 
+@one_engine
 @each(OPERATIONS)
 def test_an_unknown_query_parameter_is_named(world, operation):
     answer = call(operation, world, query="?wat=1", body=right_body(operation, world))
@@ -112,6 +117,7 @@ def test_the_request_id_comes_back(world, operation):
         assert call(operation, world, query="?wat=1", x_request_id=given).json()["requestId"] == given
 
 
+@one_engine
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "é", "a\x00", "<script>", "a;b"])
 @pytest.mark.parametrize("path", ["/health", "/tasks", "/no-such-path"])
 def test_a_request_id_that_is_none_is_replaced(world, path, given):
@@ -123,6 +129,7 @@ def test_a_request_id_that_is_none_is_replaced(world, path, given):
 # --- bodies ---------------------------------------------------------------------------------------------------------
 
 
+@one_engine
 @each(WITH_BODY)
 @pytest.mark.parametrize(
     "raw", [b"{", b"{} {}", b"\xff", b'{"a": NaN}', b'{"a": 1, "a": 2}', b'{"a": "\\u0000"}', b"[]"]
@@ -132,6 +139,7 @@ def test_a_body_that_is_no_right_json_is_refused(world, operation, raw):
     assert error["code"] in {"invalid_json", "duplicate_key", "invalid_text", "wrong_type"}
 
 
+@one_engine
 @each(WITH_BODY)
 def test_an_unknown_member_is_named(world, operation):
     body = {**right_body(operation, world), "wat": 1}
@@ -139,6 +147,7 @@ def test_an_unknown_member_is_named(world, operation):
     assert (error["pointer"], error["code"]) == ("/wat", "unknown_field")
 
 
+@one_engine
 @each(WITH_BODY)
 @pytest.mark.parametrize(
     "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16", ""]
@@ -148,6 +157,7 @@ def test_another_content_type_is_refused(world, operation, content_type):
     assert refusal(answer, 415)["code"] == "unsupported_media_type"
 
 
+@one_engine
 @each(WITH_BODY)
 def test_a_chunked_body_without_a_length_is_refused(world, operation):
     answer = world.api.client.generic(
@@ -158,6 +168,7 @@ def test_a_chunked_body_without_a_length_is_refused(world, operation):
     assert answer["Connection"] == "close"
 
 
+@one_engine
 @each(WITH_BODY)
 def test_a_compressed_or_too_large_body_is_refused(world, operation):
     assert refusal(call(operation, world, raw=b"x", content_encoding="gzip"), 415)
@@ -168,6 +179,7 @@ def test_a_compressed_or_too_large_body_is_refused(world, operation):
     assert refusal(answer, 413)["code"] == "body_too_large"
 
 
+@one_engine
 @each(WITHOUT_BODY)
 def test_an_operation_without_a_body_takes_none(world, operation):
     (error,) = refusal(call(operation, world, body={"force": True}), 400)["errors"]
@@ -230,12 +242,14 @@ def test_what_belongs_to_another_organization_is_not_found(world, elsewhere, ope
 # --- addresses and methods ------------------------------------------------------------------------------------------
 
 
+@one_engine
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 @pytest.mark.parametrize("path", ["/no-such-path", "/tasks/x/y/z", "/%00", "/../tasks", "/é"])
 def test_an_unknown_address_is_a_problem_too(world, method, path):
     assert refusal(world.api.call(method, path), 404)["code"] == "not_found"
 
 
+@one_engine
 @each(OPERATIONS)
 def test_methods_that_are_not_offered_are_405(world, operation):
     offered = {one.method for one in OPERATIONS if one.path == operation.path}
@@ -245,6 +259,7 @@ def test_methods_that_are_not_offered_are_405(world, operation):
         assert set(answer["Allow"].split(", ")) >= offered
 
 
+@one_engine
 @each(OPERATIONS)
 def test_options_says_what_is_offered(world, operation):
     answer = world.api.call("OPTIONS", operation.url(world.ids))
@@ -259,6 +274,7 @@ def test_head_is_get_without_the_body(world, operation):
     assert (head.status_code, head["Content-Type"]) == (answer.status_code, answer["Content-Type"])
 
 
+@one_engine
 @pytest.mark.parametrize("origin", ["null", "https://evil.example.org"])
 def test_no_origin_is_let_in(world, origin):
     for method in ("GET", "OPTIONS"):
@@ -266,6 +282,7 @@ def test_no_origin_is_let_in(world, origin):
         assert not any(name.lower().startswith("access-control-") for name in answer.headers)
 
 
+@one_engine
 @pytest.mark.parametrize("host", ["evil.example.org", "evil.example.org:80", "localhost.evil.example.org"])
 def test_a_host_that_is_not_ours_is_refused(world, host):
     assert world.api.get("/tasks", host=host).status_code == 400

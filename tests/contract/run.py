@@ -73,7 +73,6 @@ def served():
         with own_environment(data) as base, Supervisor(data / "logs") as tree:
             base["AUTOTUNE_KEY_RATE_PER_MINUTE"] = "0"
             env = launch.environment(base, port=free_port(), data=data, grader_ports=[grader.port])
-            launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
             made = subprocess.run(
                 [sys.executable, "-m", "tests.contract.world", grader.url],
                 env=env, cwd=ROOT, capture_output=True, text=True, check=False,

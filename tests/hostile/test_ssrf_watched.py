@@ -24,7 +24,7 @@ from tests.fakes import FakeGrader, serving
 from tests.hostile.urls import PLANTED, SSRF
 from tests.serving import free_port, own_environment
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.processes, pytest.mark.one_engine, pytest.mark.timeout(300)]
 START_S = 90
 WORK_S = 120
 CONNECT = re.compile(
@@ -61,7 +61,7 @@ def connects(trace):
 def watched(tmp_path_factory):
     """Web and worker under strace, on SQLite and files, so that no connect but an outbound call's is ever needed."""
     data, watcher = tmp_path_factory.mktemp("watched"), strace()
-    with serving(Receiver()) as grader, own_environment(data) as base, Supervisor(data / "logs") as tree:
+    with serving(Receiver()) as grader, own_environment(data, empty=True) as base, Supervisor(data / "logs") as tree:
         base = {**base, "DATABASE_URL": "", "REDIS_URL": "", "WEB_WORKERS": "1", "AUTOTUNE_KEY_RATE_PER_MINUTE": "0"}
         env = launch.environment(base, port=free_port(), data=data, grader_ports=[grader.port])
         launch.manage(env, "migrate", "--noinput", "--verbosity", "0")

@@ -5,11 +5,24 @@ from contextlib import ExitStack
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from playwright.sync_api import sync_playwright
 
 from tests.browsing import DESK, FLAGS, watch
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright's loop runs in the thread of the tests
+
+
+@pytest.fixture(scope="session")
+def written_by_migrations(django_db_setup):
+    """Taken before Playwright's loop runs, in which Django has another connection object."""
+    return getattr(connection, "_test_serialized_contents", None)
+
+
+@pytest.fixture(autouse=True)
+def _roles_come_back(written_by_migrations):
+    if written_by_migrations is not None:
+        connection._test_serialized_contents = written_by_migrations
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ from django.test import Client
 from autotune.access.models import Membership, Organization, User
 from bench import crowd
 from tests.access.matrix import owned
-from tests.browsing import DESK, PHONE, foreign, is_right, too_wide
+from tests.browsing import DESK, PHONE, LateScripts, foreign, is_right, too_wide
 from tests.factories import OrganizationFactory
 from tools.page_routes import readable
 
 pytestmark = [pytest.mark.pages, pytest.mark.timeout(600)]
 HOSTILE = "<script>document.title='hit'</script>\"'><img src=x onerror=alert(1)> \u202egnirts\u202c \U0001f469\u200d\U0001f52c {{7*7}} "
 LONG = "W" * 120
+MOST_SHIFT = 0.001  # of the window, times how far: nobody sees it
 SERIOUS = {"serious", "critical"}
 
 
@@ -36,11 +37,11 @@ def test_nothing_serious_on_any_page(world, browse, live_server, viewport, schem
     client, ids = world
     found = []
     page = browse(client, "/", viewport=viewport, color_scheme=scheme)
+    late = LateScripts(page)
     for one in looked_at():
         page.said.clear()
         page.asked.clear()
-        answer = page.goto(one.address(ids))
-        page.wait_for_load_state("networkidle")
+        answer = late.goto(one.address(ids))
         if answer.status >= 500:
             found.append((one.path, answer.status))
             continue
@@ -54,6 +55,7 @@ def test_nothing_serious_on_any_page(world, browse, live_server, viewport, schem
             *(["a script ran"] if page.title() == "hit" else []),
             *([] if page.locator("h1").count() == 1 else [f"{page.locator('h1').count()} h1"]),
             *_violations(page),
+            *_moved(late.shifts()),
         ]
         found += [(one.path, fault) for fault in faults]
     assert found == []
@@ -68,6 +70,24 @@ def test_every_page_reads_without_javascript(world, browse):
         if not page.locator("h1").is_visible() or len(page.locator("main").inner_text()) < 20:
             unreadable.append(one.path)
     assert unreadable == []
+
+
+def _moved(shifts):
+    """What of a page moved by itself, as lines."""
+    if sum(one["value"] for one in shifts) >= MOST_SHIFT:
+        yield from (f"moved {one['value']:.4f}: {one['moved']}" for one in shifts)
+
+
+def test_what_moves_by_itself_would_be_seen(visitor, browse):
+    late = LateScripts(browse(visitor(), "/"))
+    late.goto("/tasks")
+    assert late.shifts() == []
+    late.page.evaluate(
+        "document.querySelector('main').prepend(Object.assign(document.createElement('p'), { innerText: 'late' }))"
+    )
+    (found,) = late.shifts()
+    assert found["value"] > MOST_SHIFT
+    assert any("title" in moved for moved in found["moved"])
 
 
 def looked_at():

@@ -21,7 +21,7 @@ PATIENCE_S = 90
 def demo(tmp_path):
     """`demo(*arguments)`: the demo's process, with a folder and a database of its own; `demo.data` is the folder."""
     started = []
-    with own_environment(tmp_path) as base:
+    with own_environment(tmp_path, empty=True) as base:
         env = {**base, "PORT": str(free_port()), "DEMO_ONCE": ""}
 
         def start(*arguments):

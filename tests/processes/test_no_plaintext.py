@@ -23,6 +23,7 @@ from autotune_sdk.grader.server import GraderServer
 from autotune.site import launch
 from autotune.site.supervisor import Process, Supervisor
 from bench.faults.servers import Redis, program
+from tests.access.accounts.people import PASSWORD, code_of
 from tests.concurrency import until
 from tests.receiving import Receiver, receiving
 from tests.serving import free_port, own_environment
@@ -32,7 +33,7 @@ PATIENCE_S = 90
 TEXTS = (
     "prompt", "response", "message", "metadatakey", "metadatavalue", "systemprompt", "template", "schema", "taskmetadata",
     "reasoning", "gradererror", "callbackerror", "endpointanswer", "explanation", "onceprompt", "refusedbody",
-    "liveprompt", "liveresponse", "livemetadata",
+    "liveprompt", "liveresponse", "livemetadata", "webhookaddress", "holdreason",
 )  # fmt: skip
 MARK = {name: f"MARK{name}{len(name):02d}zq" for name in TEXTS}
 
@@ -83,7 +84,6 @@ def started(folder):
         }  # fmt: skip
         tree = stack.enter_context(Supervisor(folder / "logs"))
         env = launch.environment(base, port=free_port(), data=data, grader_ports=[*ports, receiver.port])
-        launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
         made = launch.bootstrap(env, "Tests", "admin@example.org")
         for one in launch.server_processes(env):
             command = tuple(part.replace("--loglevel INFO", "--loglevel DEBUG") for part in one.command)
@@ -125,8 +125,8 @@ def judged(completion):
 def plant(server, sync, later):
     """Send every marker; the secrets that came to be on the way."""
     call = server.platform.call
-    webhook = call("POST", "/webhooks", {"url": server.receiver.url, "events": ["score.completed", "score.failed"]},
-                   expect=201)  # fmt: skip
+    webhook = call("POST", "/webhooks", {"url": f"{server.receiver.url}/{MARK['webhookaddress']}",
+                                         "events": ["score.completed", "score.failed"]}, expect=201)  # fmt: skip
     task = call(
         "POST",
         "/tasks",
@@ -181,7 +181,10 @@ def plant(server, sync, later):
     for path in ("/scores", "/workflow-runs", "/reviews", f"/tasks/{task}", "/scores/export?format=jsonl"):
         server.platform.session.get(f"{server.platform.address}/api/v1{path}",
                                     headers={"Authorization": f"Bearer {server.platform.key}"}, timeout=30)  # fmt: skip
+    call("POST", "/legal-holds", {"reason": MARK["holdreason"], "taskId": task}, expect=201)
+    token = invited(server)
     return {
+        **logged_in(server, token),
         "the token of a link": exported(server),
         "the api key": server.made["apiKey"],
         "a password": server.made["adminPassword"],
@@ -189,7 +192,48 @@ def plant(server, sync, later):
         "a webhook's secret": webhook["secret"],
         "a callback's token": work.callback_url.rpartition("/")[2],
         "an idempotency key": "SECRETidempotencykey",
-        "an invitation's token": invited(server),
+        "an invitation's token": token,
+    }
+
+
+class Browser:
+    """A session of the pages."""
+
+    def __init__(self, address):
+        self.address, self.session = address, requests.Session()
+
+    def get(self, path):
+        return self.session.get(f"{self.address}{path}", timeout=30)
+
+    def post(self, path, **form):
+        if "csrftoken" not in self.session.cookies:
+            self.get(path)
+        form["csrfmiddlewaretoken"] = self.session.cookies["csrftoken"]
+        answer = self.session.post(f"{self.address}{path}", data=form, timeout=30, allow_redirects=False)
+        assert answer.status_code == 302, (path, answer.status_code, answer.text)
+
+    def second_factor(self, password):
+        """The secret that is shown to be set up."""
+        self.post("/account/confirm", password=password)
+        return re.search(r'class="secret">([A-Z2-7]+)<', self.get("/account/second-factor/on").text)[1]
+
+
+def logged_in(server, token):
+    """What browsers hold of people who are in: one with a second factor, one who is just setting it up."""
+    boss, new = Browser(server.platform.address), Browser(server.platform.address)
+    boss.post("/account/login", login=server.made["adminEmail"], password=server.made["adminPassword"])
+    secret = boss.second_factor(server.made["adminPassword"])
+    boss.post("/account/second-factor/on", code=code_of(secret))
+    new.post(f"/invitations/{token}", name="New", password=PASSWORD)
+    begun = new.second_factor(PASSWORD)
+    for browser in (boss, new):
+        assert browser.get("/account").url.endswith("/account"), "they are in"
+    return {
+        "a session's key": boss.session.cookies["sessionid"],
+        "another session's key": new.session.cookies["sessionid"],
+        "a second factor's secret": secret,
+        "the secret of a second factor that is being set up": begun,
+        "a password that was chosen": PASSWORD,
     }
 
 

@@ -1,5 +1,7 @@
 """GET /completions: filters, order, pages, and what it may cost."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -116,8 +118,8 @@ def test_the_filter_by_status_says_what_each_completion_says(api, task):
 
 def test_dates_are_inclusive_as_dates_and_exclusive_as_instants(api, task):
     for day in (1, 2, 3):
-        row = made(task, str(day))
-        Completion.objects.filter(pk=row.pk).update(created_at=f"2028-02-{26 + day}T12:00:00Z")
+        noon = datetime(2028, 2, 26 + day, 12, tzinfo=UTC)
+        made(task, str(day), id=ids.first_of(noon), created_at=noon)
     for query, expected in {
         "startDate=2028-02-28": "32",
         "endDate=2028-02-28": "21",

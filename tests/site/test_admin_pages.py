@@ -7,11 +7,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from autotune.access.models import ApiKey, AuditEvent, User
+from autotune.access.models import ApiKey, AuditEvent, SecondFactorSecret, User, WebSession
 from tests.site.admin.world import MODELS, PROMPT, address, populate, stored_secrets
 
 ROWS = 50
 MOST_QUERIES = 15
+NEVER_SHOWN = {SecondFactorSecret}  # there is nothing to see of it but the secret
+ENDED_HERE = {WebSession}  # none is made or changed there, but any can be ended
 OURS = ("core", "access", "webhooks", "graders", "tasks", "scores", "exports")
 PASSWORD = "a-password-that-nobody-sees"
 
@@ -51,7 +53,7 @@ def faults(client, path, hidden, *, most=MOST_QUERIES):
 
 def test_every_model_of_ours_has_a_page_with_columns_a_search_and_filters():
     lacking = []
-    for model in (model for app in OURS for model in apps.get_app_config(app).get_models()):
+    for model in {model for app in OURS for model in apps.get_app_config(app).get_models()} - NEVER_SHOWN:
         page = admin.site._registry.get(model)
         if page is None:
             lacking.append(f"{model._meta.label}: not registered")
@@ -105,7 +107,7 @@ def test_every_filter_of_ours_can_be_chosen(world, client_of):
 def test_records_cannot_be_added_or_deleted(world, client_of):
     person, _ = world
     client, found = client_of(person), []
-    for model in MODELS:
+    for model in set(MODELS) - ENDED_HERE:
         page = admin.site._registry[model]
         if model._meta.app_label in OURS and not page.has_change_permission(type("R", (), {"user": person})):
             row = model._base_manager.order_by("pk").last()

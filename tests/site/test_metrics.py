@@ -128,6 +128,8 @@ def test_the_facts_of_moving(values, task):
         ("leases",): 1,
         ("outbox",): 1,
         ("audit",): 1,
+        ("erasures",): 1,
+        ("retention",): 1,
     }
     assert values("autotune_last_sweep_age_seconds")[()] == pytest.approx(90, abs=3)
     assert values("autotune_oldest_due_age_seconds")[()] == pytest.approx(12, abs=3)

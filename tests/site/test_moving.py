@@ -12,9 +12,19 @@ from autotune.site import moving
 from autotune.webhooks.models import Event
 from graders import holds
 from graders.models import Grader
-from scores.models import Pulse, Score, WorkflowRun
+from scores import erasures, jobs
+from scores.models import Erasure, Pulse, Score, WorkflowRun
 from scores.sweep import sweep
-from tests.factories import CompletionFactory, GraderFactory, OrganizationFactory, RunFactory, ScoreFactory, TaskFactory
+from tasks.models import Task
+from tests.factories import (
+    CompletionFactory,
+    ErasureFactory,
+    GraderFactory,
+    OrganizationFactory,
+    RunFactory,
+    ScoreFactory,
+    TaskFactory,
+)
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/v1/moving"
@@ -93,7 +103,8 @@ def test_a_fresh_installation_moves_before_the_first_sweep(client):
     assert client.get(PATH).json() == {
         "status": "ok",
         "checks": [
-            {"name": name, "status": "ok", "detail": ""} for name in ("sweep", "due", "leases", "outbox", "audit")
+            {"name": name, "status": "ok", "detail": ""}
+            for name in ("sweep", "due", "leases", "outbox", "audit", "erasures", "retention")
         ],
         "oldestDueAgeS": None,
         "expiredLeases": 0,
@@ -310,3 +321,59 @@ def test_an_event_that_is_not_sealed_in_time_stops_it_and_a_call_under_way_does_
     written.refresh_from_db()
     assert written.number == 1
     assert failed(client) == []
+
+
+# --- erasures and retention -------------------------------------------------------------------------------------------
+
+
+def beaten(name, seconds):
+    Pulse.objects.update_or_create(name=name, defaults={"at": ago(seconds)})
+
+
+def test_an_erasure_that_nobody_works_on_is_told_after_five_minutes(client, swept, task):
+    asked = ErasureFactory(organization=task.organization, created_at=ago(290))
+    assert failed(client) == []
+    Erasure.objects.filter(pk=asked.pk).update(created_at=ago(310))
+    assert failed(client) == ["erasures"]
+    erasures.work()
+    assert failed(client) == []
+    beaten("erase", 10_000)
+    assert failed(client) == [], "none is open"
+
+
+def test_a_long_one_that_is_worked_on_is_no_fault(client, swept, task):
+    ErasureFactory(organization=task.organization, created_at=ago(7_200), status="running")
+    beaten("erase", 20)
+    assert failed(client) == []
+    beaten("erase", 310)
+    assert failed(client) == ["erasures"]
+
+
+@pytest.mark.parametrize("whose", ["task", "organization"])
+def test_retention_that_does_not_come_is_told_after_three_hours_where_something_has_an_end(client, swept, task, whose):
+    beaten("retain", 3 * 3_600 + 10)
+    assert failed(client) == [], "all is kept for good"
+    row = task.organization if whose == "organization" else task
+    type(row).objects.filter(pk=row.pk).update(text_days=30)
+    assert failed(client) == ["retention"]
+    jobs.retain()
+    assert failed(client) == []
+
+
+def test_retention_is_waited_for_from_the_first_sweep_on(client, task):
+    Task.objects.filter(pk=task.pk).update(text_days=30)
+    sweep()
+    assert failed(client) == []
+    beaten("retain", 3 * 3_600 + 10)
+    sweep()
+    assert failed(client) == ["retention"], "a sweep is no retention"
+
+
+def test_an_erasure_that_fails_gives_no_sign_of_life(client, swept, task, monkeypatch):
+    ErasureFactory(organization=task.organization, created_at=ago(400))
+    beaten("erase", 350)
+    with monkeypatch.context() as broken:
+        broken.setattr(erasures.erasing, "erase", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            jobs.erase()
+    assert failed(client) == ["erasures"]

@@ -89,6 +89,7 @@ def test_probes_know_head_and_no_parameters(client):
 
 
 @pytest.mark.processes
+@pytest.mark.one_engine
 def test_pending_migrations_make_it_not_ready_until_they_are_applied(process):
     (before, body, _), (after, done, _), (again, *_) = process(
         "/api/v1/ready", "migrate", "/api/v1/ready", "/api/v1/ready"
@@ -100,6 +101,7 @@ def test_pending_migrations_make_it_not_ready_until_they_are_applied(process):
 
 
 @pytest.mark.processes
+@pytest.mark.one_engine
 def test_without_its_database_it_lives_is_not_ready_and_answers_503_with_retry_after(process):
     health, ready, tasks, schema = process("/api/v1/health", "/api/v1/ready", "/api/v1/tasks", "/api/v1/schema", **AWAY)
     assert health[0] == 200
@@ -114,6 +116,7 @@ def test_without_its_database_it_lives_is_not_ready_and_answers_503_with_retry_a
 
 
 @pytest.mark.processes
+@pytest.mark.one_engine
 def test_without_redis_it_is_degraded_and_ready(process):
     ((status, body, _),) = process("migrate", "/api/v1/ready", REDIS_URL=AWAY["REDIS_URL"])
     assert (status, body["status"]) == (200, "degraded")

@@ -92,6 +92,21 @@ def test_fences_are_code_and_keep_every_letter():
     assert shown.segments[3].html == "plain &amp; simple"
 
 
+def test_code_within_a_line_is_code_and_nothing_else_becomes_markup():
+    assert highlighting.answer("Give `a < b` or `<b>` *so*.").segments[0].html == (
+        "Give <code>a &lt; b</code> or <code>&lt;b&gt;</code> *so*."
+    )
+    for text in ("one ` alone", "``two``", "`over\nlines`", "``"):
+        assert "<" not in highlighting.answer(text).segments[0].html, text
+    assert highlighting.plain("`raw`").segments[0].html == "`raw`"
+
+
+def test_beyond_the_bound_code_within_lines_stays_as_it_was_written():
+    html = highlighting.answer("`a` " * (highlighting.MAX_INLINE + 5)).segments[0].html
+    assert html.count("<code>") == highlighting.MAX_INLINE
+    assert html.count("`a`") == 5
+
+
 @pytest.mark.parametrize("language", sorted(set(highlighting.LANGUAGES.values())))
 def test_no_code_takes_long_to_colour(language):
     highlighting.answer(f"```{language}\nx\n```")  # the lexer is made once

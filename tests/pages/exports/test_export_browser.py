@@ -25,6 +25,18 @@ def test_the_count_follows_what_is_typed_and_the_field_keeps_its_focus(operator,
     assert foreign(page, live_server) == []
 
 
+def test_on_a_phone_the_count_and_the_start_stay_in_sight(operator, task, scored, browse):
+    scored(7)
+    page = browse(operator, f"/exports/new?taskId={public('task', task)}", viewport=PHONE)
+    start, tally = page.get_by_role("button", name="Start the export"), page.locator("#tally")
+    expect(start).to_be_in_viewport(ratio=1)
+    expect(tally).to_have_text("7 rows")
+    page.get_by_label("Score from").fill("0.35")
+    expect(tally).to_have_text("4 rows")
+    expect(tally).to_be_in_viewport(ratio=1)
+    expect(start).to_be_in_viewport(ratio=1)
+
+
 def test_a_layout_brings_its_own_choices(operator, task, scored, browse):
     scored(9)
     page = browse(operator, f"/exports/new?taskId={public('task', task)}")

@@ -16,7 +16,7 @@ def test_it_tells_status_layout_task_rows_and_who_asked(operator, task, see):
         expected=1000, query={"taskId": public("task", task), "layout": "preferences", "format": "parquet"},
     )  # fmt: skip
     seen = see(operator, "/exports")
-    for words in ("Preference pairs", "parquet", "running", "Contract clauses", "300", "2 left out", "30 %", "by you"):
+    for words in ("Preference pairs", "Parquet", "running", "Contract clauses", "300", "2 left out", "30 %", "by you"):
         assert words in seen
 
 

@@ -1,10 +1,9 @@
 """The frame in Chromium: by keyboard, on a phone, with the choice of colours, and while parts of it refresh."""
 
 import pytest
-from django.contrib.sessions.models import Session
 from playwright.sync_api import expect
 
-from autotune.access.models import Membership, Role
+from autotune.access.models import Membership, Role, WebSession
 from tests.browsing import DESK, PHONE, ground, too_wide
 from tests.factories import GraderFactory, OrganizationFactory, TaskFactory, WebhookFactory
 
@@ -139,7 +138,7 @@ def test_a_refresh_keeps_the_focus_and_the_place_and_shows_what_is_new(admin, br
 
 def test_a_session_that_ended_leads_to_the_login_and_back(admin, browse):
     page = browse(admin, "/?period=7d")
-    Session.objects.all().delete()
+    WebSession.objects.all().delete()
     page.evaluate(REFRESH)
     page.wait_for_url("**/account/login?next=**")
     assert "period%3D7d" in page.url

@@ -72,7 +72,7 @@ def test_ids_of_another_organization_are_not(visitor):
     client, other = visitor(), visitor()
     for kind, public_id in everything(other.organization, other.user).items():
         assert found(client, public_id) == [], kind
-        assert "is no id that you may see" in said(client, public_id)
+        assert "Nothing that you may open has this name or id" in said(client, public_id)
 
 
 def test_what_the_role_may_not_read_is_not_found(visitor):

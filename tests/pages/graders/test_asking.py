@@ -6,10 +6,10 @@ import re
 import pytest
 
 from autotune.access.models import AuditEvent
-from graders import trying
+from graders import trying, verifying
 from graders.models import Grader, GraderCheck, GraderStatusChange, Tally
 from scores.models import Score
-from tests.factories import SECRET
+from tests.factories import SECRET, GraderFactory
 from tests.fakes import FakeGrader, refuse, serving
 from tests.rawserver import raw_server, result, signature
 
@@ -48,6 +48,73 @@ def test_a_failed_check_says_what_was_found_and_what_to_change(owner, grader, fa
     assert "bad_signature" in text
     assert "What to change:</strong> Sign the exact octets of the answer" in text
     assert Grader.objects.get().status == "inactive"
+
+
+def step(client, grader, pages, **given):
+    """A step of a verification as htmx asks for it: the page, and the ticket of the next step if there is one."""
+    text = client.post(pages.at("grader_verify", grader), given, headers={"HX-Request": "true"}).content.decode()
+    found = re.search(r'name="ticket" value="([^"]+)"', text)
+    return text, found and found[1]
+
+
+def test_in_two_steps_the_first_shows_what_health_brought_and_the_second_makes_it_whole(owner, grader, fake, pages):
+    text, ticket = step(owner, grader, pages)
+    assert ticket
+    assert (text.count('aria-label="passed"'), text.count('aria-label="waiting"')) == (3, 1)
+    assert "Waiting for its score." in text
+    assert (len(fake.keys), fake.calls) == (1, [])
+    assert Grader.objects.get().status == "inactive"
+    assert not GraderCheck.objects.exists()
+    text, further = step(owner, grader, pages, ticket=ticket)
+    assert further is None
+    assert "Verified: it is active" in text
+    assert text.count('aria-label="passed"') == 4
+    assert (len(fake.keys), [path for path, _ in fake.calls]) == (2, ["/score"])
+    assert Grader.objects.get().status == "active"
+    assert Grader.objects.get().version.label == fake.version
+    assert list(GraderCheck.objects.order_by("id").values_list("name", "passed")) == [
+        ("health", True), ("clock", True), ("capabilities", True), ("score", True),
+    ]  # fmt: skip
+
+
+def test_a_first_step_that_fails_is_the_last(owner, grader, fake, pages):
+    fake.secret = "atgs_" + "another" * 8
+    text, ticket = step(owner, grader, pages)
+    assert ticket is None
+    assert "Not verified" in text
+    assert fake.calls == []
+    assert GraderCheck.objects.filter(passed=False).count() == 2
+    assert Grader.objects.get().status == "inactive"
+
+
+def test_a_second_step_can_fail(owner, grader, fake, pages):
+    _, ticket = step(owner, grader, pages)
+    fake.script = refuse(500, times=1)
+    text, further = step(owner, grader, pages, ticket=ticket)
+    assert further is None
+    assert "Not verified" in text
+    assert (text.count('aria-label="passed"'), text.count('aria-label="failed"')) == (3, 1)
+    assert Grader.objects.get().status == "inactive"
+
+
+@pytest.mark.parametrize("spoil", ["altered", "late", "of another"])
+def test_a_ticket_that_does_not_fit_counts_for_nothing_and_all_is_asked_anew(
+    owner, grader, fake, pages, monkeypatch, spoil
+):
+    _, ticket = step(owner, grader, pages)
+    asked = grader
+    if spoil == "altered":
+        ticket = f"x{ticket}"
+    elif spoil == "late":
+        monkeypatch.setattr(verifying, "TICKET_FOR_S", -1)
+    else:
+        asked = GraderFactory(organization=owner.organization, created_by=owner.user)
+        pages.point(asked, fake.url, supports_dimensions=True, supports_explanations=True)
+    fake.keys.clear()
+    text, further = step(owner, asked, pages, ticket=ticket)
+    assert further is None
+    assert text.count('aria-label="passed"') == 4
+    assert len(fake.keys) == 2  # /health and /score
 
 
 def test_looking_at_the_list_calls_nobody(owner, grader, fake, pages):

@@ -2,8 +2,9 @@
 
 import pytest
 
+from graders import folding
 from graders.failure_codes import advice
-from graders.models import Grader, GraderStatistic, GraderVersion
+from graders.models import Grader, GraderVersion, Tally
 from tests.factories import public
 
 
@@ -27,10 +28,11 @@ def test_each_code_comes_with_whose_affair_it_is_and_what_to_change(owner, grade
     ("window", "found"), [("1h", False), ("24h", False), ("7d", True), ("30d", True), ("all", True)]
 )
 def test_the_window_is_in_the_address(owner, grader, pages, ago, window, found):
-    GraderStatistic.objects.create(
-        grader=grader, start=ago(days=3), scored=4321, value_sum=2000.0, histogram=[4321] + [0] * 9,
+    Tally.objects.create(
+        grader_id=grader.pk, at=ago(days=3), scored=4321, value_sum=2000.0, histogram=[4321] + [0] * 9,
         latencies={"140": 4321}, latency_sum_ms=4321.0,
     )  # fmt: skip
+    folding.fold()
     text = owner.get(f"{pages.at('grader', grader)}?window={window}").content.decode()
     assert ("4,321" in text) is found
     assert ("Nothing was measured" in text) is not found

@@ -45,6 +45,20 @@ def test_the_check_list_appears_in_place(owner, grader, fake, pages, browse):
     assert page.said == []
 
 
+def test_what_health_brought_is_there_while_the_sample_is_still_out(owner, grader, fake, pages, browse):
+    fake.gate.clear()
+    page = browse(owner, pages.at("grader_verify", grader))
+    page.get_by_role("button", name="Verify now").press("Enter")
+    expect(page.get_by_text("The grader says that it is healthy.")).to_be_visible()
+    expect(page.get_by_role("img", name="passed")).to_have_count(3)
+    expect(page.get_by_text("Waiting for its score.")).to_be_visible()
+    assert Grader.objects.get().status == "inactive"
+    fake.gate.set()
+    expect(page.get_by_text("Verified: it is active")).to_be_visible()
+    expect(page.get_by_role("img", name="passed")).to_have_count(4)
+    assert page.said == []
+
+
 def test_verification_works_without_scripts(owner, grader, fake, pages, browse):
     page = browse(owner, pages.at("grader_verify", grader), java_script_enabled=False)
     page.get_by_role("button", name="Verify now").click()

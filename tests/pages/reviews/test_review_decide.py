@@ -167,6 +167,14 @@ def test_progress_counts_the_day_and_what_is_left(reviewer):
     assert (found.today, found.left, found.own, found.others) == (1, 1, 0, 0)
 
 
+def test_what_is_left_leaves_out_what_the_browser_has_decided_and_not_sent_yet(reviewer):
+    first, _, _ = review(reviewer), review(reviewer), review(reviewer)
+    told = {"count": "1", "decided": [first.public_id, "rev_none"]}
+    assert reviewer.post("/reviews/next", told, **JSON).json()["left"] == 2
+    reviewer.post(f"/reviews/{first.public_id}/decide", {"approved": "true"})
+    assert reviewer.post("/reviews/next", told, **JSON).json()["left"] == 2
+
+
 def test_the_queries_of_a_claim_are_few(reviewer, django_assert_max_num_queries):
     review(reviewer)
     review(reviewer)

@@ -7,7 +7,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from scores.models import Review, Score
-from tests.browsing import PHONE, too_wide
+from tests.browsing import PHONE, LateScripts, too_wide
 from tests.concurrency import aside
 from tests.factories import ReviewFactory, TaskFactory, UserFactory
 
@@ -208,6 +208,15 @@ def test_the_desk_fits_a_phone(reviewer, browse):
     page = browse(reviewer, "/reviews/next", viewport=PHONE)
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     assert too_wide(page) <= 0
+
+
+def test_nothing_moves_when_the_scripts_come(reviewer, browse):
+    some(reviewer, 1)
+    late = LateScripts(browse(reviewer, "/reviews/next"))
+    late.goto("/reviews/next")
+    expect(late.page.get_by_role("slider", name="Your score")).to_be_visible()
+    expect(late.page.get_by_role("button", name="Keys")).to_be_visible()
+    assert late.shifts() == []
 
 
 def test_it_works_without_scripts(reviewer, browse):

@@ -1,23 +1,10 @@
 """An operator with a task and a reward endpoint of theirs."""
 
 import pytest
-from django.db import connection
 
 from scores.models import Reward
 from tests.factories import RewardEndpointFactory, TaskFactory, public
 from tests.pages.exports.seeing import Seen
-
-
-@pytest.fixture(scope="session")
-def written_by_migrations(django_db_setup):
-    """Taken before Playwright's loop runs, in which Django has another connection object."""
-    return getattr(connection, "_test_serialized_contents", None)
-
-
-@pytest.fixture(autouse=True)
-def _roles_come_back(written_by_migrations):
-    if written_by_migrations is not None:
-        connection._test_serialized_contents = written_by_migrations
 
 
 @pytest.fixture

@@ -1,11 +1,15 @@
 """The explorer of scores: the filters in the address, the chart, the figures, and what each role finds there."""
 
 import re
+from datetime import datetime, timedelta
+from uuid import UUID
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import escape
 
+from autotune.core import ids
 from scores import distributions, filters, summary
 from scores.filters import ScoreFilter
 from tests.factories import CompletionFactory, GraderFactory, OrganizationFactory, ScoreFactory, TaskFactory, public
@@ -40,6 +44,23 @@ def test_it_lists_the_newest_first_with_chart_and_figures(visitor, task):
     assert 'id="count">3<' in html
     assert "0 to 0.05" in html or "Distribution" in html
     assert 'data-brush-min="score-min"' in html
+
+
+def test_a_time_is_one_click_and_keeps_the_other_filters(visitor, task):
+    given(task, 0.25, created_at=timezone.now() - timedelta(days=20))
+    given(task, 0.75)
+    client = visitor("reviewer", task.organization)
+    html = page_of(client, taskId=public("task", task), offset="0")
+    week, month = (f"{timezone.now().date() - timedelta(days=days - 1)}" for days in (7, 30))
+    links = dict(re.findall(r'<a href="([^"]*)"[^>]*>(Any time|Today|7 days|30 days)</a>', html))
+    assert list(links.values()) == ["Any time", "Today", "7 days", "30 days"]
+    by_name = {name: link.replace("&amp;", "&") for link, name in links.items()}
+    assert by_name["7 days"] == f"?taskId={public('task', task)}&startDate={week}"
+    assert listed(client.get(reverse("scores") + by_name["7 days"]).content.decode()) == ["0.750"]
+    html = page_of(client, startDate=month)
+    assert listed(html) == ["0.750", "0.250"]
+    assert re.search(r'aria-current="true">30 days<', html)
+    assert not re.search(r'aria-current="true">30 days<', page_of(client, startDate=month, endDate=week))
 
 
 def test_each_filter_of_the_api_works_from_the_address(visitor, task):
@@ -170,3 +191,46 @@ def test_hostile_names_are_text(visitor):
     html = page_of(visitor("organization_admin", task.organization))
     assert "<script>alert" not in html
     assert "<img src=x" not in html
+
+
+@pytest.mark.parametrize("by", ["taskId", "graderId", None])
+def test_of_very_many_scores_the_chart_and_figures_are_of_the_newest_and_say_so(visitor, task, monkeypatch, by):
+    grader = GraderFactory(organization=task.organization)
+    scores = given(task, 0.1, 0.2, 0.6, 0.7, 0.8, grader=grader)
+    client = visitor("training_operator", task.organization)
+    query = {by: public("task", task) if by == "taskId" else public("grader", grader)} if by else {}
+    monkeypatch.setattr(distributions, "NEWEST", 5)
+    html = page_of(client, **query)
+    assert 'id="count">5<' in html
+    assert "among the newest" not in html
+    monkeypatch.setattr(distributions, "NEWEST", 3)
+    html = page_of(client, **query)
+    assert 'id="count">3</dd><dd class="note">among the newest 3</dd>' in html
+    assert listed(html) == ["0.800", "0.700", "0.600", "0.200", "0.100"]
+    assert 'id="count">1</dd><dd class="note">among the newest 3</dd>' in page_of(client, **query, minScore="0.75")
+    assert len(scores) == 5
+
+
+def test_days_choose_to_the_second_what_the_ids_of_rows_tell_about(visitor, task):
+    for at, value in (("2026-03-01T00:00:00", 0.1), ("2026-03-01T23:59:59", 0.2), ("2026-03-02T00:00:00", 0.3)):
+        moment = datetime.fromisoformat(f"{at}+00:00")
+        for late, shown in ((timedelta(0), value), (timedelta(hours=3), value + 0.5)):
+            ScoreFactory(
+                id=later(ids.first_of(moment + late), shown), run__completion__task=task, value=shown, created_at=moment
+            )
+    client = visitor("reviewer", task.organization)
+    for query, found in (
+        ({"startDate": "2026-03-01", "endDate": "2026-03-01"}, ["0.100", "0.200", "0.600", "0.700"]),
+        ({"startDate": "2026-03-02"}, ["0.300", "0.800"]),
+        ({"endDate": "2026-02-28"}, []),
+        ({"endDate": "2026-03-01T23:59:59Z"}, ["0.100", "0.600"]),
+        ({"startDate": "0001-01-01", "endDate": "9999-12-31"}, ["0.100", "0.200", "0.300", "0.600", "0.700", "0.800"]),
+    ):
+        html = page_of(client, **query)
+        assert sorted(listed(html)) == found, query
+        assert (f'id="count">{len(found)}<' in html) == bool(found)
+
+
+def later(pk, value):
+    """Another id of the same millisecond."""
+    return UUID(int=pk.int + int(value * 1000))

@@ -67,16 +67,28 @@ def test_the_first_version_has_nothing_to_compare_with_and_its_maker(client, tas
     assert "by <bdi>you</bdi>" in text_of(page)
 
 
-def test_who_reads_the_audit_trail_sees_who_made_a_version(client, made, filled, visitor):
+def test_each_version_tells_who_made_it_by_address_to_those_who_may_see_the_members(client, made, filled, visitor):
     task = made(client)
-    page = client.get(f"/tasks/{task.public_id}/edit")
-    client.post(page.request["PATH_INFO"], filled(page, prompt_template="New"))
-    makers = [row.maker for row in client.get(address(task)).context["rows"]]
-    assert makers == [client.user.email, "you"]
+    other = visitor("organization_admin", client.organization)
+    page = other.get(f"/tasks/{task.public_id}/edit")
+    other.post(page.request["PATH_INFO"], filled(page, prompt_template="New"))
+    assert [row.maker for row in client.get(address(task)).context["rows"]] == [other.user.email, "you"]
+    assert f"by <bdi>{other.user.email}</bdi>" in text_of(client.get(address(task, "2"), follow=True))
     operator = visitor("training_operator", client.organization)
     rows = operator.get(address(task)).context["rows"]
-    assert [row.maker for row in rows] == ["", public("user", client.user)]
-    assert client.user.email not in text_of(operator.get(address(task)))
+    assert [row.maker for row in rows] == [public("user", other.user), public("user", client.user)]
+    for path in (address(task), address(task, "2")):
+        text = text_of(operator.get(path, follow=True))
+        assert client.user.email not in text
+        assert other.user.email not in text
+
+
+def test_of_a_version_from_before_it_was_kept_nobody_is_named(client, task):
+    task.versions.update(created_by=None)
+    page = client.get(address(task))
+    assert [row.maker for row in page.context["rows"]] == ["", "", ""]
+    assert text_of(page).count("not known") == 3
+    assert " by <bdi>" not in text_of(client.get(address(task, "1"), follow=True))
 
 
 def test_a_grader_that_may_not_be_looked_at_is_told_by_its_id(client):

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
-from allauth.usersessions.models import UserSession
 from axes.models import AccessAttempt
 from django.contrib import admin
 from django.contrib.auth.models import Group
@@ -20,11 +19,19 @@ from django_celery_beat.models import (
 )
 
 from autotune.access.audit import trail
-from autotune.access.models import AuditChain, Role, StoredAnswer, Throttle
+from autotune.access.models import AuditChain, Role, StoredAnswer, Throttle, WebSession
 from autotune.core import ids
 from autotune.core.models import DataKey, Reencryption
 from autotune.webhooks.models import Delivery, Event
-from graders.models import GraderCheck, GraderGuard, GraderSecret, GraderStatistic, GraderStatusChange, Tally
+from graders.models import (
+    GraderCheck,
+    GraderGuard,
+    GraderHour,
+    GraderSecret,
+    GraderStatistic,
+    GraderStatusChange,
+    Tally,
+)
 from scores.callbacks import digest_of
 from scores.models import LiveAnswer, Pulse
 from tests.factories import (
@@ -65,7 +72,8 @@ def populate(rows, *, first=0):
         Role.objects.create(name=f"role {n}", organization=organization, permissions=[])
         GraderCheck.objects.create(grader=grader, name="health", passed=n % 2 == 0, detail="said so")
         GraderStatusChange.objects.create(grader=grader, previous="inactive", current="active", reason="verified")
-        GraderStatistic.objects.create(grader=grader, start=timezone.now(), scored=2, value_sum=1.0)
+        for table in (GraderStatistic, GraderHour):
+            table.objects.create(grader=grader, start=timezone.now(), scored=2, value_sum=1.0)
         Tally.objects.create(grader_id=grader.pk, scored=1)
         webhook = WebhookFactory(organization=organization, url=f"https://hooks.example.org/?token=hook-token-{n}")
         event = Event.objects.create(organization=organization, kind="score.failed", data={"said": PROMPT})
@@ -78,7 +86,7 @@ def populate(rows, *, first=0):
         GraderGuard.objects.create(grader=grader)
         Throttle.objects.create(subject=f"key:{n}", arrives_at=timezone.now())
         CallbackFactory(run=score.run, token=f"token-{n}")
-        hidden[f"a second factor {n}"], hidden[f"a session {n}"] = f"second-factor-{n}", f"session-key-{n}"
+        hidden[f"a second factor {n}"], hidden[f"a session {n}"] = f"second-factor-{n}", f"session-data-{n}"
         hidden[f"the digest of a callback's token {n}"] = digest_of(f"token-{n}").hex()
         Pulse.objects.create(name=f"work {n}", at=timezone.now())
         Reencryption.objects.create(column=f"app.Model.text{n}", settled_at=timezone.now(), due_at=timezone.now())
@@ -119,7 +127,8 @@ def others(n):
     person = UserFactory()
     Authenticator.objects.create(user=person, type="totp", data={"secret": f"second-factor-{n}"})
     SocialAccount.objects.create(user=person, provider="oidc-1", uid=f"subject-{n}", extra_data={"token": "x"})
-    UserSession.objects.create(user=person, ip="127.0.0.1", session_key=f"session-key-{n}", user_agent="Firefox/1")
+    WebSession.objects.create(user=person, address="127.0.0.1", key_digest=bytes([n]) * 32, data=f"session-data-{n}".encode(),
+                              agent="Firefox/1", expires_at=timezone.now() + timedelta(hours=1))  # fmt: skip
     AccessAttempt.objects.create(username=f"p{n}@example.org", ip_address="127.0.0.1", failures_since_start=1)
     ClockedSchedule.objects.create(clocked_time=timezone.now() + timedelta(days=n))
 

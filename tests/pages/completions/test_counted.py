@@ -1,0 +1,65 @@
+"""How many completions there are, at the foot of their list: exact up to a bound."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from autotune.core import listing
+from tests.factories import CompletionFactory, TaskFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(visitor):
+    return visitor("training_operator")
+
+
+@pytest.fixture
+def five(client):
+    task = TaskFactory(organization=client.organization)
+    return [CompletionFactory(task=task, model_id=f"model-{number % 2}") for number in range(5)]
+
+
+def foot(client, query=""):
+    text = client.get(f"/completions?{query}").content.decode()
+    found = re.search(r'aria-label="Pages">\s*<span>([^<]*)</span>', text)
+    return found and found[1]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("limit=2", "1–2 of 5 completions"),
+        ("limit=2&offset=4", "5–5 of 5 completions"),
+        ("limit=2&modelId=model-0", "1–2 of 3 completions"),
+        ("", "1–5 of 5 completions"),
+        ("modelId=other", None),
+        ("limit=2&status=pending", "1–2 completions"),
+    ],
+)
+def test_few_are_counted_exactly(client, five, query, told):
+    assert foot(client, query) == told
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("limit=2", "1–2 of 3+ completions"),
+        ("limit=2&modelId=model-0", "1–2 of 3 completions"),
+        ("limit=1&offset=3", "4–4 completions"),
+        ("limit=2&offset=4", "5–5 of 5 completions"),
+    ],
+)
+def test_beyond_the_bound_it_says_that_there_are_more(client, five, monkeypatch, query, told):
+    monkeypatch.setattr(listing, "COUNTED", 3)
+    assert foot(client, query) == told
+
+
+def test_a_page_that_holds_all_counts_nothing(client, five):
+    for query, counts in (("", 0), ("limit=2", 1)):
+        with CaptureQueriesContext(connection) as asked:
+            foot(client, query)
+        assert sum("COUNT(" in one["sql"] and "tasks_completion" in one["sql"] for one in asked) == counts

@@ -1,0 +1,88 @@
+"""Five hundred reviews in one sitting, by keyboard: the last is as quick as the first, and nothing piles up in the page."""
+
+import statistics
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from scores.models import Review, Score
+from tests.concurrency import aside
+from tests.factories import ReviewFactory, TaskFactory
+
+pytestmark = [pytest.mark.pages, pytest.mark.timeout(900)]
+COUNT, LOOK_EVERY, PATIENCE_MS = 500, 50, 30_000
+MOST_GROWTH_OCTETS = 1_000_000  # of the heap: what a decision leaves behind would be 500 times in it
+NODES_OF_THREE = 1_000  # the one shown, the one ahead and the one that can be undone differ a little
+
+
+@pytest.fixture
+def reviewer(visitor):
+    client = visitor("reviewer")
+    task = TaskFactory(organization=client.organization, name="Poems")
+    for at in range(COUNT):
+        ReviewFactory(run__completion__task=task, run__completion__response=f"Poem number {at}.", value=0.25)
+    return client
+
+
+class Weighed:
+    """What the page holds, after its garbage was collected."""
+
+    def __init__(self, page):
+        self.page, self.devtools = page, page.context.new_cdp_session(page)
+        self.devtools.send("Performance.enable")
+
+    def now(self):
+        """{nodes, listeners, octets, kept}: nodes count those that are in no document but held by a script."""
+        self.devtools.send("HeapProfiler.collectGarbage")
+        found = {one["name"]: one["value"] for one in self.devtools.send("Performance.getMetrics")["metrics"]}
+        return {
+            "nodes": found["Nodes"],
+            "listeners": found["JSEventListeners"],
+            "octets": found["JSHeapUsedSize"],
+            "kept": self.page.evaluate("localStorage.length + sessionStorage.length"),
+        }
+
+
+def decided(page, at):
+    """Give a score and go on; the seconds until the next one stands there."""
+    item = page.locator("[data-stage] [data-item]")
+    before = item.get_attribute("data-item")
+    begun = time.perf_counter()
+    page.keyboard.press(str(at % 10))
+    page.keyboard.press("Enter")
+    expect(page.locator(f'[data-stage] [data-item="{before}"]')).to_have_count(0, timeout=PATIENCE_MS)
+    if at < COUNT - 1:
+        expect(item).to_be_visible()
+    return time.perf_counter() - begun
+
+
+def test_five_hundred_in_one_sitting(reviewer, browse):
+    page = browse(reviewer, "/reviews/next")
+    page.evaluate("window.sameDocument = true")
+    expect(page.locator("[data-stage] [data-item]")).to_be_visible()
+    weighed, seconds, held = Weighed(page), [], []
+    for at in range(COUNT):
+        seconds.append(decided(page, at))
+        if at % LOOK_EVERY == LOOK_EVERY - 1:
+            held.append(weighed.now())
+    expect(page.get_by_text("Nothing is left for you")).to_be_visible()
+    expect(page.locator(".sitting [data-sitting]")).to_have_text(str(COUNT))
+    expect(page.locator(".sitting [data-left]")).to_have_text("0")
+    assert page.evaluate("window.sameDocument") is True
+
+    first, last = statistics.median(seconds[10:110]), statistics.median(seconds[-100:])
+    assert last < 2 * first, (first, last)
+    early, late = held[1], held[-2]  # the last one holds none ahead
+    assert late["nodes"] - early["nodes"] < NODES_OF_THREE, held
+    assert late["listeners"] - early["listeners"] < 20, held
+    assert late["octets"] - early["octets"] < MOST_GROWTH_OCTETS, held
+    assert late["kept"] - early["kept"] < 10, held
+
+    page.get_by_role("link", name="To the list").click()
+    page.wait_for_url("**/reviews")
+    told = aside(lambda: list(Review.objects.order_by("pk").values_list("status", "decided_value"))).result(20)
+    assert [status for status, _ in told] == ["approved"] * COUNT
+    assert [value for _, value in told] == [pytest.approx(at % 10 / 10) for at in range(COUNT)]
+    assert aside(Score.objects.count).result(20) == COUNT
+    assert page.said == []

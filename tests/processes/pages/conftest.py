@@ -1,0 +1,35 @@
+"""People in browsers at the one server of the tests with processes."""
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from autotune.site import launch
+from autotune.site.ports import answers
+from tests.concurrency import until
+from tests.visiting import PATIENCE_MS, House
+
+
+@pytest.fixture(scope="module")
+def house(server, chromium_path):
+    """Its browser ends with the module: another test's may not begin beside it."""
+    for kind in ("web", "worker", "beat", "live"):  # a test before this one may have ended them
+        server.ensure(kind, kind)
+    until(lambda: answers(int(server.env["PORT"]), launch.READY_PATH), seconds=60)
+    expect.set_options(timeout=PATIENCE_MS)
+    with sync_playwright() as playwright:
+        made = House(server, playwright, chromium_path)
+        yield made
+        made.browser.close()
+    expect.set_options(timeout=None)
+
+
+@pytest.fixture(scope="module")
+def member(house):
+    """`member(role)`: the page of somebody whom the administrator invited with this role, and who took it."""
+    admin = house.admin()
+
+    def join(role):
+        email = f"{role.replace(' ', '.')}@example.org"
+        return house.accept(house.invite(admin, email, role), f"The {role}")
+
+    return join
