@@ -156,10 +156,12 @@ class Desk {
   async claimNext() {
     for (;;) {
       const filters = [...new FormData(this.form)].filter(([name]) => name !== "csrfmiddlewaretoken");
-      const reply = await post(this.root.dataset.next, [...filters, ["after", this.last], ["count", "1"]], { token: this.token });
+      const decided = this.outbox.store.all().map(([id]) => ["decided", id]); // for the server some of them are open yet
+      const before = this.counts.sitting;
+      const reply = await post(this.root.dataset.next, [...filters, ["after", this.last], ["count", "1"], ...decided], { token: this.token });
       if (reply.kind === "ok") {
         this.trouble("connection", "");
-        return this.arrived(reply.data);
+        return this.arrived(reply.data, this.counts.sitting - before);
       }
       if (reply.kind !== "away") {
         this.told(reply.kind, "", reply.data);
@@ -170,8 +172,9 @@ class Desk {
     }
   }
 
-  arrived({ item, left }) {
-    if (left !== null) this.counts.left = left - (this.outbox.held ? 1 : 0);
+  /** since: how many were decided after the server was asked. */
+  arrived({ item, left }, since) {
+    if (left !== null) this.counts.left = left - since;
     this.count(0);
     if (!item) return null;
     const shell = document.createElement("template");

@@ -3,6 +3,7 @@
 import { nodes, pieces, variables } from "./variables.js";
 
 const MOST_SHOWN = 100;
+const LONGEST_SAMPLE = 2000; // characters, as SAMPLED in tasks/pages/prompts.py
 const NOTHING = "The prompt with its sample values stands here.";
 const COPIED = ["font", "lineHeight", "letterSpacing", "padding", "borderWidth", "borderStyle", "tabSize"];
 
@@ -70,7 +71,7 @@ function made(name, value) {
   code.textContent = name;
   label.htmlFor = `id_sample:${name}`;
   label.append(code);
-  Object.assign(input, { className: "control", id: `id_sample:${name}`, name: `sample:${name}`, value, placeholder: "sample value", autocomplete: "off" });
+  Object.assign(input, { className: "control", id: `id_sample:${name}`, name: `sample:${name}`, value, placeholder: "sample value", autocomplete: "off", maxLength: LONGEST_SAMPLE });
   input.dataset.sample = name;
   field.append(label, input);
   return field;
