@@ -8,6 +8,7 @@ from autotune.access.frame.entry import PageRequest
 from autotune.core import ids
 from scores import review_queue, review_reach
 from scores.models import Review
+from scores.pages import highlighting
 from scores.pages.review_forms import DecisionForm, people
 from scores.pages.run_names import Names
 from scores.privacy import Sight
@@ -24,10 +25,13 @@ def context(request: PageRequest, review: Review, form: DecisionForm | None = No
     held = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
     open_ = review.status == ReviewStatus.OPEN and review.expires_at > now
     known = people(principal, [review])
+    out = detail_out(review, Sight.of(principal))
     submitted = review.completion.created_by_id == principal.user.pk
     return {
         "review": review,
-        "out": detail_out(review, Sight.of(principal)),
+        "out": out,
+        # Nobody decides on a part of it: all is shown, however long.
+        "response": None if out.response is None else highlighting.answer(out.response, limit=len(out.response)),
         "task": names.task(review),
         "grader": names.grader(review),
         "threshold": review.task.review_below_confidence,
