@@ -1,7 +1,7 @@
 """How often a long-lived process looks for reference cycles.
 
 Python looks after every 700 new containers, and now and then through all it has loaded. A batch of rows makes thousands
-of tuples, none of them in a cycle: exports spent a fifth of their processor time on it, scoring some of it.
+of tuples, none of them in a cycle: exports spent about a fifth of their processor time on it.
 """
 
 import gc
