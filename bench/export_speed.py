@@ -2,9 +2,10 @@
 """A million scored rows as training data, and what else could have read them: `make bench-export`.
 
 Fills a database of its own (autotune_bench_speed, made afresh; --keep uses what is there) with completions of 1.6 KB,
-encrypted, eight to a prompt, their runs, scores and rewards. Each way is a process of its own that writes a file; its
-peak is that of the whole process. psql and pandas read the same rows and do not decrypt them, so their files are of no
-use to a trainer: they are the limits to compare with. Prints a markdown table.
+encrypted, eight to a prompt, their runs, scores and rewards. Each way is a process of its own that writes a file. Its
+time begins when its modules are loaded, as a worker's are; its CPU and peak are those of the whole process. psql and
+pandas read the same rows and do not decrypt them, so their files are of no use to a trainer: they are the limits to
+compare with. Prints a markdown table.
 
   export_speed.py --way WAY ROWS     used by itself, in an environment with the server's settings
 """
@@ -30,6 +31,10 @@ SELECT = """
 """
 
 
+# Each way loads what it needs and gives a function of the number of rows, which tells how many it wrote, of how many
+# octets.
+
+
 def ours(name):
     """One export as a job writes it: from the layout's batches to a file."""
     import django
@@ -45,44 +50,60 @@ def ours(name):
 
     key = ApiKey.objects.select_related("organization", "role", "user").first()
     kind, _, compression = name.partition(".")
+    if kind == "parquet":
+        import pyarrow.parquet  # noqa: F401 - the encoder would on first use
     query = ExportQuery(format=kind, compression=compression or None)
     facts = Facts()
     layout = layouts.layout(query, filters.check(query, Principal(key.organization, key.role, key.user)))
     encoder = formats.encoder(query, layout.schema, facts)
     garbage.settle()  # as each process of the Procfile does
-    with open(OUT / f"rows.{encoder.extension}", "wb") as file:
-        for piece in encoder.encode(layout.batches()):
-            file.write(piece)
-        return facts.rows, file.tell()
+
+    def run(_rows):
+        with open(OUT / f"rows.{encoder.extension}", "wb") as file:
+            for piece in encoder.encode(layout.batches()):
+                file.write(piece)
+            return facts.rows, file.tell()
+
+    return run
 
 
-def psql(rows):
+def psql(_name):
     """The limit of the database: its own binary form, nothing decrypted."""
-    path = OUT / "rows.copy"
-    copy = f"\\copy ({' '.join(SELECT.format(rows=rows).split())}) to '{path}' (format binary)"
-    subprocess.run(["psql", os.environ["DATABASE_URL"], "-qc", copy], check=True)
-    return rows, path.stat().st_size
+
+    def run(rows):
+        path = OUT / "rows.copy"
+        copy = f"\\copy ({' '.join(SELECT.format(rows=rows).split())}) to '{path}' (format binary)"
+        subprocess.run(["psql", os.environ["DATABASE_URL"], "-qc", copy], check=True)
+        return rows, path.stat().st_size
+
+    return run
 
 
-def pandas(rows):
+def pandas(_name):
     """What a notebook would do, nothing decrypted."""
     import warnings
 
     import pandas as pd
     import psycopg
+    import pyarrow.parquet  # noqa: F401 - as above
 
     warnings.simplefilter("ignore")  # it would rather have SQLAlchemy
-    path = OUT / "rows.pandas.parquet"
-    with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
-        frame = pd.read_sql(SELECT.format(rows=rows), connection)
-    frame.to_parquet(path, compression="zstd")
-    return len(frame), path.stat().st_size
+
+    def run(rows):
+        path = OUT / "rows.pandas.parquet"
+        with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
+            frame = pd.read_sql(SELECT.format(rows=rows), connection)
+        frame.to_parquet(path, compression="zstd")
+        return len(frame), path.stat().st_size
+
+    return run
 
 
 def way(name, rows):
     """Measure one way in this process; prints one line of JSON."""
+    run = {"psql": psql, "pandas": pandas}.get(name, ours)(name)
     started = time.perf_counter()
-    done, size = psql(rows) if name == "psql" else pandas(rows) if name == "pandas" else ours(name)
+    done, size = run(rows)
     seconds = time.perf_counter() - started
     mine, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     print(

@@ -17,10 +17,9 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 WORK_MEM: Final = "64MB"  # for each sort and hash of the statement; beyond it they go to disk
-_MANY: Final = 1 << 40  # more pairs than there are
 DRAW_DIGITS: Final = 14  # hexadecimal ones, of a digest: a number that a signed integer of 64 bits holds
 
-_NUMBERED: Final = """
+_ANSWERS: Final = """
 with rewarded (prompt, answer, id, value) as ({source}),
 answers as (
     select prompt, id, value
@@ -28,7 +27,22 @@ answers as (
         select prompt, id, value, row_number() over (partition by prompt, answer order by id desc) as nth from rewarded
     ) as repeated
     where nth = 1
-),
+)"""
+# Number 0 of each prompt needs no numbers: the last answer of their order against the first.
+_EXTREMES: Final = """,
+extremes as (
+    select prompt, best, best_value, worst, worst_value
+    from (
+        select prompt, id as best, value as best_value, first_value(id) over places as worst,
+            first_value(value) over places as worst_value, lead(1) over places as better
+        from answers
+        window places as (partition by prompt order by value, id)
+    ) as placed
+    where better is null and worst_value <= best_value - {gap}
+)"""
+_EXTREMES_COUNT: Final = "select count(*) from extremes"
+_EXTREMES_WHOLE: Final = "select * from extremes order by prompt"
+_NUMBERED: Final = """,
 numbered as (
     select prompt, id, value, beaten, row_number() over (partition by prompt order by value, id) as place,
         cast(sum(beaten) over (partition by prompt) as bigint) as pairs,
@@ -53,7 +67,28 @@ prompts as (
     ) as shifted
 )"""
 _COUNT: Final = "select coalesce(max(available), 0) from prompts"
-_PAIRS: Final = """,
+# All pairs need no numbers but those within their prompt, which each row has by itself.
+_WHOLE: Final = """,
+bounded as (
+    select prompt, id, value, pairs, before, taken, shift,
+        (before * taken + shift) / pairs as low, ((before + beaten) * taken + shift) / pairs as high
+    from (
+        select limited.*, {shift} as shift
+        from (
+            select numbered.*, pairs - behind as before, case when pairs < {cap} then pairs else {cap} end as taken
+            from numbered where beaten > 0
+        ) as limited
+    ) as shifted
+),
+made as (
+    select bounded.prompt, bounded.id, bounded.value,
+        ((low + series.value) * pairs - shift + taken - 1) / taken - before as place
+    from bounded, {series} where low < high
+)
+select made.prompt, made.id, made.value, numbered.id, numbered.value
+from made join numbered on numbered.prompt = made.prompt and numbered.place = made.place
+order by made.prompt, made.id, numbered.id"""
+_DRAWN: Final = """,
 wanted as (
     select prompts.*, case when available < {size} then available else {size} end as size,
         {start} %% available as start
@@ -77,7 +112,7 @@ made as (
 )
 select made.available, made.prompt, made.id, made.value, numbered.id, numbered.value
 from made join numbered on numbered.prompt = made.prompt and numbered.place = made.place
-order by """
+order by made.number"""
 
 Row = tuple[Any, ...]
 
@@ -94,33 +129,36 @@ class Statement:
     def __init__(self, source: Any, *, gap: float, cap: int, seed: str | None) -> None:
         text, self._params = source.query.get_compiler(connection=connection, elide_empty=False).as_sql()
         shift = "pairs - taken" if seed is None else f"{_number(seed)} %% pairs"
+        self._extremes = cap == 1 and seed is None
         self._parts = {"source": text, "gap": repr(float(gap)), "cap": str(int(cap)), "shift": shift}
 
     def count(self) -> int:
         """How many pairs there are."""
-        return int(self._fetch(_COUNT)[0][0])
+        end = _EXTREMES + _EXTREMES_COUNT if self._extremes else _NUMBERED + _PROMPTS + _COUNT
+        ((found,),) = self._fetch(end)
+        return int(found)
 
-    def whole(self) -> list[Row]:
+    def whole(self) -> Iterator[Row]:
         """All pairs: (prompt digest, id and reward of the better, id and reward of the worse), in their order."""
-        rows = self._fetch(_PAIRS + "made.prompt, made.id, numbered.id", size=str(_MANY), start="0")
-        return [row[1:] for row in rows]
+        return self._fetch(_EXTREMES + _EXTREMES_WHOLE if self._extremes else _NUMBERED + _WHOLE)
 
-    def drawn(self, size: int, seed: str) -> list[Row]:
+    def drawn(self, size: int, seed: str) -> Iterator[Row]:
         """`size` of them, or all there are, spread evenly over the prompts, which stand in an order that `seed` draws.
 
         Each row is led by how many pairs there are.
         """
         start = str(_first(seed.encode()))
-        return self._fetch(_PAIRS + "made.number", drawn=_number(seed), size=str(int(size)), start=start)
+        return self._fetch(_NUMBERED + _PROMPTS + _DRAWN, drawn=_number(seed), size=str(int(size)), start=start)
 
-    def _fetch(self, end: str, **more: str) -> list[Row]:
+    def _fetch(self, end: str, **more: str) -> Iterator[Row]:
+        """One row after another: as Python objects they take several times what they take as the database sent them."""
         series = "generate_series(1, high - low) as series (value)"
         if connection.vendor != "postgresql":
             series = "json_each(autotune_series(high - low)) as series"
         parts = {**self._parts, "drawn": "0", "series": series, **more}
         with _prepared() as cursor:
-            cursor.execute((_NUMBERED + _PROMPTS + end).format(**parts), self._params)
-            return cursor.fetchall()
+            cursor.execute((_ANSWERS + end).format(**parts), self._params)
+            yield from cursor
 
 
 def _number(seed: str) -> str:

@@ -42,13 +42,18 @@ class Choice:
     cap: int | None = None
     seed: int = 0
 
+    @property
+    def most(self) -> int:
+        """Pairs of a prompt at most."""
+        return 1 if self.strategy == BEST_WORST else self.cap or CAPS[self.strategy]
+
     def statement(self, rewarded: Any) -> Statement:
         """The statement over a queryset of completions, all of one task."""
         source = rewarded.filter(reward__value__isnull=False, prompt_digest__gt=b"").order_by()
         return Statement(
             source.values_list("prompt_digest", "answer_digest", "id", "reward__value"),
             gap=max(self.min_score_delta - ROUNDING, ROUNDING),
-            cap=1 if self.strategy == BEST_WORST else self.cap or CAPS[self.strategy],
+            cap=self.most,
             seed=str(self.seed) if self.strategy == "random" else None,
         )
 
@@ -65,8 +70,10 @@ def of(rewarded: Any, choice: Choice) -> list[Pair]:
 
 def sample(rewarded: Any, choice: Choice, size: int) -> tuple[list[Pair], int]:
     """`size` pairs or all there are, spread evenly over prompts and drawn by the seed; and how many there are."""
-    rows = choice.statement(rewarded).drawn(size, str(choice.seed))
-    return [_pair(row[1:]) for row in rows], rows[0][0] if rows else 0
+    made, available = [], 0
+    for available, *row in choice.statement(rewarded).drawn(size, str(choice.seed)):  # noqa: B007
+        made.append(_pair(row))
+    return made, available
 
 
 def _pair(row: Sequence[Any]) -> Pair:

@@ -17,7 +17,7 @@ from exports.readers import SIZE, RewardReader
 from scores.filters import Selection
 from tasks.models import Completion, Task
 
-RANGE_ROWS: Final = 2_000  # completions; a prompt that has more is a range by itself
+RANGE_ROWS: Final = 2_000  # completions at least; a prompt that has more is a range by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class Range(NamedTuple):
     rewarded: Any
 
 
-def ranges(reader: RewardReader, place: Place) -> Iterator[Range]:
-    """All ranges behind a place."""
+def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Range]:
+    """All ranges behind a place, of `length` completions or RANGE_ROWS, whichever is more."""
     after = place.prompt
     for task in _tasks(reader.selection, place.task):
         while True:
-            upto = _end(task, after)
+            upto = _end(task, after, max(length, RANGE_ROWS))
             release()
             found = reader.rewarded().filter(task_id=task, reward__task_id=task, prompt_digest__gt=after)
             yield Range(task, after, upto, found if upto is None else found.filter(prompt_digest__lte=upto))
@@ -95,10 +95,10 @@ def _tasks(selection: Selection, first: UUID | None) -> Iterator[UUID]:
     yield from found
 
 
-def _end(task: UUID, after: bytes) -> bytes | None:
+def _end(task: UUID, after: bytes, length: int) -> bytes | None:
     """The last prompt of the range behind `after`; None if it is the last range."""
     digests = Completion.objects.filter(task_id=task, prompt_digest__gt=after).order_by("prompt_digest")
-    last = digests.values_list("prompt_digest", flat=True)[RANGE_ROWS : RANGE_ROWS + 1]
+    last = digests.values_list("prompt_digest", flat=True)[length : length + 1]
     return next((bytes(digest) for digest in last if digest), None)
 
 

@@ -75,8 +75,8 @@ def groups(reader: Reader, after: str = "", *, columns: Sequence[str] = ("prompt
 
     columns  encrypted ones of the completion; a record without prompt or response is left out
     """
-    for heads, stored in _ahead(_read(reader, UUID(after) if after else None, columns)):
-        texts = _decrypted(stored, columns)
+    for heads, stored in ahead(_read(reader, UUID(after) if after else None, columns)):
+        texts = decrypted(stored, columns)
         kept = [head for head in heads if head.completion in texts] if len(texts) < len(heads) else heads
         values = [list(column) for column in zip(*[texts[head.completion] for head in kept], strict=True)]
         yield Group(kept, values or [[] for _ in columns], len(heads) - len(kept), heads[-1].completion.hex())
@@ -87,12 +87,12 @@ def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterato
     while True:
         found, after = reader.heads(after, RANGE_ROWS)
         for heads in _grouped(found) if found else ():
-            yield heads, _stored([*dict.fromkeys([head.completion for head in heads])], columns)
+            yield heads, stored_of([*dict.fromkeys([head.completion for head in heads])], columns)
         if after is None:
             return
 
 
-def _ahead(items: Iterator[Item]) -> Iterator[Item]:
+def ahead(items: Iterator[Item]) -> Iterator[Item]:
     """The items, of which the next is read while the one before is decrypted and encoded.
 
     Within a transaction it is read when it is asked for: another thread does not see what the transaction wrote.
@@ -129,15 +129,17 @@ def _grouped(found: Sequence[Head]) -> Iterator[list[Head]]:
 
 def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> dict[bytes, tuple[bytes | None, ...]]:
     """The columns of those completions that still have prompt and response."""
-    return _decrypted(_stored(completions, columns), columns)
+    return decrypted(stored_of(completions, columns), columns)
 
 
-def _stored(completions: Sequence[bytes], columns: Sequence[str]) -> Stored:
+def stored_of(completions: Sequence[bytes], columns: Sequence[str]) -> Stored:
+    """Those columns as they are stored, of the completions that still have prompt and response."""
     found = rows.among(Completion.objects.all(), "id", completions)
     return rows.plain(found.filter(prompt__isnull=False, response__isnull=False).values_list("id", *columns))
 
 
-def _decrypted(stored: Stored, columns: Sequence[str]) -> dict[bytes, tuple[bytes | None, ...]]:
+def decrypted(stored: Stored, columns: Sequence[str]) -> dict[bytes, tuple[bytes | None, ...]]:
+    """What was stored as texts in UTF-8, by completion."""
     if not stored:
         return {}
     pks, *envelopes = zip(*stored, strict=True)

@@ -59,8 +59,9 @@ def _messages_type(pa: Any) -> Any:
 
 def texts(pa: Any, values: Sequence[bytes | None]) -> Any:
     """A string array of UTF-8. The octets of all values must stay under 2 GiB."""
-    data = [value or b"" for value in values]
-    buffers = [_validity(pa, values), _offsets(pa, data), pa.py_buffer(b"".join(data))]
+    validity = _validity(pa, values)
+    data = values if validity is None else [value or b"" for value in values]
+    buffers = [validity, _offsets(pa, data), pa.py_buffer(b"".join(data))]  # type: ignore[arg-type] # None is gone
     return pa.Array.from_buffers(pa.string(), len(values), buffers)
 
 

@@ -1,7 +1,7 @@
 """`preferences`: two answers to one prompt, the better one first, for training on pairs."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from autotune.core.connections import release
@@ -10,6 +10,7 @@ from exports.inputs import ExportQuery
 from exports.labels import Labels, public_ids
 from exports.pairs import Choice, Pair
 from exports.prompts import Place, Range
+from exports.ranges import Stored
 from exports.shapes import Batch, Column, Kind, Schema, Values, named
 from scores.filters import Selection
 from scores.privacy import Sight
@@ -21,6 +22,29 @@ METADATA: Schema = (
     Column("rejected_completion_id", Kind.TEXT, repeats=True),
     Column("rejected_model_id", Kind.TEXT, repeats=True),
 )
+
+
+COLUMNS: Final = ("prompt", "messages", "response")
+# Made at once. A long range costs less, since rewards and texts lie in no order of prompts.
+RANGE_PAIRS: Final = 75_000
+
+
+class Read(NamedTuple):
+    """Pairs as they were read, with the texts of their completions as stored."""
+
+    task: UUID
+    pairs: Sequence[Pair]
+    models: dict[bytes, bytes]
+    stored: Stored
+    cursor: str
+
+
+class Made(NamedTuple):
+    """The pairs of a range but the first `done`, which were given before."""
+
+    found: Range
+    pairs: Sequence[Pair]
+    done: int
 
 
 class Known(NamedTuple):
@@ -64,15 +88,23 @@ class Preferences:
         return found
 
     def batches(self, after: str = "") -> Iterator[Batch]:
-        place = Place.read(after)
-        for found in prompts.ranges(self.reader, place):
-            begun = (found.task, found.after) == (place.task, place.prompt)
-            yield from self._of_range(found, place.done if begun else 0)
+        for read in ranges.ahead(self._read(Place.read(after))):
+            yield self._batch(read)
 
-    def _of_range(self, found: Range, done: int) -> Iterator[Batch]:
-        """The pairs of a range but the first `done`, which are of its first prompt."""
-        made = pairs.of(found.rewarded, self.choice)[done:]
-        release()
+    def _read(self, place: Place) -> Iterator[Read]:
+        for made in ranges.ahead(self._made(place)):
+            yield from self._of_range(made)
+
+    def _made(self, place: Place) -> Iterator[Made]:
+        """The pairs of each range. The first may have given some already, which are of its first prompt."""
+        for found in prompts.ranges(self.reader, place, 2 * RANGE_PAIRS // self.choice.most):
+            done = place.done if (found.task, found.after) == (place.task, place.prompt) else 0
+            made = pairs.of(found.rewarded, self.choice)[done:]
+            release()
+            yield Made(found, made, done)
+
+    def _of_range(self, range_: Made) -> Iterator[Read]:
+        found, made, done = range_
         if not made:
             return
         wanted = list({pk for pair in made for pk in (pair.chosen, pair.rejected)})
@@ -80,29 +112,30 @@ class Preferences:
         octets = [known.get(pair.chosen, (0, b""))[0] + known.get(pair.rejected, (0, b""))[0] for pair in made]
         models = {pk: model for pk, (_, model) in known.items()}
         for before, group in prompts.groups(made, octets):
+            wanted = list(dict.fromkeys(pk for pair in group for pk in (pair.chosen, pair.rejected)))
+            stored = ranges.stored_of(wanted, COLUMNS)
+            release()
             place = _behind(found, made, before + len(group), done)
-            yield self._batch(found.task, group, models, place.cursor())
+            yield Read(found.task, group, models, stored, place.cursor())
 
-    def _batch(self, task: UUID, group: Sequence[Pair], models: dict[bytes, bytes], cursor: str) -> Batch:
-        wanted = list(dict.fromkeys(pk for pair in group for pk in (pair.chosen, pair.rejected)))
-        texts = ranges.texts_of(wanted, ("prompt", "messages", "response"))
-        release()
+    def _batch(self, read: Read) -> Batch:
+        texts, models = ranges.decrypted(read.stored, COLUMNS), read.models
         rows = [
             Known(pair, *texts[pair.chosen], texts[pair.rejected][2])  # type: ignore[arg-type,call-arg]
-            for pair in group
+            for pair in read.pairs
             if pair.chosen in texts and pair.rejected in texts
         ]
         told = [pk for row in rows for pk in (row.pair.chosen, row.pair.rejected)]
         return Batch(
-            columns=[*self._texts(rows), *self._facts(task, [row.pair for row in rows], models)],
+            columns=[*self._texts(rows), *self._facts(read.task, [row.pair for row in rows], models)],
             rows=len(rows),
             scores=[score for row in rows for score in (row.pair.chosen_score, row.pair.rejected_score)],
-            tasks={text.decode() for text in self.labels.ids("task", [task.bytes]) if text} if rows else set(),
+            tasks={text.decode() for text in self.labels.ids("task", [read.task.bytes]) if text} if rows else set(),
             models={models[pk].decode() for pk in told},
-            left_out=len(group) - len(rows),
+            left_out=len(read.pairs) - len(rows),
             first=UUID(bytes=min(told)) if told else None,
             last=UUID(bytes=max(told)) if told else None,
-            cursor=cursor,
+            cursor=read.cursor,
         )
 
     def _texts(self, rows: Sequence[Known]) -> list[Values]:

@@ -9,8 +9,9 @@ import pytest
 
 from autotune.access.principal import Principal
 from autotune.core import clock
-from exports import layouts, prompts, ranges
+from exports import layouts, pairs, prompts, ranges
 from exports.inputs import ExportQuery
+from exports.layouts import preferences
 from exports.prompts import Place
 from scores import erasing, filters
 from tasks.models import Completion
@@ -255,15 +256,31 @@ def layout_of(api):
     return make
 
 
-@pytest.mark.parametrize("name", ["preferences", "kto", "verl"])
-def test_reading_goes_on_behind_any_batch(api, task, layout_of, monkeypatch, name):
+@pytest.mark.parametrize(
+    ("choice", "statements"), [({}, 1), ({"strategy": "all"}, 3), ({"strategy": "all", "cap_per_prompt": 2}, 2)]
+)
+def test_the_fewer_pairs_a_prompt_makes_the_more_are_made_at_once(task, layout_of, monkeypatch, choice, statements):
+    monkeypatch.setattr(prompts, "RANGE_ROWS", 4)
+    monkeypatch.setattr(preferences, "RANGE_PAIRS", 10)
+    made = []
+    monkeypatch.setattr(pairs, "of", lambda *given, of=pairs.of: made.append(of(*given)) or made[-1])
+    for n in range(20):
+        answered(task, f"prompt {n // 4}", f"answer {n}", n / 20)
+    sum(batch.rows for batch in layout_of("preferences", **choice).batches())
+    assert len([each for each in made if each]) == statements
+
+
+@pytest.mark.parametrize(
+    ("name", "members"), [("preferences", {}), ("preferences", {"strategy": "all"}), ("kto", {}), ("verl", {})]
+)
+def test_reading_goes_on_behind_any_batch(api, task, layout_of, monkeypatch, name, members):
     monkeypatch.setattr(prompts, "RANGE_ROWS", 5)
+    monkeypatch.setattr(preferences, "RANGE_PAIRS", 5)
     monkeypatch.setattr(prompts, "TEXT_BYTES", 900)
     monkeypatch.setattr(ranges, "TEXT_BYTES", 900)
     other = TaskFactory(organization=api.organization)
     for n in range(60):
         answered((task, other)[n % 2], f"prompt {n % 14}", f"answer {n} {'x' * (n % 3 * 100)}", n % 11 / 10)
-    members = {"strategy": "all"} if name == "preferences" else {}
     whole = list(layout_of(name, **members).batches())
     assert len(whole) > 6
     assert layout_of(name, **members).expected() == sum(batch.rows for batch in whole)

@@ -168,11 +168,16 @@ def test_they_are_those_of_the_definition(task, strategy):
         rows.append((prompt, answer, answered(task, prompt, answer, value).pk, value))
     digests = dict(Completion.objects.values_list("prompt_digest", "pk"))
     names = {bytes(digest): next(row[0] for row in rows if row[2] == pk) for digest, pk in digests.items()}
+    source = Completion.objects.all()
     for gap in (0.0, 0.3, 0.8):
-        found = defaultdict(list)
-        for pair in pairs.of(Completion.objects.all(), Choice(strategy=strategy, min_score_delta=gap)):
+        choice, found = Choice(strategy=strategy, min_score_delta=gap), defaultdict(list)
+        made = pairs.of(source, choice)
+        for pair in made:
             found[names[pair.prompt]].append((pair.chosen, pair.rejected))
         assert found == slowly(rows, gap, strategy)
+        assert pairs.count(source, choice) == len(made) > 0
+        drawn, available = pairs.sample(source, choice, len(made))
+        assert (sorted(drawn), available) == (sorted(made), len(made))
 
 
 def test_every_engine_draws_the_same(task):

@@ -51,7 +51,7 @@ def test_an_error_on_the_way_breaks_the_stream_off(api, monkeypatch, caplog, for
     def broken(*asked):
         raise DatabaseError("gone")
 
-    monkeypatch.setattr(ranges, "_stored", broken)
+    monkeypatch.setattr(ranges, "stored_of", broken)
     with pytest.raises(DatabaseError):
         got.extend(stream)
     assert not b"".join(got).endswith(b"PAR1")
@@ -65,7 +65,7 @@ def test_an_error_before_the_first_piece_is_told_as_one(api, monkeypatch):
     def away(*asked):
         raise OperationalError("away")
 
-    monkeypatch.setattr(ranges, "_stored", away)
+    monkeypatch.setattr(ranges, "stored_of", away)
     assert api.get("/scores/export").status_code == 503
 
 
