@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from autotune.access.principal import Principal
@@ -22,6 +22,11 @@ class Named:
     @property
     def seen(self) -> bool:
         return bool(self.name)
+
+    @property
+    def text(self) -> str:
+        """Its name, or its id."""
+        return self.name or self.public_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,12 @@ class Names:
             labels = dict(of_them.values_list("pk", "label"))
         return cls(known, judges, owners, labels)
 
+    @classmethod
+    def of_rows(cls, principal: Principal, rows: Iterable[Any]) -> Self:
+        """Those of the tasks and graders that the rows refer to."""
+        rows = list(rows)
+        return cls.of(principal, tasks={row.task_id for row in rows}, graders={row.grader_id for row in rows})
+
     def task(self, pk: UUID) -> Named:
         return Named(pk, ids.encode("task", pk), self.tasks.get(pk, ""))
 
@@ -67,3 +78,16 @@ class Names:
     def version(self, pk: UUID) -> str:
         """Its label; '' where its grader is not seen."""
         return self.versions.get(pk, "")
+
+
+def names_of(kind: str, queryset: Any, given: set[str]) -> dict[str, str]:
+    """Public id -> name, of those among the given ids that the queryset holds; one query."""
+    wanted = {}
+    for text in given:
+        try:
+            wanted[ids.decode(kind, text)] = text
+        except ValueError:
+            continue
+    if not wanted:
+        return {}
+    return {wanted[pk]: name for pk, name in queryset.filter(pk__in=list(wanted)).values_list("pk", "name")}

@@ -1,7 +1,6 @@
 """What the forms offer: tasks, graders, their versions and models that the principal may see, the newest first."""
 
 from typing import Any, Final
-from uuid import UUID
 
 from django import forms
 
@@ -48,6 +47,15 @@ def graders(principal: Principal) -> Choices:
     return [(ids.encode("grader", pk), short(name)) for pk, name in found.values_list("pk", "name")[: OFFERED + 1]]
 
 
+def by_name(queryset: Any, kind: str, chosen: str) -> Choices:
+    """For a filter's select; what is chosen is among them, by its id if it has no name here."""
+    found = queryset.order_by("name", "pk").values_list("pk", "name")[:OFFERED]
+    offered = [(ids.encode(kind, pk), name) for pk, name in found]
+    if chosen and all(chosen != value for value, _ in offered):
+        offered.insert(0, (chosen, chosen))
+    return offered
+
+
 def versions(principal: Principal, grader: str) -> Choices:
     """The versions of a grader that the principal may see; none for '' or what is no grader's id."""
     try:
@@ -65,25 +73,7 @@ def models(principal: Principal) -> list[str]:
     return sorted(set(newest))[:OFFERED]
 
 
-def task_id(pk: UUID) -> str:
-    """The public id of a task."""
-    return ids.encode("task", pk)
-
-
 def short(text: str, length: int = 70) -> str:
     """A name for a list of choices: one line, cut."""
     line = " ".join(text[: length * 4].split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
-
-
-def names_of(kind: str, queryset: Any, given: set[str]) -> dict[str, str]:
-    """Public id -> name, of those among the given ids that the queryset holds; one query."""
-    wanted = {}
-    for text in given:
-        try:
-            wanted[ids.decode(kind, text)] = text
-        except ValueError:
-            continue
-    if not wanted:
-        return {}
-    return {wanted[pk]: name for pk, name in queryset.filter(pk__in=list(wanted)).values_list("pk", "name")}

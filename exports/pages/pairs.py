@@ -1,7 +1,8 @@
 """The preview of preference pairs: a sample of a task's, side by side."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django import forms
@@ -22,15 +23,20 @@ from exports.pair_answers import PairOut
 from exports.pair_inputs import PairsWanted
 from scores import offers
 from scores.offers import IdField
+from scores.pages import highlighting
 
 SIZES = (10, 25, 50)
+SHOWN: Final = 20_000  # characters of each text
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A pair, and by how much the better answer leads."""
+    """A pair with its texts as they are shown, and by how much the better answer leads."""
 
     pair: PairOut
+    prompt: highlighting.Shown
+    chosen: highlighting.Shown
+    rejected: highlighting.Shown
 
     @property
     def margin(self) -> float:
@@ -93,7 +99,7 @@ def pairs(request: PageRequest) -> HttpResponse:
         "form": form,
         "asked": asked,
         "answer": answer,
-        "rows": [Shown(pair) for pair in answer.pairs] if answer else [],
+        "rows": _shown(answer.pairs) if answer else [],
         "models": offers.models(request.principal),
         "export": f"{reverse('export_new')}?{urlencode(form.as_export())}" if answer else "",
         "may_export": policy.reach(request.principal, "exports", "create") is not None,
@@ -113,3 +119,9 @@ def _answer(request: PageRequest, form: PairsForm) -> pair_answers.PairsOut | No
         return None
     calls.about(str(body.task_id), objects_count=len(found.pairs))
     return found
+
+
+def _shown(found: Sequence[PairOut]) -> list[Shown]:
+    answers = highlighting.answers([text for pair in found for text in (pair.chosen, pair.rejected)], limit=SHOWN)
+    prompts = [highlighting.plain(pair.prompt, limit=SHOWN) for pair in found]
+    return [Shown(*row) for row in zip(found, prompts, answers[::2], answers[1::2], strict=True)]

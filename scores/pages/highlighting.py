@@ -6,7 +6,7 @@ in size and in time, so that no text makes the page slow or large.
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import islice
@@ -20,6 +20,7 @@ from pygments.token import Token, _TokenType
 
 SHOWN: Final = 100_000  # characters of one text on a page; the rest is in its download
 MAX_SEGMENTS: Final = 200  # text and code by turns; behind them all is text
+SEGMENTS_EACH: Final = 10  # where a page has so many answers that this is more
 COLOURED: Final = 40_000  # characters of code in colours on a page
 MAX_LINE: Final = 1_000  # a longer line is not code that somebody reads
 MAX_SECONDS: Final = 0.06  # of computing
@@ -76,6 +77,7 @@ class Shown:
 class _Budget:
     """What is left of a page's bounds."""
 
+    segments: int = MAX_SEGMENTS
     colours: int = COLOURED
     marks: int = MAX_MARKS
     inline: int = MAX_INLINE
@@ -84,8 +86,17 @@ class _Budget:
 
 def answer(text: str, *, limit: int = SHOWN) -> Shown:
     """An answer with its fenced code apart and in colours."""
-    budget = _Budget()
-    segments = [_segment(code, language, part, budget) for code, language, part in _parts(text[:limit])]
+    return answers([text], limit=limit)[0]
+
+
+def answers(texts: Sequence[str], *, limit: int = SHOWN) -> list[Shown]:
+    """Several answers of one page, which share its bounds; `limit` is that of each."""
+    budget = _Budget(segments=max(MAX_SEGMENTS, SEGMENTS_EACH * len(texts)))
+    return [_answer(text, limit, budget) for text in texts]
+
+
+def _answer(text: str, limit: int, budget: _Budget) -> Shown:
+    segments = [_segment(code, language, part, budget) for code, language, part in _parts(text[:limit], budget)]
     return Shown(segments, max(0, len(text) - limit))
 
 
@@ -102,23 +113,22 @@ def marked(pieces: Iterable[tuple[str, bool]], element: str) -> SafeString:
     return _safe("".join(html))
 
 
-def _parts(text: str) -> Iterator[tuple[bool, str, str]]:
+def _parts(text: str, budget: _Budget) -> Iterator[tuple[bool, str, str]]:
     """(is code, language, text) by turns, as CommonMark reads fences: one that never closes goes on to the end."""
     text = _unix(text)
     at = begun = 0
-    made = 0
-    while made < MAX_SEGMENTS and (opening := _FENCE.search(text, at)):
+    while budget.segments > 0 and (opening := _FENCE.search(text, at)):
         fence, info = opening[1], opening[2].strip()
         closing = re.compile(rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$", re.MULTILINE)
         end = closing.search(text, min(opening.end() + 1, len(text)))
         if before := text[begun : opening.start()].strip("\n"):
             yield False, "", before
-            made += 1
+            budget.segments -= 1
         code = text[opening.end() + 1 : end.start() if end else len(text)]
         yield True, info.split()[0][:40] if info else "", code.removesuffix("\n")
-        made += 1
+        budget.segments -= 1
         at = begun = min(end.end() + 1, len(text)) if end else len(text)
-    if rest := text[begun:].strip("\n") if made else text:
+    if rest := text[begun:].strip("\n") if begun else text:
         yield False, "", rest
 
 

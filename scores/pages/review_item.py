@@ -8,9 +8,9 @@ from autotune.access.frame.entry import PageRequest
 from autotune.core import ids
 from scores import review_queue, review_reach
 from scores.models import Review
+from scores.naming import Names
 from scores.pages import highlighting
 from scores.pages.review_forms import DecisionForm, people
-from scores.pages.run_names import Names
 from scores.privacy import Sight
 from scores.review_shapes import detail_out
 from scores.states import ReviewStatus
@@ -20,7 +20,7 @@ from tasks.models import Completion
 def context(request: PageRequest, review: Review, form: DecisionForm | None = None) -> dict[str, Any]:
     """What `reviews/_item.html` shows."""
     principal, by = request.principal, review_reach.reviewer(request.principal)
-    names = Names(principal, [review])
+    names = Names.of_rows(principal, [review])
     now = timezone.now()
     held = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
     open_ = review.status == ReviewStatus.OPEN and review.expires_at > now
@@ -32,8 +32,8 @@ def context(request: PageRequest, review: Review, form: DecisionForm | None = No
         "out": out,
         # Nobody decides on a part of it: all is shown, however long.
         "response": None if out.response is None else highlighting.answer(out.response, limit=len(out.response)),
-        "task": names.task(review),
-        "grader": names.grader(review),
+        "task": names.task(review.task_id),
+        "grader": names.grader(review.grader_id),
         "threshold": review.task.review_below_confidence,
         "decision": form or DecisionForm(),
         "open": open_,

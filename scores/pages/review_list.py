@@ -17,11 +17,11 @@ from autotune.core.errors import Invalid, NotFound
 from autotune.core.listing import Asked
 from autotune.core.pagination import Pagination
 from graders.models import Grader
-from scores import review_queue, review_reach
+from scores import offers, review_queue, review_reach
 from scores.models import Review
-from scores.pages import review_item, run_names
+from scores.naming import Named, Names
+from scores.pages import review_item
 from scores.pages.review_forms import people
-from scores.pages.run_names import Name, Names
 from scores.querysets import ReviewQuerySet
 from scores.review_inputs import ReviewQuery
 from scores.review_queue import DECIDED
@@ -36,8 +36,8 @@ class Row:
     """A review of the list. `holder`: who holds it now; `own`: the reader submitted its completion."""
 
     review: Review
-    task: Name
-    grader: Name
+    task: Named
+    grader: Named
     holder: str
     decider: str
     own: bool
@@ -66,8 +66,8 @@ def reviews_page(request: PageRequest) -> HttpResponse:
         "held": review_queue.held_by(readable, review_reach.reviewer(principal)).count() if may else 0,
         "person": ids.encode("user", principal.user.pk),
         "statuses": [str(one) for one in ReviewStatus],
-        "task_choices": run_names.choices(Task.objects.visible_to(principal), "task", given.get("taskId", "")),
-        "grader_choices": run_names.choices(_graders(principal), "grader", given.get("graderId", "")),
+        "task_choices": offers.by_name(Task.objects.visible_to(principal), "task", given.get("taskId", "")),
+        "grader_choices": offers.by_name(_graders(principal), "grader", given.get("graderId", "")),
     }
     return render(request, "reviews/list.html", context)
 
@@ -103,13 +103,13 @@ def _page(
 
 
 def _rows(principal: Principal, rows: list[Any]) -> list[Row]:
-    names, known, now = Names(principal, rows), people(principal, rows), timezone.now()
+    names, known, now = Names.of_rows(principal, rows), people(principal, rows), timezone.now()
     administers = review_reach.reviewer(principal).administers
     return [
         Row(
             one,
-            names.task(one),
-            names.grader(one),
+            names.task(one.task_id),
+            names.grader(one.grader_id),
             known.get(one.claimed_by_id, "") if _later(one.claimed_until, now) else "",
             known.get(one.decided_by_id, ""),
             one.submitted_by == principal.user.pk and not administers,

@@ -14,14 +14,13 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts, once
 from autotune.access.views import find_for
 from autotune.core.charts import columns
-from scores import offers
 from scores.live import endpoints, figures, trying
 from scores.live.endpoint_inputs import NewRewardEndpoint, RewardEndpointPatch
 from scores.live.trying import Tried
 from scores.models import RewardEndpoint
+from scores.naming import Named, Names
 from scores.pages import reward_endpoint_commands as commands
 from scores.pages.reward_endpoint_forms import POLICIES, PROTOCOLS, ChangeForm, NewForm, TryForm, deadlines
-from tasks.models import Task
 
 WHAT = "reward endpoint"
 RESOURCE = "reward_endpoints"
@@ -124,7 +123,7 @@ def delete(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
             ("Live rewards", reverse("reward_endpoints")), (f"{PROTOCOLS[found.protocol][0]} endpoint", _address(found))
         ),
         "endpoint": found,
-        "task": _task_name(request, found),
+        "task": _task(request, found),
     }
     return render(request, "rewards/delete.html", context)
 
@@ -171,8 +170,7 @@ def _shown(
         "endpoint": endpoint,
         "caller": caller,
         "policy": POLICIES[endpoint.unscored],
-        "task": _task_name(request, endpoint),
-        "task_id": offers.task_id(endpoint.task_id),
+        "task": _task(request, endpoint),
         "url": url,
         "rotated": rotated,
         "refused": refused,
@@ -205,7 +203,5 @@ def _address(endpoint: RewardEndpoint) -> str:
     return reverse("reward_endpoint", kwargs={"endpoint_id": endpoint.pk})
 
 
-def _task_name(request: PageRequest, endpoint: RewardEndpoint) -> str:
-    """'' where the reader may not see the task."""
-    found = Task.objects.visible_to(request.principal).filter(pk=endpoint.task_id)
-    return found.values_list("name", flat=True).first() or ""
+def _task(request: PageRequest, endpoint: RewardEndpoint) -> Named:
+    return Names.of(request.principal, tasks=[endpoint.task_id]).task(endpoint.task_id)

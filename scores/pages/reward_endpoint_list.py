@@ -12,19 +12,18 @@ from scores import offers
 from scores.live.endpoint_inputs import RewardEndpointQuery
 from scores.live.endpoints_api import ORDER
 from scores.models import RewardEndpoint
+from scores.naming import Named, Names
 from scores.pages.reward_endpoint_forms import PROTOCOLS, offered
-from scores.pages.run_names import choices
 from tasks.models import Task
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An endpoint as the list shows it. `task` is its name, where the reader may see it."""
+    """An endpoint as the list shows it."""
 
     endpoint: RewardEndpoint
     caller: str
-    task: str
-    task_id: str
+    task: Named
 
     @property
     def share(self) -> float | None:
@@ -44,18 +43,13 @@ def endpoints(request: PageRequest) -> HttpResponse:
     if query.protocol is not None:
         found = found.filter(protocol=query.protocol)
     shown, pages = pagination.page(found, query, ORDER, owner=principal.organization.pk)
-    tasks = dict(
-        Task.objects.visible_to(principal).filter(pk__in={row.task_id for row in shown}).values_list("pk", "name")
-    )
+    names = Names.of(principal, tasks={row.task_id for row in shown})
     context = {
         "title": "Live rewards",
-        "rows": [
-            Row(row, PROTOCOLS[row.protocol][0], tasks.get(row.task_id, ""), offers.task_id(row.task_id))
-            for row in shown
-        ],
+        "rows": [Row(row, PROTOCOLS[row.protocol][0], names.task(row.task_id)) for row in shown],
         "asked": asked,
         "pager": listing.pager(pages, len(shown)),
-        "task_choices": choices(Task.objects.visible_to(principal), "task", asked.given.get("taskId", "")),
+        "task_choices": offers.by_name(Task.objects.visible_to(principal), "task", asked.given.get("taskId", "")),
         "protocols": [(name, PROTOCOLS[name][0]) for name in offered()],
         "may_create": policy.reach(principal, "reward_endpoints", "create") is not None,
     }

@@ -16,8 +16,8 @@ from autotune.access.views import find, find_for
 from autotune.core import ids
 from scores import cancelling, failure_codes, retrying, review_reach, runs, steps
 from scores.models import Review, Score, WorkflowRun
+from scores.naming import Names
 from scores.pages import run_words
-from scores.pages.run_names import Names
 from scores.querysets import RunQuerySet
 from scores.states import FINAL, RunStatus
 from scores.steps import Step
@@ -41,7 +41,7 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
     principal = request.principal
     found: WorkflowRun = find(runs.visible(principal), run_id, "workflow run")
     out = runs.shapes(principal, [found])[0]
-    names = Names(principal, [found])
+    names = Names.of_rows(principal, [found])
     final = found.status in FINAL
     may = WorkflowRun.objects.allowed(principal, "update").filter(pk=run_id).exists()
     advice = failure_codes.advice(out.error.code) if out.error else ""
@@ -52,8 +52,8 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
         "out": out,
         "final": final,
         "why": run_words.reason(found),
-        "task": names.task(found),
-        "grader": names.grader(found),
+        "task": names.task(found.task_id),
+        "grader": names.grader(found.grader_id),
         "steps": [_row(one) for one in steps.of(found)],
         "completion_seen": Completion.objects.visible_to(principal).filter(pk=found.completion_id).exists(),
         "score": Score.objects.live().visible_to(principal).filter(run_id=run_id).only("pk", "value").first(),

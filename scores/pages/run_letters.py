@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -18,13 +17,13 @@ from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
 from autotune.access.principal import Principal
-from autotune.core import listing
+from autotune.core import ids, listing
 from autotune.core.errors import Invalid
 from scores import failure_codes, queues, retry_preview, retrying, runs
 from scores.models import WorkflowRun
-from scores.pages import run_names, run_words
+from scores.naming import Named, Names
+from scores.pages import run_words
 from scores.pages.run_list import filter_choices, filter_of
-from scores.pages.run_names import Name
 from scores.queues import Letters
 from scores.retrying import Retried
 from scores.run_inputs import RunQuery
@@ -47,7 +46,7 @@ class LettersRow:
     advice: str
     message: str
     example: WorkflowRun | None
-    graders: Sequence[tuple[Name, int]]
+    graders: Sequence[tuple[Named, int]]
     graders_more: int
 
 
@@ -102,7 +101,7 @@ def retry(request: PageRequest) -> HttpResponseBase:
 
 
 def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> list[LettersRow]:
-    names = run_names.graders(principal, queues.graders_of(groups))
+    names = Names.of(principal, graders=queues.graders_of(groups))
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
     newest: dict[str, WorkflowRun] = {}
     for run in failed.order_by("-pk")[:EXAMPLES_AMONG]:
@@ -112,7 +111,7 @@ def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> lis
     return [_row(group, names, said.get(group.code, ""), newest.get(group.code)) for group in groups]
 
 
-def _row(group: Letters, names: dict[Any, Name], said: str, example: WorkflowRun | None) -> LettersRow:
+def _row(group: Letters, names: Names, said: str, example: WorkflowRun | None) -> LettersRow:
     by_number = sorted(group.graders.items(), key=lambda one: -one[1])
     advice = failure_codes.advice(group.code)
     return LettersRow(
@@ -123,20 +122,21 @@ def _row(group: Letters, names: dict[Any, Name], said: str, example: WorkflowRun
         advice,
         said.removesuffix(advice).strip(),
         example,
-        [(names[grader], number) for grader, number in by_number[:SHOWN_GRADERS]],
+        [(names.grader(grader), number) for grader, number in by_number[:SHOWN_GRADERS]],
         max(0, len(by_number) - SHOWN_GRADERS),
     )
 
 
 def _named(principal: Principal, chosen: RunFilter) -> list[tuple[str, str]]:
     """The filters in words."""
+    names = Names.of(principal, tasks=filter(None, [chosen.task]), graders=filter(None, [chosen.grader]))
     told = [("Code", chosen.code or "")]
     if chosen.grader:
-        told.append(("Grader", run_names.graders(principal, [chosen.grader])[chosen.grader].text))
+        told.append(("Grader", names.grader(chosen.grader).text))
     if chosen.task:
-        told.append(("Task", run_names.tasks(principal, [chosen.task])[chosen.task].text))
+        told.append(("Task", names.task(chosen.task).text))
     if chosen.completion:
-        told.append(("Completion", str(run_names.public("comp", chosen.completion))))
+        told.append(("Completion", ids.encode("comp", chosen.completion)))
     return [(name, text) for name, text in told if text]
 
 

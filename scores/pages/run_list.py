@@ -18,10 +18,10 @@ from autotune.core.pagination import Pagination
 from graders import shapes as grader_shapes
 from graders.models import Grader
 from graders.states import Trouble
-from scores import failure_codes, queues, runs
+from scores import failure_codes, offers, queues, runs
 from scores.models import WorkflowRun
-from scores.pages import run_names, run_words
-from scores.pages.run_names import Name, Names
+from scores.naming import Named, Names
+from scores.pages import run_words
 from scores.querysets import RunQuerySet
 from scores.queues import Queue
 from scores.run_inputs import RunQuery
@@ -40,8 +40,8 @@ class Row:
 
     run: WorkflowRun
     out: WorkflowRunOut
-    task: Name
-    grader: Name
+    task: Named
+    grader: Named
     why: str
 
 
@@ -50,7 +50,7 @@ class QueueRow:
     """A grader's queue; what holds it is told to those who see the whole grader."""
 
     queue: Queue
-    grader: Name
+    grader: Named
     status: str
     held_until: Any
     held_reason: str
@@ -107,8 +107,8 @@ def filter_choices(principal: Principal, asked: Asked[Any]) -> dict[str, Any]:
         policy.scope(Grader.objects.live(), principal, "endpoint_graders", "read") if own else Grader.objects.none()
     )
     return {
-        "task_choices": run_names.choices(Task.objects.visible_to(principal), "task", given.get("taskId", "")),
-        "grader_choices": run_names.choices(offered, "grader", given.get("graderId", "")),
+        "task_choices": offers.by_name(Task.objects.visible_to(principal), "task", given.get("taskId", "")),
+        "grader_choices": offers.by_name(offered, "grader", given.get("graderId", "")),
         "code_choices": sorted(failure_codes.CODES),
     }
 
@@ -128,9 +128,10 @@ def _page(principal: Principal, asked: Asked[RunQuery], found: RunQuerySet) -> t
 
 
 def _rows(principal: Principal, rows: list[WorkflowRun], graders: dict[UUID, Grader]) -> list[Row]:
-    names = Names(principal, rows, graders)
+    tasks = Names.of(principal, tasks={run.task_id for run in rows})
+    names = replace(tasks, graders={pk: grader.name for pk, grader in graders.items()})
     return [
-        Row(run, out, names.task(run), names.grader(run), run_words.reason(run))
+        Row(run, out, names.task(run.task_id), names.grader(run.grader_id), run_words.reason(run))
         for run, out in zip(rows, runs.shapes(principal, rows), strict=True)
     ]
 
@@ -140,14 +141,14 @@ def _queue_rows(principal: Principal, found: list[Queue], graders: dict[UUID, Gr
 
 
 def _queue_row(principal: Principal, queue: Queue, grader: Grader | None) -> QueueRow:
+    name = Named(queue.grader_id, ids.encode("grader", queue.grader_id), grader.name if grader else "")
     if grader is None:
-        name = Name(queue.grader_id, ids.encode("grader", queue.grader_id), False)
         return QueueRow(queue, name, "", None, "", False, False)
     told = grader_shapes.sees_all_of(grader, principal)
     held = told and grader.held_until is not None and grader.held_until > timezone.now()
     return QueueRow(
         queue,
-        Name(grader.pk, grader.name, True),
+        name,
         grader.status,
         grader.held_until if held else None,
         run_words.hold(grader.held_reason) if held else "",

@@ -11,7 +11,7 @@ from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.site.overviews import links
 from scores.models import Review
-from scores.pages.run_names import Names
+from scores.naming import Names
 from scores.states import ReviewStatus
 
 SHOWN: Final = 5
@@ -57,11 +57,11 @@ def of(principal: Principal, now: datetime) -> Queue | None:
         claimed=Count("pk", filter=is_open & Q(claimed_by=principal.user.pk, claimed_until__gt=now)),
     )
     oldest = list(reviews.filter(is_open).order_by("created_at", "pk").only(*COLUMNS)[:SHOWN])
-    names = Names(principal, oldest)
+    names = Names.of_rows(principal, oldest)
     shown = [
         Waiting(
-            links.to("review", review_id=one.pk), names.task(one).text, names.grader(one).text, one.value,
-            one.confidence, one.created_at, one.expires_at,
+            links.to("review", review_id=one.pk), names.task(one.task_id).text, names.grader(one.grader_id).text,
+            one.value, one.confidence, one.created_at, one.expires_at,
             _claim(principal, one.claimed_by_id, one.claimed_until, now),
         )
         for one in oldest

@@ -1,6 +1,7 @@
 """The preview of preference pairs."""
 
 from autotune.access.models import AuditEvent
+from exports.pages.pairs import SHOWN
 from tests.factories import TaskFactory, public
 
 
@@ -43,6 +44,18 @@ def test_hostile_texts_are_text(operator, task, scored, see):
     seen = see(operator, "/pairs", taskId=public("task", task))
     assert "1 pair in all" in seen
     assert "<script>alert" not in seen.html
+
+
+def test_code_in_an_answer_stands_apart(operator, task, scored, see):
+    scored(6, response="So:\n\n```python\nx = 1\n```")
+    seen = see(operator, "/pairs", taskId=public("task", task))
+    assert 'class="code-block"' in seen.html
+    assert "```" not in seen
+
+
+def test_a_long_answer_is_cut_and_says_so(operator, task, scored, see):
+    scored(6, response="a" * (SHOWN + 1_234))
+    assert "1,234 more characters" in see(operator, "/pairs", taskId=public("task", task))
 
 
 def test_the_page_takes_few_queries(operator, task, scored, django_assert_max_num_queries):
