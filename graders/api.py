@@ -11,10 +11,9 @@ from autotune.core.clock import database_now
 from autotune.core.pagination import Order, page
 from graders import credentials, health, registry, shapes, stats, verification, versions
 from graders.inputs import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
-from graders.models import Grader, GraderCheck, GraderStatusChange
+from graders.models import Grader
 
 RESOURCE = "endpoint_graders"
-RECENT = 50
 ORDER = Order("graders", {"createdAt": "created_at", "name": "name", "updatedAt": "updated_at"})
 
 
@@ -161,13 +160,7 @@ class GraderHealth(GraderView):
         return self._shown(self.grader(grader_id, "update"))
 
     def _shown(self, grader: Grader) -> shapes.GraderHealthOut:
-        return shapes.health_out(
-            grader,
-            _recent(GraderCheck, grader),
-            _recent(GraderStatusChange, grader),
-            whole=self.whole(grader),
-            now=database_now(),
-        )
+        return shapes.health_out(grader, *health.history(grader), whole=self.whole(grader), now=database_now())
 
 
 class GraderVersions(GraderView):
@@ -184,7 +177,3 @@ class GraderVersions(GraderView):
 def _registered(made: registry.Registered, principal: Any) -> shapes.GraderRegistered:
     credentials_out = shapes.credentials_out(made.grader, made.secret) if made.secret else None
     return shapes.GraderRegistered(shapes.grader_out(made.grader, principal), credentials_out)
-
-
-def _recent(model: Any, grader: Grader) -> Any:
-    return model.objects.filter(grader=grader).order_by("-id")[:RECENT]

@@ -32,7 +32,7 @@ def clean(now: datetime) -> int:
 def _prune(model: type[GraderCheck | GraderStatusChange], grader_id: UUID, *, older_than: datetime, beyond: int) -> int:
     """Delete a grader's rows before `older_than`, but for its newest `beyond`; in short statements."""
     rows = model.objects.filter(grader_id=grader_id)
-    newest_doomed = rows.order_by("-id").values_list("pk", flat=True)[beyond : beyond + 1].first()
+    newest_doomed = model.objects.newest_of(grader_id).values_list("pk", flat=True)[beyond : beyond + 1].first()
     if newest_doomed is None:
         return 0
     deleted = 0

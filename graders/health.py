@@ -23,10 +23,11 @@ from autotune.core.errors import AutotuneError
 from graders import checks, credentials, holds, probing, status, targets, versions
 from graders.checks import TOLERATED_SKEW_S, Check
 from graders.gateway.types import Failure, GraderTarget, HealthOutcome
-from graders.models import Grader
+from graders.models import Grader, GraderCheck, GraderStatusChange
 from graders.states import GraderKind, GraderStatus, HealthStatus, Trouble
 
 EVERY: Final = timedelta(minutes=5)
+SHOWN: Final = 50  # checks, and changes of status
 EARLIEST: Final = timedelta(minutes=4)  # after the look before, so that two beats do not ask twice
 HOLD: Final = EVERY + timedelta(minutes=1)
 GROUP: Final = 128  # graders that are asked at once
@@ -55,6 +56,13 @@ def check_now(grader: Grader) -> None:
     Grader.objects.filter(pk=grader.pk).update(checked_at=database_now())
     release()
     settle(grader.pk, target, probing.ask_health({grader.pk: target})[grader.pk])
+
+
+def history(grader: Grader) -> tuple[list[GraderCheck], list[GraderStatusChange]]:
+    """The newest checks of a grader and changes of its status, SHOWN of each at most."""
+    checked = GraderCheck.objects.newest_of(grader)[:SHOWN]
+    changed = GraderStatusChange.objects.newest_of(grader)[:SHOWN]
+    return list(checked), list(changed)
 
 
 def look(graders: Sequence[Grader]) -> int:

@@ -69,3 +69,11 @@ class GraderPartQuerySet(ScopedQuerySet):
     resource = "endpoint_graders"
     organization_path = "grader__organization_id"
     owner_path = "grader__created_by_id"
+
+    def newest_of(self, grader: Any) -> Self:
+        """A grader's rows, the newest first; `grader` may be an OuterRef.
+
+        Asked for as a range, since PostgreSQL would rather walk the primary key back through the rows of all graders
+        until it has enough of this one's: through the whole table for a grader that has few.
+        """
+        return self.filter(grader__gte=grader, grader__lte=grader).order_by("grader_id", "-id")

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from autotune.core import http, ids
+from autotune.core.clock import database_now
 from autotune.core.connections import release
 from autotune.core.outbound import OutboundError, OutboundResponse
 from graders import checks, credentials, holds, probing, status, targets, versions
@@ -158,6 +159,7 @@ def settle(grader: Grader, target: GraderTarget, probe: Probe) -> None:
     """Keep what a probe found and move the grader by it. Raises as `verify` does."""
     now = checks.locked(grader.pk, target)
     checks.keep(now, probe.checks)
+    Grader.objects.filter(pk=now.pk).update(checked_at=database_now())
     for key_id in probe.key_ids:
         credentials.confirm(key_id)
     if probe.verified and probe.health is not None:

@@ -16,13 +16,12 @@ from autotune.access.principal import Principal
 from autotune.core.charts import Bar, Chart, Series, bars, columns, histogram, lines
 from autotune.core.clock import database_now
 from graders import failure_codes, health, shapes, stats, versions
-from graders.models import Grader, GraderCheck, GraderStatusChange
+from graders.models import Grader
 from graders.pages import finding
 from graders.shapes import GraderStatsOut
 
 READS: Final = (finding.RESOURCE, "read")  # as the API: `listed_graders` widens it and does not stand for it
 WINDOWS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All time"}
-RECENT: Final = 50
 BARS: Final = 8
 LIVE: Final = "standing"  # the part of the page that refreshes itself
 
@@ -60,9 +59,7 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
         return redirect("grader_health", grader_id)
     found = finding.find(principal, grader_id)
     whole = shapes.sees_all_of(found, principal)
-    shown = shapes.health_out(
-        found, _recent(GraderCheck, found), _recent(GraderStatusChange, found), whole=whole, now=database_now()
-    )
+    shown = shapes.health_out(found, *health.history(found), whole=whole, now=database_now())
     context = finding.context(principal, found, "health", health=shown)
     return render(request, "graders/health.html", context | (finding.standing(found) if whole else {}))
 
@@ -77,10 +74,6 @@ def settings(request: PageRequest, grader_id: UUID) -> HttpResponse:
 
 def _standing(principal: Principal, found: Grader) -> dict[str, Any]:
     return {"grader": found, "may": finding.may(principal, found), **finding.standing(found)}
-
-
-def _recent(model: Any, found: Any) -> Any:
-    return model.objects.filter(grader=found).select_related("grader").order_by("-id")[:RECENT]
 
 
 def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:

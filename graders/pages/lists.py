@@ -11,10 +11,11 @@ from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.core import listing
-from autotune.core.charts import spark_label, sparkline
+from autotune.core.charts import spark_label, sparkline, strip
 from autotune.core.clock import database_now
 from autotune.core.pagination import page as cut
-from graders import board, queues, shapes
+from autotune.core.templatetags import ui
+from graders import board, looks, queues, shapes
 from graders.api import ORDER
 from graders.board import Circuit, Measured
 from graders.inputs import GraderQuery
@@ -38,6 +39,7 @@ class Row:
     trend: SafeString
     circuit: Circuit | None
     queue: Queue | None
+    looks: SafeString | None
 
 
 @page((RESOURCE, "read"))
@@ -97,7 +99,7 @@ def _listed(
 def _rows(graders_: list[Grader], principal: Principal) -> list[Row]:
     measured = board.measured([grader.pk for grader in graders_])
     whole = {grader.pk for grader in graders_ if shapes.sees_all_of(grader, principal)}
-    waiting, now = queues.of(whole), database_now()
+    waiting, seen, now = queues.of(whole), looks.recent(whole), database_now()
     return [
         Row(
             grader=grader,
@@ -107,6 +109,7 @@ def _rows(graders_: list[Grader], principal: Principal) -> list[Row]:
             trend=_trend(measured[grader.pk]),
             circuit=board.circuit(grader, now) if grader.pk in whole else None,
             queue=waiting.get(grader.pk),
+            looks=_looks(seen[grader.pk]) if seen.get(grader.pk) else None,
         )
         for grader in graders_
     ]
@@ -115,3 +118,9 @@ def _rows(graders_: list[Grader], principal: Principal) -> list[Row]:
 def _trend(found: Measured) -> SafeString:
     label = f"99th percentile of the latency by the hour, last 24 hours: {spark_label(found.trend, 'ms')}."
     return sparkline(found.trend, label=label)
+
+
+def _looks(seen: list[looks.Look]) -> SafeString:
+    failed = [look for look in seen if not look.passed]
+    told = f"{len(failed)} failed, the last {ui.ago(failed[-1].at)}" if failed else "all passed"
+    return strip([look.passed for look in seen], label=f"The last {len(seen)} looks at its health: {told}.")

@@ -3,11 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
-from graders import board, folding, holds, queues, stats
+from graders import board, checks, folding, holds, looks, queues, stats
 from graders.board import Measured
-from graders.models import Grader, GraderStatistic
+from graders.models import Grader, GraderCheck, GraderStatistic
 from graders.signals import grader_queues
 from graders.states import Trouble
 from tests.factories import GraderFactory
@@ -106,3 +108,35 @@ def test_no_more_hours_are_remembered_than_there_is_room_for(db, monkeypatch):
     for grader in graders:
         board.measured([grader.pk])
         assert len(board._over) <= 60
+
+
+def looked(grader, outcomes):
+    """Looks at its /health, the newest last, a minute apart; each with a check of its clock beside it."""
+    now = timezone.now()
+    for place, passed in enumerate(outcomes):
+        at = now - timedelta(minutes=len(outcomes) - place)
+        for name, result in ((checks.HEALTH, passed), (checks.CLOCK, True)):
+            GraderCheck.objects.create(grader=grader, name=name, passed=result, at=at)
+
+
+def test_the_last_looks_of_each_grader_take_two_queries(db, django_assert_num_queries):
+    steady, shaky, never = GraderFactory.create_batch(3)
+    looked(steady, [True] * (looks.LAST + 3))
+    looked(shaky, [True, False, True])
+    with django_assert_num_queries(2):
+        found = looks.recent([steady.pk, shaky.pk, never.pk])
+    assert [look.passed for look in found[shaky.pk]] == [True, False, True]
+    assert [len(found[one.pk]) for one in (steady, never)] == [looks.LAST, 0]
+    assert found[steady.pk] == sorted(found[steady.pk], key=lambda look: look.at)
+
+
+@pytest.mark.postgres
+def test_a_grader_with_few_checks_is_not_looked_for_among_those_of_all(db):
+    graders = GraderFactory.create_batch(20)
+    GraderCheck.objects.bulk_create(
+        GraderCheck(grader=grader, name=checks.HEALTH, passed=True) for _ in range(400) for grader in graders
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("analyze graders_gradercheck")
+    newest = GraderCheck.objects.newest_of(OuterRef("pk")).values("pk")[:1]
+    assert "graders_check_recent" in Grader.objects.values_list("pk", Subquery(newest)).explain()

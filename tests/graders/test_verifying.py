@@ -9,8 +9,9 @@ from autotune_sdk.grader import CannotJudge
 from django.utils import timezone
 from werkzeug import Response
 
+from autotune.core import clock
 from autotune.core.errors import Conflict, NotFound
-from graders import credentials, holds, status, targets, verification, versions
+from graders import credentials, health, holds, status, targets, verification, versions
 from graders.gateway import signing
 from graders.models import Grader, GraderCheck, GraderStatusChange
 from graders.states import Trouble
@@ -56,6 +57,16 @@ def test_verifying_twice_is_the_same_twice(owner, path, serve, at, grader, verif
     assert verify(owner, path)[0] is True
     assert GraderStatusChange.objects.count() == 1
     assert grader.versions.filter(label="2.1.0").count() == 1
+
+
+@pytest.mark.parametrize("secret", [SECRET, "atgs_" + "another" * 8])
+def test_it_counts_as_a_look_at_its_health(owner, path, serve, at, grader, verify, secret):
+    at(serve(secret).url)
+    before = clock.database_now()
+    verify(owner, path)
+    grader.refresh_from_db()
+    assert before <= grader.checked_at <= clock.database_now()
+    assert health.check_due() == 0, "the next look is due in five minutes"
 
 
 def test_another_secret_fails_and_stays_inactive(owner, path, serve, at, verify):

@@ -15,13 +15,14 @@ and no scripts in the output, so a strict Content-Security-Policy holds. Texts a
     distributions(title, rows, *, low=0.0, high=1.0, noun="scores", wide=False, empty=...)
     sparkline(values, *, label, tone="neutral") -> SafeString             # 96 by 24 pixels, no table
     spark_label(values, unit="") -> str                                   # first, last, lowest, highest in words
+    strip(outcomes, *, label) -> SafeString                               # a bar for each, 16 pixels high, no table
 
     Series(name, points)                        points: (aware datetime, value or None for a gap)
     Bar(label, value, *, note="", href="", tone="neutral", total=None)    tone: neutral, good, warn or bad
     Interval(label, mean, low, high, count, *, href="")
     distributions' rows                         (label, counts per bucket from `low` to `high`)
 
-All but the last two functions return a `Chart(title, summary, svg, table, wide, ...)`. `wide` is for a chart that has
+All but the last three functions return a `Chart(title, summary, svg, table, wide, ...)`. `wide` is for a chart that has
 the page's breadth; without it a chart is drawn for half of that. A phone gets a drawing of its own either way. `empty`
 is the sentence that stands where there is nothing to draw. A NaN, an infinity, a negative count, a naive datetime or an
 address that leaves this site raises ValueError.
@@ -38,9 +39,10 @@ from autotune.core.charts.ranking import Bar, bars
 from autotune.core.charts.ridges import distributions
 from autotune.core.charts.sparks import spark_label, sparkline
 from autotune.core.charts.stacking import columns
+from autotune.core.charts.strips import strip
 from autotune.core.charts.whiskers import Interval, intervals
 
 __all__ = [
     "Bar", "Chart", "Interval", "Series", "Table", "bars", "columns", "distributions", "histogram", "intervals",
-    "lines", "spark_label", "sparkline",
+    "lines", "spark_label", "sparkline", "strip",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from django.urls import path
 from playwright.sync_api import sync_playwright
 
 from autotune.core.charts import Bar, bars, histogram
-from tests.browsing import DESK, FLAGS, PHONE, SCHEMES, too_wide, watch
+from tests.browsing import DESK, PHONE, SCHEMES, launched, too_wide, watch
 
 PAGE = """{% load charts static %}<!doctype html><html lang="en"><head><meta name="viewport" content="width=device-width">
 <title>Scores</title><link rel="icon" href="data:,"><link rel="stylesheet" href="{% static 'css/tokens.css' %}"><link rel="stylesheet" href="{% static 'css/charts.css' %}">
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, seriali
 def visit(live_server, chromium_path):
     """`visit(query, size, scheme)`: the page of scores; `.said` tells of errors and of breaches of the policy."""
     with override_settings(ROOT_URLCONF=__name__), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+        browser = launched(playwright, chromium_path)
 
         def open_page(query="", size=DESK, scheme="light", **more):
             page = watch(browser.new_context(viewport=size, color_scheme=scheme, **more).new_page())

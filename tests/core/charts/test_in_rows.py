@@ -14,6 +14,7 @@ from autotune.core.charts import (
     intervals,
     spark_label,
     sparkline,
+    strip,
 )
 from tests.core.charts.drawings import classed, drawings, said, words
 
@@ -218,3 +219,12 @@ def test_a_thinned_sparkline_keeps_its_spike():
 
 def test_titles_say_what_is_pointed_at():
     assert "0.5 to 1: 3 scores" in said(drawings(histogram("S", [1, 3]))[0])
+
+
+def test_a_strip_has_a_bar_for_each_outcome_and_a_failed_one_is_taller():
+    svg = ElementTree.fromstring(strip([True, False, True], label="The last 3 looks: 1 failed."))
+    bars_ = list(svg)
+    assert (svg.get("role"), svg.get("aria-label")) == ("img", "The last 3 looks: 1 failed.")
+    assert [float(bar.get("height")) for bar in bars_] == [10, 16, 10]
+    assert ["chart-tone-bad" in bar.get("class") for bar in bars_] == [False, True, False]
+    assert [float(bar.get("x")) for bar in bars_] == sorted(float(bar.get("x")) for bar in bars_)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from graders.models import Grader
+from graders.models import Grader, GraderCheck
 from graders.states import Trouble
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, public
 
@@ -46,6 +46,16 @@ def test_the_board_tells_success_latency_circuit_queue_and_version(owner, grader
     text = owner.get("/graders").content.decode()
     for told in ("75 %", "3 scored", "p50", "p99", "degraded", "circuit", ">open<", "4 min ago", "1.0.0"):
         assert told in text, told
+
+
+def test_the_board_shows_how_the_last_looks_went(owner, grader):
+    assert "chart-strip" not in owner.get("/graders").content.decode()
+    for minutes, passed in ((15, True), (10, False), (5, True)):
+        GraderCheck.objects.create(
+            grader=grader, name="health", passed=passed, at=timezone.now() - timedelta(minutes=minutes)
+        )
+    text = owner.get("/graders").content.decode()
+    assert "The last 3 looks at its health: 1 failed, the last 10 min ago." in text
 
 
 def test_what_was_not_measured_is_a_dash_and_not_a_zero(owner, grader):

@@ -116,3 +116,9 @@ def test_neither_does_the_name_of_the_organization_make_what_refuses_it(visitor,
     page = browse(client, "/marketplace", viewport=viewport)
     expect(page.locator("h1")).to_have_text("Not allowed")
     assert too_wide(page) <= 0
+
+
+def test_on_a_phone_the_chosen_tab_can_be_read(owner, grader, pages, browse):
+    page = browse(owner, pages.at("grader_try", grader), viewport={"width": 320, "height": 640})
+    chosen = page.locator(".tabs [aria-current]").bounding_box()
+    assert 0 <= chosen["x"] <= 320 - chosen["width"]
