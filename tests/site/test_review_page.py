@@ -7,7 +7,7 @@ from playwright.sync_api import sync_playwright
 
 from autotune.access.models import User
 from scores.models import Review
-from tests.browsing import DESK, FLAGS, PHONE, SCHEMES, foreign, is_right, too_wide, watch
+from tests.browsing import DESK, PHONE, SCHEMES, foreign, is_right, launched, too_wide, watch
 from tests.concurrency import aside
 from tests.factories import ReviewFactory
 
@@ -36,7 +36,7 @@ def visit(live_server, chromium_path, tmp_path, review):
     client.force_login(User.objects.create_superuser("boss@example.org", "a-password-that-nobody-sees"))
     cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+        browser = launched(playwright, chromium_path)
 
         def open_page(path, size=DESK, scheme="light"):
             context = browser.new_context(viewport=size, color_scheme=scheme)

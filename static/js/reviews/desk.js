@@ -15,7 +15,7 @@ const MOST_SKIPPED = 1_000;
 
 class Desk {
   constructor(root) {
-    Object.assign(this, { root, current: null, undone: null, ready: [], loading: null, last: "", turn: 0, skipped: new Set() });
+    Object.assign(this, { root, current: null, undone: null, ready: [], loading: null, last: "", turn: 0, skipped: new Set(), releasing: new Set() });
     this.person = root.dataset.person;
     this.base = root.dataset.reviews;
     this.form = root.querySelector("[data-token]");
@@ -154,6 +154,7 @@ class Desk {
   }
 
   async claimNext() {
+    await Promise.allSettled(this.releasing); // asked before, the server would not have the skipped one to give
     for (;;) {
       const filters = [...new FormData(this.form)].filter(([name]) => name !== "csrfmiddlewaretoken");
       const decided = this.outbox.store.all().map(([id]) => ["decided", id]); // for the server some of them are open yet
@@ -234,7 +235,9 @@ class Desk {
   }
 
   release(item, options) {
-    return post(item.dataset.release, [], { token: this.token, ...options });
+    const sent = post(item.dataset.release, [], { token: this.token, ...options }).finally(() => this.releasing.delete(sent));
+    this.releasing.add(sent);
+    return sent;
   }
 
   /** The page is left: what is held is sent, what is ahead is let go; what is shown stays theirs, for a reload. */

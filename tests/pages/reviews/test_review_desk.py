@@ -191,6 +191,22 @@ def test_a_skipped_one_is_free_for_others(reviewer, browse):
     expect(page.locator("[data-status]")).to_contain_text("come round")
 
 
+def test_a_skipped_one_comes_round_however_late_it_is_let_go(reviewer, browse):
+    first, second = some(reviewer, 2)
+    page = browse(reviewer, "/reviews/next")
+    expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
+    on_its_way, asked = [], []
+    page.route("**/release", lambda route: on_its_way.append(route))
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/reviews/next") else None)
+    page.keyboard.press("s")
+    expect(page.locator(f'[data-stage] [data-item="{second.public_id}"]')).to_be_visible()
+    page.keyboard.press("x")
+    expect(page.locator(".sitting [data-sitting]")).to_have_text("1")
+    assert asked == []
+    on_its_way[0].continue_()
+    expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
+
+
 def test_the_end_says_so_and_the_last_can_be_undone(reviewer, browse):
     some(reviewer, 1)
     page = browse(reviewer, "/reviews/next")

@@ -1,7 +1,4 @@
-"""Five hundred reviews in one sitting, by keyboard: the last is as quick as the first, and nothing piles up in the page."""
-
-import statistics
-import time
+"""Five hundred reviews in one sitting, by keyboard: the last asks no more than the first, and nothing piles up in the page."""
 
 import pytest
 from playwright.sync_api import expect
@@ -13,6 +10,7 @@ from tests.factories import ReviewFactory, TaskFactory
 pytestmark = [pytest.mark.pages, pytest.mark.timeout(900)]
 COUNT, LOOK_EVERY, PATIENCE_MS = 500, 50, 30_000
 MOST_GROWTH_OCTETS = 1_000_000  # of the heap: what a decision leaves behind would be 500 times in it
+RENEWED = 20  # claims that a slow sitting holds on to
 NODES_OF_THREE = 1_000  # the one shown, the one ahead and the one that can be undone differ a little
 
 
@@ -45,25 +43,24 @@ class Weighed:
 
 
 def decided(page, at):
-    """Give a score and go on; the seconds until the next one stands there."""
+    """Give a score and go on, until the next one stands there."""
     item = page.locator("[data-stage] [data-item]")
     before = item.get_attribute("data-item")
-    begun = time.perf_counter()
     page.keyboard.press(str(at % 10))
     page.keyboard.press("Enter")
     expect(page.locator(f'[data-stage] [data-item="{before}"]')).to_have_count(0, timeout=PATIENCE_MS)
     if at < COUNT - 1:
         expect(item).to_be_visible()
-    return time.perf_counter() - begun
 
 
 def test_five_hundred_in_one_sitting(reviewer, browse):
     page = browse(reviewer, "/reviews/next")
     page.evaluate("window.sameDocument = true")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
-    weighed, seconds, held = Weighed(page), [], []
+    weighed, asked, held = Weighed(page), [], []
     for at in range(COUNT):
-        seconds.append(decided(page, at))
+        decided(page, at)
+        asked.append(len(page.asked))
         if at % LOOK_EVERY == LOOK_EVERY - 1:
             held.append(weighed.now())
     expect(page.get_by_text("Nothing is left for you")).to_be_visible()
@@ -71,8 +68,8 @@ def test_five_hundred_in_one_sitting(reviewer, browse):
     expect(page.locator(".sitting [data-left]")).to_have_text("0")
     assert page.evaluate("window.sameDocument") is True
 
-    first, last = statistics.median(seconds[10:110]), statistics.median(seconds[-100:])
-    assert last < 2 * first, (first, last)
+    first, last = asked[110] - asked[10], asked[-1] - asked[-101]
+    assert 0 < last <= first + RENEWED, (first, last)
     early, late = held[1], held[-2]  # the last one holds none ahead
     assert late["nodes"] - early["nodes"] < NODES_OF_THREE, held
     assert late["listeners"] - early["listeners"] < 20, held
