@@ -1,7 +1,11 @@
 """Pages in headless Chromium, and what the tests ask of them."""
 
+import os
 import re
+import shutil
 from urllib.parse import urlsplit
+
+from axe_playwright_python.sync_playwright import Axe
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -9,6 +13,8 @@ FLAGS = [
 ]  # fmt: skip
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 SCHEMES = ("light", "dark")
+SERIOUS = {"serious", "critical"}
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]  # 2.2 AA
 LEFT = "net::ERR_ABORTED"  # what was still on its way when the page was left
 SHIFTS = """
   window.shifts = [];
@@ -28,6 +34,17 @@ SHIFTS = """
     return window.shifts;
   };
 """
+
+
+def installed():
+    """The path of the browser: that of CHROMIUM, or the one of the system. The shell starts in half the time."""
+    named = os.environ.get("CHROMIUM")
+    return named or shutil.which("chromium-headless-shell") or shutil.which("chromium") or "/usr/bin/chromium"
+
+
+def launched(playwright, path):
+    """A browser of playwright's; whoever starts it closes it."""
+    return playwright.chromium.launch(executable_path=path, args=FLAGS)
 
 
 def watch(page):
@@ -59,6 +76,14 @@ def ground(page):
 def is_right(page, scheme):
     """Whether the ground is light in the light scheme, and dark in the dark one."""
     return ground(page) > 200 if scheme == "light" else ground(page) < 60
+
+
+def violations(page):
+    """What axe finds of WCAG 2.2 A and AA, serious or critical, as lines."""
+    options = {"runOnly": {"type": "tag", "values": WCAG}, "resultTypes": ["violations"]}
+    for violation in Axe().run(page, options=options).response["violations"]:
+        if violation["impact"] in SERIOUS:
+            yield f"axe {violation['id']}: {violation['nodes'][0]['html'][:160]}"
 
 
 class LateScripts:

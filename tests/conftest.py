@@ -17,12 +17,13 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from autotune.access.models import Membership, Role
 from autotune.core import encryption
 from autotune.core.models import DataKey
-from tests import migrated
+from tests import browsing, migrated
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
 
 ON_POSTGRES = bool(settings.DATABASE_URL)
 ON_REDIS = bool(settings.REDIS_URL)
-HEAVIEST = "test_no_plaintext.py"  # first: it would starve other tests with processes
+DATABASES = {"db", "transactional_db", "live_server"}  # the fixtures that bring the tests' database
+HEAVIEST = "test_no_plaintext.py"
 if settings.EXPORT_STORAGE is None:  # files of exports that a test makes go with it
     settings.STORAGES["exports"]["OPTIONS"]["location"] = tempfile.mkdtemp(prefix="autotune-exports-")
     atexit.register(shutil.rmtree, settings.STORAGES["exports"]["OPTIONS"]["location"], ignore_errors=True)
@@ -40,7 +41,8 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Tests that need a server are left out where it is not configured; in CI its absence is a failure."""
     _keep_what_migrations_wrote(items)
-    items.sort(key=lambda item: item.path.name != HEAVIEST)
+    items.sort(key=_turn)
+    items[:] = _spread(items)
     lacking = {"postgres"} - ({"postgres"} if ON_POSTGRES else set()) | ({"redis"} - ({"redis"} if ON_REDIS else set()))
     chosen, left = [], []
     for item in items:
@@ -52,11 +54,37 @@ def pytest_collection_modifyitems(config, items):
         items[:] = chosen
 
 
+def _turn(item):
+    """Tests of processes come first, so that one worker waits for them while the others compute, and none is met alone
+    at the end. The others stay as pytest-django ordered them: those that commit after those that do not."""
+    waits = item.get_closest_marker("processes") and not _uses_a_database(item)
+    return (not waits, item.path.name != HEAVIEST)
+
+
+def _spread(items):
+    """Tests of pages take seconds each. They stand among the quick tests without a database, which are the last, so that
+    no worker is given all of them while the others have nothing left."""
+    slow = [item for item in items if item.get_closest_marker("pages")]
+    rest = [item for item in items if not item.get_closest_marker("pages")]
+    start = len(rest)
+    while start and not _uses_a_database(rest[start - 1]):
+        start -= 1
+    mixed = list(rest[:start])
+    for at, item in enumerate(slow):
+        begin, end = (start + n * (len(rest) - start) // len(slow) for n in (at, at + 1))
+        mixed += [item, *rest[begin:end]]
+    return mixed if slow else rest
+
+
+def _uses_a_database(item):
+    """Whether it uses the database of the tests; a server's own is another."""
+    return bool(item.get_closest_marker("django_db") or DATABASES & set(item.fixturenames))
+
+
 def _touches_an_engine(item, marks):
     """Whether the test could end otherwise on another database or broker. What a browser makes of a page cannot."""
     return not marks & {"pages", "one_engine"} and bool(
-        marks & {"django_db", "postgres", "redis", "processes"}
-        or {"db", "transactional_db", "live_server"} & set(item.fixturenames)
+        marks & {"postgres", "redis", "processes"} or _uses_a_database(item)
     )
 
 
@@ -206,11 +234,11 @@ def vendor():
 
 @pytest.fixture(scope="session")
 def chromium_path():
-    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    path = browsing.installed()
     if not os.path.exists(path):
         if os.environ.get("CI"):
             pytest.fail("Chromium is missing; CI must have it")
-        pytest.skip("no Chromium at CHROMIUM or /usr/bin/chromium")
+        pytest.skip(f"no Chromium at {path}: name one in CHROMIUM")
     return path
 
 

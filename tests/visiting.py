@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browsing import DESK, FLAGS, watch
+from tests.browsing import DESK, launched, watch
 from tests.concurrency import until
 
 PATIENCE_MS = 30_000  # as long as a worker on a busy machine may take
@@ -17,7 +17,7 @@ class House:
     def __init__(self, server, playwright, chromium):
         self.server = server
         self.url = f"http://localhost:{server.env['PORT']}"
-        self.browser = playwright.chromium.launch(args=FLAGS, executable_path=chromium)
+        self.browser = launched(playwright, chromium)
 
     def stranger(self):
         """A page of somebody who is not logged in."""

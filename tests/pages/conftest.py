@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connection
 from playwright.sync_api import sync_playwright
 
-from tests.browsing import DESK, FLAGS, watch
+from tests.browsing import DESK, launched, watch
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright's loop runs in the thread of the tests
 
@@ -38,7 +38,7 @@ def browse(live_server, chromium_path):
         def work(client, path, *, viewport=DESK, **context):
             if not started:
                 playwright = stack.enter_context(sync_playwright())
-                started.append(playwright.chromium.launch(args=FLAGS, executable_path=chromium_path))
+                started.append(launched(playwright, chromium_path))
                 stack.callback(started[0].close)
             opened = started[0].new_context(viewport=viewport, base_url=live_server.url, **context)
             stack.callback(opened.close)

@@ -10,10 +10,11 @@ from playwright.sync_api import sync_playwright
 
 from autotune.access.models import Membership, Role
 from tests.access.accounts.people import PASSWORD, code_of, logged_in, person, set_up
-from tests.browsing import DESK, FLAGS, PHONE, SCHEMES, foreign, is_right, too_wide, watch
+from tests.browsing import DESK, PHONE, SCHEMES, foreign, is_right, launched, too_wide, violations, watch
 from tests.factories import OrganizationFactory
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+LOOKED_AT = ((DESK, "light"), (PHONE, "dark"))  # by axe
 TOKEN = "a-token-of-an-invitation"
 
 
@@ -49,7 +50,7 @@ def window(live_server, chromium_path, tmp_path, world):
     """`window(session=…, sizes=…, schemes=…)`: a page of the first of these; `shoot` after each step looks at it in
     each of them."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+        browser = launched(playwright, chromium_path)
 
         def make(*, session="", sizes=(PHONE,), schemes=("light",)):
             context = browser.new_context(viewport=sizes[0], color_scheme=schemes[0], base_url=live_server.url)
@@ -66,6 +67,8 @@ def window(live_server, chromium_path, tmp_path, world):
                     page.screenshot(path=tmp_path / f"{name}-{size['width']}-{scheme}.png", full_page=True)
                     assert too_wide(page) <= 0, (name, size, scheme)
                     assert is_right(page, scheme), (name, scheme)
+                    if (size, scheme) in LOOKED_AT:
+                        assert [*violations(page)] == [], (name, size, scheme)
                 said = [text for text in page.said if "status of 40" not in text]
                 assert (said, page.failed, foreign(page, live_server)) == ([], [], []), name
                 assert page.locator("h1").count() == 1, name
