@@ -1,6 +1,13 @@
 // Starts Swagger UI with what the page says in data attributes: nothing is written into the page itself.
 "use strict";
 
+// Its dark colours hang on a class. The choice made on the pages (theme.js) goes before the system's.
+const chosen = document.cookie.match(/(?:^|; )theme=(light|dark)/)?.[1];
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const colour = () => document.documentElement.classList.toggle("dark-mode", chosen ? chosen === "dark" : dark.matches);
+dark.addEventListener("change", colour);
+colour();
+
 const place = document.getElementById("swagger-ui");
 const { schema, settings, csrfHeader, csrfToken } = place.dataset;
 

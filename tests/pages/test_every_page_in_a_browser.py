@@ -1,13 +1,12 @@
 """Every page in Chromium with names and texts of an attacker: nothing runs, nothing breaks, and axe finds nothing."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.test import Client
 
 from autotune.access.models import Membership, Organization, User
 from bench import crowd
 from tests.access.matrix import owned
-from tests.browsing import DESK, PHONE, LateScripts, foreign, is_right, too_wide
+from tests.browsing import DESK, PHONE, LateScripts, foreign, is_right, too_wide, violations
 from tests.factories import OrganizationFactory
 from tools.page_routes import readable
 
@@ -15,7 +14,6 @@ pytestmark = [pytest.mark.pages, pytest.mark.timeout(600)]
 HOSTILE = "<script>document.title='hit'</script>\"'><img src=x onerror=alert(1)> \u202egnirts\u202c \U0001f469\u200d\U0001f52c {{7*7}} "
 LONG = "W" * 120
 MOST_SHIFT = 0.001  # of the window, times how far: nobody sees it
-SERIOUS = {"serious", "critical"}
 
 
 @pytest.fixture
@@ -54,7 +52,7 @@ def test_nothing_serious_on_any_page(world, browse, live_server, viewport, schem
             *([] if is_right(page, scheme) else ["ground of the other scheme"]),
             *(["a script ran"] if page.title() == "hit" else []),
             *([] if page.locator("h1").count() == 1 else [f"{page.locator('h1').count()} h1"]),
-            *_violations(page),
+            *violations(page),
             *_moved(late.shifts()),
         ]
         found += [(one.path, fault) for fault in faults]
@@ -93,11 +91,3 @@ def test_what_moves_by_itself_would_be_seen(visitor, browse):
 def looked_at():
     """Without the texts that are downloaded, which are no pages."""
     return [one for one in readable() if not one.path.endswith(":str")]
-
-
-def _violations(page):
-    """Serious and critical ones of WCAG 2.2 A and AA, as lines."""
-    options = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
-    for violation in Axe().run(page, options=options).response["violations"]:
-        if violation["impact"] in SERIOUS:
-            yield f"axe {violation['id']}: {violation['nodes'][0]['html'][:160]}"

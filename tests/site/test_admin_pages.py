@@ -107,7 +107,8 @@ def test_every_filter_of_ours_can_be_chosen(world, client_of):
 def test_records_cannot_be_added_or_deleted(world, client_of):
     person, _ = world
     client, found = client_of(person), []
-    for model in set(MODELS) - ENDED_HERE:
+    client.post(address(ApiKey, "add"))  # the first refusal makes the data key that the trail's texts are under
+    for model in [model for model in MODELS if model not in ENDED_HERE]:
         page = admin.site._registry[model]
         if model._meta.app_label in OURS and not page.has_change_permission(type("R", (), {"user": person})):
             row = model._base_manager.order_by("pk").last()

@@ -7,8 +7,10 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 from playwright.sync_api import sync_playwright
 
-from tests.browsing import DESK, FLAGS, PHONE, SCHEMES, foreign, is_right, too_wide, watch
+from tests.browsing import DESK, PHONE, SCHEMES, foreign, is_right, launched, too_wide, violations, watch
 
+# A link within a button, which Swagger UI makes of each operation so that it can be pointed to.
+BUILT_SO = ("axe nested-interactive: <button", 'axe target-size: <a class="nostyle"')
 LINK = re.compile(r"""(?:src|href|action)=["']([^"']*)""")
 
 
@@ -77,7 +79,7 @@ def test_schema_and_docs_are_open_whatever_is_accepted(client):
 def visit(live_server, chromium_path, tmp_path):
     """`visit(path, size, scheme)`: an open page in headless Chromium; `.said`, `.asked` and `.failed` tell of it."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
+        browser = launched(playwright, chromium_path)
 
         def open_page(path, size=DESK, scheme="light"):
             page = watch(browser.new_context(viewport=size, color_scheme=scheme).new_page())
@@ -104,6 +106,7 @@ def test_a_page_is_good_on_a_phone_and_a_desk_in_light_and_dark(visit, live_serv
             assert page.status == status
             assert too_wide(page) <= 0, (size, scheme)
             assert is_right(page, scheme), scheme
+            assert [*violations(page)] == [], (size, scheme)
             assert (page.failed, foreign(page, live_server)) == ([], [])
             assert [text for text in page.said if "404" not in text] == []  # Chromium reports the page's own status
 
@@ -121,12 +124,24 @@ def test_a_page_can_be_read_by_its_structure(visit):
 
 @pytest.mark.pages
 @in_a_browser
-def test_the_docs_render_every_tag_without_another_host(visit, live_server):
-    page = visit("/api/v1/docs")
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_docs_render_every_tag_without_another_host(visit, live_server, scheme):
+    page = visit("/api/v1/docs", scheme=scheme)
     page.wait_for_selector(".opblock")
     tags = set(page.locator(".opblock-tag").evaluate_all("all => all.map(one => one.dataset.tag)"))
     assert {"completions", "graders", "scores", "tasks", "health"} <= tags
     assert (page.failed, foreign(page, live_server), page.said) == ([], [], [])
+    assert is_right(page, scheme)
+    assert [found for found in violations(page) if not found.startswith(BUILT_SO)] == []
+
+
+@pytest.mark.pages
+@in_a_browser
+def test_the_docs_have_the_colours_that_were_chosen_on_the_pages(visit, live_server):
+    page = visit("/api/v1/docs", scheme="light")
+    page.context.add_cookies([{"name": "theme", "value": "dark", "url": live_server.url}])
+    page.reload()
+    assert is_right(page, "dark")
 
 
 @pytest.mark.pages

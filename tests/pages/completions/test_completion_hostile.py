@@ -107,6 +107,14 @@ def test_beyond_the_bound_code_within_lines_stays_as_it_was_written():
     assert html.count("`a`") == 5
 
 
+def test_the_answers_of_one_page_share_its_bounds():
+    code = "```python\n" + f"# {'c' * 900}\n" * 30 + "```"  # of few tokens, so that letters are what is bounded
+    first, second = highlighting.answers([code, code])
+    assert [one.segments[0].coloured for one in (first, second)] == [True, False]
+    many = highlighting.answers(["```\na\n```\n" * 300] * 50)
+    assert sum(len(one.segments) for one in many) <= highlighting.SEGMENTS_EACH * 50 + 50
+
+
 @pytest.mark.parametrize("language", sorted(set(highlighting.LANGUAGES.values())))
 def test_no_code_takes_long_to_colour(language):
     highlighting.answer(f"```{language}\nx\n```")  # the lexer is made once

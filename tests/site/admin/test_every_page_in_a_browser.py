@@ -1,0 +1,39 @@
+"""Every list and form of the administration in Chromium: axe finds nothing, nothing is too wide, no script complains."""
+
+import pytest
+
+from tests.browsing import DESK, PHONE, is_right, too_wide, violations
+from tests.site.admin.world import MODELS, address, populate
+
+pytestmark = [pytest.mark.pages, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def pages(boss, keys_at_hand):
+    """Their addresses, with some rows on every list."""
+    populate(2)
+    lists = [address(model, "changelist") for model in MODELS]
+    newest = {model: model._default_manager.order_by("-pk").first() for model in MODELS}
+    forms = [address(model, "change", row.pk) for model, row in newest.items() if row]
+    adds = [address(model, "add") for model in MODELS if boss.get(address(model, "add")).status_code == 200]
+    return lists + forms + adds
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"])
+def test_nothing_serious_on_any_page(boss, pages, browse, viewport, scheme):
+    page = browse(boss, "/admin/", viewport=viewport, color_scheme=scheme)
+    found = []
+    for path in pages:
+        page.said.clear()
+        answer = page.goto(path)
+        found += [
+            (path, fault)
+            for fault in (
+                *([] if answer.status == 200 else [f"status {answer.status}"]),
+                *(f"said {text}" for text in page.said),
+                *([f"{too_wide(page)} px too wide"] if too_wide(page) > 0 else []),
+                *([] if is_right(page, scheme) else ["ground of the other scheme"]),
+                *violations(page),
+            )
+        ]
+    assert not found, "\n".join(f"{path}: {fault}" for path, fault in found)
