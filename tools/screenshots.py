@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ sys.path[:0] = [str(ROOT)]
 WIDTHS = {"desk": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 SCHEMES = ("light", "dark")
 EMAIL = "ada@meridian.example"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--to", type=Path, default=ROOT / "var/screenshots")
     parser.add_argument(
-        "--only", default="", help="pages whose path holds this or, after =, is this; several by commas"
+        "--only", default="", help="pictures whose name holds this or, after =, is this; several by commas"
     )
     parser.add_argument("--scores", type=int, default=6_000)
     parser.add_argument("--whole", action="store_true", help="the whole height of each page")
@@ -45,81 +45,166 @@ def picture(chosen: argparse.Namespace, folder: Path) -> int:
     with Supervisor(folder / "logs") as tree:
         launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
         os.environ.update(env)
-        session, ids, paths = fill(chosen)
+        world = fill(chosen)
         for process in launch.server_processes(env):
             if process.name == "web":
                 tree.start(process)
         from autotune.site.ports import answers
 
         tree.wait_for(lambda: answers(port, launch.HEALTH_PATH), "the start of the server", 60)
-        return look(chosen, f"http://localhost:{port}", session, ids, paths)
+        return look(chosen, f"http://localhost:{port}", world)
 
 
-def fill(chosen: argparse.Namespace) -> tuple[tuple[str, str], dict[str, str], list[Any]]:
-    """(session cookie), ids of each kind, pages."""
+@dataclass(frozen=True, slots=True)
+class World:
+    """What there is to see.
+
+    cookies  of each person's session, by who they are; "" is nobody
+    shots    name of the picture -> (who looks, address)
+    """
+
+    cookies: dict[str, tuple[str, str] | None]
+    shots: dict[str, tuple[str, str]]
+
+
+def fill(chosen: argparse.Namespace) -> World:
+    """An organization at work and its people, in the server's database."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "autotune.settings"
     import django
 
     django.setup()
+    from autotune.access.models import Membership, Organization, Role, User
+    from autotune.access.principal import Principal
+    from bench import crowd
+    from exports.inputs import ExportQuery
+    from exports.work import asking, running
+    from scores.filters import TaskRef
+    from tasks import filling
+
+    def person(organization: Any, email: str, name: str, role: str, **facts: Any) -> Any:
+        user = User.objects.create(email=email, name=name, **facts)
+        held = Role.objects.get(organization=None, name=role)
+        Membership.objects.create(organization=organization, user=user, role=held)
+        return Principal(organization, held, user)
+
+    organization = Organization.objects.create(name="Meridian Labs")
+    house = Organization.objects.create(name="Autotune", operating=True)
+    admin = person(organization, EMAIL, "Ada Byron", "organization_admin")
+    people = {
+        "": None,
+        "admin": admin.user,
+        "operator": person(organization, "sofia@meridian.example", "Sofia Kovalevskaya", "training_operator").user,
+        "house": person(house, "root@autotune.example", "Root", "admin", is_staff=True, is_superuser=True).user,
+    }
+    made = crowd.fill(organization, admin.user, chosen.scores)
+    filling.work(budget_s=60)
+    made["export"] = asking.ask(ExportQuery(task_id=TaskRef(made["tasks"][0].pk), format="parquet"), admin)
+    running.work()
+    crowd.furnish(organization, admin.user)
+    return World({who: cookie(user) if user else None for who, user in people.items()}, shots(organization, made))
+
+
+def cookie(user: Any) -> tuple[str, str]:
+    """(name, value) of a new session of the person's."""
     from django.conf import settings
     from django.test import Client
 
-    from autotune.access.models import Membership, Organization, Role, User
+    client = Client()
+    client.force_login(user)
+    return settings.SESSION_COOKIE_NAME, client.cookies[settings.SESSION_COOKIE_NAME].value
+
+
+def shots(organization: Any, made: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Every page, where needed with what makes it tell something, and those that the walk over pages leaves out."""
     from bench import crowd
     from tools.page_routes import readable
 
-    organization = Organization.objects.create(name="Meridian Labs")
-    owner = User.objects.create(email=EMAIL, name="Ada Byron")
-    role = Role.objects.get(organization=None, name="organization_admin")
-    Membership.objects.create(organization=organization, user=owner, role=role)
-    crowd.fill(organization, owner, chosen.scores)
-    crowd.furnish(organization, owner)
-    client = Client()
-    client.force_login(owner)
-    cookie = (settings.SESSION_COOKIE_NAME, client.cookies[settings.SESSION_COOKIE_NAME].value)
-    return cookie, crowd.ids_of(organization), readable()
+    ids = crowd.ids_of(organization)
+    found = {
+        name_of(page.path): ("admin", page.address(ids))
+        for page in readable()
+        if not page.path.endswith(":str") and all(kind in ids for kind in page.kinds)
+    }
+    task = made["tasks"][0]
+    old, new = (one.public_id for one in task.versions.order_by("pk"))
+    a, b = (one.public_id for one in task.completions.filter(reward__value__isnull=False).order_by("-pk")[1:3])
+    return found | {
+        "completions-compare": ("admin", f"/completions/compare?a={a}&b={b}"),
+        "completions-compare-words": ("admin", f"/completions/compare?a={a}&b={b}&diff=words"),
+        "exports-exp-completed": ("admin", f"/exports/{made['export'].public_id}"),
+        "marketplace": ("operator", "/marketplace"),
+        "overview-operator": ("operator", "/"),
+        "pairs": ("admin", f"/pairs?taskId={task.public_id}"),
+        "runs-retry": ("admin", "/runs/retry?code=timeout"),
+        "scores-chosen": ("admin", "/scores?minScore=0.2&maxScore=0.5"),
+        "search": ("admin", "/search?q=re"),
+        "tasks-task-versions-taskv-diff-taskv": ("admin", f"/tasks/{task.public_id}/versions/{old}/diff/{new}"),
+        "account": ("admin", "/account"),
+        "account-password": ("admin", "/account/password"),
+        "account-second-factor": ("admin", "/account/second-factor/on"),
+        "account-login": ("", "/account/login"),
+        "account-password-forgotten": ("", "/account/password/forgotten"),
+        "account-password-sent": ("", "/account/password/sent"),
+        "account-password-done": ("", "/account/password/done"),
+        "not-found": ("admin", "/graders/grader_0"),
+        "api-reference": ("", "/api/v1/docs"),
+        "home": ("", "/"),
+        "admin": ("house", "/admin/"),
+        "admin-grader": ("house", "/admin/graders/grader/"),
+        "admin-workflowrun": ("house", "/admin/scores/workflowrun/"),
+        "admin-completion": ("house", "/admin/tasks/completion/"),
+        "admin-score": ("house", "/admin/scores/score/"),
+        "admin-task-change": ("house", f"/admin/tasks/task/{task.pk}/change/"),
+        "admin-user": ("house", "/admin/access/user/"),
+        "admin-auditevent": ("house", "/admin/access/auditevent/"),
+    }  # fmt: skip
 
 
-def look(
-    chosen: argparse.Namespace, address: str, session: tuple[str, str], ids: dict[str, str], paths: list[Any]
-) -> int:
+def name_of(path: str) -> str:
+    """`/tasks/:task/edit` as a file is called."""
+    return (path.strip("/").replace("/", "-").replace(":", "") or "overview").lower()
+
+
+def look(chosen: argparse.Namespace, address: str, world: World) -> int:
     """Write the pictures."""
     from playwright.sync_api import sync_playwright
+
+    from tests import browsing
 
     chosen.to.mkdir(parents=True, exist_ok=True)
     failed, shown = [], []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS
-        )
+        browser = browsing.launched(playwright, browsing.installed())
         for width, viewport in WIDTHS.items():
             for scheme in SCHEMES:
-                context = browser.new_context(viewport=viewport, color_scheme=scheme, base_url=address)  # type: ignore[arg-type]
-                context.add_cookies([{"name": session[0], "value": session[1], "url": address}])
-                tab = context.new_page()
-                for page in paths:
-                    if not wanted(page.path, chosen.only) or any(kind not in ids for kind in page.kinds):
+                tabs = {}
+                for who, held in world.cookies.items():
+                    context = browser.new_context(viewport=viewport, color_scheme=scheme, base_url=address)  # type: ignore[arg-type]
+                    if held:
+                        context.add_cookies([{"name": held[0], "value": held[1], "url": address}])
+                    tabs[who] = context.new_page()
+                for name, (who, at) in world.shots.items():
+                    if not wanted(name, chosen.only):
                         continue
-                    answer = tab.goto(page.address(ids))
+                    answer = tabs[who].goto(at)
                     if answer is None or "text/html" not in answer.headers.get("content-type", ""):
                         continue
-                    tab.wait_for_load_state("networkidle")
-                    name = (page.path.strip("/").replace("/", "-").replace(":", "") or "overview").lower()
-                    tab.screenshot(path=chosen.to / f"{name}.{width}.{scheme}.png", full_page=chosen.whole)
+                    tabs[who].wait_for_load_state("networkidle")
+                    tabs[who].screenshot(path=chosen.to / f"{name}.{width}.{scheme}.png", full_page=chosen.whole)
                     shown.append(f"{name}.{width}.{scheme}.png")
                     if answer.status >= 500:
-                        failed.append(page.path)
-                context.close()
+                        failed.append(at)
+                for tab in tabs.values():
+                    tab.context.close()
         browser.close()
     index(chosen.to, shown)
     print(f"{len(shown)} pictures in {chosen.to}" + (f"; answered 500: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
 
 
-def wanted(path: str, only: str) -> bool:
-    """Whether a page is asked for; texts that are downloaded are no pages."""
-    asked = [part[1:] == path if part.startswith("=") else part in path for part in only.split(",")]
-    return not path.endswith(":str") and any(asked)
+def wanted(name: str, only: str) -> bool:
+    """Whether a picture is asked for."""
+    return any(part[1:] == name if part.startswith("=") else part in name for part in only.split(","))
 
 
 def index(folder: Path, names: list[str]) -> None:
