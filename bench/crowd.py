@@ -58,7 +58,7 @@ def fill(organization, owner, scores=6_000, *, seed=1, names=lambda text: text):
     graders = {name: _grader(organization, owner, name, names) for name in GRADERS}
     tasks = [_task(organization, owner, entry, graders, names) for entry in TASKS]
     for number, task in enumerate(tasks):
-        _scores(task, graders[TASKS[number][2]], owner, scores // len(tasks), rnd, names)
+        _scores(task, graders[TASKS[number][2]], owner, scores // len(tasks), rnd, names, number)
     for number, grader in enumerate(graders.values()):
         _counters(grader, scores // len(graders), rnd, number)
     return {"tasks": tasks, "graders": list(graders.values())}
@@ -82,10 +82,13 @@ def _grader(organization, owner, name, names):
             grader=grader, label=label, first_seen_at=now - timedelta(days=days)
         )
     grader.save()
-    for hours in range(24):
+    for look in range(24):
+        failed = look in ((9, 10, 17, 20) if worn else (7,))
         GraderCheck.objects.create(
-            grader=grader, name="health", passed=hours != 7, latency_ms=30 + hours, at=now - timedelta(hours=hours)
-        )
+            grader=grader, name="health", passed=not failed, latency_ms=None if failed else 30 + look * 7 % 11,
+            detail="timeout: no answer within 2 s." if failed else "The grader says that it is healthy.",
+            at=now - timedelta(minutes=5 * (24 - look)),
+        )  # fmt: skip
     GraderStatusChange.objects.create(grader=grader, previous="inactive", current="active", at=now - timedelta(days=20))
     return grader
 
@@ -97,20 +100,19 @@ def _task(organization, owner, entry, graders, names):
 
     name, prompt, first = entry
     task = Task.objects.create(organization=organization, created_by=owner, name=names(name), description=names(prompt))
-    content = {"systemPrompt": None, "promptTemplate": "{{prompt}}", "responseSchema": None, "model": None}
-    task.version = TaskVersion.objects.create(
-        task=task,
-        organization=organization,
-        created_by=owner,
-        digest=hashlib.sha256(name.encode()).hexdigest(),
-        content=content,
-    )
+    for template in ("{{prompt}}", "{{prompt}}\n\nAnswer in at most {{words}} words."):
+        content = {"systemPrompt": None, "promptTemplate": template, "responseSchema": None, "model": None}
+        version = TaskVersion.objects.create(
+            task=task, organization=organization, created_by=owner, content=content,
+            digest=hashlib.sha256((name + template).encode()).hexdigest(),
+        )  # fmt: skip
+        PanelMember.objects.create(task_version=version, grader=graders[first], position=0, weight=1.0)
+    task.version = version
     task.save()
-    PanelMember.objects.create(task_version=task.version, grader=graders[first], position=0, weight=1.0)
     return task
 
 
-def _scores(task, grader, owner, count, rnd, names):
+def _scores(task, grader, owner, count, rnd, names, number):
     from django.db import transaction
 
     from autotune.core import bulk, encryption
@@ -126,8 +128,8 @@ def _scores(task, grader, owner, count, rnd, names):
     for start in range(0, count + odd, CHUNK):
         rows = []
         for n in range(start, min(start + CHUNK, count + odd)):
-            made = now - timedelta(days=DAYS) * (1 - n / (count + odd)) - timedelta(seconds=5)
-            model = n % len(MODELS)
+            made = now - timedelta(seconds=5) - _age(n, count, odd)
+            model = (n + number) % len(MODELS)  # so that each hour has some of every model
             value = min(1.0, max(0.0, rnd.gauss(0.45 + 0.09 * model + 0.1 * n / (count + odd), 0.17)))
             rows.append((n, made, MODELS[model], round(value, 3), at(made), at(made), at(made)))
         with transaction.atomic():
@@ -173,6 +175,14 @@ def _scores(task, grader, owner, count, rnd, names):
             organization_id=o, run=run, completion=run.completion, task=task, grader=grader, value=0.4, confidence=0.5,
             grader_version_id=v, reasoning=names("Half of it is right; the units are not."), expires_at=run.wake_at,
         )  # fmt: skip
+
+
+def _age(n, count, odd):
+    """How long ago a completion came: the scored ones over DAYS, what is under way just now, failures more and more."""
+    if n < count:
+        return timedelta(days=DAYS) * (1 - n / count)
+    since = (count + odd - n) / odd
+    return timedelta(days=DAYS) * since**3 if _state(n) == "failed" else timedelta(hours=2) * since
 
 
 def _state(n):
@@ -270,13 +280,8 @@ def furnish(organization, owner):
             webhook=hook, event=event, status=status, attempt=1, failures=int(status == "parked"),
             created_at=now - timedelta(hours=hours), ended_at=None if status == "pending" else now - timedelta(hours=hours),
         )  # fmt: skip
-    query = {"taskId": task.public_id, "format": "parquet", "layout": "records"}
+    query = {"taskId": task.public_id, "format": "jsonl", "layout": "preferences"}
     Export.objects.create(**by, query=query, status="running", expected=48_000, rows=31_000, file_key="A" * 44)
-    Export.objects.create(
-        **by, query={**query, "format": "jsonl", "layout": "preferences"}, status="completed", expected=9_412, rows=9_412,
-        bytes=18_400_000, sha256="3b" * 32, completed_at=now - timedelta(days=1), expires_at=now + timedelta(days=6),
-        file_key="A" * 44,
-    )  # fmt: skip
     RewardEndpoint.objects.create(
         **by, task=task, protocol="openrlhf", model_id="live", unscored="neutral", neutral_value=0.5, deadline_ms=170_000,
         token_digest=os.urandom(32), answered=128_400, unscored_count=212, last_used_at=now,

@@ -1,6 +1,6 @@
 """kill -9 of workers, beat and the web process while a large batch is scored."""
 
-from ..killer import Killer
+from ..killer import SHORTEST_S, Killer
 from ..report import Result
 from ..stage import Stage
 from ..watch import Watch
@@ -13,7 +13,10 @@ LATENCY_MS = 400  # so that at each kill a hundred and more are out
 def kills(stage: Stage, result: Result) -> None:
     """Nothing is lost, doubled or wrong, and no due run is idle for more than 20 s."""
     sizes = stage.sizes
-    work = Work(stage.system, result.name, sizes.completions, grader={"latency_ms": LATENCY_MS}, max_batch=10)
+    pace = sizes.completions / ((sizes.kills + 2) * SHORTEST_S)  # or a fast machine is done before the last kill
+    work = Work(
+        stage.system, result.name, sizes.completions, grader={"latency_ms": LATENCY_MS}, max_batch=10, pace=pace
+    )
     killer, watch = Killer(stage.system, work, sizes.kills, stage.seed), Watch(stage.system.database)
     work.submitter.start()
     seconds = work.until_done(killer.step, watch=watch, patience_s=stage.patience_s)
