@@ -10,7 +10,7 @@ import tempfile
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -91,10 +91,14 @@ def _touches_an_engine(item, marks):
 def _keep_what_migrations_wrote(items):
     """A test that commits ends by emptying the tables; the built-in roles and content types must come back with it."""
     for item in items:
-        marker = item.get_closest_marker("django_db")
-        commits = marker is not None and marker.kwargs.get("transaction")
-        if commits or {"transactional_db", "live_server"} & set(item.fixturenames):
+        if _commits(item):
             item.fixturenames.append("django_db_serialized_rollback")
+
+
+def _commits(item):
+    marker = item.get_closest_marker("django_db")
+    commits = marker is not None and marker.kwargs.get("transaction")
+    return commits or bool({"transactional_db", "live_server"} & set(item.fixturenames))
 
 
 def pytest_sessionstart(session):
@@ -151,11 +155,20 @@ def _static_files_are_found_once():
 
 
 @pytest.fixture(autouse=True)
-def _fresh_keyring():
-    """Data keys of a rolled-back test must not be met again."""
+def _fresh_keyring(request, monkeypatch):
+    """Data keys of a rolled-back test must not be met again. Within it they are kept, as if it had committed them: where
+    everything is one transaction, each encrypted value asked for its data key, a fifth of the suite's time."""
     encryption.keyring.clear()
+    if not _commits(request.node):
+        monkeypatch.setattr(encryption, "_once_committed", _once_committed)
     yield
     encryption.keyring.clear()
+
+
+def _once_committed(keep):
+    """What the test itself writes, outside of any transaction of the server's, counts as committed: one savepoint deep."""
+    within = connection.in_atomic_block and len([one for one in connection.savepoint_ids if one]) > 1
+    transaction.on_commit(keep) if within else keep()
 
 
 @pytest.fixture
