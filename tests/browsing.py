@@ -6,7 +6,10 @@ import shutil
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
+PATIENCE_MS = 30_000  # as long as a page, or a worker behind it, may take on a busy machine
+expect.set_options(timeout=PATIENCE_MS)
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",

@@ -24,6 +24,7 @@ ON_POSTGRES = bool(settings.DATABASE_URL)
 ON_REDIS = bool(settings.REDIS_URL)
 DATABASES = {"db", "transactional_db", "live_server"}  # the fixtures that bring the tests' database
 HEAVIEST = "test_no_plaintext.py"
+LONG_S = 300
 if settings.EXPORT_STORAGE is None:  # files of exports that a test makes go with it
     settings.STORAGES["exports"]["OPTIONS"]["location"] = tempfile.mkdtemp(prefix="autotune-exports-")
     atexit.register(shutil.rmtree, settings.STORAGES["exports"]["OPTIONS"]["location"], ignore_errors=True)
@@ -63,9 +64,12 @@ def _turn(item):
 
 def _spread(items):
     """Tests of pages take seconds each. They stand among the quick tests without a database, which are the last, so that
-    no worker is given all of them while the others have nothing left."""
-    slow = [item for item in items if item.get_closest_marker("pages")]
+    no worker is given all of them while the others have nothing left; walks over every page, which take minutes, before."""
+    pages = [item for item in items if item.get_closest_marker("pages")]
+    slow = [item for item in pages if not _is_long(item)]
     rest = [item for item in items if not item.get_closest_marker("pages")]
+    first = next((at for at, item in enumerate(rest) if _commits(item)), len(rest))
+    rest[first:first] = filter(_is_long, pages)
     start = len(rest)
     while start and not _uses_a_database(rest[start - 1]):
         start -= 1
@@ -74,6 +78,12 @@ def _spread(items):
         begin, end = (start + n * (len(rest) - start) // len(slow) for n in (at, at + 1))
         mixed += [item, *rest[begin:end]]
     return mixed if slow else rest
+
+
+def _is_long(item):
+    """Whether it was given more time than others, as a walk over every page is."""
+    marker = item.get_closest_marker("timeout")
+    return marker is not None and marker.args[0] >= LONG_S
 
 
 def _uses_a_database(item):
@@ -152,6 +162,15 @@ def _static_files_are_found_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", remembered)
         yield
+
+
+SERVERS_OWN = encryption._once_committed
+
+
+@pytest.fixture
+def committed_keys_alone(monkeypatch):
+    """The keyring keeps what it keeps beside the server: in a test that does not commit, nothing."""
+    monkeypatch.setattr(encryption, "_once_committed", SERVERS_OWN)
 
 
 @pytest.fixture(autouse=True)

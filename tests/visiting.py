@@ -4,10 +4,9 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browsing import DESK, launched, watch
+from tests.browsing import DESK, PATIENCE_MS, launched, watch
 from tests.concurrency import until
 
-PATIENCE_MS = 30_000  # as long as a worker on a busy machine may take
 PASSWORD = "a long sentence about herons"
 
 

@@ -19,7 +19,7 @@ from tests.factories import CompletionFactory, GraderFactory, RunFactory
 
 NOW = timedelta(0)
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed_keys_alone")]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_it_follows_its_scoring_by_itself(visitor, browse):
         completion=run.completion, organization=run.organization, task=run.task, value=None, confidence=None,
         aggregation="mean", used=0, failed=1, error_code="timeout",
     )  # fmt: skip
-    expect(page.locator("#state")).to_contain_text("No reward: timeout", timeout=15_000)
+    expect(page.locator("#state")).to_contain_text("No reward: timeout")
     expect(page.locator("#made")).to_contain_text("Answer within the grader's time limit")
     assert page.locator("#state[data-live]").count() == 0
     assert page.said == []

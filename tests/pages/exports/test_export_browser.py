@@ -94,7 +94,7 @@ def test_progress_comes_by_itself(operator, browse):
     export = ExportFactory(organization=operator.organization, created_by=operator.user, status="running", expected=100)
     page = browse(operator, f"/exports/{public('exp', export)}")
     Export.objects.update(rows=50)
-    expect(page.get_by_text("50 % of about 100 rows")).to_be_visible(timeout=15_000)
+    expect(page.get_by_text("50 % of about 100 rows")).to_be_visible()
     assert page.said == []
 
 

@@ -175,7 +175,7 @@ def test_a_refused_decision_keeps_the_text(reviewer, browse):
     page.keyboard.press("Control+Enter")
     page.get_by_role("button", name="Undo").wait_for()
     page.keyboard.press("s")
-    expect(page.locator("[data-troubles]")).to_contain_text("was not taken", timeout=15_000)
+    expect(page.locator("[data-troubles]")).to_contain_text("was not taken")
     expect(page.locator("[data-kept]")).to_contain_text("My reasons")
     assert of_database(lambda: Review.objects.get(pk=first.pk).status) == "open"
 

@@ -8,7 +8,7 @@ from tests.concurrency import aside
 from tests.factories import ReviewFactory, TaskFactory
 
 pytestmark = [pytest.mark.pages, pytest.mark.timeout(900)]
-COUNT, LOOK_EVERY, PATIENCE_MS = 500, 50, 30_000
+COUNT, LOOK_EVERY = 500, 50
 MOST_GROWTH_OCTETS = 1_000_000  # of the heap: what a decision leaves behind would be 500 times in it
 RENEWED = 20  # claims that a slow sitting holds on to
 NODES_OF_THREE = 1_000  # the one shown, the one ahead and the one that can be undone differ a little
@@ -48,7 +48,7 @@ def decided(page, at):
     before = item.get_attribute("data-item")
     page.keyboard.press(str(at % 10))
     page.keyboard.press("Enter")
-    expect(page.locator(f'[data-stage] [data-item="{before}"]')).to_have_count(0, timeout=PATIENCE_MS)
+    expect(page.locator(f'[data-stage] [data-item="{before}"]')).to_have_count(0)
     if at < COUNT - 1:
         expect(item).to_be_visible()
 

@@ -1,12 +1,12 @@
 """People in browsers at the one server of the tests with processes."""
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from autotune.site import launch
 from autotune.site.ports import answers
 from tests.concurrency import until
-from tests.visiting import PATIENCE_MS, House
+from tests.visiting import House
 
 
 @pytest.fixture(scope="module")
@@ -15,12 +15,10 @@ def house(server, chromium_path):
     for kind in ("web", "worker", "beat", "live"):  # a test before this one may have ended them
         server.ensure(kind, kind)
     until(lambda: answers(int(server.env["PORT"]), launch.READY_PATH), seconds=60)
-    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         made = House(server, playwright, chromium_path)
         yield made
         made.browser.close()
-    expect.set_options(timeout=None)
 
 
 @pytest.fixture(scope="module")
