@@ -272,16 +272,19 @@ def furnish(organization, owner):
         **by, url="https://trainer.example/hooks/autotune", events=["grader.status_changed", "score.failed"],
         description="Pages whoever is on call", secret="whsec_" + "A" * 32,
     )  # fmt: skip
-    for hours, status in enumerate(("delivered", "delivered", "parked", "delivered", "pending")):
+    for hours, status in enumerate(("delivered", "delivered", "parked", "delivered", "pending"), -4):
         event = Event.objects.create(
             organization=organization, kind="grader.status_changed", data={"graderId": "grader_x"}
         )
         Delivery.objects.create(
             webhook=hook, event=event, status=status, attempt=1, failures=int(status == "parked"),
-            created_at=now - timedelta(hours=hours), ended_at=None if status == "pending" else now - timedelta(hours=hours),
+            created_at=now + timedelta(hours=hours), ended_at=None if status == "pending" else now + timedelta(hours=hours),
         )  # fmt: skip
     query = {"taskId": task.public_id, "format": "jsonl", "layout": "preferences"}
-    Export.objects.create(**by, query=query, status="running", expected=48_000, rows=31_000, file_key="A" * 44)
+    Export.objects.create(
+        **by, query=query, status="running", expected=48_000, rows=31_000, file_key="A" * 44, attempt=1,
+        created_at=now - timedelta(minutes=1), started_at=now - timedelta(seconds=58),
+    )  # fmt: skip
     RewardEndpoint.objects.create(
         **by, task=task, protocol="openrlhf", model_id="live", unscored="neutral", neutral_value=0.5, deadline_ms=170_000,
         token_digest=os.urandom(32), answered=128_400, unscored_count=212, last_used_at=now,

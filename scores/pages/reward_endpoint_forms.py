@@ -14,11 +14,11 @@ from scores.models import RewardEndpoint
 from scores.offers import IdField
 from scores.states import Protocol
 
-PROTOCOLS: dict[str, tuple[str, str]] = {
-    Protocol.OPENRLHF: ("OpenRLHF", "Its remote reward model: --reward.remote_url."),
-    Protocol.SLIME: ("slime", "Its remote reward model: --rm-type remote_rm."),
-    Protocol.VERIFY: ("NeMo Gym", "The /verify that a resources server passes its body on to."),
-    Protocol.FOUNDRY: ("Foundry", "The endpoint grader of Microsoft Foundry."),
+PROTOCOLS: dict[str, tuple[str, str, str]] = {  # name, what calls, and the word of the trainer's that names it
+    Protocol.OPENRLHF: ("OpenRLHF", "Its remote reward model:", "--reward.remote_url"),
+    Protocol.SLIME: ("slime", "Its remote reward model:", "--rm-type remote_rm"),
+    Protocol.VERIFY: ("NeMo Gym", "A resources server that passes its body on to", "/verify"),
+    Protocol.FOUNDRY: ("Foundry", "The endpoint grader of Microsoft Foundry", ""),
 }
 POLICIES = {
     "hold": ("Hold", "503, so that the trainer asks again; for graders that take longer now and then."),

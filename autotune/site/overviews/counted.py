@@ -106,7 +106,7 @@ def throughput(counted: Counted, period: Period, now: datetime) -> Chart:
     figures = {at: told([counted.get(at, {})]) for at in period.steps(now)}
     return columns(
         "Scored completions and failed attempts", [(at, (one.scored, one.errors)) for at, one in figures.items()],
-        ("scored", "failed attempts"), tones=("good", "bad"), since=period.since(now), empty="No calls in this time.",
+        ("Scored", "Failed attempts"), tones=("good", "bad"), since=period.since(now), empty="No calls in this time.",
     )  # fmt: skip
 
 

@@ -23,6 +23,11 @@ class Period:
     bucket: timedelta
     digits: int
 
+    @property
+    def label(self) -> str:
+        """As a choice: `1 hour`, where the heading says `Last hour`."""
+        return self.words if self.words[0].isdigit() else f"1 {self.words}"
+
     def since(self, now: datetime) -> datetime:
         """When the first step begins."""
         return floor_to(self.step, now - self.span) + self.step

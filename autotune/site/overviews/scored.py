@@ -73,7 +73,7 @@ def throughput(scored: dict[datetime, int], failed: dict[datetime, int], period:
     """What was scored and what failed, stacked."""
     stacks = [(at, (scored.get(at, 0), failed.get(at, 0))) for at in period.steps(now)]
     return columns(
-        "Scored and failed", stacks, ("scored", "failed"), tones=("good", "bad"), since=period.since(now),
+        "Scored and failed", stacks, ("Scored", "Failed"), tones=("good", "bad"), since=period.since(now),
         empty="Nothing was scored, and nothing failed, in this time.",
     )  # fmt: skip
 

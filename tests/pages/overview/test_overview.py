@@ -140,7 +140,7 @@ def test_charts_count_each_step_and_average_by_model_and_task(visitor):
     ScoreFactory(run__completion__task=task, value=0.0, shadow=True)
     failed_run(task, ago=timedelta(minutes=1))
     for period in ("1h", "24h", "7d", "30d"):
-        assert "scored 4; failed 1" in summary(client, "Scored and failed", period)
+        assert "Scored 4; Failed 1" in summary(client, "Scored and failed", period)
         assert "model-a 0.5" in summary(client, "Mean score by model", period)
         assert "0.667" in summary(client, "Mean score by task", period)
 
@@ -151,7 +151,7 @@ def test_what_is_settled_is_read_once_and_what_is_new_is_shown(visitor):
     before = summary(client, "Scored and failed")
     ScoreFactory(run__completion__task=tasks[0], value=0.5)
     after = summary(client, "Scored and failed")
-    assert ("scored 40" in before, "scored 41" in after) == (True, True)
+    assert ("Scored 40" in before, "Scored 41" in after) == (True, True)
 
 
 def test_means_rest_on_the_newest_scores_of_a_step_and_the_page_says_so(visitor, monkeypatch):
@@ -160,7 +160,7 @@ def test_means_rest_on_the_newest_scores_of_a_step_and_the_page_says_so(visitor,
     task = TaskFactory(organization=client.organization)
     for value in (0.0, 0.0, 1.0, 1.0, 1.0):
         ScoreFactory(run__completion__task=task, value=value)
-    assert "scored 5" in summary(client, "Scored and failed", "30d")
+    assert "Scored 5" in summary(client, "Scored and failed", "30d")
     assert "1" in summary(client, "Mean score by model", "30d")
     assert "the newest 3 scores" in client.get("/", {"period": "30d"}).content.decode()
 
