@@ -5,12 +5,10 @@ statement that takes longer than WAIT_MS is given up. The rows come through the 
 file.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, cast
-from uuid import UUID
+from typing import Any, Final, cast
 
 import msgspec
 from django.db import OperationalError, connection, transaction
@@ -18,14 +16,11 @@ from django.db.models import Count
 
 from autotune.access.principal import Principal
 from autotune.core.errors import Invalid, NotFound
-from exports import inputs, layouts, pairs, prompts, readers
-from exports.facts import Facts
-from exports.formats import jsonl
+from exports import first_rows, inputs, layouts, pairs, prompts
 from exports.inputs import ExportQuery
 from exports.layouts.preferences import Preferences
-from exports.ranges import Head, Reader
 from exports.readers import RewardReader
-from exports.shapes import Batch, Layout
+from exports.shapes import Layout
 from exports.work import asking
 from scores import filters
 from scores.filters import Selection
@@ -39,12 +34,7 @@ READ: Final = 20_000
 LISTED: Final = 1_000
 GROUPED: Final = 10_000
 TASKS: Final = 3  # where none was chosen
-SAMPLE: Final = 5
-WIDTHS: Final = (200, 2_000)  # completions among whose prompts the first rows are sought
-RANGES: Final = 3
 WAIT_MS: Final = 1_500
-MAX_TEXT: Final = 2_000  # characters of a text in a sample row
-BY_PROMPT: Final = ("preferences", "verl")
 UNITS: Final = {"preferences": "pair", "verl": "prompt"}
 
 
@@ -93,7 +83,7 @@ def look(query: ExportQuery, principal: Principal) -> Preview:
     selection = _checked(query, principal)
     preview = Preview(UNITS.get(query.layout, "row"))
     with _briefly() as state:
-        preview.sample = _sample(query, selection)
+        preview.sample = first_rows.sample(query, selection)
         preview.rows, preview.note = _count(query, selection)
         if not preview.rows.more:
             preview.left_out = _left_out(query, selection, preview.rows)
@@ -115,8 +105,8 @@ def _count(query: ExportQuery, selection: Selection) -> tuple[Amount, str]:
     """How many rows, and what the number does not tell."""
     plain = msgspec.structs.replace(query, dimensions=False, dimension_columns=False)  # which to count needs no names
     layout = layouts.layout(plain, selection)
-    reader = cast(_HasReader, layout).reader
-    if query.layout in BY_PROMPT:
+    reader = cast(first_rows.HasReader, layout).reader
+    if query.layout in prompts.LAYOUTS:
         return _by_prompt(layout, cast(RewardReader, reader))
     if isinstance(reader, RewardReader):
         return _rewarded(query, selection, reader)
@@ -144,7 +134,7 @@ def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[Amount, str]:
     for number, rewarded in enumerate(prompts.of_each_task(reader)):
         if number == TASKS or left <= 0:
             return Amount(found, more=True), "Counted in the first tasks; choose one to have all of it counted."
-        last = _digest_at(rewarded, left)
+        last = prompts.digest_at(rewarded, left)
         if last is not None:
             found += _grouped(layout, rewarded.filter(prompt_digest__lte=last))
             return Amount(found, more=True), _looked_at(GROUPED)
@@ -157,12 +147,6 @@ def _grouped(layout: Layout, rewarded: Any) -> int:
     if isinstance(layout, Preferences):
         return pairs.count(rewarded, layout.choice)
     return int(rewarded.filter(prompt_digest__gt=b"").aggregate(n=Count("prompt_digest", distinct=True))["n"])
-
-
-def _digest_at(rewarded: Any, number: int) -> bytes | None:
-    """The prompt of the completion that has so many before it, in the order of prompts; None if there are fewer."""
-    digests = rewarded.filter(prompt_digest__gt=b"").order_by("prompt_digest").values_list("prompt_digest", flat=True)
-    return next((bytes(digest) for digest in digests[number : number + 1]), None)
 
 
 def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[LeftOut]:
@@ -178,7 +162,7 @@ def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[Le
     judged = rewards.values("pk", "value")[: MOST + 1].aggregate(n=Count("*"), passed=Count("value"))
     erased = completions.filter(prompt_digest=None, erased_at__isnull=False, reward__value__isnull=False)
     found = [("not scored yet", total.value - judged["n"]), ("failed: no reward", judged["n"] - judged["passed"])]
-    if query.layout not in BY_PROMPT and query.per == "completion":
+    if query.layout not in prompts.LAYOUTS and query.per == "completion":
         found.append(("outside the bounds, dates or grader", judged["passed"] - rows.value))
     found.append(("rewarded, but the text was erased", _up_to(erased).value))
     return [LeftOut(why, Amount(number)) for why, number in found if number > 0]
@@ -192,97 +176,6 @@ def _up_to(queryset: Any) -> Amount:
 
 def _looked_at(completions: int) -> str:
     return f"Counted in the first {completions:,} completions; the export itself holds all."
-
-
-def _sample(query: ExportQuery, selection: Selection) -> list[str]:
-    """The first rows as the file would have them, in JSON."""
-    reader = readers.reader(query, selection)
-    if query.layout not in BY_PROMPT:
-        names = _names_of_first(reader) if query.tells_dimensions else None
-        return _rows(layouts.layout(query, selection, names=names), _Few(reader))
-    first: Any = next(iter(prompts.of_each_task(cast(RewardReader, reader))), None)
-    rows: list[str] = []
-    for width in WIDTHS if first is not None else ():
-        last = _digest_at(first, width)
-        rows = _rows(layouts.layout(query, selection), _Few(reader, upto=last, ranges=RANGES if last is None else 1))
-        if len(rows) >= SAMPLE or last is None:
-            break
-    return rows
-
-
-def _names_of_first(reader: Reader) -> list[str]:
-    """The dimensions of the first rows: the file tells those of all rows on each."""
-    heads, _ = reader.heads(None, SAMPLE)
-    return sorted({one["name"] for head in heads for one in head.dimensions or ()})
-
-
-def _rows(layout: Layout, few: "_Few") -> list[str]:
-    cast(_HasReader, layout).reader = cast(Reader, few)
-    rows: list[str] = []
-    try:
-        for batch in layout.batches():
-            rows += _written(layout, batch)
-            if len(rows) >= SAMPLE:
-                break
-    except _Enough:
-        pass
-    return rows[:SAMPLE]
-
-
-def _written(layout: Layout, batch: Batch) -> list[str]:
-    """The first rows of a batch, by the encoder of JSON Lines."""
-    lines = b"".join(jsonl.pieces(layout.schema, [batch], Facts())).split(b"\n")[:SAMPLE]
-    rows = [msgspec.json.decode(line) for line in lines if line]
-    return [json.dumps(_shortened(row), ensure_ascii=False, indent=2) for row in rows]
-
-
-def _shortened(value: Any) -> Any:
-    match value:
-        case str() if len(value) > MAX_TEXT:
-            return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"
-        case list():
-            return [_shortened(one) for one in value]
-        case dict():
-            return {name: _shortened(one) for name, one in value.items()}
-    return value
-
-
-class _HasReader(Protocol):
-    """A layout, as all of them are."""
-
-    reader: Reader
-
-
-class _Enough(Exception):
-    """As much was read as a preview may."""
-
-
-@dataclass(slots=True)
-class _Few:
-    """A reader that gives the first records alone.
-
-    upto    the last prompt that is looked at; None: all of them
-    ranges  of prompts that may be looked through
-    """
-
-    reader: Any
-    upto: bytes | None = None
-    ranges: int = RANGES
-
-    @property
-    def selection(self) -> Selection:
-        return cast(Selection, self.reader.selection)
-
-    def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
-        heads, _ = self.reader.heads(after, SAMPLE)
-        return heads[:SAMPLE], None
-
-    def rewarded(self) -> Any:
-        if self.ranges == 0:
-            raise _Enough
-        self.ranges -= 1
-        found = self.reader.rewarded()
-        return found if self.upto is None else found.filter(prompt_digest__lte=self.upto)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from exports.readers import SIZE, RewardReader
 from scores.filters import Selection
 from tasks.models import Completion, Task
 
+LAYOUTS: Final = ("preferences", "verl")  # that read so
 RANGE_ROWS: Final = 2_000  # completions at least; a prompt that has more is a range by itself
 
 
@@ -78,6 +79,12 @@ def of_each_task(reader: RewardReader) -> Iterator[Any]:
     """The rewarded completions of each task."""
     for task in _tasks(reader.selection, None):
         yield reader.rewarded().filter(task_id=task, reward__task_id=task)
+
+
+def digest_at(rewarded: Any, number: int) -> bytes | None:
+    """The prompt of the completion that has so many before it, in the order of prompts; None if there are fewer."""
+    digests = rewarded.filter(prompt_digest__gt=b"").order_by("prompt_digest").values_list("prompt_digest", flat=True)
+    return next((bytes(digest) for digest in digests[number : number + 1]), None)
 
 
 def _tasks(selection: Selection, first: UUID | None) -> Iterator[UUID]:

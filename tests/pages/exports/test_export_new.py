@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from autotune.access.models import AuditEvent
-from exports import previews
+from exports import first_rows, previews
 from exports.models import Export
 from tests.factories import GraderFactory, TaskFactory, public
 
@@ -40,7 +40,7 @@ def test_the_sample_is_what_the_file_begins_with(
     export = run(Export.objects.get())
     assert answer.url == f"/exports/{public('exp', export)}"
     data = b"".join(operator.get(f"/api/v1/exports/{public('exp', export)}/download").streaming_content)
-    assert shown == [json.loads(line) for line in data.splitlines()][: previews.SAMPLE]
+    assert shown == [json.loads(line) for line in data.splitlines()][: first_rows.SAMPLE]
     assert shown
 
 
@@ -218,7 +218,7 @@ def test_the_trail_has_of_which_task_how_many_rows_were_shown(operator, task, sc
     scored(7)
     see(operator, "/exports/new", taskId=public("task", task))
     event = AuditEvent.objects.get(action="exports.read")
-    assert (event.object_id, event.objects_count) == (public("task", task), previews.SAMPLE)
+    assert (event.object_id, event.objects_count) == (public("task", task), first_rows.SAMPLE)
 
 
 def test_the_trail_has_a_form_that_was_sent_by_the_name_of_the_api(operator, task, scored):

@@ -1,0 +1,113 @@
+"""The first rows of an export, through the layout and the encoder that write the file."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, cast
+from uuid import UUID
+
+import msgspec
+
+from exports import layouts, prompts, readers
+from exports.facts import Facts
+from exports.formats import jsonl
+from exports.inputs import ExportQuery
+from exports.ranges import Head, Reader
+from exports.readers import RewardReader
+from exports.shapes import Batch, Layout
+from scores.filters import Selection
+
+SAMPLE: Final = 5
+WIDTHS: Final = (200, 2_000)  # completions among whose prompts the first rows are sought
+RANGES: Final = 3
+MAX_TEXT: Final = 2_000  # characters of a text in a sample row
+
+
+def sample(query: ExportQuery, selection: Selection) -> list[str]:
+    """The first rows as the file would have them, in JSON."""
+    reader = readers.reader(query, selection)
+    if query.layout not in prompts.LAYOUTS:
+        names = _names_of_first(reader) if query.tells_dimensions else None
+        return _rows(layouts.layout(query, selection, names=names), _Few(reader))
+    first: Any = next(iter(prompts.of_each_task(cast(RewardReader, reader))), None)
+    rows: list[str] = []
+    for width in WIDTHS if first is not None else ():
+        last = prompts.digest_at(first, width)
+        rows = _rows(layouts.layout(query, selection), _Few(reader, upto=last, ranges=RANGES if last is None else 1))
+        if len(rows) >= SAMPLE or last is None:
+            break
+    return rows
+
+
+def _names_of_first(reader: Reader) -> list[str]:
+    """The dimensions of the first rows: the file tells those of all rows on each."""
+    heads, _ = reader.heads(None, SAMPLE)
+    return sorted({one["name"] for head in heads for one in head.dimensions or ()})
+
+
+def _rows(layout: Layout, few: "_Few") -> list[str]:
+    cast(HasReader, layout).reader = cast(Reader, few)
+    rows: list[str] = []
+    try:
+        for batch in layout.batches():
+            rows += _written(layout, batch)
+            if len(rows) >= SAMPLE:
+                break
+    except _Enough:
+        pass
+    return rows[:SAMPLE]
+
+
+def _written(layout: Layout, batch: Batch) -> list[str]:
+    """The first rows of a batch, by the encoder of JSON Lines."""
+    lines = b"".join(jsonl.pieces(layout.schema, [batch], Facts())).split(b"\n")[:SAMPLE]
+    rows = [msgspec.json.decode(line) for line in lines if line]
+    return [json.dumps(_shortened(row), ensure_ascii=False, indent=2) for row in rows]
+
+
+def _shortened(value: Any) -> Any:
+    match value:
+        case str() if len(value) > MAX_TEXT:
+            return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"
+        case list():
+            return [_shortened(one) for one in value]
+        case dict():
+            return {name: _shortened(one) for name, one in value.items()}
+    return value
+
+
+class HasReader(Protocol):
+    """A layout, as all of them are."""
+
+    reader: Reader
+
+
+class _Enough(Exception):
+    """As much was read as a preview may."""
+
+
+@dataclass(slots=True)
+class _Few:
+    """A reader that gives the first records alone.
+
+    upto    the last prompt that is looked at; None: all of them
+    ranges  of prompts that may be looked through
+    """
+
+    reader: Any
+    upto: bytes | None = None
+    ranges: int = RANGES
+
+    @property
+    def selection(self) -> Selection:
+        return cast(Selection, self.reader.selection)
+
+    def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
+        heads, _ = self.reader.heads(after, SAMPLE)
+        return heads[:SAMPLE], None
+
+    def rewarded(self) -> Any:
+        if self.ranges == 0:
+            raise _Enough
+        self.ranges -= 1
+        found = self.reader.rewarded()
+        return found if self.upto is None else found.filter(prompt_digest__lte=self.upto)
