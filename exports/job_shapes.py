@@ -59,9 +59,9 @@ class ExportPage(ApiStruct):
 
 
 class LinkOut(ApiStruct):
-    """`url` is good without a key until `expiresAt`: whoever has it has the file."""
+    """`url` is good without a key until `expiresAt`: whoever has it has the file. Null in a repeated answer."""
 
-    url: str
+    url: str | None
     expires_at: str
 
 

@@ -99,6 +99,14 @@ class TooLarge(AutotuneError):
     status, code, title = 413, "body_too_large", "Body too large"
 
 
+class AddressTooLong(AutotuneError):
+    status, code, title = 414, "address_too_long", "Address too long"
+
+
+class HeadersTooLarge(AutotuneError):
+    status, code, title = 431, "headers_too_large", "Headers too large"
+
+
 class UnsupportedMedia(AutotuneError):
     status, code, title = 415, "unsupported_media_type", "Unsupported media type"
 

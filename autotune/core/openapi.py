@@ -15,7 +15,7 @@ from autotune.core.parsing import PublicId
 from autotune.core.problems import Problem
 
 REF = "#/components/schemas/{name}"
-COMMON_ERRORS = (400, 401, 403, 404, 405, 406, 429, 503)
+COMMON_ERRORS = (400, 401, 403, 404, 405, 406, 414, 429, 431, 503)
 BODY_ERRORS = (411, 413, 415)
 KEY_ERRORS = (409, 422)
 KEY_PARAMETER = {
@@ -42,10 +42,12 @@ ERRORS = {
     410: "What was asked for is over.",
     411: "The body has no Content-Length.",
     413: "The body is too large.",
+    414: "Path and query are too long together.",
     415: "The body is not plain JSON in UTF-8.",
     416: "The range begins behind the end of the file.",
     422: "The `Idempotency-Key` was used for another request.",
     429: "Too many requests; try again after `Retry-After`.",
+    431: "A header is too large, or there are too many.",
     502: "The work failed, and nothing stands in for it.",
     503: "The database is away; try again after `Retry-After`.",
 }

@@ -10,10 +10,13 @@ import re
 import socket
 import time
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from selectors import EVENT_READ
 from typing import Any, Final
 
+from gunicorn import util
+from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from autotune.core import garbage
@@ -134,6 +137,16 @@ class PatientWorker(ThreadWorker):
             conn.parser.unreader.sock = Timed(conn.sock)
         return super().handle(conn)
 
+    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
+        """What is too long for the server never reaches Django, and is refused in the same form as by it."""
+        refusal = _refusal(exc)
+        if refusal is None:
+            super().handle_error(req, client, addr, exc)
+            return
+        self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
+        with suppress(OSError):  # who sent it may have left
+            util.write_nonblock(client, refusal)
+
     def murder_pending(self) -> None:
         super().murder_pending()
         now = time.monotonic()
@@ -142,6 +155,23 @@ class PatientWorker(ThreadWorker):
             self.leave(conn)
             self.nr_conns -= 1
             conn.close()
+
+
+def _refusal(exc: BaseException) -> bytes | None:
+    """The whole answer to a request that is too long; None for another fault."""
+    from autotune.core import errors, problems  # Django is not set up yet when the arbiter imports this
+
+    error: errors.AutotuneError
+    if isinstance(exc, LimitRequestLine):
+        error = errors.AddressTooLong("Path and query are longer than the server reads. Shorten or drop a filter.")
+    elif isinstance(exc, LimitRequestHeaders):
+        error = errors.HeadersTooLarge("A header is longer than the server reads, or there are more than it reads.")
+    else:
+        return None
+    answer = problems.answer(error, None)
+    headers = {"Connection": "close", "Content-Length": len(answer.content), **dict(answer.items())}
+    lines = [f"HTTP/1.1 {answer.status_code} {answer.reason_phrase}", *(f"{name}: {headers[name]}" for name in headers)]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + answer.content
 
 
 def _is_buffered(conn: TConn) -> bool:

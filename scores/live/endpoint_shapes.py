@@ -35,10 +35,10 @@ class RewardEndpointAnswer(ApiStruct):
 
 
 class RewardEndpointWithUrl(ApiStruct):
-    """`url` holds the token, and is shown once."""
+    """`url` holds the token, and is shown once: null in a repeated answer."""
 
     reward_endpoint: RewardEndpointOut
-    url: str
+    url: str | None
 
 
 class RewardEndpointList(ApiStruct):

@@ -245,3 +245,31 @@ def test_the_schemas_refuse_what_they_should(world):
     assert faults({"task": {**right["task"], "owner": "x"}}, schema)
     assert faults({"task": {**right["task"], "archived": None}}, schema)
     assert faults({"task": {name: value for name, value in right["task"].items() if name != "metadata"}}, schema)
+
+
+# --- what is shown once ---------------------------------------------------------------------------------------------
+
+
+def shown_once():
+    """(operation, schema of its answer, members of it that are shown once)."""
+    for path, entry in routes(get_resolver().url_patterns):
+        for method in METHODS if path.startswith(f"{PREFIX}/") else ():
+            declared = getattr(getattr(entry.callback.view_class, method, None), "operation", None)
+            if declared is not None and declared.secrets:
+                (answer,) = (kind for status, kind in declared.answers.items() if status < 300)
+                yield f"{method} {path}", COMPONENTS["schemas"][answer.__name__], declared.secrets
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "members"), [*shown_once()], ids=lambda given: given if isinstance(given, str) else ""
+)
+def test_a_secret_may_be_null_since_a_repeated_answer_lacks_it(name, schema, members):
+    for member in members:
+        within = schema
+        for step in member.split("."):
+            within = within["properties"][step]
+            options = within.get("anyOf", [within])
+            within = next(
+                (COMPONENTS["schemas"][one["$ref"].rpartition("/")[2]] for one in options if "$ref" in one), within
+            )
+        assert faults(None, within) == [], f"{member} of {name}"

@@ -68,6 +68,27 @@ def test_h03_no_link_comes_from_the_request(web):
 
 
 @pytest.mark.parametrize(
+    ("path", "lines", "status", "code"),
+    [
+        ("/api/v1/tasks?search=" + "x" * 9_000, (), 414, "address_too_long"),
+        ("/api/v1/tasks", ("X-Long: " + "x" * 9_000,), 431, "headers_too_large"),
+        ("/api/v1/tasks", tuple(f"X-{number}: 1" for number in range(200)), 431, "headers_too_large"),
+    ],
+    ids=["address", "header", "many headers"],
+)
+def test_what_is_too_long_for_the_server_is_refused_in_the_form_of_all_refusals(web, path, lines, status, code):
+    answered, answer = ask(web, "GET", path, *lines)
+    head, _, body = answer.partition("\r\n\r\n")
+    assert (answered, json.loads(body)["code"]) == (status, code)
+    assert "Content-Type: application/problem+json" in head
+
+
+def test_an_address_of_eight_thousand_octets_is_read(web):
+    status, answer = ask(web, "GET", "/api/v1/tasks?search=" + "%F0%9F%A6%89" * 600)
+    assert (status, '"?search"' in answer) == (400, True), answer
+
+
+@pytest.mark.parametrize(
     "path",
     ["/", "/api/v1/health", "/api/v1/tasks", "/api/v1/nowhere", "/admin/login/", "/static/css/site.css", "/\x01"],
 )
