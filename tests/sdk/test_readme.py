@@ -41,7 +41,7 @@ def test_the_trainer_runs(
 
 def test_the_command_lines_are_ones() -> None:
     text = README.read_text(encoding="utf-8")
-    found = re.findall(r"^ {4}autotune (.+)$", text, re.M)
+    found = re.findall(r"^autotune (.+)$", text, re.M)
     assert found
     for line in found:
         build_parser().parse_args(line.split())
