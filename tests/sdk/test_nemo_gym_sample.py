@@ -51,8 +51,8 @@ class Body:
 
 @pytest.fixture
 def verify(httpserver):
-    (code,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    names = {"asyncio": asyncio, "URL": httpserver.url_for("/verify"), "MyVerifyResponse": Body}
+    (code,) = re.findall(r"```python\n(import asyncio.*?)```", GUIDE.read_text(), re.DOTALL)
+    names = {"URL": httpserver.url_for("/verify"), "MyVerifyResponse": Body}
     exec(code, names)
     server = type("Server", (), {"verify": names["verify"], "session": Session()})()
     return lambda: asyncio.run(server.verify(Body()))

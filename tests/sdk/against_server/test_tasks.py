@@ -57,7 +57,7 @@ def test_tasks_are_listed_by_search_and_grader(client, task, grader):
     client.tasks.create(name="Other", prompt_template="x", grader_id=grader.id)
     assert [found.id for found in client.tasks.list(search="lengths")] == [task.id]
     page = client.tasks.list(grader_id=grader.id, archived=False, sort="name", limit=1)
-    assert ([found.name for found in page], page.total, page.limit) == (["Lengths"], 2, 1)
+    assert ([found.name for found in page.items], page.total, page.limit) == (["Lengths"], 2, 1)
     rest = client.tasks.list(grader_id=grader.id, archived=False, sort="name", limit=1, cursor=page.next_cursor)
     assert ([found.name for found in rest], rest.total, rest.next_cursor) == (["Other"], None, None)
 

@@ -234,8 +234,7 @@ def _may_repeat_failure(exc: requests.RequestException, safe: bool) -> bool:
         return False
     if isinstance(exc, requests.exceptions.ConnectTimeout):
         return True
-    reason = exc.args[0] if exc.args else None
-    if isinstance(reason, MaxRetryError) and isinstance(reason.reason, NewConnectionError):
+    if _never_connected(exc):
         return True
     lost = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
     return safe and isinstance(exc, lost)
@@ -243,7 +242,29 @@ def _may_repeat_failure(exc: requests.RequestException, safe: bool) -> bool:
 
 def _connection_error(exc: requests.RequestException, method: str, path: str) -> ConnectionFailed:
     kind = RequestTimeout if isinstance(exc, requests.Timeout) else ConnectionFailed
-    return kind(f"{method} {path}: {exc}")
+    return kind(f"{method} {path}: {_reason(exc)}")
+
+
+def _reason(exc: requests.RequestException) -> str:
+    """What kept an answer away, in words; the library's own error is the cause of ours."""
+    if isinstance(exc, requests.exceptions.SSLError):
+        return "the server's certificate could not be verified; check base_url and the trusted authorities"
+    if isinstance(exc, requests.exceptions.ConnectTimeout):
+        return "the server did not accept a connection in time; check base_url and the network"
+    if isinstance(exc, requests.Timeout):
+        return "the server did not answer in time"
+    if isinstance(exc, requests.exceptions.ProxyError):
+        return "the proxy of the environment could not be used; check HTTP_PROXY and HTTPS_PROXY"
+    if _never_connected(exc):
+        return "no connection to the server; check base_url, and that the server runs"
+    if isinstance(exc, (requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
+        return "the connection broke before the answer was complete"
+    return str(exc)
+
+
+def _never_connected(exc: requests.RequestException) -> bool:
+    reason = exc.args[0] if exc.args else None
+    return isinstance(reason, MaxRetryError) and isinstance(reason.reason, NewConnectionError)
 
 
 def _answer_error(response: requests.Response) -> APIError:

@@ -129,7 +129,7 @@ class ScoreWait:
         while True:
             self._check_deadline()
             page = self.api.list(task_id=task_id, start_date=start, end_date=end, limit=PAGE, cursor=cursor)
-            for completion in page:
+            for completion in page.items:
                 if completion.id in wanted:
                     seen.add(completion.id)
                     self._take(completion)

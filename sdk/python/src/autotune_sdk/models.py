@@ -6,8 +6,8 @@ schemas) is left as it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -20,16 +20,27 @@ FINAL_STATUSES = frozenset({"completed", "failed"})
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """One page of a list. `total` is None when the page was asked for by cursor."""
+    """One page of a list: `items`. Iterating over it goes on through the pages after it, one request each.
+
+    total  of all pages; None when the page was asked for by cursor
+    """
 
     items: tuple[T, ...]
     limit: int | None
     offset: int | None
     total: int | None
     next_cursor: str | None
+    following: Callable[[Page[T]], Page[T] | None] | None = field(default=None, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self.items)
+        page: Page[T] | None = self
+        while page is not None:
+            yield from page.items
+            page = page.next_page()
+
+    def next_page(self) -> Page[T] | None:
+        """The page after this one, asked for now; None after the last."""
+        return self.following(self) if self.following is not None else None
 
     def __len__(self) -> int:
         return len(self.items)

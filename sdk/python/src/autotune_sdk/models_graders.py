@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from os import PathLike
 from typing import Any
+
+from . import _secret_files
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,10 @@ class Credentials:
     grader_id: str | None
     shared_secret: str | None = field(repr=False)
 
+    def save_secret(self, path: str | PathLike[str]) -> None:
+        """Write the secret to a file that only you can read. Raises NoSecret if the answer has none."""
+        _secret_files.save(path, self.shared_secret)
+
 
 @dataclass(frozen=True)
 class GraderRegistration:
@@ -89,6 +96,10 @@ class GraderRegistration:
 
     grader: Grader
     credentials: Credentials | None
+
+    def save_secret(self, path: str | PathLike[str]) -> None:
+        """Write the secret to a file that only you can read. Raises NoSecret if the answer has none."""
+        _secret_files.save(path, self.credentials.shared_secret if self.credentials else None)
 
 
 @dataclass(frozen=True)

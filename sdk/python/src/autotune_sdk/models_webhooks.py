@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from os import PathLike
 from typing import Any
+
+from . import _secret_files
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,11 @@ class WebhookRegistration:
     """A webhook with its new secret, which is shown once; None where none was made."""
 
     webhook: Webhook
-    secret: str | None
+    secret: str | None = field(repr=False)
+
+    def save_secret(self, path: str | PathLike[str]) -> None:
+        """Write the secret to a file that only you can read. Raises NoSecret if the answer has none."""
+        _secret_files.save(path, self.secret)
 
 
 @dataclass(frozen=True)

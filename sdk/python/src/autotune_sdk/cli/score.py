@@ -17,7 +17,15 @@ from typing import Any
 
 from .._waiting import ScoreWait
 from ..client import AutotuneClient
-from ..errors import APIError, AutotuneError, NotFound, PermissionDenied, WaitTimeout
+from ..errors import (
+    APIError,
+    AuthenticationError,
+    AutotuneError,
+    ConfigurationError,
+    NotFound,
+    PermissionDenied,
+    WaitTimeout,
+)
 from ..models import Completion, Outcome
 from .lines import Fields, FileChanged, Line, Survey, external_id, read, survey
 from .outputs import Output, OutputError, Row, writer_for
@@ -57,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     except WaitTimeout as exc:
         return _say(f"{exc}. {GO_ON}", OUT_OF_TIME)
     except AutotuneError as exc:
-        return _say(f"{exc}\n{GO_ON}" if exc.code != "configuration" else str(exc), API_FAILED)
+        return _say(_advised(exc), API_FAILED)
     except KeyboardInterrupt:
         return _say(f"interrupted. {GO_ON}", INTERRUPTED)
     if failed:
@@ -183,6 +191,17 @@ def windows(lines: Iterable[Line], count: int) -> Iterator[list[Line]]:
         size += line.size
     if group:
         yield group
+
+
+def _advised(error: AutotuneError) -> str:
+    """The error, and what helps: repeating does only where nothing has to be changed first."""
+    if isinstance(error, AuthenticationError):
+        return f"{error}\nSet AUTOTUNE_API_KEY to a valid key, then repeat the command: nothing is submitted twice."
+    if isinstance(error, PermissionDenied):
+        return f"{error}\nUse a key whose role may read tasks and create completions."
+    if isinstance(error, (ConfigurationError, NotFound)):
+        return str(error)
+    return f"{error}\n{GO_ON}"
 
 
 def _complain(path: str, checked: Survey) -> int:

@@ -115,9 +115,13 @@ class Grader:
         assert self._score is not None
         return [_verdict(self._score, completion, options) for completion in completions]
 
-    def handle(self, method: str, path: str, headers: Iterable[Header], body: bytes) -> Answer:
-        """The signed answer to one HTTP request: what the servers call, and what a test of a grader may call."""
-        return answer(self, method, path, list(headers), body)
+    def handle(self, method: str, path: str, headers: Mapping[str, str] | Iterable[Header], body: bytes) -> Answer:
+        """The signed answer to one HTTP request: what the servers call, and what a test of a grader may call.
+
+        headers  pairs as received, or a mapping such as `sign_request` gives
+        """
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        return answer(self, method, path, list(pairs), body)
 
     @property
     def asgi(self) -> Callable[..., Awaitable[None]]:

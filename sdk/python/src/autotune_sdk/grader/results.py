@@ -79,13 +79,13 @@ class Dimension:
 class Score:
     """A judgement: value and confidence in 0..1, never clamped. Raises InvalidScore for anything else.
 
-    dimensions  Dimension objects, or (name, value) or (name, value, weight)
+    dimensions  Dimension objects, or (name, value) or (name, value, weight); None for none
     reasoning   up to 65,536 characters
     """
 
     value: float
     confidence: float = 1.0
-    dimensions: Iterable[Dimension | tuple[Any, ...]] = ()
+    dimensions: Iterable[Dimension | tuple[Any, ...]] | None = ()
     reasoning: str | None = None
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class Score:
         object.__setattr__(self, "confidence", _fraction(self.confidence, "confidence"))
         if isinstance(self.dimensions, (str, bytes, Mapping)):
             raise InvalidScore("wrong_type", "dimensions must be a list")
-        dimensions = tuple(d if isinstance(d, Dimension) else Dimension(*d) for d in self.dimensions)
+        dimensions = tuple(d if isinstance(d, Dimension) else Dimension(*d) for d in self.dimensions or ())
         if len(dimensions) > MAX_DIMENSIONS:
             raise InvalidScore("too_long", f"more than {MAX_DIMENSIONS} dimensions")
         if len({d.name for d in dimensions}) != len(dimensions):
@@ -109,7 +109,7 @@ class Score:
     def wire(self, options: Options) -> dict[str, Any]:
         """The score as the protocol writes it, with what `options` ask for."""
         out: dict[str, Any] = {"value": self.value, "confidence": self.confidence}
-        dimensions = [d for d in self.dimensions if isinstance(d, Dimension)]
+        dimensions = [d for d in self.dimensions or () if isinstance(d, Dimension)]
         if dimensions and options.include_dimensions:
             out["dimensions"] = [{"name": d.name, "value": d.value, "weight": d.weight} for d in dimensions]
         if self.reasoning is not None and options.include_explanation:

@@ -127,19 +127,20 @@ class Scorer:
         self.deadline_s, self.missing, self.fresh, self.on_call = deadline_s, checked(missing), fresh, on_call
         self.totals = Totals()
         self._client = client
+        self._base_url = client.base_url if client else None
         self._pool: ThreadPoolExecutor | None = None
         self._pid = os.getpid()
         self._warned = -math.inf
 
     def __getstate__(self) -> dict[str, Any]:
-        """The key stays behind: the copy makes a client of its own from the environment."""
+        """The key stays behind: the copy makes a client of its own, for the same server, with the environment's key."""
         return {**self.__dict__, "_client": None, "_pool": None, "on_call": None}
 
     @property
     def client(self) -> AutotuneClient:
         """The client, made when it is needed first."""
         if self._client is None:
-            self._client = AutotuneClient()
+            self._client = AutotuneClient(base_url=self._base_url)
         return self._client
 
     def score(self, items: Sequence[Item]) -> Scored:

@@ -22,6 +22,11 @@ class Resource:
         self._transport = transport
 
     def _page(self, path: str, plural: str, kind: type[T], parameters: Mapping[str, Any]) -> Page[T]:
+        def following(page: Page[T]) -> Page[T] | None:
+            if (place := _place_after(page)) is None:
+                return None
+            return self._page(path, plural, kind, {**parameters, "offset": None, "cursor": None, **place})
+
         answer = self._transport.get(path, parameters)
         rows, pagination = member(answer, plural), member(answer, "pagination")
         return Page(
@@ -30,7 +35,18 @@ class Resource:
             offset=pagination.get("offset"),
             total=pagination.get("total"),
             next_cursor=pagination.get("nextCursor"),
+            following=following,
         )
+
+
+def _place_after(page: Page[Any]) -> dict[str, Any] | None:
+    """Where the page after this one begins, as parameters of the list; None after the last."""
+    if page.next_cursor is not None:
+        return {"cursor": page.next_cursor}
+    if page.offset is None or not page.items:
+        return None
+    offset = page.offset + len(page.items)
+    return {"offset": offset} if page.total is not None and offset < page.total else None
 
 
 def member(answer: Any, name: str) -> Any:

@@ -56,11 +56,7 @@ class Exports(Resource):
 
     def iterate(self, *, status: str | None = None, page_size: int = PAGE) -> Iterator[Export]:
         """All jobs, page by page."""
-        page = self.list(status=status, limit=page_size)
-        yield from page
-        while page.next_cursor:
-            page = self.list(status=status, limit=page_size, cursor=page.next_cursor)
-            yield from page
+        yield from self.list(status=status, limit=page_size)
 
     def get(self, export_id: str) -> Export:
         """One job, with how far it is and the files that it made."""

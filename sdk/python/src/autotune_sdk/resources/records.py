@@ -35,11 +35,7 @@ class AuditEvents(Resource):
 
     def iterate(self, *, limit: int = 1000, **filters: Any) -> Iterator[AuditEvent]:
         """All events of the filters of `list`, page by page."""
-        page = self.list(limit=limit, **filters)
-        yield from page
-        while page.next_cursor is not None:
-            page = self.list(limit=limit, cursor=page.next_cursor, **filters)
-            yield from page
+        yield from self.list(limit=limit, **filters)
 
     def get(self, event_id: str) -> AuditEvent:
         """One event."""

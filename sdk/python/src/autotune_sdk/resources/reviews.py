@@ -44,11 +44,7 @@ class Reviews(Resource):
         self, *, task_id: str | None = None, grader_id: str | None = None, status: str | None = None
     ) -> Iterator[Review]:
         """All reviews of a selection, page by page (by cursor), the newest first."""
-        page = self.list(task_id=task_id, grader_id=grader_id, status=status, limit=PAGE)
-        yield from page
-        while page.next_cursor:
-            page = self.list(task_id=task_id, grader_id=grader_id, status=status, limit=PAGE, cursor=page.next_cursor)
-            yield from page
+        yield from self.list(task_id=task_id, grader_id=grader_id, status=status, limit=PAGE)
 
     def get(self, review_id: str) -> Review:
         """One review with what one needs to decide: prompt, response, the grader's reasoning."""

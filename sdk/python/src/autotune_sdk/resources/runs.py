@@ -41,11 +41,7 @@ class Runs(Resource):
 
     def iterate(self, *, page_size: int = PAGE, **filters: Unpack[RunFilters]) -> Iterator[WorkflowRun]:
         """All runs of a selection, page by page (by cursor), the newest first."""
-        page = self.list(limit=page_size, **filters)
-        yield from page
-        while page.next_cursor:
-            page = self.list(limit=page_size, cursor=page.next_cursor, **filters)
-            yield from page
+        yield from self.list(limit=page_size, **filters)
 
     def get(self, run_id: str) -> WorkflowRun:
         """One run with its timeline."""

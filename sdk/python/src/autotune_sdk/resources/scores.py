@@ -65,11 +65,7 @@ class Scores(Resource):
 
     def iterate(self, *, page_size: int = PAGE, **filters: Unpack[ScoreFilters]) -> Iterator[Score]:
         """All scores of a selection, page by page (by cursor)."""
-        page = self.list(limit=page_size, **filters)
-        yield from page
-        while page.next_cursor:
-            page = self.list(limit=page_size, cursor=page.next_cursor, **filters)
-            yield from page
+        yield from self.list(limit=page_size, **filters)
 
     def get(self, score_id: str) -> Score:
         """One score."""
