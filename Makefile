@@ -17,7 +17,7 @@ GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages screenshots faults faults-short contract contract-short lint format types imports check openapi clean
+.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages screenshots faults faults-short contract contract-short lint format types imports check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ $(CLIENTS)/.ready: $(wildcard requirements-clients*.txt) sdk/python/pyproject.to
 	@touch $@
 
 setup: $(RUNTIME) ## make .venv with what the server needs
+env: $(RUNTIME) ## write .env with new secrets, for a server on PostgreSQL and Redis
+	@PYTHONPATH=. $(BIN)/python tools/new_env.py
+
 dev: $(DEV) ## the same, with what tests, lint and types need
 
 demo: $(RUNTIME) ## score the sample completions and leave the server running (PORT=8000; DEMO_ONCE=1 ends by itself)

@@ -7,6 +7,7 @@ from celery import Celery
 from celery.signals import worker_ready
 
 from autotune.core import filebroker, garbage, redisbroker
+from autotune.site import engine
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
 
@@ -20,3 +21,4 @@ app.autodiscover_tasks(related_name="jobs")
 @worker_ready.connect
 def settle(**_: Any) -> None:
     garbage.settle()
+    engine.warn_process()

@@ -6,9 +6,11 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 from autotune.core.logs import RedactionFilter
+from autotune.site import engine
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
 for name in ("gunicorn.error", "gunicorn.access"):  # they write paths past our handlers
     logging.getLogger(name).addFilter(RedactionFilter())
 
 application = get_wsgi_application()
+engine.warn_process()

@@ -18,6 +18,7 @@ from django.middleware.security import SecurityMiddleware  # noqa: E402 - they r
 
 from autotune.core import garbage  # noqa: E402
 from autotune.core.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware  # noqa: E402
+from autotune.site import engine  # noqa: E402
 from autotune.site.headers import HeadersMiddleware  # noqa: E402
 from scores.live.asgi import Live  # noqa: E402
 
@@ -30,5 +31,6 @@ class Secured(SecurityMiddleware):
         self.redirect = self.redirect and settings.LIVE_URL.startswith("https://")
 
 
+engine.warn_process()
 application = Live([RequestIdMiddleware, TrustedProxyMiddleware, Secured, HeadersMiddleware, BodyMiddleware])
 garbage.settle()
