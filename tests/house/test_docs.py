@@ -184,7 +184,9 @@ def test_every_python_example_compiles(page):
 
 def test_the_plain_grader_of_the_guide_signs_as_the_vectors_say(monkeypatch):
     page = (ROOT / "docs/grader-guide.md").read_text(encoding="utf-8")
-    source = re.search(r"<!-- plain-grader -->\n```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+    source = re.search(
+        r"<!-- run by: tests/house/test_docs.py -->\n```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL
+    )[1]
     vectors = json.loads((ROOT / "docs/protocol/vectors.json").read_text(encoding="utf-8"))
     vector = vectors["signing"][0]
     monkeypatch.setenv("AUTOTUNE_GRADER_SECRET", vectors["secrets"][vector["secret"]])

@@ -1,0 +1,136 @@
+"""The surroundings that pages state: the demo runs, and the reader stands in the project's folder."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from django.conf import settings
+
+from autotune.site import launch
+from tests.concurrency import until
+from tests.notebook import Notebook
+from tests.operating import Operator
+from tests.serving import free_port, own_environment, running_with
+from tests.snippets import ROOT
+
+PROJECT = ("Makefile", "Procfile", "bench", "docs", "examples", "manage.py", "requirements.txt", "sdk", "tools")
+DONE = b"Ctrl-C ends all processes"
+START_S = 180
+GIVEN = {
+    "client": "from autotune_sdk import AutotuneClient\nclient = AutotuneClient()\n",
+    "task": "import os\ntask = client.tasks.get(os.environ['AUTOTUNE_TASK_ID'])\n",
+    "review": (ROOT / "tests/processes/documentation/given_review.py").read_text(),
+    "request": (ROOT / "tests/processes/documentation/given_request.py").read_text(),
+}
+
+
+@dataclass
+class Reader:
+    """Somebody who has started the demo, and reads the pages with its key at hand.
+
+    grader_port  where a grader of the reader's may listen: the server calls it
+    hook_port    where a receiver of webhooks listens
+    """
+
+    folder: Path
+    env: dict[str, str]
+    kept: dict[str, str]
+    grader_port: int
+    hook_port: int
+
+    def notebook(self) -> Notebook:
+        replacements = {
+            "task_…": self.kept["taskId"],
+            "at_live_…": self.kept["apiKey"],
+            "org_…": self.kept["organizationId"],
+            "Your name": "Demo",
+            "https://autotune.example.com": self.kept["url"],
+            "http://localhost:8000": self.kept["url"],
+            "https://grader.example.com": f"http://127.0.0.1:{self.grader_port}",
+            "https://hooks.example.com": f"http://127.0.0.1:{self.hook_port}",
+            "--port 9100": f"--port {self.grader_port}",
+            "--port 9400": f"--port {self.grader_port}",
+            "127.0.0.1:9400": f"127.0.0.1:{self.grader_port}",
+        }
+        return Notebook(self.folder, self.env, replacements=replacements, given=GIVEN)
+
+
+@pytest.fixture(scope="session")
+def reader(tmp_path_factory, hook_port):
+    folder = tmp_path_factory.mktemp("reader")
+    data = folder / "var"
+    data.mkdir()
+    for name in PROJECT:
+        (folder / name).symlink_to(ROOT / name)
+    (folder / ".venv").symlink_to(Path(sys.executable).parents[1])
+    grader_port, port = free_port(), free_port()
+    log = folder / "demo.log"
+    with own_environment(data) as base:
+        allowed = ",".join(f"127.0.0.1/32:{number}" for number in (grader_port, hook_port))
+        env = {**base, "PORT": str(port), "DEMO_ONCE": "", "AUTOTUNE_OUTBOUND_ALLOW": allowed}
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "autotune.site.demo"], env=env, cwd=launch.ROOT, stdout=out, stderr=out
+            )
+        try:
+            until(lambda: DONE in log.read_bytes() or process.poll() is not None, seconds=START_S)
+            assert process.poll() is None, log.read_text()
+            kept = json.loads((data / "demo.json").read_text())
+            yield Reader(folder, _environment(env, data, kept), kept, grader_port, hook_port)
+        finally:
+            process.terminate()
+            process.wait(60)
+    assert running_with(data) == []
+
+
+def _environment(env: dict[str, str], data: Path, kept: dict[str, str]) -> dict[str, str]:
+    """What the examples take from the environment, beside what the server's own commands need."""
+    secrets = {f"{name}_FILE": str(data / name.lower()) for name in launch.GENERATED_SECRETS}
+    return {
+        **env,
+        **{name: path for name, path in secrets.items() if Path(path).exists()},
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]]),
+        "AUTOTUNE_API_KEY": kept["apiKey"],
+        "AUTOTUNE_BASE_URL": kept["url"],
+        "AUTOTUNE_TASK_ID": kept["taskId"],
+        "API": kept["api"],
+        "KEY": kept["apiKey"],
+        "AUTH": f"Authorization: Bearer {kept['apiKey']}",
+        "TASK": kept["taskId"],
+        "GRADER": kept["graderId"],
+    }
+
+
+@pytest.fixture
+def operator(tmp_path):
+    """Somebody who sets up a server on PostgreSQL and Redis, with an empty database."""
+    with own_environment(tmp_path / "unused", empty=True) as env:
+        operator = Operator(tmp_path / "checkout", env["DATABASE_URL"], settings.REDIS_URL)
+        yield operator
+        operator.end()
+
+
+@pytest.fixture(scope="session")
+def hook_port():
+    """The port of a receiver of webhooks that answers 204."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
