@@ -430,6 +430,8 @@ LOGGING = {
     "loggers": {
         "django.request": {"level": "ERROR"},
         "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},  # an idle worker would write a line for each sweep
+        "celery.beat": {"level": "WARNING"},
         "axes": {"level": "ERROR"},  # the audit trail says it better
     },
 }

@@ -8,9 +8,8 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
-from autotune.core import ids
+from autotune.core import clock, ids
 from autotune.core.errors import Conflict, NotFound
 from graders.gateway.types import GraderTarget
 from graders.models import Grader, GraderSecret
@@ -37,7 +36,7 @@ def active(secrets_: Iterable[GraderSecret], now: datetime | None = None) -> lis
 
     In a grace period the previous one signs until the grader has shown that it knows the current one.
     """
-    now = now or timezone.now()
+    now = now or clock.shared_now()
     usable = [secret for secret in secrets_ if secret.current or (secret.valid_until and secret.valid_until > now)]
     current_first = any(secret.current and secret.confirmed for secret in usable)
     return sorted(usable, key=lambda secret: secret.current is not current_first)
@@ -56,7 +55,7 @@ def rotate(grader: Grader, *, grace_hours: float | None = None, force: bool = Fa
     """
     if not Grader.objects.live().select_for_update(no_key=True).filter(pk=grader.pk).exists():
         raise NotFound("There is no such grader.")
-    now = timezone.now()
+    now = clock.shared_now()
     held = GraderSecret.objects.filter(grader=grader)
     if not force and held.filter(current=False, valid_until__gt=now).exists():
         raise Conflict(
@@ -94,7 +93,7 @@ def retire(grader_id: UUID) -> None:
 
 def drop_expired() -> int:
     """Delete the secrets whose grace period is over; they are refused already. Returns how many."""
-    return GraderSecret.objects.filter(Q(current=False) & Q(valid_until__lte=timezone.now())).delete()[0]
+    return GraderSecret.objects.filter(Q(current=False) & Q(valid_until__lte=clock.shared_now())).delete()[0]
 
 
 def _create(grader: Grader) -> str:

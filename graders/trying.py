@@ -3,7 +3,6 @@
 Nothing is stored: no score, no tally, no change of status. Secrets are taken out of whatever the grader said.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -12,7 +11,7 @@ from msgspec import Meta
 from autotune.access import throttling
 from autotune.access.principal import Principal
 from autotune.access.throttling import Rate
-from autotune.core import http, ids
+from autotune.core import clock, http, ids
 from autotune.core.api import BodyStruct
 from autotune.core.connections import release
 from autotune.core.errors import TooManyRequests
@@ -151,7 +150,7 @@ def _signature(call: Call, target: GraderTarget, result: OutboundResponse) -> tu
     try:
         verified = signing.verify_response(
             target.signing, result.headers, result.body, request_id=call.request_id, sent_signature=call.signature,
-            now=time.time(),
+            now=clock.shared_time(),
         )  # fmt: skip
     except SignatureRefused as refused:
         return None, (refused.code, refused.message)

@@ -132,7 +132,7 @@ def _not_before(text: str | None, pointer: str) -> datetime | None:
         moment = clock.parse_filter(text, end=False).astimezone(UTC)
     except (ValueError, OverflowError):
         raise Invalid.field(pointer, "invalid_date", "give a date or a date-time of ISO 8601.") from None
-    now = datetime.now(UTC)
+    now = clock.shared_now()
     if moment > now + MAX_AHEAD:
         raise Invalid.field(pointer, "out_of_range", f"at most {MAX_AHEAD.days} days ahead.")
     return moment if moment > now else None

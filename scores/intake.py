@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from uuid import UUID
 
 from django.conf import settings
@@ -10,6 +9,7 @@ from django.db import IntegrityError, transaction
 
 from autotune.access import commits
 from autotune.access.principal import Principal
+from autotune.core import clock
 from autotune.core.errors import AutotuneError, Conflict, FieldError, Forbidden, Invalid, NotFound
 from graders.models import Grader
 from scores import storing
@@ -177,7 +177,7 @@ def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], organizati
         else:
             longest = max(longest, -(-count // SUPPOSED_CAPACITY) * _coarse(grader.avg_latency_ms))
     last = max((one.not_before for one in drafts if one.not_before), default=None)
-    return longest + (max(0, round((last - datetime.now(UTC)).total_seconds() * 1000)) if last else 0)
+    return longest + (max(0, round((last - clock.shared_now()).total_seconds() * 1000)) if last else 0)
 
 
 def _coarse(latency_ms: int) -> int:

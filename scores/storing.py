@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from autotune.access.principal import Principal
-from autotune.core import bulk, encryption, ids
+from autotune.core import bulk, clock, encryption, ids
 from autotune.core.errors import FieldError
 from autotune.core.fields import encrypted
 from graders.models import Grader
@@ -127,7 +127,7 @@ def store(
     made = sorted(
         ((one, one.pk or ids.new()) for one in fresh), key=lambda pair: (pair[0].external_id or "", pair[0].task_id)
     )
-    now = datetime.now(UTC)
+    now = clock.shared_now()
     owners = {panels[one.task_id].task.organization_id for one in fresh}
     secrets = {owner: Secrets(encryption.cipher_for(owner), Digester(owner)) for owner in owners}
     bulk.insert(Completion, COMPLETION_COLUMNS, _completion_rows(principal, made, digests, panels, secrets, now))

@@ -1,10 +1,18 @@
 """Time: the database's clock decides about leases and waits; wire times are UTC with milliseconds."""
 
+import logging
+import time as machine
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models import DateTimeField, Func
+
+READING_S: Final = 60.0  # so long a reading of the database's clock is used by those that may read it again
+NOTICED_S: Final = 5.0  # a machine whose clock is off by more is told about
+WARN_EVERY_S: Final = 600.0
+
+log = logging.getLogger(__name__)
 
 
 class DatabaseNow(Func):
@@ -23,7 +31,61 @@ def database_now() -> datetime:
         return datetime.now(UTC)  # the embedded engine shares this machine's clock
     with connection.cursor() as cursor:
         cursor.execute("select clock_timestamp()")
-        return cursor.fetchone()[0]
+        moment = cursor.fetchone()[0]
+    _reading.take(moment)
+    return moment
+
+
+def shared_time() -> float:
+    """Seconds since 1970 by the database's clock as this process last read it; by the machine's before that.
+
+    Asks nobody, so that a thread without a connection may call it. Machines whose clocks differ so sign alike.
+    """
+    return _reading.time()
+
+
+def shared_now(*, may_read: bool = True) -> datetime:
+    """The same as a moment.
+
+    may_read  the caller has a connection at hand: the database's clock is read where it was not for a minute
+    """
+    if may_read and connection.vendor == "postgresql" and _reading.age() > READING_S:
+        return database_now()
+    return datetime.fromtimestamp(_reading.time(), UTC)
+
+
+class _Reading:
+    """What the database's clock said, and when this process read it, by a clock that nobody sets."""
+
+    def __init__(self) -> None:
+        self._taken: tuple[float, float] | None = None  # database's seconds, monotonic seconds; replaced as one
+        self._warned = -WARN_EVERY_S
+
+    def take(self, moment: datetime) -> None:
+        now = machine.monotonic()
+        self._taken = (moment.timestamp(), now)
+        ahead = machine.time() - moment.timestamp()
+        if abs(ahead) > NOTICED_S and now - self._warned >= WARN_EVERY_S:
+            self._warned = now
+            log.warning(
+                "the clock of this machine is %.0f s %s that of the database, which is used in its place; "
+                "let both follow the same time server",
+                abs(ahead),
+                "ahead of" if ahead > 0 else "behind",
+            )
+
+    def age(self) -> float:
+        """Seconds since it was taken; endless before the first time."""
+        return machine.monotonic() - self._taken[1] if self._taken else float("inf")
+
+    def time(self) -> float:
+        if self._taken is None:
+            return machine.time()
+        database_s, monotonic_s = self._taken
+        return database_s + machine.monotonic() - monotonic_s
+
+
+_reading = _Reading()
 
 
 def wire(moment: datetime) -> str:

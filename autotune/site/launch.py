@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from autotune.environment import kept_secret
-from autotune.site.ports import LOOPBACK, answers, require_port
+from autotune.site.ports import LOOPBACK, answers, free_port, require_port
 from autotune.site.supervisor import Process, Supervisor, SupervisorError
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_PORT = 8000
+SPARE_PORTS = range(8100, 8200)  # what is proposed where a port is taken: none that live would take
 READY_PATH = "/api/v1/ready"
 HEALTH_PATH = "/api/v1/health"
 READY_TIMEOUT_S = 60.0
@@ -46,7 +47,7 @@ def environment(
     live_port  where the process `live` answers reward endpoints; None: there is none, and web does
     raises     PortInUse if `port` is taken; `hint` says how to name another
     """
-    require_port(port, hint=hint or f"choose another one: PORT={port + 1}")
+    require_port(port, hint=hint or f"choose another one: PORT={free_port(SPARE_PORTS)}")
     data.mkdir(parents=True, exist_ok=True)
     allowed = [base.get("AUTOTUNE_OUTBOUND_ALLOW", ""), *(f"{LOOPBACK}/32:{number}" for number in grader_ports)]
     gunicorn = f"--bind {LOOPBACK}:{port} --graceful-timeout 5 {base.get('GUNICORN_CMD_ARGS', '')}"

@@ -1,11 +1,11 @@
 """One try: the signed request, and what its end means."""
 
 import re
-import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from autotune.core import clock
 from autotune.core.outbound import OutboundError, OutboundRequest, OutboundResponse, Result
 from autotune.webhooks import signing
 from autotune.webhooks.backoff import retry_after
@@ -50,7 +50,7 @@ def request(trial: Try) -> OutboundRequest:
     return OutboundRequest(
         "POST",
         trial.url,
-        signing.headers(trial.secrets, trial.message_id, int(time.time()), body),
+        signing.headers(trial.secrets, trial.message_id, int(clock.shared_time()), body),
         body,
         connect_timeout_ms=CONNECT_TIMEOUT_MS,
         timeout_ms=TIMEOUT_MS,

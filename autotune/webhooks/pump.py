@@ -12,9 +12,8 @@ from typing import Final
 from uuid import UUID
 
 from django.db import DatabaseError, connection
-from django.utils import timezone
 
-from autotune.core import connections
+from autotune.core import clock, connections
 from autotune.core.http import Engine, Result
 from autotune.webhooks import claims, delivering, endpoints, fanout, settling
 from autotune.webhooks.claims import Try
@@ -104,7 +103,7 @@ class Pump:
         )
         for trial in tries:
             if trial.body is None:
-                self._keep(delivering.unreadable(trial, timezone.now()))
+                self._keep(delivering.unreadable(trial, clock.shared_now(may_read=False)))
             else:
                 self._out[trial.delivery_id] = trial
                 self._engine.submit(delivering.request(trial), trial)
@@ -137,7 +136,7 @@ class Pump:
 
     def _took(self, trial: Try, result: Result) -> None:
         self._out.pop(trial.delivery_id, None)
-        self._keep(delivering.outcome(trial, result, timezone.now()))
+        self._keep(delivering.outcome(trial, result, clock.shared_now(may_read=False)))
 
     def _keep(self, outcome: Outcome) -> None:
         if not self._outcomes:

@@ -117,11 +117,19 @@ def compare(server: local.Server, judged: local.Judged, rewards: list[tuple[int,
     faults = []
     if logged != scores:
         faults.append(f"the grader judged {len(logged)} answers, and the server has {len(scores)} scores")
-    if last - first < LEAST_RISE:
-        faults.append(f"the mean reward did not rise by {LEAST_RISE}")
+    if (fault := rise_fault(len(rewards), first, last)) is not None:
+        faults.append(fault)
     for line in faults:
         print(f"FAULT {line}")
     return 1 if faults else 0
+
+
+def rise_fault(steps: int, first: float, last: float) -> str | None:
+    """What is wrong with the rise of the mean reward; None where it is right, or the run too short to ask for one."""
+    if steps < STEPS:
+        print(f"{steps} steps are too few to ask for a rise by {LEAST_RISE}; {STEPS} are enough")
+        return None
+    return None if last - first >= LEAST_RISE else f"the mean reward did not rise by {LEAST_RISE}"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """What one call brought: the status table of docs/protocol/README.md, section 5, as one function."""
 
-import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from autotune.core import clock
 from autotune.core.outbound import OutboundError, OutboundResponse
 from graders.gateway import answers, signing
 from graders.gateway.types import Accepted, Call, Failure, GraderTarget, Health, HealthOutcome, Outcome, Secret, Verdict
@@ -80,7 +80,7 @@ class _Reading:
                 fault="platform" if ours else "grader",
             )
             return
-        self.failure = self._judge(result, time.time() if now is None else now)
+        self.failure = self._judge(result, clock.shared_time() if now is None else now)
         if self.failure is None:
             self.body = result.body
 

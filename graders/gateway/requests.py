@@ -1,6 +1,5 @@
 """Signed requests to a grader. Bodies are the text that ECMAScript would write: see `autotune.core.ecmajson`."""
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -152,7 +151,7 @@ def _call(
     now: float | None,
 ) -> Call:
     key = secret or target.signing[0]
-    timestamp = str(int(time.time() if now is None else now))
+    timestamp = str(int(clock.shared_time() if now is None else now))
     signature = signing.sign(key.value, timestamp, request_id, body)
     headers = [
         ("Accept", "application/json"),

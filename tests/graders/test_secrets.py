@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-import time_machine
+from django.db.models import F
 from django.utils import timezone
 
 from autotune.core.errors import Conflict
@@ -48,13 +48,18 @@ def test_an_answer_with_the_signing_secret_writes_nothing(owner, grader, path, d
         credentials.note_verified(target, None)
 
 
+def end_grace_period(*, hours):
+    """The database's clock decides, so the rows are made older."""
+    GraderSecret.objects.filter(current=False).update(valid_until=F("valid_until") - timedelta(hours=hours, seconds=1))
+
+
 def test_after_the_grace_period_the_previous_one_is_refused(owner, grader, path):
     new = rotated(owner, path, {"graceHours": 1})
-    with time_machine.travel(timezone.now() + timedelta(hours=1, seconds=1), tick=False):
-        assert signing(grader) == [new]
-        assert owner.get(path).json()["grader"]["authentication"]["previousKeyId"] is None
-        assert credentials.drop_expired() == 1
-        assert GraderSecret.objects.get().secret == new
+    end_grace_period(hours=1)
+    assert signing(grader) == [new]
+    assert owner.get(path).json()["grader"]["authentication"]["previousKeyId"] is None
+    assert credentials.drop_expired() == 1
+    assert GraderSecret.objects.get().secret == new
 
 
 def test_expiry_leaves_secrets_in_their_grace_period(owner, path):
@@ -84,9 +89,9 @@ def test_a_forced_one_ends_the_oldest_at_once(owner, grader, path):
 
 def test_after_the_grace_period_it_rotates_without_force(owner, grader, path):
     second = rotated(owner, path, {"graceHours": 1})
-    with time_machine.travel(timezone.now() + timedelta(hours=2), tick=False):
-        third = rotated(owner, path)
-        assert signing(grader) == [second, third]
+    end_grace_period(hours=2)
+    third = rotated(owner, path)
+    assert signing(grader) == [second, third]
 
 
 def test_there_is_never_more_than_one_current_secret(owner, path):

@@ -49,12 +49,12 @@ def test_graders_on_loopback_are_allowed_by_port_beside_what_was_allowed_before(
     assert env["AUTOTUNE_OUTBOUND_ALLOW"] == ""
 
 
-def test_a_taken_port_is_refused_before_anything_starts(tmp_path):
+def test_c26_a_taken_port_is_refused_and_another_one_proposed_before_anything_starts(tmp_path):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
         taken = server.getsockname()[1]
-        with pytest.raises(PortInUse, match=f"port {taken} .* in use; choose another one: PORT={taken + 1}"):
+        with pytest.raises(PortInUse, match=f"port {taken} .* in use; choose another one: PORT=81"):
             launch.environment({"PATH": "/bin"}, port=taken, data=tmp_path, grader_ports=[])
 
 

@@ -41,7 +41,7 @@ def run(*, once: bool, say: Say) -> None:
         data=data,
         grader_ports=[grader_port],
         live_port=int(os.environ.get("LIVE_PORT") or 0) or free_port(n for n in LIVE_PORTS if n != port),
-        hint="choose another one: make demo PORT=8001",
+        hint=f"choose another one: make demo PORT={free_port(launch.SPARE_PORTS)}",
     )
     with Supervisor(data / "logs", say=say) as tree:
         known, new = _prepare(env, places, say)
