@@ -12,6 +12,7 @@ from autotune.core import redis
 from autotune.core.api import ApiStruct
 
 MIN_FREE_BYTES = 64 * 2**20
+PROBED, PROBED_S = "autotune:probed", 60  # a write: a Redis whose memory is full answers pings
 
 
 class Health(ApiStruct):
@@ -87,6 +88,6 @@ def _disk() -> str:
 def _broker() -> Check:
     if not settings.REDIS_URL:
         return Check("broker", "ok", "filesystem")
-    if redis.attempt(lambda client: client.ping(), otherwise=False):
+    if redis.attempt(lambda client: client.set(PROBED, 1, ex=PROBED_S), otherwise=False):
         return Check("broker", "ok", "redis")
     return Check("broker", "degraded", "Redis does not answer: scoring goes on, more slowly.")
