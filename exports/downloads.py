@@ -1,6 +1,7 @@
 """Which file of an export is downloaded, and whether it is there."""
 
 import base64
+import logging
 from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
@@ -8,12 +9,14 @@ from uuid import UUID
 from autotune.core.clock import database_now
 from autotune.core.encryption import Undecryptable
 from autotune.core.errors import Conflict, Gone, Invalid, NotFound
+from exports.files import storing
 from exports.files.serving import Download, Segment
-from exports.files.storing import StorageAway
+from exports.files.storing import StorageAway, StoredElsewhere
 from exports.formats import FORMATS, compression
 from exports.models import Export, ExportFile
 from exports.states import ExportStatus, FileKind
 
+logger = logging.getLogger(__name__)
 JOINABLE: Final = ("jsonl", "tfrecord")  # files that may stand one behind the other, compressed ones too
 
 
@@ -22,9 +25,12 @@ def find(export: Export, name: str | None, at: str = "?file") -> Download:
 
     at      the pointer of the name, for errors
     raises  Conflict for an export without files yet; Gone for one that has none any more; NotFound for a name of none;
-            Invalid where the parts are files of their own
+            Invalid where the parts are files of their own; StoredElsewhere where another machine has them
     """
     require_files(export)
+    if export.storage_id is not None and export.storage_id != storing.place()[0]:
+        logger.error("the files of %s lie in the folder of %s", export.public_id, export.storage_host)
+        raise StoredElsewhere
     files = list(ExportFile.objects.filter(export=export).order_by("number").defer("values"))
     if name is None:
         chosen = [file for file in files if file.kind == FileKind.DATA]

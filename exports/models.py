@@ -28,6 +28,8 @@ class Export(models.Model):
     disturbed     counts the erasures of what it may hold: a part during which it changed is looked at again
     purged_to     the greatest id of those that were deleted altogether: a part that reaches below it is made anew
     file_key      32 octets in base64, with which its files are encrypted; null once they are gone
+    storage_id    the folder that its files lie in, where they lie in one; null in a bucket, and before it began
+    storage_host  the machine that made that folder
     sha256        of the only file, or of the manifest, as downloaded
     metadata      of the dataset: exportedAt, taskIds, modelIds, totalRecords, leftOut, scoreDistribution
     """
@@ -53,6 +55,8 @@ class Export(models.Model):
     disturbed = models.PositiveBigIntegerField(default=0)
     purged_to = models.UUIDField(null=True, blank=True)
     file_key = EncryptedTextField(null=True)
+    storage_id = models.UUIDField(null=True, blank=True)
+    storage_host = models.CharField(max_length=64, default="", blank=True)
     sha256 = models.CharField(max_length=64, default="", blank=True)
     metadata = models.JSONField(null=True, blank=True)
     error_code = models.CharField(max_length=64, default="", blank=True)

@@ -1,10 +1,16 @@
 """Export files in a local folder."""
 
+import json
 import os
+import socket
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
+from uuid import UUID, uuid4
 
 from django.core.files.storage import FileSystemStorage
+
+IDENTITY: Final = ".storage.json"  # {"id", "host"}: machines that share a folder read the same
+HOST_LENGTH: Final = 64
 
 
 class Folder(FileSystemStorage):
@@ -23,6 +29,25 @@ class Folder(FileSystemStorage):
             finally:
                 os.close(handle)
         return saved
+
+    def identity(self) -> tuple[UUID, str]:
+        """Which folder this is, and the machine that made it; written once, whoever comes first.
+
+        raises  OSError if the folder cannot be read or written, ValueError for a file that is none of ours
+        """
+        path = Path(self.path(IDENTITY))
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = path.with_name(f"{IDENTITY}.{uuid4().hex}")
+            draft.write_text(json.dumps({"id": str(uuid4()), "host": socket.gethostname()[:HOST_LENGTH]}))
+            try:
+                os.link(draft, path)
+            except FileExistsError:  # another process was first
+                pass
+            finally:
+                draft.unlink()
+        known = json.loads(path.read_text(encoding="utf-8"))
+        return UUID(known["id"]), str(known["host"])[:HOST_LENGTH]
 
     def read_from(self, name: str, offset: int) -> BinaryIO:
         file = open(self.path(name), "rb")  # noqa: SIM115 - the caller closes it

@@ -3,13 +3,14 @@
 All names are made here, of ids: `<export>/<file>`. What is stored is sealed: whoever reads the storage reads nothing.
 """
 
+import errno
 import hashlib
 import logging
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -21,6 +22,7 @@ from exports.files import sealed
 from exports.files.sealed import Sealer
 
 logger = logging.getLogger(__name__)
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,48 @@ class Stored:
     sha256: str
 
 
+class StorageFull(Unavailable):
+    """There is no space for the file at hand. Worth another try, when somebody has made room."""
+
+    code = "storage_full"
+
+    def __init__(self) -> None:
+        super().__init__("The disk of the exports' files is full.")
+
+
+class StoredElsewhere(Unavailable):
+    """The files lie in the folder of another machine."""
+
+    code = "stored_elsewhere"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The files of this export lie on another machine of this installation. Ask its operator to give all "
+            "machines one folder, or a bucket (AUTOTUNE_EXPORT_STORAGE)."
+        )
+
+
 class StorageAway(Unavailable):
     """The storage does not answer, or lost what it had. Worth another try."""
 
     def __init__(self, detail: str = "The storage of exports is not reachable. Try again.") -> None:
         super().__init__(detail)
+
+
+def place() -> tuple[UUID | None, str]:
+    """Which folder this machine keeps files in, and the machine that made it; (None, '') for a bucket, which all share.
+
+    raises  StorageAway
+    """
+    storage = _storage()
+    if not hasattr(storage, "identity"):
+        return None, ""
+    try:
+        identity: tuple[UUID, str] = storage.identity()
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        logger.warning("exports: the folder cannot be used: %s %s", type(exc).__name__, exc)
+        raise StorageAway from exc
+    return identity
 
 
 def folder_of(export_id: UUID) -> str:
@@ -47,8 +86,18 @@ def folder_of(export_id: UUID) -> str:
 def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> Stored:
     """Seal the pieces and keep them as one file, which is there whole or not at all.
 
-    raises  StorageAway, and whatever the pieces raise
+    raises  StorageAway, StorageFull, and whatever the pieces raise
     """
+    try:
+        return _store(export_id, file_id, key, pieces)
+    except OSError as exc:
+        if exc.errno not in NO_SPACE:
+            raise
+        logger.warning("exports: no space for a file of %s", export_id)
+        raise StorageFull from exc
+
+
+def _store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> Stored:
     settings.EXPORT_SCRATCH.mkdir(mode=0o700, parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
     with tempfile.TemporaryFile(dir=settings.EXPORT_SCRATCH) as draft:  # without a name: nothing is left of it
@@ -63,6 +112,8 @@ def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -
         try:
             saved = _storage().save(name, File(draft, name=name))
         except Exception as exc:  # each storage raises its own
+            if getattr(exc, "errno", None) in NO_SPACE:
+                raise
             logger.warning("exports: %s could not be stored: %s %s", name, type(exc).__name__, exc)
             raise StorageAway from exc
     return Stored(file_id, saved, size, digest.hexdigest())

@@ -56,6 +56,7 @@ ADVICE: Final = {
     "too_many_records": "JSON holds 10,000 rows at most: choose JSON Lines, or narrow the selection.",
     "not_found": "Something that it names is gone.",
     "unreadable_text": "A text could not be decrypted: this server's operators have to look at its encryption keys.",
+    "storage_full": "The disk of the exports' files was full. Ask your operator to make room.",
     "storage_unavailable": "The storage was away for several minutes. Ask again later.",
     "worker_lost": "The workers died again and again. This server's operators have to look at their logs.",
     "internal_error": "A fault of this server; its log tells more.",

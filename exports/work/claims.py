@@ -4,12 +4,15 @@ import logging
 import threading
 from datetime import timedelta
 from typing import Any, Final, Self
+from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Q
 
 from autotune.core.clock import database_now
+from exports.files import storing
+from exports.files.storing import StorageAway
 from exports.models import Export
 from exports.states import ExportStatus
 
@@ -30,7 +33,9 @@ def take() -> Export | None:
     """The oldest export that is due, which is this worker's alone from now on; None if nothing is.
 
     Of an organization not more than EXPORTS_RUNNING at a time, so that nobody waits behind another's twenty.
+    One that began in the folder of another machine is left to that machine.
     """
+    storage_id, storage_host = _place()
     with transaction.atomic():
         now = database_now()
         pending = Q(status=ExportStatus.PENDING) & (Q(leased_until=None) | Q(leased_until__lte=now))
@@ -38,7 +43,8 @@ def take() -> Export | None:
         running = Export.objects.order_by().filter(status=ExportStatus.RUNNING, leased_until__gte=now)
         counts = running.values("organization_id").annotate(count=Count("pk"))
         busy = [one["organization_id"] for one in counts if one["count"] >= settings.EXPORTS_RUNNING]
-        due = Export.objects.filter(pending | abandoned).exclude(organization_id__in=busy).order_by("pk")
+        reachable = Q(storage_id=None) | Q(storage_id=storage_id)  # its parts, if it has any, lie where we can go on
+        due = Export.objects.filter(reachable, pending | abandoned).exclude(organization_id__in=busy).order_by("pk")
         export = due.select_for_update(skip_locked=True, no_key=True).first()
         if export is None:
             return None
@@ -48,8 +54,24 @@ def take() -> Export | None:
         export.attempt += 1
         export.leased_until = now + LEASE
         export.started_at = export.started_at or now
-        export.save(update_fields=["status", "attempt", "failures", "leased_until", "started_at"])
+        if storage_id is not None:
+            export.storage_id, export.storage_host = storage_id, storage_host
+        export.error_code = export.error_message = ""  # why it waited
+        export.save(
+            update_fields=[
+                "status", "attempt", "failures", "leased_until", "started_at", "storage_id", "storage_host",
+                "error_code", "error_message",
+            ]
+        )  # fmt: skip
     return export
+
+
+def _place() -> tuple[UUID | None, str]:
+    """Where this machine keeps files; nowhere while its folder cannot be used, which ends the first part at hand."""
+    try:
+        return storing.place()
+    except StorageAway:
+        return None, ""
 
 
 def locked(export: Export) -> Export:

@@ -13,7 +13,7 @@ from autotune.core.encryption import Undecryptable
 from autotune.core.errors import AutotuneError
 from exports import layouts
 from exports.files import storing
-from exports.files.storing import StorageAway
+from exports.files.storing import StorageAway, StorageFull
 from exports.formats import json
 from exports.models import Export
 from exports.work import asking, claims, ending, finishing, parts
@@ -33,6 +33,7 @@ UNREADABLE = (
     "A text of it cannot be decrypted: its data key was dropped, or a master key is missing.",
 )
 STORAGE_AWAY = ("storage_unavailable", "The storage of exports could not be reached for several minutes.")
+STORAGE_FULL = ("storage_full", "There was no space for its files. Ask again when the operator has made room.")
 UNEXPECTED = ("internal_error", "It failed for a reason of our own; the log of the worker tells it.")
 
 
@@ -66,6 +67,8 @@ def run(export: Export) -> None:
         claims.give_back(export)
     except StorageAway:
         _later(export, STORAGE_AWAY)
+    except StorageFull:
+        _later(export, STORAGE_FULL)
     except Undecryptable:  # its key may have been retired and dropped between two reads: the next finds the new one
         logger.exception("exports: %s holds a text that cannot be decrypted", export.public_id)
         _later(export, UNREADABLE)
@@ -125,7 +128,8 @@ def _later(export: Export, reason: tuple[str, str]) -> None:
     if failures + 1 >= MOST_FAILURES:
         ending.fail(export, *reason)
     else:
-        claims.give_back(export, PAUSE * 2**failures, failures=failures + 1)
+        code, message = reason
+        claims.give_back(export, PAUSE * 2**failures, failures=failures + 1, error_code=code, error_message=message)
 
 
 def _said(error: AutotuneError) -> tuple[str, str]:

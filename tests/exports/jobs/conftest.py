@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from exports.files.folder import IDENTITY
 from exports.models import Export
 from exports.work import claims, running
 from tests.factories import ScoreFactory, TaskFactory
@@ -105,7 +106,10 @@ def rows(content, compression=None):
 
 
 def files_in(folder):
-    return sorted(path for path in folder.rglob("*") if path.is_file()) if folder.exists() else []
+    """The files of exports; not the one that says which folder it is."""
+    if not folder.exists():
+        return []
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != IDENTITY)
 
 
 def claim():

@@ -1,0 +1,127 @@
+"""Machines with folders of their own: a job goes on where its parts are, and a download says where its files lie."""
+
+import errno
+
+import pytest
+from django.core.files.storage import storages
+
+from exports.files import storing
+from exports.files.folder import Folder
+from exports.files.storing import StorageAway
+from exports.models import Export
+from exports.work import claims, running
+from tests.concurrency import together
+from tests.exports.jobs.conftest import download, octets, rows
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def on_host(settings, tmp_path):
+    """`on_host("b")`: from now on this process is on that machine, whose folder nobody shares."""
+
+    def move(name):
+        settings.STORAGES = {
+            **settings.STORAGES,
+            "exports": {"BACKEND": "exports.files.folder.Folder", "OPTIONS": {"location": str(tmp_path / name)}},
+        }
+
+    return move
+
+
+def test_c44_a_download_on_another_machine_says_where_the_files_lie(api, ask, run, scored, on_host):
+    scored(3)
+    on_host("a")
+    export = run(ask())
+    on_host("b")
+    answer = download(api, export)
+    assert (answer.status_code, answer.json()["code"]) == (503, "stored_elsewhere")
+    assert "AUTOTUNE_EXPORT_STORAGE" in answer.json()["detail"]
+    on_host("a")
+    assert len(rows(octets(download(api, export)))) == 3
+
+
+def test_c44_a_shared_folder_serves_every_machine(api, ask, run, scored, on_host):
+    scored(3)
+    on_host("shared")
+    export = run(ask())
+    storages._storages.pop("exports", None)  # another process, which reads the folder anew
+    assert len(rows(octets(download(api, export)))) == 3
+
+
+def test_c44_a_job_that_began_elsewhere_is_left_to_its_machine(ask, on_host):
+    on_host("a")
+    export = ask()
+    begun = claims.take()
+    claims.give_back(begun)
+    on_host("b")
+    assert claims.take() is None
+    on_host("a")
+    assert claims.take() == export
+
+
+def test_c44_a_job_that_has_not_begun_is_taken_by_any_machine(ask, on_host):
+    on_host("b")
+    export = ask()
+    taken = claims.take()
+    assert (taken, taken.storage_id) == (export, storing.place()[0])
+
+
+def test_c44_a_link_on_another_machine_says_the_same(api, ask, run, scored, on_host, client):
+    scored(1)
+    on_host("a")
+    export = run(ask())
+    url = api.post(f"/exports/{export.public_id}/links", {}).json()["url"]
+    on_host("b")
+    answer = client.get(url.partition("/api/")[1] + url.partition("/api/")[2])
+    assert (answer.status_code, answer.json()["code"]) == (503, "stored_elsewhere")
+
+
+def test_exports_made_before_folders_had_names_are_downloaded_as_ever(api, ask, run, scored):
+    scored(1)
+    export = run(ask())
+    Export.objects.filter(pk=export.pk).update(storage_id=None, storage_host="")
+    assert len(rows(octets(download(api, export)))) == 1
+
+
+def test_processes_that_start_together_agree_on_the_folders_name(tmp_path):
+    folder = str(tmp_path / "new")
+    names = together(*[lambda: Folder(folder).identity()] * 6)
+    assert len(set(names)) == 1
+
+
+def test_a_folder_that_cannot_be_used_is_told_at_the_export(ask, storage, run):
+    storage.parent.mkdir(exist_ok=True)
+    storage.write_text("a file where the folder should be")
+    export = run(ask())
+    assert (export.status, export.error_code) == ("pending", "storage_unavailable")
+    with pytest.raises(StorageAway):
+        storing.place()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_c45_an_export_that_waits_for_space_says_so(api, ask, run, scored, monkeypatch, number):
+    scored(1)
+
+    def full(*arguments):
+        raise OSError(number, "no space")
+
+    monkeypatch.setattr(Folder, "_save", full)
+    export = run(ask())
+    shown = api.get(f"/exports/{export.public_id}").json()["export"]
+    assert (shown["status"], shown["error"]["code"]) == ("pending", "storage_full")
+    monkeypatch.undo()
+    Export.objects.update(leased_until=None)
+    export = run(export)
+    assert (export.status, export.error_code) == ("completed", "")
+
+
+def test_an_export_that_waits_for_its_storage_says_so_too(api, ask, run, scored, monkeypatch):
+    scored(1)
+
+    def away(*arguments):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(Folder, "_save", away)
+    export = run(ask())
+    assert api.get(f"/exports/{export.public_id}").json()["export"]["error"]["code"] == running.STORAGE_AWAY[0]
