@@ -15,7 +15,7 @@ from tests.snippets import CODE, NO_CODE, PAGES, ROOT, SNIPPETS
 
 CODE_SNIPPETS = [snippet for snippet in SNIPPETS if snippet.language in CODE]
 SURROUNDINGS = {"live", "file", "script", "background", "production"}
-NOT_RUN_AT_MOST = 13
+NOT_RUN_AT_MOST = 15
 TYPES = {
     "client": "from autotune_sdk import AutotuneClient\nclient = AutotuneClient()\n",
     "request": (ROOT / "tests/processes/documentation/given_request.py").read_text(encoding="utf-8"),
