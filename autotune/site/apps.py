@@ -1,6 +1,12 @@
 from django.apps import AppConfig
+from django.core import checks
 
 
 class SiteConfig(AppConfig):
     name = "autotune.site"
     label = "site"
+
+    def ready(self) -> None:
+        from autotune.site.checks import trusted_proxies
+
+        checks.register(trusted_proxies, checks.Tags.security, deploy=True)
