@@ -81,6 +81,10 @@ class NotAcceptable(AutotuneError):
     status, code, title = 406, "not_acceptable", "Not acceptable"
 
 
+class RequestTimeout(AutotuneError):
+    status, code, title = 408, "request_timeout", "Request timeout"
+
+
 class Conflict(AutotuneError):
     status, code, title = 409, "conflict", "Conflict"
 
@@ -111,6 +115,10 @@ class UnsupportedMedia(AutotuneError):
     status, code, title = 415, "unsupported_media_type", "Unsupported media type"
 
 
+class ExpectationFailed(AutotuneError):
+    status, code, title = 417, "expectation_failed", "Expectation failed"
+
+
 class Unprocessable(AutotuneError):
     """Well formed, and contradicts what came before; each use has its own code."""
 
@@ -119,6 +127,14 @@ class Unprocessable(AutotuneError):
 
 class TooManyRequests(AutotuneError):
     status, code, title = 429, "too_many_requests", "Too many requests"
+
+
+class NotImplementedHere(AutotuneError):
+    status, code, title = 501, "not_implemented", "Not implemented"
+
+
+class VersionNotSupported(AutotuneError):
+    status, code, title = 505, "http_version_not_supported", "HTTP version not supported"
 
 
 class Unavailable(AutotuneError):

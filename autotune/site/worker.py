@@ -2,178 +2,351 @@
 
 Gunicorn gives a thread to a connection with its first octet, so that as many slow senders as there are threads keep
 everybody else out. Here the loop that waits for connections also collects the head of each request, and its body up to
-MAX_EARLY octets, without a thread, and closes what has not arrived in time.
+MAX_EARLY octets, without a thread, and closes what has not arrived in time. Only some of the threads read the rest of
+large bodies. At the limit of connections the loop closes quiet ones (`QuietConnections`) and goes on accepting, and it
+never waits for a client that does not close its end.
 """
 
 import errno
 import re
 import socket
 import time
-from collections import deque
 from contextlib import suppress
 from functools import partial
 from selectors import EVENT_READ
 from typing import Any, Final
 
 from gunicorn import util
-from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from autotune.core import garbage
+from autotune.site.quiet_connections import QuietConnections, open_file_limit
+from autotune.site.timed_socket import TimedSocket
 
 ARRIVE_S: Final = 15.0  # from the connection to the end of the head, and of a small body
-BODY_S: Final = 60.0  # for the rest of a large body, once a thread reads it
 MAX_EARLY: Final = 256 * 1024
+MAX_HELD: Final = 64 * 2**20  # of all requests that arrive in this process, until threads have them
 MAX_BODY: Final = 32 * 2**20  # more is refused by its length
 PIECE: Final = 65_536
+SHARE_OF_BODIES: Final = 4  # one thread of so many reads the rest of large bodies
+SHARE_QUIET: Final = 4  # none is closed while fewer than one of so many are quiet
+SHARE_CLOSED: Final = 32  # at the limit, one connection of so many is closed at once
+MAX_DRAINED: Final = PIECE  # of what a client sends after the end
+LINGER_S: Final = 2.0  # what a client has to read the end of its answer, once it is told that the connection ends
+NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _END: Final = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,19})[ \t]*\r\n", re.IGNORECASE)
-
-_EXPECTS = re.compile(rb"\r\nexpect:", re.IGNORECASE)
+_WAITS = re.compile(rb"\r\nexpect:", re.IGNORECASE)
+_CHUNKED = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 
 
 class Arriving:
     """What has come of a request so far."""
 
-    __slots__ = ("needed", "octets")
+    __slots__ = ("_searched", "is_chunked", "length", "needed", "octets")
 
     def __init__(self) -> None:
         self.octets = bytearray()
-        self.needed: int | None = None  # octets of head and body, known once the head is whole
+        self.needed: int | None = None  # octets of head and body to wait for, known once the head is whole
+        self.length = 0  # octets of head and body together, as the head announces them
+        self.is_chunked = False
+        self._searched = 0
 
     def is_enough(self) -> bool:
         """Whether a thread may take it: it is whole, or large enough that its sender means it."""
         if self.needed is None:
-            end = self.octets.find(_END)
+            end = self.octets.find(_END, self._searched)
             if end < 0:
+                self._searched = max(0, len(self.octets) - len(_END) + 1)
                 return len(self.octets) >= MAX_EARLY
             self.needed = end + len(_END) + self._body(end + 2)
         return len(self.octets) >= min(self.needed, MAX_EARLY)
 
     def _body(self, end: int) -> int:
         """Octets of the body that are on their way. None are where the sender may wait for an answer first."""
-        length = _LENGTH.search(self.octets, 0, end)
-        octets = int(length[1]) if length else 0
-        return 0 if octets > MAX_BODY or _EXPECTS.search(self.octets, 0, end) else octets
+        match = _LENGTH.search(self.octets, 0, end)
+        octets = int(match[1]) if match else 0
+        self.length = end + 2 + octets
+        self.is_chunked = _CHUNKED.search(self.octets, 0, end) is not None
+        return 0 if octets > MAX_BODY or _WAITS.search(self.octets, 0, end) else octets
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a thread would wait for the rest of the body."""
+        return self.is_chunked or self.length > len(self.octets)
+
+    @property
+    def unread(self) -> int | None:
+        return None if self.is_chunked else max(0, self.length - len(self.octets))
 
 
-class Timed:
-    """A socket to read from until a moment, however slowly the octets drip."""
+class Connection(TConn):
+    """A connection with what has arrived of its request, and the place where it waits."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-        self._until = time.monotonic() + BODY_S
+    def __init__(self, worker: "PatientWorker", sock: socket.socket, client: Any, server: Any) -> None:
+        super().__init__(worker.cfg, sock, client, server)
+        self.worker = worker
+        self.address = client[0] if isinstance(client, tuple) else ""
+        self.early: Arriving | None = None
+        self.place: Places | None = None
+        self.held_octets = 0  # counted in the worker's `held_octets`
+        self.reads_body = False  # counted in the worker's `bodies`
+        self.drained = 0  # octets that came after the end of the last answer
 
-    def recv(self, size: int) -> bytes:
-        """raises ConnectionResetError once the time is up: to gunicorn and Django the client has left"""
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise ConnectionResetError(errno.ECONNRESET, "the request did not arrive in time")
-        self._sock.settimeout(left)
-        try:
-            return self._sock.recv(size)
-        except TimeoutError as exc:
-            raise ConnectionResetError(errno.ECONNRESET, "the request did not arrive in time") from exc
-        finally:
-            self._sock.settimeout(None)
+    def close(self, graceful: bool = False) -> None:
+        self.worker.quiet.discard(self)
+        if graceful and not self.cfg.is_ssl:
+            self.worker.linger(self)
+        else:
+            super().close(graceful)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._sock, name)
+
+class Places(dict[Connection, None]):
+    """Connections in the order in which they are closed. Unlike from gunicorn's deque, each leaves at the same cost."""
+
+    def append(self, connection: Connection) -> None:
+        self[connection] = None
+
+    def remove(self, connection: Connection) -> None:
+        del self[connection]
+
+    def popleft(self) -> Connection:
+        connection = self[0]
+        del self[connection]
+        return connection
+
+    def __getitem__(self, index: Any) -> Any:
+        """The first one, which is all that is asked for."""
+        return next(iter(self))
 
 
 class PatientWorker(ThreadWorker):
     """`--worker-class autotune.site.worker.PatientWorker`. With TLS of gunicorn's own it is the plain worker."""
 
+    worker_connections: int
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.arriving: deque[Any] = deque()  # connections by the moment when they are given up
+        self.keepalived_conns = Places()
+        self.max_keepalived = self.worker_connections  # at the limit, others are closed in its place
+        self.arriving = Places()
+        self.bodies_waiting = Places()  # large bodies, until a thread may read the rest
+        self.lingering = Places()
+        self.bodies = 0  # large bodies that threads read
+        self.max_bodies = max(1, self.cfg.threads // SHARE_OF_BODIES)
+        self.held_octets = 0  # of requests that no thread has
+        self.quiet: QuietConnections[Connection] = QuietConnections()
+
+    def init_process(self) -> None:
+        self.worker_connections = open_file_limit(self.worker_connections)
+        super().init_process()
 
     def run(self) -> None:
         garbage.settle()
         super().run()
 
-    def enqueue_req(self, conn: Any) -> None:
+    def accept(self, listener: socket.socket) -> None:
+        try:
+            sock, client = listener.accept()
+        except OSError as exc:
+            if exc.errno in NO_ROOM:
+                self.log.warning("No connection can be accepted: %s", exc)
+                self.worker_connections = max(1, self.nr_conns)
+            elif exc.errno not in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
+                raise
+            return
+        self.nr_conns += 1
+        self.enqueue_req(Connection(self, sock, client, listener.getsockname()))
+
+    def enqueue_req(self, conn: Connection) -> None:
         """A new connection, or one that has something to read: wait for its request."""
-        if self.cfg.is_ssl or getattr(conn, "early", None) is not None or _is_buffered(conn):
+        self.quiet.discard(conn)
+        if self.cfg.is_ssl:
             super().enqueue_req(conn)
             return
         conn.early = Arriving()
-        conn.sock.setblocking(False)
-        conn.timeout = time.monotonic() + ARRIVE_S
-        self.arriving.append(conn)
-        self.poller.register(conn.sock, EVENT_READ, partial(self.on_octets, conn))
-        self.on_octets(conn, conn.sock)
+        if conn.parser is not None:  # which may have read ahead into this request
+            conn.early.octets += conn.parser.unreader.take_buffered()
+        if conn.early.octets and conn.early.is_enough():
+            self.dispatch(conn)
+        elif self.read_early(conn):
+            self.hold(conn, self.arriving, ARRIVE_S)
+            self.poller.register(conn.sock, EVENT_READ, partial(self.on_octets, conn))
 
-    def on_octets(self, conn: Any, client: socket.socket) -> None:
+    def on_octets(self, conn: Connection, _: socket.socket) -> None:
+        if self.read_early(conn):
+            self.count(conn)
+
+    def read_early(self, conn: Connection) -> bool:
+        """Read what is there. False once nothing more is waited for: a thread has the request, or nobody sends it."""
+        assert conn.early is not None
         try:
-            piece = client.recv(PIECE)
+            piece = conn.sock.recv(PIECE, socket.MSG_DONTWAIT)
         except (BlockingIOError, InterruptedError):
-            return
+            return True
         except OSError:
             piece = b""
         if not piece:
-            self.leave(conn)
-            self.nr_conns -= 1
-            conn.close()
-            return
+            self.give_up(conn)
+            return False
         conn.early.octets += piece
-        if conn.early.is_enough():
-            self.leave(conn)
-            super().enqueue_req(conn)
+        if not conn.early.is_enough():
+            return True
+        self.leave(conn)
+        self.dispatch(conn)
+        return False
 
-    def leave(self, conn: Any) -> None:
+    def dispatch(self, conn: Connection) -> None:
+        """Give the request to a thread; one that the thread has to wait for, only while few threads do so."""
+        if conn.early is not None and conn.early.is_partial:
+            if self.bodies >= self.max_bodies:
+                self.hold(conn, self.bodies_waiting, ARRIVE_S)
+                return
+            self.bodies += 1
+            conn.reads_body = True
+        super().enqueue_req(conn)
+
+    def end_body(self, conn: Connection) -> None:
+        """No thread waits for its body any more: the next one may be read."""
+        if conn.reads_body:
+            conn.reads_body = False
+            self.bodies -= 1
+        while self.bodies_waiting and self.bodies < self.max_bodies:
+            following = self.bodies_waiting[0]
+            self.leave(following)
+            self.dispatch(following)
+
+    def hold(self, conn: Connection, place: Places, seconds: float) -> None:
+        """The connection is quiet, and is given up after so many seconds."""
+        conn.timeout = time.monotonic() + seconds
+        conn.place = place
+        place.append(conn)
+        self.quiet.add(conn, conn.address)
+        self.count(conn)
+
+    def count(self, conn: Connection) -> None:
+        octets = len(conn.early.octets) if conn.early else 0
+        self.held_octets += octets - conn.held_octets
+        conn.held_octets = octets
+
+    def leave(self, conn: Connection) -> None:
         """Out of the loop's hands."""
-        self.poller.unregister(conn.sock)
-        self.arriving.remove(conn)
-
-    def handle(self, conn: Any) -> Any:
-        if not self.cfg.is_ssl:
-            early, conn.early = getattr(conn, "early", None), None
-            conn.sock.setblocking(True)
-            conn.init()
-            if early is not None:
-                conn.data_ready = True
-                conn.parser.unreader.unread(bytes(early.octets))
-            conn.parser.unreader.sock = Timed(conn.sock)
-        return super().handle(conn)
-
-    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
-        """What is too long for the server never reaches Django, and is refused in the same form as by it."""
-        refusal = _refusal(exc)
-        if refusal is None:
-            super().handle_error(req, client, addr, exc)
+        if conn.place is None:
             return
-        self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
+        conn.place.remove(conn)
+        conn.place = None
+        self.quiet.discard(conn)
+        self.held_octets -= conn.held_octets
+        conn.held_octets = 0
+        with suppress(KeyError):  # those of `bodies_waiting` are not listened to
+            self.poller.unregister(conn.sock)
+
+    def give_up(self, conn: Connection, error: type[Exception] | None = None, detail: str = "") -> None:
+        """Close a connection of the loop's; `error` is told to a client that has begun a request."""
+        self.leave(conn)
+        if error is not None and conn.early is not None and conn.early.octets:
+            with suppress(OSError):
+                conn.sock.send(_refusals().closing_answer(error(detail)), socket.MSG_DONTWAIT)
+        self.nr_conns -= 1
+        conn.close()
+
+    def linger(self, conn: Connection) -> None:
+        """Close once the client has read its answer and closed its end, at the latest after LINGER_S.
+
+        An end that is closed while octets arrive would take the answer away from a client that has not read it.
+        """
+        conn.early = None
+        try:
+            conn.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            util.close(conn.sock)
+            return
+        self.nr_conns += 1
+        self.hold(conn, self.lingering, LINGER_S)
+        self.poller.register(conn.sock, EVENT_READ, partial(self.on_lingering, conn))
+
+    def on_lingering(self, conn: Connection, _: socket.socket) -> None:
+        try:
+            octets = conn.sock.recv(PIECE, socket.MSG_DONTWAIT)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            octets = b""
+        conn.drained += len(octets)
+        if not octets or conn.drained > MAX_DRAINED:
+            self.give_up(conn)
+
+    def handle(self, conn: Connection) -> Any:
+        if self.cfg.is_ssl:
+            return super().handle(conn)
+        early, conn.early = conn.early or Arriving(), None
+        conn.init()
+        conn.data_ready = True
+        conn.parser.unreader.unread(bytes(early.octets))
+        on_body = partial(self.method_queue.defer, self.end_body, conn) if conn.reads_body else None
+        plain = conn.sock
+        conn.sock = conn.parser.unreader.sock = TimedSocket(plain, unread=early.unread, on_body=on_body)
+        try:
+            return super().handle(conn)
+        finally:
+            conn.sock = plain
+
+    def finish_request(self, conn: Connection, fs: Any) -> None:
+        self.end_body(conn)
+        super().finish_request(conn, fs)
+        if conn in self.keepalived_conns:
+            self.quiet.add(conn, conn.address)
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """What never reaches Django is refused in the same form as by it."""
+        error = _refusals().error_of(exc)
+        if error is None:
+            self.log.exception("Error handling request %s", getattr(req, "uri", "(no address read)"))
+            error = _refusals().unexpected()
+        else:
+            self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
         with suppress(OSError):  # who sent it may have left
-            util.write_nonblock(client, refusal)
+            client.send(_refusals().closing_answer(error), socket.MSG_DONTWAIT)
 
     def murder_pending(self) -> None:
+        """Called by the loop after each turn: close what has not arrived in time, and what there is no room for."""
         super().murder_pending()
         now = time.monotonic()
-        while self.arriving and self.arriving[0].timeout <= now:
-            conn = self.arriving[0]
-            self.leave(conn)
-            self.nr_conns -= 1
-            conn.close()
+        for place in (self.arriving, self.bodies_waiting, self.lingering):
+            while place and place[0].timeout <= now:
+                self.give_up(place[0], *_refusals().LATE)
+        # where most are busy, a new one would wait for a thread behind them: they are few again before long
+        if self.nr_conns >= self.worker_connections and len(self.quiet) >= self.worker_connections // SHARE_QUIET:
+            for conn in self.quiet.to_close(max(1, self.worker_connections // SHARE_CLOSED)):
+                self.close_quiet(conn)
+        if self.held_octets > MAX_HELD:
+            self.drop_largest()
+
+    def close_quiet(self, conn: Connection) -> None:
+        """Close it, unless its client has just sent a request: then it is closed later, or answered."""
+        if conn not in self.keepalived_conns:
+            self.give_up(conn, *_refusals().CROWDED)
+        elif not _has_octets(conn.sock):
+            self.keepalived_conns.remove(conn)
+            self.poller.unregister(conn.sock)
+            self.give_up(conn)
+
+    def drop_largest(self) -> None:
+        """Give up the largest requests that arrive until a quarter of the room is free."""
+        for conn in sorted((*self.arriving, *self.bodies_waiting), key=lambda one: -one.held_octets):
+            if self.held_octets <= MAX_HELD * 3 // 4:
+                return
+            self.give_up(conn, *_refusals().CROWDED)
 
 
-def _refusal(exc: BaseException) -> bytes | None:
-    """The whole answer to a request that is too long; None for another fault."""
-    from autotune.core import errors, problems  # Django is not set up yet when the arbiter imports this
+def _refusals() -> Any:
+    from autotune.site import refusals  # Django is not set up yet when the arbiter imports this
 
-    error: errors.AutotuneError
-    if isinstance(exc, LimitRequestLine):
-        error = errors.AddressTooLong("Path and query are longer than the server reads. Shorten or drop a filter.")
-    elif isinstance(exc, LimitRequestHeaders):
-        error = errors.HeadersTooLarge("A header is longer than the server reads, or there are more than it reads.")
-    else:
-        return None
-    answer = problems.answer(error, None)
-    headers = {"Connection": "close", "Content-Length": len(answer.content), **dict(answer.items())}
-    lines = [f"HTTP/1.1 {answer.status_code} {answer.reason_phrase}", *(f"{name}: {headers[name]}" for name in headers)]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + answer.content
+    return refusals
 
 
-def _is_buffered(conn: TConn) -> bool:
-    """Whether the parser has read ahead into the next request already."""
-    return conn.parser is not None and bool(conn.parser.unreader.buf.getvalue())
+def _has_octets(sock: socket.socket) -> bool:
+    try:
+        return bool(sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+    except OSError:
+        return False

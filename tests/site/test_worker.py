@@ -1,12 +1,8 @@
 """When a request has arrived: the web worker gives it a thread no sooner. On the wire: tests/hostile/test_h_http.py."""
 
-import socket
-import time
-
 import pytest
 
-from autotune.site import worker
-from autotune.site.worker import MAX_BODY, MAX_EARLY, Arriving, Timed
+from autotune.site.worker import MAX_BODY, MAX_EARLY, Arriving
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
 
@@ -50,19 +46,3 @@ def test_octets_may_come_one_by_one():
         assert not arriving.is_enough()
     arriving.octets.append(whole[-1])
     assert arriving.is_enough()
-
-
-def test_a_body_that_drips_is_given_up_at_its_time(monkeypatch):
-    monkeypatch.setattr(worker, "BODY_S", 0.2)
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        timed = Timed(ours)
-        theirs.send(b"a")
-        assert timed.recv(10) == b"a"
-        began = time.monotonic()
-        with pytest.raises(ConnectionResetError):
-            timed.recv(10)
-        assert time.monotonic() - began < 5
-        theirs.send(b"b")
-        with pytest.raises(ConnectionResetError):
-            timed.recv(10)

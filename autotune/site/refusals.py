@@ -1,0 +1,49 @@
+"""Answers to requests that no view sees: what the servers refuse on the wire, as the problems that views answer."""
+
+from typing import Final
+
+from gunicorn.http import errors as wire
+
+from autotune.core import errors, problems
+from autotune.core.errors import AutotuneError
+
+MALFORMED: Final = "The request is not well-formed HTTP/1.1."
+LATE: Final = (errors.RequestTimeout, "The request did not arrive in time.")
+CROWDED: Final = (errors.Unavailable, "There are more connections than the server holds. Try again.")
+_FAULTS_OF_THE_CLIENT: Final = (
+    *(wire.InvalidRequestLine, wire.InvalidRequestMethod, wire.InvalidHeader, wire.InvalidHeaderName),
+    *(wire.ObsoleteFolding, wire.InvalidChunkSize, wire.ChunkMissingTerminator, wire.InvalidChunkExtension),
+    *(wire.InvalidProxyLine, wire.InvalidProxyHeader, wire.ForbiddenProxyRequest, wire.InvalidSchemeHeaders),
+    wire.InvalidH2CPreface,
+)
+_FAULTS_OF_THE_APPLICATION: Final = (wire.InvalidResponseHeader, wire.InvalidResponseHeaderName)
+
+
+def error_of(exc: BaseException) -> AutotuneError | None:
+    """The error for what gunicorn's parser raised; None for a fault that is not the client's."""
+    if isinstance(exc, _FAULTS_OF_THE_APPLICATION):
+        return None
+    if isinstance(exc, wire.LimitRequestLine):
+        return errors.AddressTooLong("Path and query are longer than the server reads. Shorten or drop a filter.")
+    if isinstance(exc, wire.LimitRequestHeaders):
+        return errors.HeadersTooLarge("A header is longer than the server reads, or there are more than it reads.")
+    if isinstance(exc, wire.InvalidHTTPVersion):
+        return errors.VersionNotSupported("Send the request as HTTP/1.1.")
+    if isinstance(exc, wire.UnsupportedTransferCoding):
+        return errors.NotImplementedHere("Send the body with a Content-Length and without Transfer-Encoding.")
+    if isinstance(exc, wire.ExpectationFailed):
+        return errors.ExpectationFailed("The only expectation that is met is 100-continue.")
+    return errors.Invalid(MALFORMED) if isinstance(exc, _FAULTS_OF_THE_CLIENT) else None
+
+
+def unexpected() -> AutotuneError:
+    """The error for a fault of the server's own."""
+    return AutotuneError("Something went wrong here. Report it with the time at which it happened.")
+
+
+def closing_answer(error: AutotuneError) -> bytes:
+    """A whole HTTP/1.1 response that carries the problem and ends the connection."""
+    answer = problems.answer(error, None)
+    headers = {"Connection": "close", "Content-Length": len(answer.content), **dict(answer.items())}
+    lines = [f"HTTP/1.1 {answer.status_code} {answer.reason_phrase}", *(f"{name}: {headers[name]}" for name in headers)]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + answer.content

@@ -1,0 +1,108 @@
+"""How long the web process waits for a client that sends a body, or reads an answer."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from autotune.site import timed_socket
+from autotune.site.timed_socket import TimedSocket
+
+AT_MOST_S = 5
+
+
+@pytest.fixture
+def pair(monkeypatch):
+    monkeypatch.setattr(timed_socket, "STALL_S", 0.2)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def refused_soon(call, *arguments):
+    began = time.monotonic()
+    with pytest.raises(ConnectionResetError):
+        call(*arguments)
+    assert time.monotonic() - began < AT_MOST_S
+
+
+def test_a_body_that_drips_is_given_up_at_its_time(pair, monkeypatch):
+    monkeypatch.setattr(timed_socket, "BODY_S", 0.2)
+    monkeypatch.setattr(timed_socket, "MIN_RATE", 0.001)
+    ours, theirs = pair
+    timed = TimedSocket(ours)
+    theirs.send(b"a")
+    assert timed.recv(10) == b"a"
+    refused_soon(timed.recv, 10)
+    theirs.send(b"b")
+    assert timed.recv(10) == b"b"  # it is there: nobody waits
+    refused_soon(timed.recv, 10)
+
+
+def test_c27_a_body_slower_than_the_least_rate_is_given_up_long_before_its_time(pair):
+    ours, theirs = pair
+    timed = TimedSocket(ours)
+    theirs.send(b"x" * 1_000)
+    assert len(timed.recv(4_096)) == 1_000
+    refused_soon(timed.recv, 10)
+
+
+def test_c27_a_client_that_does_not_read_is_given_up(pair):
+    ours, _ = pair
+    refused_soon(TimedSocket(ours).sendall, b"x" * 64 * 2**20)
+
+
+def test_c27_a_file_for_a_client_that_does_not_read_is_given_up(pair, tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 8 * 2**20)
+    with path.open("rb") as file:
+        refused_soon(TimedSocket(pair[0]).sendfile, file)
+
+
+def test_a_client_that_reads_gets_every_octet_of_an_answer_larger_than_the_buffers(pair, tmp_path):
+    ours, theirs = pair
+    octets = bytes(range(256)) * 32_768
+    (tmp_path / "file").write_bytes(octets)
+    received = bytearray()
+
+    def read():
+        while len(received) < 2 * len(octets) - 1:
+            received.extend(theirs.recv(65_536))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    timed = TimedSocket(ours)
+    timed.sendall(octets)
+    with (tmp_path / "file").open("rb") as file:
+        assert timed.sendfile(file, offset=1, count=len(octets) - 1) == len(octets) - 1
+    reader.join(AT_MOST_S)
+    assert bytes(received) == octets + octets[1:]
+
+
+def test_the_end_of_a_body_is_reported_once(pair):
+    ours, theirs = pair
+    ends = []
+    timed = TimedSocket(ours, unread=3, on_body=lambda: ends.append(1))
+    theirs.send(b"ab")
+    timed.recv(10)
+    assert ends == []
+    theirs.send(b"c")
+    timed.recv(10)
+    theirs.close()
+    timed.recv(10)
+    assert ends == [1]
+
+
+def test_a_shorter_timeout_of_gunicorns_own_holds(pair):
+    timed = TimedSocket(pair[0])
+    timed.settimeout(0.01)
+    with pytest.raises(TimeoutError):
+        timed.recv(10)
+    assert timed.gettimeout() == 0.01
+
+
+def test_a_look_at_what_has_arrived_does_not_wait(pair):
+    timed = TimedSocket(pair[0])
+    with pytest.raises(BlockingIOError):
+        timed.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
