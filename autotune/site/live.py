@@ -20,6 +20,7 @@ from autotune.core import garbage  # noqa: E402
 from autotune.core.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware  # noqa: E402
 from autotune.site import engine  # noqa: E402
 from autotune.site.headers import HeadersMiddleware  # noqa: E402
+from autotune.site.live_connections import raise_limits  # noqa: E402
 from scores.live.asgi import Live  # noqa: E402
 
 
@@ -33,4 +34,5 @@ class Secured(SecurityMiddleware):
 
 engine.warn_process()
 application = Live([RequestIdMiddleware, TrustedProxyMiddleware, Secured, HeadersMiddleware, BodyMiddleware])
+raise_limits()
 garbage.settle()

@@ -8,6 +8,7 @@ from autotune.core import errors, problems
 from autotune.core.errors import AutotuneError
 
 MALFORMED: Final = "The request is not well-formed HTTP/1.1."
+NO_CODING: Final = "Send the body with a Content-Length and without Transfer-Encoding."
 LATE: Final = (errors.RequestTimeout, "The request did not arrive in time.")
 CROWDED: Final = (errors.Unavailable, "There are more connections than the server holds. Try again.")
 _FAULTS_OF_THE_CLIENT: Final = (
@@ -30,10 +31,19 @@ def error_of(exc: BaseException) -> AutotuneError | None:
     if isinstance(exc, wire.InvalidHTTPVersion):
         return errors.VersionNotSupported("Send the request as HTTP/1.1.")
     if isinstance(exc, wire.UnsupportedTransferCoding):
-        return errors.NotImplementedHere("Send the body with a Content-Length and without Transfer-Encoding.")
+        return errors.NotImplementedHere(NO_CODING)
     if isinstance(exc, wire.ExpectationFailed):
         return errors.ExpectationFailed("The only expectation that is met is 100-continue.")
     return errors.Invalid(MALFORMED) if isinstance(exc, _FAULTS_OF_THE_CLIENT) else None
+
+
+def error_with(status: int) -> AutotuneError:
+    """The error for the status by which h11 refuses a request."""
+    if status == 431:
+        return errors.HeadersTooLarge("Address and headers are longer than the server reads.")
+    if status == 501:
+        return errors.NotImplementedHere(NO_CODING)
+    return errors.Invalid(MALFORMED)
 
 
 def unexpected() -> AutotuneError:

@@ -13,6 +13,8 @@ from scores.live.unscored import TooManyWaiting
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 BODY_S: Final = 60.0  # from the head of a call to the end of its body
+STALL_S: Final = 10.0  # what a client may be behind MIN_RATE
+MIN_RATE: Final = 16 * 1024  # octets a second
 SHARES: Final = 4  # one address takes at most this part of the calls, so that others find room
 CLOSE: Final = {"Connection": "close"}  # what is left of the body is not read
 
@@ -67,8 +69,9 @@ class Arriving:
         raises  ClientLeft; Invalid for one that does not arrive, TooLarge, TooManyWaiting where there is no room
         """
         pieces = []
+        began = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(min(BODY_S, STALL_S)) as limit:
                 while True:
                     message = await self.receive()
                     if message["type"] == "http.disconnect":
@@ -77,6 +80,7 @@ class Arriving:
                     self._grow(len(pieces[-1]))
                     if not message.get("more_body"):
                         return b"".join(pieces)
+                    limit.reschedule(began + min(BODY_S, STALL_S + self.octets / MIN_RATE))
         except TimeoutError as exc:
             raise errors.Invalid("The body did not arrive in time.", headers=CLOSE) from exc
 
