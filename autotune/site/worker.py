@@ -91,6 +91,7 @@ class Connection(TConn):
         self.place: Places | None = None
         self.held_octets = 0  # counted in the worker's `held_octets`
         self.reads_body = False  # counted in the worker's `bodies`
+        self.may_send_more = False  # whether an answer may go out before the whole request has come
         self.drained = 0  # octets that came after the end of the last answer
 
     def close(self, graceful: bool = False) -> None:
@@ -199,6 +200,7 @@ class PatientWorker(ThreadWorker):
     def dispatch(self, conn: Connection) -> None:
         """Give the request to a thread; one that the thread has to wait for, only while few threads do so."""
         if conn.early is not None and conn.early.is_partial:
+            conn.may_send_more = True
             if self.bodies >= self.max_bodies:
                 self.hold(conn, self.bodies_waiting, ARRIVE_S)
                 return
@@ -253,9 +255,12 @@ class PatientWorker(ThreadWorker):
     def linger(self, conn: Connection) -> None:
         """Close once the client has read its answer and closed its end, at the latest after LINGER_S.
 
-        An end that is closed while octets arrive would take the answer away from a client that has not read it.
+        Only where it may still send: octets for an end that is closed take the answer away from who has not read it.
         """
         conn.early = None
+        if not (conn.may_send_more or _has_octets(conn.sock)):
+            util.close(conn.sock)
+            return
         try:
             conn.sock.shutdown(socket.SHUT_WR)
         except OSError:

@@ -33,23 +33,19 @@ def web(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def few_files(tmp_path_factory):
-    """`few_files(name)`: the port of a process that may open 600 descriptors, `web` or `live`."""
+    """{"web": port, "live": port} of processes that may open 600 descriptors each."""
     data = tmp_path_factory.mktemp("few")
     with own_environment(data) as base, Supervisor(data / "logs") as tree:
         env = launch.environment(base, port=free_port(), data=data, grader_ports=[], live_port=free_port())
         launch.bootstrap(env, "Tests", "admin@example.org")
-        commands = {process.name: process for process in launch.server_processes(env)}
-
-        def start(name):
-            process = commands[name]
-            line = f"ulimit -n 600; {process.command[2]}"
-            port = int(env["PORT" if name == "web" else "LIVE_PORT"])
-            if name not in tree.pids:
-                tree.start(Process(name, ("/bin/sh", "-c", line), process.env, process.cwd))
-                tree.wait_for(lambda: answers(port, launch.HEALTH_PATH), f"the start of {name}", 60)
-            return port
-
-        yield start
+        ports = {"web": int(env["PORT"]), "live": int(env["LIVE_PORT"])}
+        for process in launch.server_processes(env):
+            if process.name in ports:
+                line = f"ulimit -n 600; {process.command[2]}"
+                tree.start(Process(process.name, ("/bin/sh", "-c", line), process.env, process.cwd))
+        for name, port in ports.items():  # both before anybody calls: a caller's own port may be one of these
+            tree.wait_for(lambda port=port: answers(port, launch.HEALTH_PATH), f"the start of {name}", 60)
+        yield ports
 
 
 @contextlib.contextmanager
@@ -152,14 +148,14 @@ def test_c27_a_client_that_has_begun_a_request_reads_why_its_connection_was_clos
 )
 @pytest.mark.parametrize("name", ["web", "live"])
 def test_c27_a_process_with_few_descriptors_closes_quiet_connections_and_serves_on(few_files, name, octets):
-    port = few_files(name)
+    port = few_files[name]
     with strangers(port, octets, count=800):
         assert served_at_once(port) < WITHIN_S
     assert served_at_once(port) < WITHIN_S
 
 
 def test_c27_half_a_head_is_refused_by_live_too(few_files):
-    port = few_files("live")
+    port = few_files["live"]
     with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as late:
         late.settimeout(PATIENCE_S)
         late.sendall(HALF_A_HEAD)
