@@ -8,6 +8,8 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from autotune.core.addresses import Allowance, parse_allow
+
 
 def secret(name: str) -> str:
     """The value of NAME, or the text of the file that NAME_FILE names, or ''.
@@ -39,6 +41,17 @@ def networks(name: str) -> list[str]:
         except ValueError as exc:
             raise ImproperlyConfigured(f"{name}: {exc}.") from exc
     return entries
+
+
+def allowances(name: str) -> tuple[Allowance, ...]:
+    """The entries of NAME, each a network with optional ports such as 127.0.0.1/32:9100-9199.
+
+    raises ImproperlyConfigured if one is not
+    """
+    try:
+        return parse_allow(os.environ.get(name, ""))
+    except ValueError as exc:
+        raise ImproperlyConfigured(f"{name}: {exc}") from exc
 
 
 def whole_number(name: str, default: int, *, least: int = 1, most: int) -> int:

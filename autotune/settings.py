@@ -13,8 +13,17 @@ from celery.schedules import crontab, schedule
 from django.core.exceptions import ImproperlyConfigured
 
 from autotune.core import keyproviders, masterkeys
-from autotune.core.addresses import parse_allow
-from autotune.environment import bucket, kept_secret, listed, networks, one_of, secret, secret_path, whole_number
+from autotune.environment import (
+    allowances,
+    bucket,
+    kept_secret,
+    listed,
+    networks,
+    one_of,
+    secret,
+    secret_path,
+    whole_number,
+)
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -45,10 +54,10 @@ if AUTOTUNE_KEY_PROVIDER == keyproviders.LOCAL:
 else:
     AUTOTUNE_ENCRYPTION_KEYS = ""  # somebody else keeps them
 AUTOTUNE_ENCRYPTION_KEYS_PATH = secret_path("AUTOTUNE_ENCRYPTION_KEYS", data_dir=DATA_DIR)
-try:
-    AUTOTUNE_OUTBOUND_ALLOW = parse_allow(env.str("AUTOTUNE_OUTBOUND_ALLOW", default=""))
-except ValueError as exc:
-    raise ImproperlyConfigured(f"AUTOTUNE_OUTBOUND_ALLOW: {exc}") from exc
+AUTOTUNE_OUTBOUND_ALLOW = allowances("AUTOTUNE_OUTBOUND_ALLOW")  # the former name, for the two beside webhooks
+AUTOTUNE_OUTBOUND_ALLOW_GRADERS = allowances("AUTOTUNE_OUTBOUND_ALLOW_GRADERS") or AUTOTUNE_OUTBOUND_ALLOW
+AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS = allowances("AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS")
+AUTOTUNE_OUTBOUND_ALLOW_IDENTITY = allowances("AUTOTUNE_OUTBOUND_ALLOW_IDENTITY") or AUTOTUNE_OUTBOUND_ALLOW
 AUTOTUNE_TRUSTED_PROXIES = networks("AUTOTUNE_TRUSTED_PROXIES")
 AUTOTUNE_METRICS_NETWORKS = networks("AUTOTUNE_METRICS_NETWORKS")
 ALLOWED_HOSTS = listed("ALLOWED_HOSTS") or [

@@ -202,7 +202,7 @@ def _defaults(names: Iterable[str]) -> dict[str, Any]:
 def _address(endpoint: str) -> str:
     """The endpoint in its normal form. raises Invalid"""
     try:
-        return check_url(endpoint, allow=settings.AUTOTUNE_OUTBOUND_ALLOW, kind="grader")
+        return check_url(endpoint, allow=settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS, kind="grader")
     except AddressRefused as exc:
         raise Invalid.field("/endpoint", exc.code, exc.message) from exc
 

@@ -116,7 +116,7 @@ def serving(fake):
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        with override_settings(AUTOTUNE_OUTBOUND_ALLOW=parse_allow(f"127.0.0.1/32:{fake.port}")):
+        with override_settings(AUTOTUNE_OUTBOUND_ALLOW_GRADERS=parse_allow(f"127.0.0.1/32:{fake.port}")):
             yield fake
     finally:
         server.shutdown()

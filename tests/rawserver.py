@@ -104,7 +104,7 @@ def raw_server(behave):
     """
     server = RawServer(behave)
     try:
-        with override_settings(AUTOTUNE_OUTBOUND_ALLOW=parse_allow(f"127.0.0.1/32:{server.port}")):
+        with override_settings(AUTOTUNE_OUTBOUND_ALLOW_GRADERS=parse_allow(f"127.0.0.1/32:{server.port}")):
             yield server
     finally:
         server.close()

@@ -58,7 +58,7 @@ def receiving(*receivers):
     servers = [_serve(receiver) for receiver in receivers]
     ports = ",".join(f"127.0.0.1/32:{receiver.port}" for receiver in receivers)
     try:
-        with override_settings(AUTOTUNE_OUTBOUND_ALLOW=parse_allow(ports)):
+        with override_settings(AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS=parse_allow(ports)):
             yield receivers[0] if len(receivers) == 1 else receivers
     finally:
         for receiver, server in zip(receivers, servers, strict=True):

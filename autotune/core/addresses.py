@@ -1,8 +1,9 @@
 """Where outbound calls may go: the allowance an operator grants, and the check of the address a socket is opened to.
 
 Public https is open to all: global unicast addresses, port 443 and ports from 1024 without those of known databases.
-Everything else, plain http included, needs an `Allowance` (AUTOTUNE_OUTBOUND_ALLOW). The check of a URL as it is
-registered is a courtesy to whoever registers it. The check of the resolved address is the guard.
+Everything else, plain http included, needs an `Allowance` of the kind of call (`VARIABLES`): what may be a grader is
+not what a webhook may write to. A port of a known database is allowed only by an entry for this port alone. The check
+of a URL as it is registered is a courtesy to whoever registers it. The check of the resolved address is the guard.
 """
 
 import re
@@ -70,9 +71,13 @@ class Allowance:
     last_port: int
 
     def covers(self, address: Address, port: int) -> bool:
-        return self.first_port <= port <= self.last_port and (
-            address.version == self.network.version and address in self.network
-        )
+        return self.covers_port(port) and address.version == self.network.version and address in self.network
+
+    def covers_port(self, port: int) -> bool:
+        """A range that happens to span a database's port does not mean the database."""
+        if port in DATABASE_PORTS:
+            return self.first_port == port == self.last_port
+        return self.first_port <= port <= self.last_port
 
 
 _ENTRY = re.compile(r"(?:\[([^\[\]/]*)\]|([^:\[\]/]*))(/[0-9]{1,3})?(?::([0-9]{1,5})(?:-([0-9]{1,5}))?)?", re.ASCII)
@@ -134,7 +139,12 @@ def address_allowed(ip: str | Address, port: int, *, scheme: str, allow: Sequenc
 
 # --- URLs as they are registered -------------------------------------------------------------------------------------
 
-Kind = Literal["grader", "webhook", "provider"]
+Kind = Literal["grader", "webhook", "identity"]
+VARIABLES: Final[dict[Kind, str]] = {
+    "grader": "AUTOTUNE_OUTBOUND_ALLOW_GRADERS",
+    "webhook": "AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS",
+    "identity": "AUTOTUNE_OUTBOUND_ALLOW_IDENTITY",
+}
 
 MAX_URL: Final = 2048
 _LOOPBACK: Final = (ip_address("127.0.0.1"), ip_address("::1"))
@@ -145,6 +155,7 @@ _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%(?:[01][0-9A-Fa-f]|7[Ff])", re.ASCII)
 _INNER_SUFFIXES: Final = (".local", ".localdomain", ".internal", ".intranet", ".lan", ".home.arpa", ".corp", ".private")
 _NEVER: Final = ("metadata.google.internal", "instance-data.ec2.internal")
+MAY_BE_ALLOWED: Final = frozenset({"scheme_refused", "address_refused", "port_refused"})
 _CALL_PATHS: Final = ("/score/batch", "/score", "/health")
 
 
@@ -160,8 +171,9 @@ class AddressRefused(ValueError):
 def check_url(url: str, *, allow: Sequence[Allowance], kind: Kind) -> str:
     """Check a URL that was given to Autotune to call, and return it in its normal form.
 
+    allow   the allowances of this kind
     kind    a grader's base URL takes no query and loses its final slashes; the others keep both
-    raises  AddressRefused
+    raises  AddressRefused, which names the variable to set where an operator may allow the address
     """
     if not isinstance(url, str) or not url:
         raise AddressRefused("invalid_url", "Give a URL.")
@@ -185,9 +197,19 @@ def check_url(url: str, *, allow: Sequence[Allowance], kind: Kind) -> str:
     if place is None or not place[1]:
         raise AddressRefused("invalid_host", "The URL names no host, or not in a form that is understood.")
     port = _port(place[2], scheme)
-    host = _host(place[1], port, scheme, allow)
+    try:
+        host = _host(place[1], port, scheme, allow)
+    except AddressRefused as exc:
+        if exc.code in MAY_BE_ALLOWED:
+            raise AddressRefused(exc.code, f"{exc.message} {allowed_by(kind)}") from exc
+        raise
     suffix = "" if port == (443 if scheme == "https" else 80) else f":{port}"
     return f"{scheme}://{host}{suffix}{_path(path, kind)}{_query(query)}"
+
+
+def allowed_by(kind: Kind) -> str:
+    """Who may allow an address that is refused, and where."""
+    return f"Whoever runs the server can allow it in {VARIABLES[kind]}."
 
 
 def _port(text: str | None, scheme: str) -> int:
@@ -214,7 +236,7 @@ def _host(text: str, port: int, scheme: str, allow: Sequence[Allowance]) -> str:
     inner = "." not in name or name.endswith(_INNER_SUFFIXES)
     if name.endswith((".localhost", ".onion")) or name in _NEVER or (inner and not allow):
         raise AddressRefused("address_refused", f"{name} is not a public name.")
-    if not port_is_public(port) and not any(e.first_port <= port <= e.last_port for e in allow):
+    if not port_is_public(port) and not any(entry.covers_port(port) for entry in allow):
         raise AddressRefused(
             "port_refused", f"Port {port} is not called. Use 443, or one from 1024 that is no database's."
         )

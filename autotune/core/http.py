@@ -5,6 +5,7 @@ socket, so a name and the connection cannot differ. Redirects are not followed, 
 are ignored, no cookies are kept, nothing is decompressed, and time, headers and body are bounded.
 """
 
+import logging
 import os
 import select
 import socket
@@ -17,11 +18,12 @@ import certifi
 import pycurl
 from django.conf import settings
 
-from autotune.core.addresses import Allowance, address_allowed
+from autotune.core.addresses import VARIABLES, Allowance, Kind, address_allowed, allowed_by
 from autotune.core.outbound import OutboundError, OutboundRequest, OutboundResponse, Result, from_curl
 from autotune.core.polling import Poller
 from autotune.core.receiving import Receipt
 
+logger = logging.getLogger(__name__)
 USER_AGENT: Final = "Autotune/1"
 MAX_IDLE_S: Final = 30  # an idle connection is reused at most this long
 MAX_LIFE_S: Final = 600  # and no connection lives longer than this
@@ -33,9 +35,10 @@ MAX_POOLED: Final = 512  # easy handles kept by one engine
 class _Transfer:
     """An easy handle with what it receives. Pooled: the lasting options are set once, the rest for every request."""
 
-    __slots__ = ("allow", "curl", "receipt", "request", "tag")
+    __slots__ = ("allow", "curl", "kind", "receipt", "request", "tag")
 
-    def __init__(self, ca_file: str) -> None:
+    def __init__(self, ca_file: str, kind: Kind) -> None:
+        self.kind: Kind = kind
         self.curl = curl = pycurl.Curl()
         self.receipt = Receipt()
         self.request: OutboundRequest | None = None
@@ -107,7 +110,10 @@ class _Transfer:
                 return socket.socket(family, kind, protocol)
         except (OSError, ValueError):
             return pycurl.SOCKET_BAD
-        self.receipt.refuse("address_refused", f"The host leads to {host} port {port}, which is not called.")
+        # the log alone tells where it leads: whoever registered the name shall not learn what is inside
+        logger.warning("%s is not called: its host leads to %s port %s", self.kind, host, port)
+        message = f"The host leads to an address or port that is not called. {allowed_by(self.kind)}"
+        self.receipt.refuse("address_refused", message)
         return pycurl.SOCKET_BAD
 
     def result(self, failure: tuple[int, str] | None) -> Result:
@@ -134,11 +140,15 @@ _MASKS: Final = {
 class Engine:
     """Many exchanges at once, on one thread. Not to be shared between threads nor carried over a fork.
 
-    allow    allowances; None reads settings.AUTOTUNE_OUTBOUND_ALLOW at each request
+    kind     what it calls; kinds share no engine, since a connection that is kept is not checked again
+    allow    allowances; None reads those of the kind from the settings at each request
     ca_file  the certificates that are trusted; certifi's unless given
     """
 
-    def __init__(self, *, allow: Sequence[Allowance] | None = None, ca_file: str | None = None) -> None:
+    def __init__(
+        self, kind: Kind = "grader", *, allow: Sequence[Allowance] | None = None, ca_file: str | None = None
+    ) -> None:
+        self._kind: Kind = kind
         self._allow = allow
         self._ca_file = ca_file or certifi.where()
         self._multi = pycurl.CurlMulti()
@@ -159,11 +169,11 @@ class Engine:
 
     def submit(self, request: OutboundRequest, tag: Hashable) -> None:
         """Start an exchange; its result comes out of `poll` beside `tag`. Never raises for what the request holds."""
-        allow = settings.AUTOTUNE_OUTBOUND_ALLOW if self._allow is None else self._allow
+        allow = getattr(settings, VARIABLES[self._kind]) if self._allow is None else self._allow
         transfer = self._take(request.pins)
         try:
             if not allow and request.url[:6].lower() != "https:":
-                raise OutboundError("address_refused", "Only https URLs are called.", 0.0)
+                raise OutboundError("address_refused", f"Only https URLs are called. {allowed_by(self._kind)}", 0.0)
             transfer.prepare(request, tag, allow)
             self._multi.add_handle(transfer.curl)
         except OutboundError as exc:
@@ -178,7 +188,7 @@ class Engine:
     def _take(self, pins: tuple[str, ...]) -> _Transfer:
         idle = self._idle.get(pins)
         if not idle:
-            return _Transfer(self._ca_file)
+            return _Transfer(self._ca_file, self._kind)
         self._idle_count -= 1
         return idle.pop()
 
@@ -273,26 +283,27 @@ class Engine:
 __all__ = ["Engine", "OutboundError", "OutboundRequest", "OutboundResponse", "Result", "engine", "fetch"]
 
 _local = threading.local()
-_engines: dict[threading.Thread, Engine] = {}
+_engines: dict[tuple[threading.Thread, Kind], Engine] = {}
 _engines_lock = threading.Lock()
 _abandoned: list[Any] = []  # a parent's engines, kept from the garbage collector, which would close their connections
 
 
-def engine() -> Engine:
-    """This thread's engine, made at first use."""
-    made = getattr(_local, "engine", None)
+def engine(kind: Kind = "grader") -> Engine:
+    """This thread's engine for calls of the kind, made at first use."""
+    made: Engine | None = getattr(_local, kind, None)
     if made is None:
-        made = _local.engine = Engine()
+        made = Engine(kind)
+        setattr(_local, kind, made)
         with _engines_lock:
-            for thread in [thread for thread in _engines if not thread.is_alive()]:
-                _engines.pop(thread).close()
-            _engines[threading.current_thread()] = made
+            for key in [key for key in _engines if not key[0].is_alive()]:
+                _engines.pop(key).close()
+            _engines[threading.current_thread(), kind] = made
     return made
 
 
-def fetch(request: OutboundRequest) -> OutboundResponse:
-    """One exchange on this thread's engine. Raises OutboundError."""
-    return engine().fetch(request)
+def fetch(request: OutboundRequest, kind: Kind = "grader") -> OutboundResponse:
+    """One exchange on this thread's engine for the kind. Raises OutboundError."""
+    return engine(kind).fetch(request)
 
 
 def _after_fork() -> None:

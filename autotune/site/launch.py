@@ -39,17 +39,18 @@ def environment(
     port: int,
     data: Path,
     grader_ports: Iterable[int],
+    webhook_ports: Iterable[int] = (),
     live_port: int | None = None,
     hint: str = "",
 ) -> dict[str, str]:
-    """The environment of a server that listens on loopback only and may call graders on the given loopback ports.
+    """The environment of a server that listens on loopback only and may call graders and webhooks at these ports.
 
     live_port  where the process `live` answers reward endpoints; None: there is none, and web does
     raises     PortInUse if `port` is taken; `hint` says how to name another
     """
     require_port(port, hint=hint or f"choose another one: PORT={free_port(SPARE_PORTS)}")
     data.mkdir(parents=True, exist_ok=True)
-    allowed = [base.get("AUTOTUNE_OUTBOUND_ALLOW", ""), *(f"{LOOPBACK}/32:{number}" for number in grader_ports)]
+    before = base.get("AUTOTUNE_OUTBOUND_ALLOW_GRADERS") or base.get("AUTOTUNE_OUTBOUND_ALLOW", "")
     gunicorn = f"--bind {LOOPBACK}:{port} --graceful-timeout 5 {base.get('GUNICORN_CMD_ARGS', '')}"
     hosts = ["localhost", LOOPBACK, "[::1]", *filter(None, base.get("ALLOWED_HOSTS", "").split(","))]
     return {
@@ -64,9 +65,17 @@ def environment(
         "ALLOWED_HOSTS": ",".join(hosts),
         "AUTOTUNE_DATA_DIR": str(data),
         "AUTOTUNE_PUBLIC_URL": f"http://localhost:{port}",
-        "AUTOTUNE_OUTBOUND_ALLOW": ",".join(filter(None, allowed)),
+        "AUTOTUNE_OUTBOUND_ALLOW_GRADERS": _with_ports(before, grader_ports),
+        "AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS": _with_ports(
+            base.get("AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS", ""), webhook_ports
+        ),
         "GUNICORN_CMD_ARGS": gunicorn.strip(),
     }
+
+
+def _with_ports(entries: str, ports: Iterable[int]) -> str:
+    """The allowances of a list, and these ports of loopback, each by an entry of its own."""
+    return ",".join(filter(None, [entries, *(f"{LOOPBACK}/32:{port}" for port in ports)]))
 
 
 def secret_files(base: Mapping[str, str], data: Path) -> dict[str, str]:

@@ -5,3 +5,6 @@ class WebhooksConfig(AppConfig):
     name = "autotune.webhooks"
     label = "webhooks"
     verbose_name = "Webhooks"
+
+    def ready(self) -> None:
+        from autotune.webhooks import checks  # noqa: F401 - registers them; the models are loaded by now

@@ -182,7 +182,7 @@ def _save(webhook: Webhook, changes: dict[str, Any]) -> None:
 
 def _address(url: str) -> str:
     try:
-        return check_url(url, allow=settings.AUTOTUNE_OUTBOUND_ALLOW, kind="webhook")
+        return check_url(url, allow=settings.AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS, kind="webhook")
     except AddressRefused as exc:
         raise Invalid.field("/url", exc.code, exc.message) from exc
 

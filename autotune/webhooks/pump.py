@@ -35,7 +35,7 @@ class Pump:
     """Belongs to the thread that runs it."""
 
     def __init__(self) -> None:
-        self._engine = Engine()
+        self._engine = Engine("webhook")
         self._out: dict[UUID, Try] = {}
         self._outcomes: list[Outcome] = []
         self._since = 0.0  # of the oldest outcome that is not saved

@@ -30,7 +30,7 @@ def test(webhook_id: UUID) -> Delivery:
     connections.release()
     result: Result
     try:
-        result = http.fetch(delivering.request(trial))
+        result = http.fetch(delivering.request(trial), "webhook")
     except OutboundError as exc:
         result = exc
     settling.settle([delivering.outcome(trial, result, database_now())])

@@ -46,9 +46,11 @@ class System:
             self.postgres.make()
             self.redis.start()
             base |= {"DATABASE_URL": self.postgres.url, "REDIS_URL": self.redis.url}
-        open_ports = [self.grader_port, self.hostile_port, self.receiver_port]
+        graders, receivers = [self.grader_port, self.hostile_port], [self.receiver_port]
         data = self.folder / "data"
-        self.env = launch.environment(base, port=self._web_port, data=data, grader_ports=open_ports) | {
+        self.env = launch.environment(
+            base, port=self._web_port, data=data, grader_ports=graders, webhook_ports=receivers
+        ) | {
             "WEB_WORKERS": "2",
             "WEB_THREADS": "16",
             "AUTOTUNE_KEY_RATE_PER_MINUTE": "1000000",  # one key submits all of it

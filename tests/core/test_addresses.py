@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.core.addresses import AddressRefused, address_allowed, check_url, parse_allow
+from autotune.core.addresses import DATABASE_PORTS, AddressRefused, address_allowed, check_url, parse_allow
 
 LOCAL = parse_allow("127.0.0.1/32:9100-9199,[::1]/128:9100")
 
@@ -82,7 +82,39 @@ def test_an_allowance_opens_its_network_and_ports_to_both_schemes():
         assert not address_allowed("127.0.0.1", 9099, scheme=scheme, allow=LOCAL)
         assert not address_allowed("127.0.0.2", 9100, scheme=scheme, allow=LOCAL)
         assert not address_allowed("::ffff:127.0.0.1", 9100, scheme=scheme, allow=LOCAL)
-    assert address_allowed("10.0.0.9", 5432, scheme="http", allow=parse_allow("10.0.0.0/8"))
+
+
+@pytest.mark.parametrize("port", sorted(DATABASE_PORTS))
+def test_c20_the_port_of_a_database_is_allowed_only_by_its_own_entry(port):
+    ranges = parse_allow(f"10.0.0.0/8,127.0.0.0/8:1-65535,127.0.0.1/32:{port}-{port + 1}")
+    assert not address_allowed("127.0.0.1", port, scheme="http", allow=ranges)
+    assert not address_allowed("10.0.0.9", port, scheme="https", allow=ranges)
+    assert address_allowed("127.0.0.1", port, scheme="http", allow=parse_allow(f"127.0.0.1/32:{port}"))
+    with pytest.raises(AddressRefused):
+        check_url(f"https://db.internal:{port}/", allow=ranges, kind="webhook")
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable"),
+    [
+        ("grader", "AUTOTUNE_OUTBOUND_ALLOW_GRADERS"),
+        ("webhook", "AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS"),
+        ("identity", "AUTOTUNE_OUTBOUND_ALLOW_IDENTITY"),
+    ],
+)
+@pytest.mark.parametrize(
+    "url", ["http://a.example", "http://10.0.0.1", "https://10.0.0.1", "https://localhost", "https://a.example:6379"]
+)
+def test_c20_what_an_operator_may_allow_is_refused_with_the_variable_to_set(url, kind, variable):
+    with pytest.raises(AddressRefused) as refused:
+        check_url(url, allow=(), kind=kind)
+    assert variable in refused.value.message
+
+
+def test_c20_what_nobody_can_allow_names_no_variable():
+    with pytest.raises(AddressRefused) as refused:
+        check_url("ftp://a.example", allow=(), kind="grader")
+    assert "AUTOTUNE_" not in refused.value.message
 
 
 def test_what_is_no_address_is_refused():

@@ -290,11 +290,37 @@ def test_other_schemes_do_not_exist(engine, url):
 
 def test_the_allowance_comes_from_the_settings(serve, settings):
     server = serve(OK)
-    settings.AUTOTUNE_OUTBOUND_ALLOW = ()
+    settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = ()
     with pytest.raises(OutboundError, match="https"):
         http.fetch(ask(server))
-    settings.AUTOTUNE_OUTBOUND_ALLOW = parse_allow(f"127.0.0.1/32:{server.port}")
+    settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow(f"127.0.0.1/32:{server.port}")
     assert http.fetch(ask(server)).status == 200
+
+
+def test_c20_each_kind_of_call_has_an_allowance_and_connections_of_its_own(serve, settings):
+    """A connection that a grader's call left open is no way in for a webhook."""
+    server = serve(OK)
+    settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow(f"127.0.0.1/32:{server.port}")
+    settings.AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS = parse_allow("127.0.0.1/32:1")
+    settings.AUTOTUNE_OUTBOUND_ALLOW_IDENTITY = ()
+    assert http.fetch(ask(server)).status == 200
+    for kind, variable in (("webhook", "ALLOW_WEBHOOKS"), ("identity", "ALLOW_IDENTITY")):
+        with pytest.raises(OutboundError, match=variable) as refused:
+            http.fetch(ask(server), kind)
+        assert refused.value.code == "address_refused"
+    assert server.connections == 1
+
+
+def test_c37_the_refusal_does_not_tell_where_a_name_leads(serve, caplog):
+    server = serve(OK)
+    engine = Engine(allow=())
+    error = failure(engine, OutboundRequest("GET", f"https://localhost:{server.port}/", timeout_ms=2_000))
+    engine.close()
+    assert error.code == "address_refused"
+    assert "127.0.0.1" not in error.message
+    assert "::1" not in error.message
+    assert str(server.port) not in error.message
+    assert "127.0.0.1" in caplog.text or "::1" in caplog.text  # whoever runs the server can look it up
 
 
 # --- many at once ----------------------------------------------------------------------------------------------------
@@ -369,7 +395,7 @@ def test_each_thread_has_its_own_engine():
 
 
 def test_a_forked_child_starts_afresh(serve, settings):
-    settings.AUTOTUNE_OUTBOUND_ALLOW = parse_allow("127.0.0.1/32")
+    settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow("127.0.0.1/32")
     server = serve(OK)
     http.fetch(ask(server))
     mine = http.engine()

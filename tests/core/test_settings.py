@@ -53,14 +53,14 @@ def read(start):
 def test_an_empty_environment_is_safe_and_embedded(read, tmp_path):
     found = read(
         "DEBUG", "ALLOWED_HOSTS", "PUBLIC_URL", "HTTPS", "PRODUCTION", "DATABASES", "CELERY_BROKER_URL", "PORT",
-        "AUTOTUNE_TRUSTED_PROXIES", "AUTOTUNE_OUTBOUND_ALLOW", "SESSION_COOKIE_HTTPONLY",
+        "AUTOTUNE_TRUSTED_PROXIES", "AUTOTUNE_OUTBOUND_ALLOW_GRADERS", "SESSION_COOKIE_HTTPONLY",
     )  # fmt: skip
     assert (found["DEBUG"], found["PRODUCTION"], found["HTTPS"], found["PORT"]) == (False, False, False, 8000)
     assert set(found["ALLOWED_HOSTS"]) == {"localhost", "127.0.0.1", "[::1]"}
     assert found["PUBLIC_URL"] == "http://localhost:8000"
     assert found["DATABASES"]["default"]["NAME"] == str(tmp_path / "data/autotune.sqlite3")
     assert found["CELERY_BROKER_URL"].startswith("autotune-files")
-    assert (found["AUTOTUNE_TRUSTED_PROXIES"], found["AUTOTUNE_OUTBOUND_ALLOW"]) == ([], [])
+    assert (found["AUTOTUNE_TRUSTED_PROXIES"], found["AUTOTUNE_OUTBOUND_ALLOW_GRADERS"]) == ([], [])
     assert found["SESSION_COOKIE_HTTPONLY"] is True
 
 
@@ -73,10 +73,19 @@ def test_a_variable_that_is_empty_counts_as_unset(read):
     """As a compose file passes what its host does not set."""
     names = (
         "DEBUG", "ALLOWED_HOSTS", "PUBLIC_URL", "PORT", "PRODUCTION", "REDIS_URL", "DB_POOL_SIZE",
-        "AUTOTUNE_TRUSTED_PROXIES", "AUTOTUNE_OUTBOUND_ALLOW",
+        "AUTOTUNE_TRUSTED_PROXIES", "AUTOTUNE_OUTBOUND_ALLOW_GRADERS",
     )  # fmt: skip
     empty = dict.fromkeys([*EVERY_NAME, "SECRET_KEY_FILE", "DATABASE_URL_FILE"], "")
     assert read(*names, **empty | {"AUTOTUNE_DATA_DIR": read("DATA_DIR")["DATA_DIR"]}) == read(*names)
+
+
+def test_c20_the_former_name_serves_for_graders_and_identity_and_never_for_webhooks(start):
+    names = [f"AUTOTUNE_OUTBOUND_ALLOW_{kind}" for kind in ("GRADERS", "WEBHOOKS", "IDENTITY")]
+    show = f"from autotune import settings as s; print(*(len(getattr(s, name)) for name in {names}))"
+    former = {"AUTOTUNE_OUTBOUND_ALLOW": "10.0.0.0/8,127.0.0.1/32"}
+    assert start("-c", show, **former)[1].split() == ["2", "0", "2"]
+    both = former | {"AUTOTUNE_OUTBOUND_ALLOW_GRADERS": "10.0.0.0/8", "AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS": "10.0.0.0/8"}
+    assert start("-c", show, **both)[1].split() == ["1", "1", "2"]
 
 
 def test_generated_secrets_are_for_the_owner_alone_and_stay(read, tmp_path):
@@ -192,6 +201,9 @@ def test_the_port_is_in_the_default_address(read):
         ("AUTOTUNE_PUBLIC_URL", "ftp://autotune.example.org"),
         ("AUTOTUNE_PUBLIC_URL", "https://"),
         ("AUTOTUNE_OUTBOUND_ALLOW", "everything"),
+        ("AUTOTUNE_OUTBOUND_ALLOW_GRADERS", "everything"),
+        ("AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS", "10.0.0.0/8:1-70000"),
+        ("AUTOTUNE_OUTBOUND_ALLOW_IDENTITY", "[::1]/128:0"),
         ("AUTOTUNE_TRUSTED_PROXIES", "10.0.0.1/8"),
         ("AUTOTUNE_TRUSTED_PROXIES", "proxy"),
         ("DATABASE_URL", "mysql://user:hunter2@localhost/autotune"),

@@ -38,7 +38,7 @@ def colleague(api_for, owner):
 @pytest.fixture
 def loopback(settings):
     """Outbound calls may reach this machine."""
-    settings.AUTOTUNE_OUTBOUND_ALLOW = parse_allow("127.0.0.1/32:1024-65535")
+    settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow("127.0.0.1/32:1024-65535")
 
 
 @pytest.fixture

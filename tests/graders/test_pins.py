@@ -24,7 +24,7 @@ def tls(grader, tmp_path, monkeypatch, settings):
         engine = http.Engine(ca_file=str(certificate.file) if trusted else None)
         opened.extend([engine, server])
         monkeypatch.setattr(http, "engine", lambda: engine)
-        settings.AUTOTUNE_OUTBOUND_ALLOW = parse_allow("127.0.0.1/32")
+        settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow("127.0.0.1/32")
         server.pin = certificate.pin.removeprefix("sha256//")
         Grader.objects.update(
             endpoint=f"https://127.0.0.1:{server.port}", pins=[server.pin if pin is OWN else pin for pin in pins]

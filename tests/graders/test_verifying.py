@@ -87,7 +87,7 @@ def test_an_address_where_nobody_answers_fails(owner, path, at, verify):
 
 
 def test_an_address_that_is_not_allowed_is_not_called(owner, path, httpserver, at, settings, verify):
-    settings.AUTOTUNE_OUTBOUND_ALLOW = ()
+    settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = ()
     at(f"http://127.0.0.1:{httpserver.port}")
     verified, checks = verify(owner, path)
     assert not verified

@@ -93,7 +93,7 @@ def test_d10_a_check_of_a_grader_shows_nothing_of_what_its_address_answered(api,
 
     marker = b"internal-page-7361"
     with raw_server(lambda connection, request: connection.answer(marker)) as victim:
-        settings.AUTOTUNE_OUTBOUND_ALLOW = parse_allow("127.0.0.1/32:1024-65535")
+        settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow("127.0.0.1/32:1024-65535")
         grader = GraderFactory(organization=api.organization, endpoint=victim.url)
         path = f"/graders/{public('grader', grader)}"
         answers = [api.post(f"{path}/verify"), api.post(f"{path}/health"), api.get(f"{path}/health"), api.get(path)]

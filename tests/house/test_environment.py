@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 READERS = [ROOT / "autotune/settings.py"]
 CLIENTS = {"AUTOTUNE_API_KEY", "AUTOTUNE_BASE_URL", "AUTOTUNE_GRADER_SECRET"}
 FUNCTIONS = {"secret", "kept_secret", "listed", "networks", "whole_number", "one_of", "getenv", "bucket"}
+FUNCTIONS |= {"allowances"}
 
 
 def read_by(path: Path) -> Iterator[str]:

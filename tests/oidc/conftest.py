@@ -72,7 +72,7 @@ def trust(settings):
 
     def configure(issuer, secret=CLIENT_SECRET):
         settings.AUTOTUNE_OIDC_ISSUER, settings.AUTOTUNE_OIDC_NAME = issuer, "Example ID"
-        settings.AUTOTUNE_OUTBOUND_ALLOW = parse_allow(f"127.0.0.1/32:{urlsplit(issuer).port}")
+        settings.AUTOTUNE_OUTBOUND_ALLOW_IDENTITY = parse_allow(f"127.0.0.1/32:{urlsplit(issuer).port}")
         app = {"provider_id": settings.AUTOTUNE_OIDC_ID, "name": "Example ID", "client_id": CLIENT_ID, "secret": secret}
         app["settings"] = {"server_url": issuer, "oauth_pkce_enabled": True}
         settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [app]}}

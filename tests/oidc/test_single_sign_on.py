@@ -155,7 +155,7 @@ def test_a_wrong_secret_and_another_issuer_are_an_error_page(provider, trust, se
 
 
 def test_a_provider_that_is_away_or_forbidden_is_an_error_page(start, provider, settings):
-    settings.AUTOTUNE_OUTBOUND_ALLOW = ()
+    settings.AUTOTUNE_OUTBOUND_ALLOW_IDENTITY = ()
     assert browser().post("/account/sso/login").status_code == 401
     start.process.kill()
     start.process.wait()

@@ -83,7 +83,7 @@ def started(folder):
             "GUNICORN_CMD_ARGS": "--log-level debug", "WEB_WORKERS": "1",
         }  # fmt: skip
         tree = stack.enter_context(Supervisor(folder / "logs"))
-        env = launch.environment(base, port=free_port(), data=data, grader_ports=[*ports, receiver.port])
+        env = launch.environment(base, port=free_port(), data=data, grader_ports=ports, webhook_ports=[receiver.port])
         made = launch.bootstrap(env, "Tests", "admin@example.org")
         for one in launch.server_processes(env):
             command = tuple(part.replace("--loglevel INFO", "--loglevel DEBUG") for part in one.command)

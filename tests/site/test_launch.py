@@ -44,9 +44,11 @@ def test_given_secrets_are_left_alone(tmp_path, port):
 def test_graders_on_loopback_are_allowed_by_port_beside_what_was_allowed_before(tmp_path, port):
     base = {"PATH": "/bin", "AUTOTUNE_OUTBOUND_ALLOW": "10.0.0.0/8:443"}
     env = launch.environment(base, port=port, data=tmp_path, grader_ports=[9100])
-    assert env["AUTOTUNE_OUTBOUND_ALLOW"] == "10.0.0.0/8:443,127.0.0.1/32:9100"
-    env = launch.environment({"PATH": "/bin"}, port=port, data=tmp_path, grader_ports=[])
-    assert env["AUTOTUNE_OUTBOUND_ALLOW"] == ""
+    assert env["AUTOTUNE_OUTBOUND_ALLOW_GRADERS"] == "10.0.0.0/8:443,127.0.0.1/32:9100"
+    assert env["AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS"] == ""
+    env = launch.environment({"PATH": "/bin"}, port=port, data=tmp_path, grader_ports=[], webhook_ports=[9200])
+    assert env["AUTOTUNE_OUTBOUND_ALLOW_GRADERS"] == ""
+    assert env["AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS"] == "127.0.0.1/32:9200"
 
 
 def test_c26_a_taken_port_is_refused_and_another_one_proposed_before_anything_starts(tmp_path):

@@ -109,7 +109,7 @@ def test_a_redirect_is_no_delivery_and_is_not_followed(webhook, receiver, tell, 
 
 
 def test_an_address_that_is_not_called_is_a_failure_with_a_sentence(webhook, receiver, tell, pump, settings):
-    settings.AUTOTUNE_OUTBOUND_ALLOW = parse_allow("127.0.0.1/32:1")
+    settings.AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS = parse_allow("127.0.0.1/32:1")
     tell()
     pump()
     assert receiver.received == []

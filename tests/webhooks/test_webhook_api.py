@@ -242,7 +242,7 @@ def test_a_test_that_fails_is_parked_and_counts_for_nothing(api, hook, path):
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_tests_are_limited_for_each_webhook_and_for_the_organization(api, hook, path, settings, monkeypatch):
-    settings.AUTOTUNE_OUTBOUND_ALLOW = parse_allow("127.0.0.1/32:1")
+    settings.AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS = parse_allow("127.0.0.1/32:1")
     move_to("http://127.0.0.1:1/")
     assert api.post(f"{path}/test").status_code == 200
     limited = api.post(f"{path}/test")

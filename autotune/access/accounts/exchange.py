@@ -44,7 +44,7 @@ class Answer:
 
 
 class GuardedSession:
-    """A stand-in for `requests.Session`. Redirects are not followed; private addresses need AUTOTUNE_OUTBOUND_ALLOW."""
+    """A stand-in for `requests.Session`: no redirects, private addresses by AUTOTUNE_OUTBOUND_ALLOW_IDENTITY alone."""
 
     def __enter__(self) -> Self:
         return self
@@ -83,6 +83,6 @@ class GuardedSession:
             method, url, tuple(sent.items()), body, connect_timeout_ms=3_000, timeout_ms=TIMEOUT_MS, max_body=MAX_BODY
         )
         try:
-            return Answer(http.fetch(wanted))
+            return Answer(http.fetch(wanted, "identity"))
         except http.OutboundError as exc:
             raise OAuth2Error(f"The provider could not be asked: {exc.code}.") from exc

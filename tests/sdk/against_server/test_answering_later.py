@@ -27,7 +27,7 @@ def kit(live_server, kept):
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         allowed = parse_allow(f"127.0.0.1/32:{server.server_address[1]}")
-        with override_settings(AUTOTUNE_OUTBOUND_ALLOW=allowed, PUBLIC_URL=live_server.url):
+        with override_settings(AUTOTUNE_OUTBOUND_ALLOW_GRADERS=allowed, PUBLIC_URL=live_server.url):
             made.url = server.url
             yield made
         server.shutdown()
