@@ -4,11 +4,15 @@ import ipaddress
 import os
 import re
 import secrets
+import ssl
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 from autotune.core.addresses import Allowance, parse_allow
+
+TLS_FILES = frozenset({"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"})
 
 
 def secret(name: str) -> str:
@@ -103,6 +107,30 @@ def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:
     if not path.exists():
         _write_once(path, new_secret(name))
     return path.read_text(encoding="ascii").strip()
+
+
+def broker_tls(url: str) -> dict[str, object] | None:
+    """How Celery verifies the server of a `rediss://` address; None without TLS.
+
+    The address may name `ssl_ca_certs`, a private authority's file, and a client's `ssl_certfile` and `ssl_keyfile`.
+
+    raises ImproperlyConfigured for any other option of TLS: verification cannot be switched off
+    """
+    parts = urlsplit(url)
+    options = {name: value for name, value in parse_qsl(parts.query) if name.startswith("ssl")}
+    if unknown := sorted(options.keys() - TLS_FILES):
+        raise ImproperlyConfigured(
+            f"REDIS_URL: {unknown[0]} is not taken. The certificate is always verified; "
+            "ssl_ca_certs=/path/ca.pem names the authority where it is not a public one."
+        )
+    if parts.scheme != "rediss":
+        if options:
+            raise ImproperlyConfigured("REDIS_URL: options of TLS need an address that begins with rediss://.")
+        return None
+    for name, path in options.items():
+        if not os.access(path, os.R_OK):
+            raise ImproperlyConfigured(f"REDIS_URL: the file that {name} names cannot be read.")
+    return {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True, **options}
 
 
 def secret_path(name: str, *, data_dir: Path) -> Path | None:

@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from autotune.core import keyproviders, masterkeys
 from autotune.environment import (
     allowances,
+    broker_tls,
     bucket,
     kept_secret,
     listed,
@@ -383,7 +384,8 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # with a hundred, a worker would en
 CELERY_TASK_DEFAULT_QUEUE = "autotune"
 CELERY_TIMEZONE = "UTC"
 if REDIS_URL:
-    CELERY_BROKER_URL = REDIS_URL
+    CELERY_BROKER_USE_SSL = broker_tls(REDIS_URL)
+    CELERY_BROKER_URL = REDIS_URL.partition("?")[0] if CELERY_BROKER_USE_SSL else REDIS_URL
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
         "socket_timeout": 5,
         "socket_connect_timeout": 0.2,

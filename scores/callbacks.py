@@ -83,6 +83,8 @@ def receive(token: str, headers: signing.Headers, body: bytes) -> Reply:
     row = Callback.objects.select_related("grader").filter(token_digest=digest_of(token)).first()
     if row is None:
         raise NotFound("There is no such callback.")
+    if row.grader.deleted_at is not None:
+        return Reply(410, CANCELLED)  # its secrets are gone: no signature can be judged, and it shall stop sending
     target = targets.load_many([row.grader]).get(row.grader_id)
     grader_id = ids.encode("grader", row.grader_id)
     calls.about(grader_id)

@@ -5,6 +5,7 @@ from typing import Final
 from autotune.core.outbound import OutboundRequest, OutboundResponse
 
 STOP: Final = -1  # what libcurl's callbacks return to end the exchange
+_JUDGED: Final = b"cCtT \t"  # how the headers begin that are looked at
 _ENCODED: Final = "The answer is compressed (Content-Encoding) although identity was asked for."
 
 
@@ -14,7 +15,7 @@ class Receipt:
     error  (code, message) of the first breach; the exchange is ended then
     """
 
-    __slots__ = ("_body", "_ended", "_head", "_head_size", "_request", "_size", "error")
+    __slots__ = ("_body", "_ended", "_framing", "_head", "_head_size", "_request", "_size", "error")
 
     def __init__(self) -> None:
         self.start(None)
@@ -25,6 +26,7 @@ class Receipt:
         self._head: list[bytes] = []
         self._head_size = 0
         self._ended = False  # whether the empty line after the headers has come
+        self._framing = False  # whether a header has said how the body ends
         self._body: list[bytes] = []
         self._size = 0
 
@@ -43,20 +45,39 @@ class Receipt:
             if self._head and self._status() >= 200:
                 return self.refuse("malformed_answer", "A second status line follows the answer.")
             self._head = [line]
-            self._ended = False
-        elif line == b"\r\n" or line == b"\n":
+            self._ended = self._framing = False
+        elif line == b"\r\n":
             self._ended = True
         elif not self._ended:
             self._head.append(line)
-            first = line[:1]
-            if first in b"cC" and line[:17].lower() == b"content-encoding:":
-                if line[17:].strip().lower() not in (b"", b"identity"):
-                    return self.refuse("content_encoding_refused", _ENCODED)
-            elif first in b" \t":
-                return self.refuse("malformed_answer", "A header is folded over two lines.")
+            if line[:1] in _JUDGED and (breach := self._breach(line)):
+                return self.refuse(*breach)
+        if line[-2:] != b"\r\n":
+            return self.refuse("malformed_answer", "A line of the head does not end with CR LF.")
         if self._head_size > request.max_header_bytes or len(self._head) - 1 > request.max_headers:
             limits = f"{request.max_headers} headers or {request.max_header_bytes:,} octets of them"
             return self.refuse("headers_too_large", f"The answer has more than {limits}.")
+        return None
+
+    def _breach(self, line: bytes) -> tuple[str, str] | None:
+        """What is wrong with a header that decides how the body is read.
+
+        Two of these could be read in two ways: a proxy between may have seen another answer than we would.
+        """
+        if line[:1] in b" \t":
+            return "malformed_answer", "A header is folded over two lines."
+        name, _, value = line.partition(b":")
+        name, value = name.lower(), value.strip(b" \t\r\n").lower()
+        if name == b"content-encoding" and value not in (b"", b"identity"):
+            return "content_encoding_refused", _ENCODED
+        if name.strip() not in (b"content-length", b"transfer-encoding"):
+            return None
+        if self._framing:
+            return "malformed_answer", "Content-Length and Transfer-Encoding are there more than once, or both."
+        self._framing = True
+        is_right = value == b"chunked" if name == b"transfer-encoding" else value.isdigit()
+        if not is_right or name.strip() != name:
+            return "malformed_answer", "Content-Length is not a number, or Transfer-Encoding is not chunked."
         return None
 
     def on_body(self, chunk: bytes) -> int | None:

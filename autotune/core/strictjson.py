@@ -12,6 +12,7 @@ from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, Final
 
+BYTE_ORDER_MARK: Final = "\ufeff"
 MAX_DEPTH: Final = 32
 MAX_DIGITS: Final = 21
 MAX_SAFE_INTEGER: Final = 2**53 - 1
@@ -55,6 +56,10 @@ def loads(
     except _Fault as exc:
         raise _located(text, exc, max_digits, safe_integers) from exc
     except JSONDecodeError as exc:
+        if text.startswith(BYTE_ORDER_MARK):
+            raise JSONRefused(
+                "invalid_json", "The text begins with a byte-order mark (EF BB BF). Leave it out."
+            ) from exc
         raise JSONRefused("invalid_json", f"{exc.msg} (line {exc.lineno}, column {exc.colno}).") from exc
     except RecursionError as exc:
         raise JSONRefused("too_deep", "The text is nested too deeply.") from exc

@@ -204,12 +204,56 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         (b"HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n", "malformed_answer"),
         (b"HTTP/1.1 20 Short\r\nContent-Length: 0\r\n\r\n", "malformed_answer"),
         (CHUNKED + b"fffffffffffffffffff\r\nxx", "malformed_answer"),
+        (CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n", "malformed_answer"),
+        (CHUNKED + b"-2\r\n{}\r\n0\r\n\r\n", "malformed_answer"),
+        (CHUNKED + b"2\r\n{}XX0\r\n\r\n", "malformed_answer"),
+        (b" HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "malformed_answer"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n{}", "content_encoding_refused"),
     ],
 )  # fmt: skip
 def test_an_answer_beyond_the_rules_is_refused(serve, engine, answer, code):
     error = failure(engine, ask(serve(answer), max_body=1 << 20, timeout_ms=2_000))
     assert error.code == code
     assert error.retryable is (code == "malformed_answer")
+
+
+TWICE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        TWICE + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        TWICE + b"transfer-ENCODING : chunked\r\n\r\n{}",
+        TWICE + b"Content-Length: 2\r\n\r\n{}",
+        TWICE + b"content-length: 3\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0x2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\nContent-Length: 2\n\n{}",
+        b"HTTP/1.1 200 OK\r\nX-A: b\nContent-Length: 2\r\n\r\n{}",
+    ],
+)
+def test_c35_an_answer_that_can_be_read_in_two_ways_is_refused_and_its_connection_not_used_again(serve, engine, answer):
+    server = serve(lambda connection, request: connection.sendall(answer) if not server.asked.append(1) else None)
+    server.asked = []
+    error = failure(engine, ask(server, timeout_ms=2_000))
+    assert (error.code, error.retryable) == ("malformed_answer", True)
+    failure(engine, ask(server, timeout_ms=2_000))
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("first", [OK, CHUNKED + b"2\r\n{}\r\n0\r\n\r\n"], ids=["length", "chunked"])
+def test_c35_a_second_answer_that_nobody_asked_for_is_never_read_as_the_next(serve, engine, first):
+    smuggled = b"HTTP/1.1 201 Created\r\nContent-Length: 8\r\n\r\nsmuggled"
+    server = serve(first + smuggled)
+    responses = [engine.fetch(ask(server, timeout_ms=2_000)) for _ in range(3)]
+    assert {response.status for response in responses} == {200}
+    assert not any(b"smuggled" in response.body for response in responses)
 
 
 def test_an_answer_at_the_limits_is_taken(serve, engine):

@@ -110,3 +110,16 @@ def test_a_free_value_is_checked_for_depth_and_integers():
             check_free(value, "/m", **options)
         assert (caught.value.code, caught.value.pointer) == expected
     check_free({"a": 2**60}, "/m", safe_integers=False)
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xef\xbb\xbf{}", b"\xef\xbb\xbf", b'\xef\xbb\xbf{"a":1,"a":2}', b"\xef\xbb\xbfnull"]
+)
+def test_c22_a_byte_order_mark_is_named(text):
+    with pytest.raises(JSONRefused, match="begins with a byte-order mark") as caught:
+        loads(text)
+    assert (caught.value.code, caught.value.pointer) == ("invalid_json", "")
+
+
+def test_c22_within_a_text_it_is_text():
+    assert loads(b'{"a":"\xef\xbb\xbf"}') == {"a": "\ufeff"}

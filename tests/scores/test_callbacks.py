@@ -6,10 +6,11 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from graders import credentials, stats
+from graders import credentials, registry, stats
 from graders.models import GraderSecret, GraderVersion
 from scores import sweep
 from scores.models import Callback, Reward, Score, WorkflowRun
+from tasks.models import PanelMember
 from tests.calling_back import call_back, told
 from tests.factories import SECRET, CompletionFactory, GraderFactory, RunFactory, TaskFactory, public
 
@@ -226,10 +227,39 @@ def test_a_grader_that_was_switched_off_still_delivers_what_it_accepted(asked, g
     assert told(call_back(request, said(request))) == (200, "recorded")
 
 
-def test_a_grader_that_was_deleted_has_no_secret_left(asked, grader):
+def test_a_grader_without_secrets_is_refused_like_a_forger(asked, grader):
     _run, request = asked()
     credentials.retire(grader.pk)
     assert told(call_back(request, said(request))) == (401, "unauthorized")
+
+
+def delete(grader):
+    """As after the tasks that named it have named another."""
+    PanelMember.objects.filter(grader=grader).delete()
+    registry.tombstone(grader)
+
+
+def test_c36_a_grader_that_was_deleted_is_told_to_stop(asked, grader):
+    run, request = asked()
+    delete(grader)
+    for _ in range(2):
+        assert told(call_back(request, said(request))) == (410, "cancelled")
+    run.refresh_from_db()
+    assert not hasattr(run, "score")
+
+
+def test_c36_after_the_deadline_too(asked, grader):
+    run, request = asked()
+    later(run, days=30)
+    delete(grader)
+    assert told(call_back(request, said(request))) == (410, "cancelled")
+
+
+def test_c36_whoever_guesses_learns_nothing_of_deleted_graders(asked, grader):
+    _run, request = asked()
+    delete(grader)
+    guess = request | {"callbackUrl": request["callbackUrl"][:-4] + "AAAA"}
+    assert call_back(guess, said(request)).status_code == 404
 
 
 # --- the run that moved on ------------------------------------------------------------------------------------------

@@ -194,6 +194,13 @@ def test_what_is_not_json_in_utf_8_is_refused(api, task, path, raw):
 
 
 @pytest.mark.parametrize("path", [ALONE, BATCH])
+def test_c22_a_body_with_a_byte_order_mark_is_refused_as_that(api, path):
+    answer = api.post(path, raw=b'\xef\xbb\xbf{"response":"r"}')
+    assert answer.status_code == 400
+    assert "begins with a byte-order mark" in answer.json()["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize("path", [ALONE, BATCH])
 @pytest.mark.parametrize("body", [[], "x", 1, None, True, [{}], 0.5])
 def test_a_body_that_is_no_object_is_refused(api, path, body):
     assert problems(api.post(path, raw=json.dumps(body).encode())) == [("", "wrong_type")]

@@ -203,6 +203,17 @@ def test_a_bad_line_is_named_before_anything_is_submitted(
     assert not fake.requests
 
 
+def test_c22_a_file_with_a_byte_order_mark_is_refused_by_its_first_line(
+    fake: Any, command: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, plain(2))
+    [file] = tmp_path.glob("*.jsonl")
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert command() == 2
+    assert "line 1: begins with a byte-order mark (EF BB BF)" in capsys.readouterr().err
+    assert not fake.requests
+
+
 def test_a_model_is_needed_for_each_line(command: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, [{"question": "p", "response": "r", "model": "m-7"}, {"question": "p", "response": "r"}])
     fields = ("--prompt-field", "question", "--model-field", "model")

@@ -13,6 +13,8 @@ MAX_DIGITS = 21
 ODD_ESCAPE = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 LONE = re.compile("[\x00\ud800-\udfff]")
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 
 class JSONRefused(ValueError):
     """Text that is not accepted. code: invalid_json, number_not_finite, duplicate_key, invalid_text or too_deep."""
@@ -32,6 +34,8 @@ def loads(raw: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as exc:
         raise JSONRefused("invalid_json", f"not UTF-8 at byte {exc.start}") from None
+    if raw.startswith(BYTE_ORDER_MARK):
+        raise JSONRefused("invalid_json", "begins with a byte-order mark (EF BB BF)")
     try:
         value = DECODER.decode(text)
     except json.JSONDecodeError as exc:

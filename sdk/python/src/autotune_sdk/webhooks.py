@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 
 from . import _wire
+from ._strictjson import BYTE_ORDER_MARK
 from .errors import AutotuneError
 from .models_webhooks import WebhookEvent
 
@@ -38,6 +39,10 @@ def verify_webhook(
     except KeyError as exc:
         raise WebhookRefused(f"the header {exc.args[0]} is missing") from None
     octets = body.encode() if isinstance(body, str) else body
+    if octets.startswith(BYTE_ORDER_MARK):
+        raise WebhookRefused(
+            "the body begins with a byte-order mark (EF BB BF), which was not sent: pass it as it came"
+        )
     if not sent_at.isascii() or not sent_at.isdigit():
         raise WebhookRefused("webhook-timestamp is not a number")
     if abs(time.time() - int(sent_at[:12])) > tolerance_s:
