@@ -216,6 +216,7 @@ ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip", "login_failed": "20/h/key", "reset_password": "20/h/ip,3/h/key",
     "reset_password_from_key": "20/m/ip", "change_password": "5/m/user", "reauthenticate": "10/m/user",
 }  # fmt: skip
+ACCOUNT_FORMS = {"reset_password_from_key": "autotune.access.accounts.forms.ResetForm"}
 MFA_ADAPTER = "autotune.access.accounts.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Autotune"

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from autotune.access.views import ApiView, find_for
 from autotune.core.api import operation
 from autotune.core.clock import database_now
-from autotune.core.pagination import Order, page
+from autotune.core.pagination import Order, PageQuery, page
 from graders import credentials, health, registry, shapes, stats, verification, versions
 from graders.inputs import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
 from graders.models import Grader
@@ -168,10 +168,11 @@ class GraderVersions(GraderView):
         summary="The versions that the grader reported, the newest first.",
         resource=RESOURCE,
         action="read",
+        query=PageQuery,
         answers={200: shapes.VersionList},
     )
-    def get(self, request: Request, grader_id: UUID) -> shapes.VersionList:
-        return shapes.VersionList(versions.listed(self.grader(grader_id)))
+    def get(self, request: Request, grader_id: UUID, query: PageQuery) -> shapes.VersionList:
+        return shapes.VersionList(*versions.listed(self.grader(grader_id), query))
 
 
 def _registered(made: registry.Registered, principal: Any) -> shapes.GraderRegistered:

@@ -15,6 +15,7 @@ CHANGES_FOR: Final = timedelta(days=400)
 GUARDS_FOR: Final = timedelta(days=1)  # after the grader was deleted
 KEPT: Final = 200  # of each grader's rows the newest stay, whatever their age
 MOST_CHECKS: Final = 20_000  # and no more checks than so many, however young
+MOST_CHANGES: Final = 5_000  # the same of changes of status: a grader may fall and rise as often as it likes
 AT_ONCE: Final = 5_000  # rows in one statement
 
 
@@ -25,6 +26,7 @@ def clean(now: datetime) -> int:
         deleted += _prune(GraderCheck, grader_id, older_than=now - CHECKS_FOR, beyond=KEPT)
         deleted += _prune(GraderCheck, grader_id, older_than=now, beyond=MOST_CHECKS)
         deleted += _prune(GraderStatusChange, grader_id, older_than=now - CHANGES_FOR, beyond=KEPT)
+        deleted += _prune(GraderStatusChange, grader_id, older_than=now, beyond=MOST_CHANGES)
         deleted += folding.compact(grader_id, now)
     return deleted + GraderGuard.objects.filter(grader__deleted_at__lt=now - GUARDS_FOR).delete()[0]
 

@@ -180,6 +180,7 @@ class VersionOut(ApiStruct):
 
 class VersionList(ApiStruct):
     versions: list[VersionOut]
+    pagination: Pagination
 
 
 def sees_all_of(grader: Grader, principal: Principal) -> bool:

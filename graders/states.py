@@ -23,6 +23,7 @@ class Trouble(models.TextChoices):
     CIRCUIT = "circuit"
     AUTH = "auth"
     VERIFICATION = "verification"
+    VERSIONS = "versions"
 
 
 class HealthStatus(models.TextChoices):

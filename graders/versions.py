@@ -1,31 +1,73 @@
 """What a grader was when it judged: the versions that it reported, in order of appearance."""
 
+from collections.abc import Iterable
+from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from autotune.core.clock import wire
-from graders import tallies
+from autotune.core.clock import database_now, wire
+from autotune.core.pagination import Order, PageQuery, Pagination, page
+from graders import status, tallies
 from graders.models import Grader, GraderVersion
 from graders.shapes import VersionOut
+from graders.states import Trouble
 
 UNREPORTED: Final = "unreported"  # the label of a grader whose /health names no version
+UNLISTED: Final = "unlisted"  # the label of all versions beyond MAX_NEW: which of them judged is not known
+MAX_NEW: Final = 20  # versions of a grader that are listed within NEW_WITHIN
+NEW_WITHIN: Final = timedelta(days=1)
+CHANGING_REASON: Final = (
+    f"The grader reported more than {MAX_NEW} new versions within a day. Further ones are recorded as "
+    f'"{UNLISTED}". Report a version that changes only when the grader does.'
+)
+STEADY_REASON: Final = "The grader's version no longer changes all the time."
+ORDER: Final = Order("versions", {"firstSeenAt": "first_seen_at", "label": "label"}, default="-firstSeenAt")
 
 
 def seen(grader: Grader, label: str | None) -> GraderVersion:
     """The version with this label, made at its first appearance; it is the grader's current one from now on.
 
+    A grader whose version changes with each answer is in trouble, and does not fill the table: beyond MAX_NEW within
+    a day its versions share one row, UNLISTED.
+
     label  as the grader reports it; None or '' for one that reports none
     """
-    version, _ = GraderVersion.objects.get_or_create(grader=grader, label=label or UNREPORTED)
+    version = GraderVersion.objects.filter(grader=grader, label=label or UNREPORTED).first()
+    if version is None:
+        version = _first_seen(grader, label or UNREPORTED)
+    elif Trouble.VERSIONS in grader.troubles and _new_count(grader) < MAX_NEW:
+        status.recovered(grader.pk, Trouble.VERSIONS, STEADY_REASON)
     Grader.objects.filter(pk=grader.pk).exclude(version=version).update(version=version)
     grader.version = version
     return version
 
 
-def listed(grader: Grader) -> list[VersionOut]:
-    """The grader's versions, the newest first, each with how many completions it scored and their mean."""
+def _first_seen(grader: Grader, label: str) -> GraderVersion:
+    if label != UNREPORTED and _new_count(grader) >= MAX_NEW:
+        status.trouble(grader.pk, Trouble.VERSIONS, CHANGING_REASON)
+        label = UNLISTED
+    return GraderVersion.objects.get_or_create(grader=grader, label=label)[0]
+
+
+def _new_count(grader: Grader) -> int:
+    since = database_now() - NEW_WITHIN
+    return GraderVersion.objects.filter(grader=grader, first_seen_at__gt=since).exclude(label=UNLISTED).count()
+
+
+def listed(grader: Grader, query: PageQuery) -> tuple[list[VersionOut], Pagination]:
+    """A page of the grader's versions, the newest first, each with how many completions it scored and their mean."""
+    rows, pagination = page(GraderVersion.objects.filter(grader=grader), query, ORDER, owner=grader.pk)
+    return with_counts(grader, rows), pagination
+
+
+def newest(grader: Grader, count: int) -> list[VersionOut]:
+    """The newest versions of a grader, as `listed` gives them."""
+    return with_counts(grader, GraderVersion.objects.filter(grader=grader).order_by("-id")[:count])
+
+
+def with_counts(grader: Grader, versions: Iterable[GraderVersion]) -> list[VersionOut]:
     counted = tallies.by_version(grader.pk)
-    return [_out(version, counted) for version in GraderVersion.objects.filter(grader=grader).order_by("-id")]
+    return [_out(version, counted) for version in versions]
 
 
 def _out(version: GraderVersion, counted: dict[UUID, tuple[int, float]]) -> VersionOut:

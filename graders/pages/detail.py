@@ -23,6 +23,7 @@ from graders.shapes import GraderStatsOut
 READS: Final = (finding.RESOURCE, "read")  # as the API: `listed_graders` widens it and does not stand for it
 WINDOWS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All time"}
 BARS: Final = 8
+SHOWN_VERSIONS: Final = 50
 LIVE: Final = "standing"  # the part of the page that refreshes itself
 
 
@@ -39,7 +40,8 @@ def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
     context = finding.context(
         request.principal, found, "figures",
         window=window, windows=WINDOWS, report=report, charts=_charts(report, window), errors=_errors(report),
-        versions=versions.listed(found), success=None if report.error_rate is None else 1 - report.error_rate,
+        versions=versions.newest(found, SHOWN_VERSIONS), version_count=found.versions.count(),
+        success=None if report.error_rate is None else 1 - report.error_rate,
         may_runs=policy.reach(request.principal, "runs", "read") is not None,
         may_use=policy.reach(request.principal, "tasks", "create") is not None,
     )  # fmt: skip

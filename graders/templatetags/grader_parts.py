@@ -14,6 +14,8 @@ TROUBLES: Final[dict[str, str]] = {
     Trouble.HEALTH: "Its /health was not well twice in a row. This ends after two looks that find it healthy.",
     Trouble.CIRCUIT: "Calls failed in a row, so the circuit opened. This ends after three calls that go well.",
     Trouble.AUTH: "It refuses the platform's signature. Give it its current secret, set its clock, and verify it.",
+    Trouble.VERSIONS: "Its version changes all the time, so scores name it only as unlisted. Report one that changes "
+    "when the grader does. This ends a day later.",
     Trouble.VERIFICATION: "Its last verification failed. Mend what the check list names, and verify it again.",
 }
 HOLDS: Final[dict[str, str]] = {

@@ -3,14 +3,19 @@
 import logging
 from typing import Any
 
+from allauth.account import app_settings
 from allauth.account.adapter import get_adapter as account_adapter
+from allauth.account.forms import ResetPasswordKeyForm
 from allauth.core import context
 from allauth.core.internal import ratelimit
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.forms import ActivateTOTPForm
+from allauth.mfa.totp.internal.auth import TOTP
 from django import forms
 from django.contrib.auth import password_validation
+from django.db import transaction
 
 from autotune.access.accounts import owners
 from autotune.access.models import User
@@ -56,7 +61,36 @@ class CodeAgainForm(_GuessedCode, ReauthenticateForm):
 
 
 class SetUpForm(_GuessedCode, ActivateTOTPForm):
-    pass
+    def clean_code(self) -> str:
+        """The code is used up, as every later one: who read it over a shoulder cannot log in with it."""
+        code: str = super().clean_code()
+        if not TOTP(Authenticator(user=self.user))._mark_code_used(code):
+            raise get_adapter().validation_error("incorrect_code")
+        return code
+
+
+class ResetForm(ResetPasswordKeyForm):
+    """A new password by a mail's link. The link ends with the first that sets one, however many were opened."""
+
+    user: User
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if not self.errors:
+            self._set(given["password1"])
+        return given
+
+    def save(self) -> None:
+        """`clean` has set it, while nobody else could."""
+
+    def _set(self, password: str) -> None:
+        """raises ValidationError if the link has been used meanwhile"""
+        with transaction.atomic():
+            user = User.objects.select_for_update().get(pk=self.user.pk)
+            if not app_settings.PASSWORD_RESET_TOKEN_GENERATOR().check_token(user, self.temp_key):
+                raise forms.ValidationError("This link no longer works: it was used just now. Ask for another one.")
+            account_adapter().set_password(user, password)
+        self.user = user
 
 
 class JoinForm(forms.Form):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
@@ -127,9 +128,16 @@ class Graders(Resource):
         return dict(answer)
 
     def versions(self, grader_id: str) -> tuple[GraderVersion, ...]:
-        """The versions of a grader that have scored."""
-        answer = self._transport.get(f"/graders/{segment(grader_id)}/versions")
-        return tuple(_wire.decode(GraderVersion, v) for v in member(answer, "versions"))
+        """The versions of a grader, the newest first: all of them, however many pages that takes."""
+        versions: builtins.list[GraderVersion] = []
+        parameters: dict[str, Any] = {"limit": 1000}
+        while True:
+            answer = self._transport.get(f"/graders/{segment(grader_id)}/versions", parameters)
+            versions += [_wire.decode(GraderVersion, v) for v in member(answer, "versions")]
+            cursor = answer.get("pagination", {}).get("nextCursor")
+            if not cursor:
+                return tuple(versions)
+            parameters["cursor"] = cursor
 
 
 def _registration(answer: Any) -> GraderRegistration:
