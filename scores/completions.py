@@ -7,10 +7,11 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Exists, OuterRef
 
-from autotune.access import policy
+from autotune.access import policy, standing
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import pagination
+from autotune.core.errors import Unauthenticated
 from scores import choosing, reading, settling
 from scores.completion_shapes import (
     CompletionOut,
@@ -83,13 +84,28 @@ def score_state(principal: Principal, completion_id: UUID, *, wait_s: float, gon
 
     wait_s  seconds to wait at most; no database connection is held meanwhile
     gone    whether the caller has left
-    raises  NotFound
+    raises  NotFound; Unauthenticated, Forbidden if the caller lost the right to it while it waited
     """
     completion = find(_readable(principal), completion_id, "completion")
     state = _score_state(principal, completion)
-    if state.status in FINAL or not hub.wait(completion_id, wait_s, gone=gone):
+    if state.status in FINAL or wait_s <= 0:
         return state
-    return _score_state(principal, completion)
+    is_final = hub.wait(completion_id, wait_s, gone=gone)
+    principal = _still(principal)
+    return _score_state(principal, completion) if is_final else state
+
+
+def _still(principal: Principal) -> Principal:
+    """The principal after a wait, in which its key may have been revoked or its person may have left.
+
+    raises  Unauthenticated, Forbidden
+    """
+    key_id = principal.key.pk if principal.key else None
+    now = standing.principal_now(principal.organization.pk, principal.user.pk, key_id)
+    if now is None:
+        raise Unauthenticated("The API key or session ended while the request waited.")
+    policy.require(now, "scores", "read")
+    return now
 
 
 def _readable(principal: Principal) -> Any:

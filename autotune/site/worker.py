@@ -19,7 +19,7 @@ from typing import Any, Final
 from gunicorn import util
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from autotune.core import garbage
+from autotune.core import garbage, memory
 from autotune.site.quiet_connections import QuietConnections, open_file_limit
 from autotune.site.timed_socket import TimedSocket
 
@@ -144,6 +144,7 @@ class PatientWorker(ThreadWorker):
 
     def run(self) -> None:
         garbage.settle()
+        memory.keep_large_blocks_apart()
         super().run()
 
     def accept(self, listener: socket.socket) -> None:
@@ -294,7 +295,9 @@ class PatientWorker(ThreadWorker):
         try:
             return super().handle(conn)
         finally:
-            conn.sock = plain
+            conn.sock = conn.parser.unreader.sock = plain
+            if early.length >= memory.LARGE:
+                memory.give_back()
 
     def finish_request(self, conn: Connection, fs: Any) -> None:
         self.end_body(conn)

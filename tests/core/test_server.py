@@ -1,7 +1,9 @@
 """What the web process as the Procfile starts it does with hostile requests on the wire."""
 
+import json
 import socket
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,6 +13,7 @@ from tests.serving import web_process
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(90)]
 PATIENCE_S = 15
 MIB = 2**20
+GIVEN_BACK_BUT_FOR_MIB = 40  # what each worker may keep after bodies of 30 MB
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +77,34 @@ def test_a_body_with_both_lengths_is_refused(wire):
     assert wire("POST /api/v1/tasks HTTP/1.1", JSON, *lines, body=b"2\r\n{}\r\n0\r\n\r\n")[0] == "400"
 
 
+@pytest.mark.parametrize(
+    ("request_octets", "status", "code"),
+    [
+        (b"HELLO\r\n\r\n", 400, "invalid_request"),
+        (b"G@T / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "invalid_request"),
+        (b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", 505, "http_version_not_supported"),
+        (b"GET / HTTP/1.1\r\nHost localhost\r\n\r\n", 400, "invalid_request"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n folded: 1\r\n\r\n", 400, "invalid_request"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy", 400, "invalid_request"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gopher\r\n\r\n", 501, "not_implemented"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nExpect: miracles\r\n\r\n", 417, "expectation_failed"),
+        (b"GET /%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % (b"x" * 9_000), 414, "address_too_long"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: %b\r\n\r\n" % (b"y" * 9_000), 431, "headers_too_large"),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_c37_what_the_server_itself_refuses_is_a_problem_that_echoes_nothing(address, request_octets, status, code):
+    host = urlsplit(address)
+    with socket.create_connection((host.hostname, host.port), PATIENCE_S) as connection:
+        connection.sendall(request_octets)
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    problem = json.loads(body)
+    assert (int(head.split(b" ", 2)[1]), problem["status"], problem["code"]) == (status, status, code)
+    assert b"Content-Type: application/problem+json" in head
+    assert not any(word in body for word in (b"gopher", b"miracles", b"HELLO", b"G@T", b"yyy"))
+
+
 def test_two_authorization_headers_are_401(wire):
     status, answer = wire("GET /api/v1/tasks HTTP/1.1", "Authorization: Bearer a", "Authorization: Bearer b")
     assert status == "401"
@@ -107,3 +138,35 @@ def test_the_answer_tells_no_version_of_what_serves_it(wire):
     _, answer = wire("GET /api/v1/health HTTP/1.1")
     server = next(line for line in answer.split("\r\n") if line.lower().startswith("server:"))
     assert not any(char.isdigit() for char in server)
+
+
+def resident_mib(port):
+    """Resident memory of the web process and its workers, summed over those that listen at the port."""
+    total = 0
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                if f"PORT={port}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    lines = (folder / "status").read_text().splitlines()
+                    total += sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) // 1024
+    return total
+
+
+def test_c37_memory_of_large_bodies_is_given_back(wire, served):
+    port = urlsplit(served[0]).port
+    text = b'{"name":"' + b"x" * 30_000_000 + b'"}'
+    lists = b'{"name":[' + b",".join([b'"item"'] * 1_000_000) + b"]}"
+
+    def send(body):
+        lines = (f"Content-Length: {len(body)}", f"Authorization: Bearer {served[1]}", JSON)
+        assert wire("POST /api/v1/tasks HTTP/1.1", *lines, body=body)[0] == "400"
+
+    for _ in range(4):
+        send(b'{"name":1}')
+    before = resident_mib(port)
+    for _ in range(6):
+        send(text)
+        send(lists)
+    for _ in range(4):
+        send(b'{"name":1}')
+    assert resident_mib(port) - before < 2 * GIVEN_BACK_BUT_FOR_MIB

@@ -8,6 +8,8 @@ import pytest
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
+from autotune.access import keys
+from autotune.access.models import Membership, Role
 from scores import waiting
 from tests.concurrency import PATIENCE_S, aside, until
 from tests.conftest import Api
@@ -65,6 +67,29 @@ class TestOnPostgres:
         assert answer.json()["score"]["value"] == 0.25
         assert answer["ETag"]
         assert seconds < 10
+
+    @pytest.mark.parametrize("ends", [True, False], ids=["and the score comes", "and it does not"])
+    def test_c37_a_key_that_is_revoked_meanwhile_is_answered_401(self, key, completion, ends):
+        future = asked(key, completion, 2)
+        keys.revoke(key)
+        if ends:
+            ScoreFactory(run=completion.runs.get())
+        answer, _ = future.result(PATIENCE_S)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+
+    def test_c37_a_person_who_left_the_organization_meanwhile_is_answered_401(self, key, completion):
+        future = asked(key, completion, 2)
+        Membership.objects.filter(user=key.user).delete()
+        ScoreFactory(run=completion.runs.get())
+        assert future.result(PATIENCE_S)[0].status_code == 401
+
+    def test_c37_a_role_that_was_changed_meanwhile_is_answered_403(self, key, completion):
+        future = asked(key, completion, 2)
+        Membership.objects.filter(user=key.user).update(
+            role=Role.objects.create(organization=key.organization, name="nothing", permissions=[])
+        )
+        ScoreFactory(run=completion.runs.get())
+        assert future.result(PATIENCE_S)[0].status_code == 403
 
     def test_many_that_wait_for_one_completion_all_get_it(self, key, completion):
         futures = [asked(key, completion, 30) for _ in range(5)]
