@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r"^\| ([A-H]\d\d) \| (.+) \| ([^|]+) \|$", re.MULTILINE)
 ROWS = ROW.findall((ROOT / "docs/hostile.md").read_text(encoding="utf-8"))
 NAMED = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
-PARTS = {"A": 23, "B": 38, "C": 13, "D": 18, "E": 16, "F": 6, "G": 14, "H": 10}  # how many rows each part has
+PARTS = {"A": 24, "B": 40, "C": 14, "D": 19, "E": 18, "F": 6, "G": 14, "H": 14}  # how many rows each part has
 LATER = "not yet: "
 
 
