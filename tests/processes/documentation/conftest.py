@@ -72,8 +72,11 @@ def reader(tmp_path_factory, hook_port):
     grader_port, port = free_port(), free_port()
     log = folder / "demo.log"
     with own_environment(data) as base:
-        allowed = ",".join(f"127.0.0.1/32:{number}" for number in (grader_port, hook_port))
-        env = {**base, "PORT": str(port), "DEMO_ONCE": "", "AUTOTUNE_OUTBOUND_ALLOW": allowed}
+        allowed = {
+            "AUTOTUNE_OUTBOUND_ALLOW_GRADERS": f"127.0.0.1/32:{grader_port}",
+            "AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS": f"127.0.0.1/32:{hook_port}",
+        }
+        env = {**base, **allowed, "PORT": str(port), "DEMO_ONCE": ""}
         with log.open("wb") as out:
             process = subprocess.Popen(
                 [sys.executable, "-m", "autotune.site.demo"], env=env, cwd=launch.ROOT, stdout=out, stderr=out
