@@ -3,17 +3,34 @@
 import os
 from typing import Any
 
-from celery import Celery
+from celery import Celery, Task
 from celery.signals import worker_ready
 
-from autotune.core import filebroker, garbage, redisbroker
+from autotune.core import connections, filebroker, garbage, logs, redisbroker
 from autotune.site import engine
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
 
 filebroker.register()
 redisbroker.register()
-app = Celery("autotune")
+outages = logs.repeating(__name__)
+
+
+class Job(Task):
+    """What each job of ours is. One that meets a database that is away ends with a line in the log instead of a
+    traceback for each message: its work is in the database, where the sweep and beat find it again."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except Exception as exc:
+            if not connections.is_away(exc):
+                raise
+            outages.warning("%s: the database is away: %s", self.name, exc)
+            return None
+
+
+app = Celery("autotune", task_cls=Job)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(related_name="jobs")
 

@@ -138,9 +138,17 @@ if PRODUCTION:
     _database = env.db_url_config(DATABASE_URL)
     if "postgresql" not in _database["ENGINE"]:
         raise ImproperlyConfigured("DATABASE_URL must be a postgres:// address; without it the server runs on SQLite.")
+    _database["ENGINE"] = "autotune.core.postgresql"  # whose pool notices an outage and its end (docs/reliability.md)
     _database["OPTIONS"] = {
+        # A host that vanished without a word is noticed by a connection attempt after 2 s, by a statement after 11 s.
+        # The address may say otherwise: postgres://…/autotune?connect_timeout=5
+        "connect_timeout": 2,
+        "keepalives_idle": 5,
+        "keepalives_interval": 2,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 11_000,
         **_database.get("OPTIONS", {}),
-        "pool": {"min_size": 1, "max_size": DB_POOL_SIZE, "timeout": 10},
+        "pool": {"min_size": 1, "max_size": DB_POOL_SIZE, "timeout": 10},  # 10 s in the line for a busy pool
     }
 else:
     _database = {
@@ -407,7 +415,7 @@ else:
         "polling_interval": 0.05,
     }
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULER = "autotune.site.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "scores.sweep", "schedule": schedule(5.0), "options": {"expires": 5}},
     "deliver-webhooks": {"task": "webhooks.deliver", "schedule": schedule(5.0), "options": {"expires": 5}},
@@ -434,6 +442,7 @@ LOGGING = {
     "filters": {
         "request": {"()": "autotune.core.middleware.RequestIdFilter"},
         "redaction": {"()": "autotune.core.logs.RedactionFilter"},
+        "refusals": {"()": "autotune.core.logs.RepeatFilter", "statuses": (503,)},
     },
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
     "handlers": {
@@ -441,7 +450,8 @@ LOGGING = {
     },
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="") or "INFO"},
     "loggers": {
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["refusals"]},  # not a line for each while the database is away
+        "psycopg.pool": {"level": "ERROR"},  # what it warns of, autotune.core.postgresql reports once
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},  # an idle worker would write a line for each sweep
         "celery.beat": {"level": "WARNING"},

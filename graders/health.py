@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from autotune.core.clock import database_now
-from autotune.core.connections import release
+from autotune.core.connections import is_away, release
 from autotune.core.errors import AutotuneError
 from graders import checks, credentials, holds, probing, status, targets, versions
 from graders.checks import TOLERATED_SKEW_S, Check
@@ -94,7 +94,9 @@ def _settle_all(loaded: Mapping[UUID, GraderTarget], found: Mapping[UUID, Health
             settle(grader_id, loaded[grader_id], outcome)
         except AutotuneError:
             continue  # it was changed or deleted meanwhile: the next look sees what it is now
-        except Exception:
+        except Exception as exc:
+            if is_away(exc):
+                raise  # the next look comes in five minutes
             logger.exception("the look at grader %s could not be settled", grader_id)  # the others still can
 
 

@@ -8,12 +8,14 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
-from django.db import DatabaseError, connection
+from django.db import connection
 
+from autotune.core import connections, logs
 from scores import drains
 from scores.sweep import sweep
 
 logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)
 EVERY_S = 1.0
 DRAINERS = 16  # threads for what the sweep finds: graders that hang must not keep all of them
 
@@ -40,10 +42,8 @@ class Sweeper:
             try:
                 for grader_id in sweep(passes=passes):
                     self._start_drain(grader_id)
-            except DatabaseError as exc:
-                logger.warning("sweep: the database is away: %s", exc)
-            except Exception:  # the next pass must come whatever happened in this one
-                logger.exception("sweep failed")
+            except Exception as exc:  # noqa: BLE001 - the next pass must come whatever happened in this one
+                _report(exc, "sweep")
             finally:
                 passes += 1
                 connection.close()
@@ -59,5 +59,12 @@ class Sweeper:
         self._in_line.discard(grader_id)
         try:
             drains.drain(grader_id)
-        except Exception:  # nobody waits for this future
-            logger.exception("drain of %s failed", grader_id)
+        except Exception as exc:  # noqa: BLE001 - nobody waits for this future
+            _report(exc, f"drain of {grader_id}")
+
+
+def _report(exc: Exception, what: str) -> None:
+    if connections.is_away(exc):
+        outages.warning("%s: the database is away: %s", what, exc)
+    else:
+        logger.error("%s failed", what, exc_info=exc)

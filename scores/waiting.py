@@ -19,10 +19,12 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error, connection
 
+from autotune.core import logs
 from autotune.core.connections import release
 from scores.models import Reward
 
 logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)
 EVERY_S: Final = 0.04
 SLOWLY_S: Final = 0.25  # once everybody has waited for a while
 SLOW_AFTER_S: Final = 3.0
@@ -159,7 +161,7 @@ def _final_among(wanted: Sequence[UUID]) -> set[UUID]:
             asked = wanted[start : start + ASKED_AT_ONCE]
             found.update(Reward.objects.filter(pk__in=asked).values_list("pk", flat=True))
     except Error as exc:
-        logger.warning("waiting: the database is away: %s", exc)
+        outages.warning("waiting: the database is away: %s", exc)
         connection.close()
     except Exception:  # without the hub's thread nobody would be woken any more
         logger.exception("waiting: the rewards cannot be read")

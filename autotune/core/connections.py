@@ -1,9 +1,15 @@
 """What a thread holds while it waits: the database connection, which it gives back, and its client, who may leave."""
 
 import socket
+from typing import Final
 
-from django.db import connection
+import psycopg
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.http import HttpRequest
+
+# Of PostgreSQL's class "invalid transaction state", but no fault of the statement. To Django they are an InternalError.
+READ_ONLY: Final = psycopg.errors.ReadOnlySqlTransaction
+ENDED: Final = psycopg.errors.IdleInTransactionSessionTimeout
 
 
 def release() -> None:
@@ -26,3 +32,15 @@ def has_left(request: HttpRequest) -> bool:
         return False
     except OSError:  # reset
         return True
+
+
+def refuses_writes(exc: BaseException | None) -> bool:
+    """Whether a statement failed because the server takes no writes: a standby, or a failover under way."""
+    return isinstance(exc, DatabaseError) and isinstance(exc.__cause__, READ_ONLY)
+
+
+def is_away(exc: BaseException | None) -> bool:
+    """Whether a statement failed because of the server or the way to it, and may succeed if it is repeated later."""
+    if isinstance(exc, OperationalError | InterfaceError | psycopg.OperationalError | psycopg.InterfaceError):
+        return True
+    return refuses_writes(exc) or (isinstance(exc, DatabaseError) and isinstance(exc.__cause__, ENDED))

@@ -1,7 +1,10 @@
-"""What log lines may not hold."""
+"""What log lines may not hold, and how often the same one is written."""
 
 import logging
 import re
+import threading
+import time
+from typing import Final
 
 # Callbacks, invitations, the keys of password resets, reward endpoints, links to exports: whoever reads the log must
 # not use them. An address that was mistyped holds its token all the same.
@@ -28,3 +31,43 @@ class RedactionFilter(logging.Filter):
 def redacted(text: str) -> str:
     """The text without the tokens of the addresses in it."""
     return SECRET_PATH.sub(r"\1[token]", text)
+
+
+REPEATED_S: Final = 10.0
+
+
+class RepeatFilter(logging.Filter):
+    """Passes a line once in so many seconds, for lines that repeat while something is away; says how many it dropped.
+
+    Lines are the same if logger, place in the code and level are; what differs inside of them does not count.
+
+    statuses  only answers of these HTTP statuses are counted, as `django.request` names them; all else passes
+    """
+
+    def __init__(self, every_s: float = REPEATED_S, statuses: tuple[int, ...] = ()) -> None:
+        super().__init__()
+        self.every_s, self.statuses = every_s, statuses
+        self._lock = threading.Lock()
+        self._passed: dict[tuple[str, int, int], tuple[float, int]] = {}  # when the last passed, how many since then
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if self.statuses and getattr(record, "status_code", None) not in self.statuses:
+            return True
+        line, now = (record.name, record.lineno, record.levelno), time.monotonic()
+        with self._lock:
+            passed_at, dropped = self._passed.get(line, (float("-inf"), 0))
+            if now - passed_at < self.every_s:
+                self._passed[line] = passed_at, dropped + 1
+                return False
+            self._passed[line] = now, 0
+        if dropped:
+            record.msg, record.args = f"{record.getMessage()} ({dropped} more like this)", ()
+        return True
+
+
+def repeating(name: str) -> logging.Logger:
+    """A logger for lines that may come with each request or each second: each is written once in REPEATED_S seconds."""
+    logger = logging.getLogger(f"{name}.repeating")
+    if not any(isinstance(present, RepeatFilter) for present in logger.filters):
+        logger.addFilter(RepeatFilter())
+    return logger

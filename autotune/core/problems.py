@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.db.models import ProtectedError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.http.request import RawPostDataException
 from rest_framework import exceptions as drf
 
-from autotune.core import errors
+from autotune.core import connections, errors, logs
 from autotune.core.errors import AutotuneError
 
 logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)  # each request meets one while the database is away
 
 
 class Location(msgspec.Struct, rename="camel"):
@@ -74,8 +74,11 @@ def typed(exc: Exception) -> AutotuneError | None:
     """Our error for a foreign exception, or None for one that nobody expected."""
     if isinstance(exc, AutotuneError):
         return exc
-    if isinstance(exc, OperationalError | InterfaceError) or type(exc).__name__ == "PoolTimeout":
-        logger.warning("the database is away: %s", exc)
+    if connections.refuses_writes(exc):
+        outages.warning("the database is read-only: %s", exc)
+        return errors.Unavailable("The database is read-only at the moment. Try again.")
+    if connections.is_away(exc):
+        outages.warning("the database is away: %s", exc)
         return errors.Unavailable()
     if isinstance(exc, RequestDataTooBig):
         return too_large()

@@ -1,5 +1,7 @@
 """Errors outside any view: problem+json below /api/; elsewhere a page, in the frame for who is logged in."""
 
+import sys
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -29,6 +31,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """An exception outside a view. A database that is away is 503 in the middleware too."""
+    failure = sys.exc_info()[1]
+    if isinstance(failure, Exception) and (error := problems.typed(failure)) is not None and error.status == 503:
+        return problems.answer(error, request)
     return _answer(request, errors.AutotuneError("Something went wrong here. Quote the request id when you report it."))
 
 

@@ -55,8 +55,6 @@ def state() -> Moving:
         return judged(look())
     except DatabaseError:
         fault = "The database does not answer."
-    except Exception as exc:  # noqa: BLE001 - the pool's time-out is no DatabaseError
-        fault = f"The database does not answer ({type(exc).__name__})."
     return Moving("failed", [Check("database", "failed", fault)], None, None, None, None, None)
 
 

@@ -50,12 +50,13 @@ def _checked(name: str, check: Callable[[], str]) -> Check:
 def _database() -> str:
     try:
         with connection.cursor() as cursor:
-            cursor.execute("select 1")
+            if connection.vendor != "postgresql":
+                cursor.execute("select 1")
+                return ""
+            cursor.execute("show transaction_read_only")  # "on" in a standby too
+            return "The database is read-only." if cursor.fetchone() == ("on",) else ""
     except DatabaseError:
         return "The database does not answer."
-    except Exception as exc:  # noqa: BLE001 - the pool's time-out is no DatabaseError
-        return f"The database does not answer ({type(exc).__name__})."
-    return ""
 
 
 def _migrations() -> str:

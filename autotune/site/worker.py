@@ -5,12 +5,17 @@ everybody else out. Here the loop that waits for connections also collects the h
 MAX_EARLY octets, without a thread, and closes what has not arrived in time. Only some of the threads read the rest of
 large bodies. At the limit of connections the loop closes quiet ones (`QuietConnections`) and goes on accepting, and it
 never waits for a client that does not close its end.
+
+`/api/v1/health` has a thread of its own, so that it answers while all others wait for the database. A worker that is
+told to stop closes its listening sockets first, so that new connections are refused at once.
 """
 
 import errno
 import re
+import select
 import socket
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from selectors import EVENT_READ
@@ -38,6 +43,7 @@ _END: Final = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,19})[ \t]*\r\n", re.IGNORECASE)
 _WAITS = re.compile(rb"\r\nexpect:", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
+_HEALTH: Final = re.compile(rb"(?:GET|HEAD) /api/v1/health HTTP/1\.[01]\r\n")
 
 
 class Arriving:
@@ -61,6 +67,11 @@ class Arriving:
                 return len(self.octets) >= MAX_EARLY
             self.needed = end + len(_END) + self._body(end + 2)
         return len(self.octets) >= min(self.needed, MAX_EARLY)
+
+    @property
+    def is_health(self) -> bool:
+        """Whether it asks if the process lives."""
+        return _HEALTH.match(self.octets) is not None
 
     def _body(self, end: int) -> int:
         """Octets of the body that are on their way. None are where the sender may wait for an answer first."""
@@ -137,6 +148,7 @@ class PatientWorker(ThreadWorker):
         self.max_bodies = max(1, self.cfg.threads // SHARE_OF_BODIES)
         self.held_octets = 0  # of requests that no thread has
         self.quiet: QuietConnections[Connection] = QuietConnections()
+        self.health: ThreadPoolExecutor | None = None  # made after the fork
 
     def init_process(self) -> None:
         self.worker_connections = open_file_limit(self.worker_connections)
@@ -145,7 +157,22 @@ class PatientWorker(ThreadWorker):
     def run(self) -> None:
         garbage.settle()
         memory.keep_large_blocks_apart()
+        self.health = ThreadPoolExecutor(1, thread_name_prefix="health")
         super().run()
+        self.health.shutdown(wait=False)
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Gunicorn's switch. Off for good, it takes what waits in the queues of the sockets and closes them: left open
+        until the last request is answered, as gunicorn does, they would collect connections that nobody accepts."""
+        super().set_accept_enabled(enabled)
+        if self.alive:
+            return
+        for listener in self.sockets:
+            waiting = select.poll()
+            waiting.register(listener, select.POLLIN)
+            while waiting.poll(0):
+                self.accept(listener)
+            listener.close()
 
     def accept(self, listener: socket.socket) -> None:
         try:
@@ -207,7 +234,18 @@ class PatientWorker(ThreadWorker):
                 return
             self.bodies += 1
             conn.reads_body = True
+        elif self.health is not None and conn.early is not None and conn.early.is_health:
+            self.answer_health(self.health, conn)
+            return
         super().enqueue_req(conn)
+
+    def answer_health(self, health: ThreadPoolExecutor, conn: Connection) -> None:
+        """Give the request to the thread that answers nothing else."""
+
+        def done(answered: Future[Any]) -> None:
+            self.method_queue.defer(self.finish_request, conn, answered)
+
+        health.submit(self.handle, conn).add_done_callback(done)
 
     def end_body(self, conn: Connection) -> None:
         """No thread waits for its body any more: the next one may be read."""

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, connection
 
-from autotune.core import clock, connections
+from autotune.core import clock, connections, logs
 from autotune.core.http import Engine, Result
 from autotune.webhooks import claims, delivering, endpoints, fanout, settling
 from autotune.webhooks.claims import Try
@@ -21,6 +21,7 @@ from autotune.webhooks.delivering import Outcome
 from autotune.webhooks.models import Event
 
 logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)
 EVERY_S: Final = 1.0  # between two looks when nothing is going on
 WINDOW: Final = 256  # tries out at once
 STRUGGLING_WINDOW: Final = 64  # of them to endpoints that have failed for a while
@@ -49,11 +50,11 @@ class Pump:
                 if self._look():
                     wait_s = 0.0
                 self._wait(wait_s, stopping)
-            except DatabaseError as exc:
-                logger.warning("webhooks: the database is away: %s", exc)
-                self._pause(stopping)
-            except Exception:  # the next look must come whatever happened in this one
-                logger.exception("the pump of webhooks failed")
+            except Exception as exc:  # the next look must come whatever happened in this one
+                if connections.is_away(exc):
+                    outages.warning("webhooks: the database is away: %s", exc)
+                else:
+                    logger.exception("the pump of webhooks failed")
                 self._pause(stopping)
             finally:
                 connection.close()

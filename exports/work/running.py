@@ -6,9 +6,7 @@ import threading
 from datetime import timedelta
 from typing import Final
 
-from django.db import InterfaceError, OperationalError
-
-from autotune.core.connections import release
+from autotune.core.connections import is_away, release
 from autotune.core.encryption import Undecryptable
 from autotune.core.errors import AutotuneError
 from exports import layouts
@@ -75,11 +73,12 @@ def run(export: Export) -> None:
     except AutotuneError as exc:
         code, message = _said(exc)
         ending.fail(export, code, message)
-    except (OperationalError, InterfaceError) as exc:  # the lease runs out, and any worker takes it up again
-        logger.warning("exports: %s waits for the database: %s", export.public_id, exc)
-    except Exception:  # whatever a row or a library does, the next export must have its turn
-        logger.exception("exports: %s failed", export.public_id)
-        _later(export, UNEXPECTED)
+    except Exception as exc:  # whatever a row or a library does, the next export must have its turn
+        if is_away(exc):  # the lease runs out, and any worker takes it up again
+            logger.warning("exports: %s waits for the database: %s", export.public_id, exc)
+        else:
+            logger.exception("exports: %s failed", export.public_id)
+            _later(export, UNEXPECTED)
     finally:
         release()
 

@@ -6,11 +6,13 @@ import time
 from datetime import UTC, datetime
 from typing import Final
 
-from django.db import DatabaseError, connection
+from django.db import connection
 
 from autotune.access.audit import sealing
+from autotune.core import connections, logs
 
 logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)
 EVERY_S: Final = 1.0
 WARN_EVERY_S: Final = 10.0
 
@@ -39,9 +41,10 @@ class Sealer:
                 if time.monotonic() - self._warned > WARN_EVERY_S:
                     self._warned = time.monotonic()
                     sealing.warn_of_late(datetime.now(UTC))
-            except DatabaseError as exc:
-                logger.warning("audit: the database is away: %s", exc)
-            except Exception:  # the next pass must come whatever happened in this one
-                logger.exception("sealing the audit trail failed")
+            except Exception as exc:  # the next pass must come whatever happened in this one
+                if connections.is_away(exc):
+                    outages.warning("audit: the database is away: %s", exc)
+                else:
+                    logger.exception("sealing the audit trail failed")
             finally:
                 connection.close()

@@ -4,7 +4,7 @@ import ipaddress
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import Final
 
@@ -12,14 +12,16 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import DatabaseError, connection
 from django.http import HttpRequest
 
-from autotune.access.audit import calls, macs, routes
+from autotune.access.audit import backlog, calls, macs, routes
 from autotune.access.audit.calls import Call
 from autotune.access.models import ApiKey, AuditEvent, Organization, User
 from autotune.access.models.audit import INSTALLATION
 from autotune.access.principal import Principal
+from autotune.core import connections, logs
 from autotune.core.errors import Unavailable
 
 logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)
 Outcome = AuditEvent.Outcome
 ANONYMOUS: Final = "anonymous"
 SYSTEM: Final = "system"
@@ -76,7 +78,7 @@ def required(event: AuditEvent) -> None:
     try:
         insert(event)
     except DatabaseError as exc:
-        logger.error("audit: %s could not be recorded, and was not done: %s", event.action, exc)
+        outages.error("audit: %s could not be recorded, and was not done: %s", event.action, exc)
         raise Unavailable(UNWRITTEN) from exc
 
 
@@ -116,6 +118,10 @@ def closed(call: Call, status: int | None, code: str = "") -> None:
     event.object_id = call.object_id or event.object_id or found
     event.objects_count, event.fields = call.objects_count, call.fields
     event.outcome, event.status, event.code = outcome_of(call, status), status, code
+    _close(event)
+
+
+def _close(event: AuditEvent) -> None:
     event.mac = macs.of_event(macs.key_of(event.chain), event)
     names = ("action", "resource", "object_id", "objects_count", "fields", "outcome", "status", "code", "mac")
     still_open = AuditEvent.objects.filter(pk=event.pk, outcome=Outcome.OPEN, number=None)
@@ -123,14 +129,23 @@ def closed(call: Call, status: int | None, code: str = "") -> None:
 
 
 def noted(call: Call, status: int, code: str = "") -> None:
-    """Write the event of a call that changed nothing. What cannot be written raises an alarm, and the call goes on."""
+    """Write the event of a call that changed nothing, or the outcome of one that is open. The call goes on in any case.
+
+    While the database is away the event is kept (`backlog`); what cannot be written for another reason raises an alarm.
+    """
+    write = None
     try:
         if call.event is not None:
+            write = partial(_close, call.event)
             closed(call, status, code)
         else:
-            insert(event_of(call, status=status, code=code), may_be_lost=True)
+            event = event_of(call, status=status, code=code)
+            write = partial(insert, event, may_be_lost=True)
+            write()
         losses.told()
     except Exception as exc:  # noqa: BLE001 - nothing about its event may fail a read
+        if write is not None and connections.is_away(exc) and kept.keep(write, exc):
+            return
         losses.one()
         logger.error("audit: an event could not be written: %s %s", type(exc).__name__, exc)
 
@@ -161,7 +176,7 @@ def event_of(call: Call, *, outcome: str = "", status: int | None = None, code: 
         event.user_id = principal.user.pk
         event.key_id = principal.key.pk if principal.key else None
         event.actor = principal.user.email
-    elif not call.actor and (user := call.user or person_of(request)):
+    elif not call.actor and (user := call.user or _person_if_known(request)):
         event.user_id, event.actor = user.pk, user.email
     event.organization_id = call.organization_id or event.organization_id
     event.chain = event.organization_id or INSTALLATION
@@ -182,6 +197,16 @@ def person_of(request: HttpRequest) -> User | None:
     """Who is logged in; without a session's cookie nobody looks."""
     user = getattr(request, "user", None) if request.COOKIES else None
     return user if user and not isinstance(user, AnonymousUser) and user.is_authenticated else None
+
+
+def _person_if_known(request: HttpRequest) -> User | None:
+    """Who is logged in; nobody while the database, which holds the sessions, is away."""
+    try:
+        return person_of(request)
+    except Exception as exc:
+        if not connections.is_away(exc):
+            raise
+        return None
 
 
 def insert(event: AuditEvent, *, may_be_lost: bool = False) -> None:
@@ -251,3 +276,4 @@ class _Losses:
 
 
 losses = _Losses()
+kept = backlog.at_exit(backlog.Backlog(lambda: losses.one()))

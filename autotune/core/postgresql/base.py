@@ -1,0 +1,37 @@
+"""The engine `autotune.core.postgresql` of DATABASES: Django's own backend with a `ResilientPool`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.backends.base.base import NO_DB_ALIAS
+from django.db.backends.postgresql import base
+from django.db.utils import DEFAULT_DB_ALIAS
+
+from autotune.core.postgresql.pool import ResilientPool
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django accepts options of a pool, but neither its class nor its `check`; so the pool is built here."""
+
+    _connection_pools: dict[str, ResilientPool]  # Django's, by alias
+    _configure_connection: Callable[[Any], bool]
+
+    @property
+    def pool(self) -> ResilientPool | None:
+        options: dict[str, Any] | None = self.settings_dict["OPTIONS"].get("pool")
+        if self.alias == NO_DB_ALIAS or not options:
+            return None
+        if self.alias not in self._connection_pools:
+            pool = ResilientPool(
+                kwargs={**self.get_connection_params(), "autocommit": True},  # Django sets its own mode later
+                configure=self._configure_connection,
+                **options,
+            )
+            self._connection_pools.setdefault(self.alias, pool)  # of two threads the first wins; no pool is open yet
+        return self._connection_pools[self.alias]
+
+
+def outage_s() -> float | None:
+    """Seconds since this process noticed that the database is away; None while it is not, and on SQLite."""
+    pool = DatabaseWrapper._connection_pools.get(DEFAULT_DB_ALIAS)
+    return None if pool is None else pool.outage.seconds

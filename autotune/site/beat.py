@@ -1,0 +1,56 @@
+"""The scheduler of the process `beat`, which goes on with the schedule that it read last while the database is away."""
+
+import logging
+import time
+from typing import Any, Final
+
+from django.db import DatabaseError, connection
+from django_celery_beat.schedulers import DatabaseScheduler
+
+from autotune.core import logs
+from autotune.core.postgresql.base import outage_s
+
+logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)
+START_EVERY_S: Final = 0.5  # a beat that is started while the database is away looks for it so often
+
+
+class Scheduler(DatabaseScheduler):
+    """`--scheduler autotune.site.beat:Scheduler`.
+
+    django-celery-beat's own one ends the process when the database is away at its full read, which comes every five
+    minutes, and writes a traceback every five seconds until then.
+    """
+
+    def setup_schedule(self) -> None:
+        _wait_for_database()
+        super().setup_schedule()
+
+    def schedule_changed(self) -> bool:
+        return outage_s() is None and bool(super().schedule_changed())
+
+    def sync(self) -> None:
+        if outage_s() is None:
+            super().sync()
+
+    def all_as_schedule(self) -> dict[str, Any]:
+        try:
+            return super().all_as_schedule()
+        except DatabaseError as exc:
+            outages.warning("beat: the schedule cannot be read, the last one stays: %s", exc)
+            return dict(self._schedule or {})
+        finally:
+            connection.close()  # of the pool: the next read gets one that works
+
+
+def _wait_for_database() -> None:
+    while True:
+        try:
+            connection.ensure_connection()
+        except DatabaseError as exc:
+            outages.warning("beat: the start waits for the database: %s", exc)
+            time.sleep(START_EVERY_S)
+        else:
+            return
+        finally:
+            connection.close()
