@@ -1,4 +1,4 @@
-"""What a process knows about an outage of the database: since when it is away, and a thread that looks for its return."""
+"""What a process knows about an outage of the database: since when, and a thread that looks for its return."""
 
 import logging
 import threading
@@ -37,7 +37,7 @@ class Outage:
         self._lock = threading.Lock()
         self._returned = threading.Event()
         self._returned.set()
-        self._since = 0.0
+        self._since = self._patient_until = 0.0
         self._look: _Look | None = None
 
     @property
@@ -45,15 +45,18 @@ class Outage:
         """How long the database is away by now; None while it is not."""
         return None if self._returned.is_set() else time.monotonic() - self._since
 
-    def begin(self, reason: str) -> None:
-        """The database is away. Safe to report more than once."""
+    def begin(self, reason: str, *, patience_s: float = PATIENCE_S) -> None:
+        """The database is away. Safe to report more than once.
+
+        patience_s  how long requests still wait for its return
+        """
         with self._lock:
             if not self._returned.is_set():
                 return
             self._since = time.monotonic()
+            self._patient_until = self._since + patience_s
             self._returned.clear()
-        logger.warning("the database is away: %s", reason)
-        threading.Thread(target=self._watch, name="database-outage", daemon=True).start()
+        threading.Thread(target=self._watch, args=(reason,), name="database-outage", daemon=True).start()
         self._begun()
 
     def wait_for_return(self, asked_at: float) -> None:
@@ -64,7 +67,7 @@ class Outage:
         """
         if self._returned.is_set():
             return
-        left_s = min(self._since, asked_at) + PATIENCE_S - time.monotonic()
+        left_s = min(self._patient_until, asked_at + PATIENCE_S) - time.monotonic()
         if not self._returned.wait(max(0.0, left_s)):
             raise DatabaseAway("the database is away")
 
@@ -77,24 +80,21 @@ class Outage:
                 look.start()
         reason = look.fault()
         if reason:
-            self.begin(reason)
+            self.begin(reason, patience_s=0.0)  # who had somebody look has waited long enough
         return not reason
 
-    def _watch(self) -> None:
+    def _watch(self, reason: str) -> None:
         """Try again and again until it is back."""
-        reported = time.monotonic()
-        while not self._is_over():
+        report_at = self._since
+        while not self._is_over() and (fault := _fault_of(self._connect)):
+            if time.monotonic() >= report_at:
+                report_at += REPORT_EVERY_S
+                logger.warning("the database is away, by now for %.0f s: %s; %s", self.seconds or 0, reason, fault)
             time.sleep(RETRY_S)
-            fault = _fault_of(self._connect)
-            if not fault:
-                away_s = time.monotonic() - self._since
-                self._ended()
-                self._returned.set()
-                logger.warning("the database is back after %.1f s", away_s)
-                return
-            if time.monotonic() - reported >= REPORT_EVERY_S:
-                reported = time.monotonic()
-                logger.warning("the database is away for %.0f s: %s", reported - self._since, fault)
+        away_s = self.seconds or 0
+        self._ended()
+        self._returned.set()
+        logger.warning("the database is back after %.1f s", away_s)
 
 
 class _Look(threading.Thread):

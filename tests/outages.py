@@ -1,0 +1,152 @@
+"""A PostgreSQL cluster of the tests' own, which they may stop, freeze and start, and a web process on it."""
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from django.conf import settings
+
+from autotune.site import databases, launch
+from autotune.site.ports import answers
+from autotune.site.supervisor import Supervisor
+from bench.faults.servers import Postgres
+from tests import migrated
+from tests.serving import free_port
+
+PATIENCE_S = 30.0
+
+
+class OwnPostgres(Postgres):
+    """Can be frozen too: a server that is there and says nothing."""
+
+    def freeze(self):
+        self._all(signal.SIGSTOP)
+
+    def thaw(self):
+        if self._popen is None:
+            return
+        self._all(signal.SIGCONT)
+
+    def execute(self, statement):
+        with self._maintenance() as connection:
+            connection.execute(statement)
+
+    def refuse_writes(self):
+        """As in a failover to a server that is not writable yet; open connections are cut."""
+        self.execute(f"alter database {self.database} set default_transaction_read_only = on")
+        self.cut()
+
+    def take_writes(self):
+        """Writable again, and nothing is cut."""
+        self.execute(f"alter database {self.database} reset default_transaction_read_only")
+
+    def _all(self, number):
+        main = self._popen.pid
+        below = [int(pid) for pid in Path(f"/proc/{main}/task/{main}/children").read_text().split()]
+        for pid in [main, *below]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+@contextlib.contextmanager
+def own_postgres(*, tables):
+    """A running cluster with a database; `tables`: as the migrations leave it."""
+    folder = Path(tempfile.mkdtemp(prefix="autotune-outages-"))
+    folder.chmod(0o755)  # PostgreSQL runs as another user
+    server = OwnPostgres(folder, free_port())
+    try:
+        server.make()
+        if tables:
+            _copy_migrated_to(server.url)
+        yield server
+    finally:
+        with contextlib.suppress(Exception):
+            server.thaw()
+        server.end(signal.SIGQUIT)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy_migrated_to(url):
+    source = databases.sibling(settings.DATABASE_URL, migrated.source())
+    dumped = subprocess.run(["pg_dump", "--no-owner", source], capture_output=True, check=True)
+    subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", url], input=dumped.stdout, check=True, capture_output=True)
+
+
+@dataclass
+class Web:
+    """The web process alone, as the Procfile starts it."""
+
+    postgres: OwnPostgres
+    tree: Supervisor
+    port: int
+    key: str
+
+    def ask(self, method, path, body=None, *, prefix="/api/v1", timeout_s=PATIENCE_S, **headers):
+        """(status, answer, headers, seconds) of one request on a connection of its own; status 0 if it is refused."""
+        began = time.monotonic()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
+        sent = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json", **headers}
+        try:
+            connection.request(method, prefix + path, None if body is None else json.dumps(body), sent)
+            answer = connection.getresponse()
+            text = answer.read()
+            content = json.loads(text) if text.startswith(b"{") else text.decode("utf-8", "replace")
+            return answer.status, content, dict(answer.getheaders()), time.monotonic() - began
+        finally:
+            connection.close()
+
+    def at_once(self, count, method, path, body=None):
+        """So many requests at the same moment; what `ask` gives for each."""
+        found, start = [None] * count, threading.Barrier(count)
+
+        def run(number):
+            start.wait()
+            found[number] = self.ask(method, path, body)
+
+        threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(2 * PATIENCE_S)
+        return found
+
+    def log(self):
+        return self.tree.log_of("web").read_text()
+
+    def events(self, **filters):
+        """Rows of the audit trail: (action, status, code, objects_count)."""
+        where = " and ".join(f"{name} = %s" for name in filters) or "true"
+        with psycopg.connect(self.postgres.url) as connection:
+            statement = f"select action, status, code, objects_count from access_auditevent where {where}"
+            return connection.execute(statement, list(filters.values())).fetchall()
+
+
+@contextlib.contextmanager
+def web_on(postgres, folder, **more):
+    """A web process on this cluster; `more` goes into its environment."""
+    base = {**os.environ, "DATABASE_URL": postgres.url, "REDIS_URL": settings.REDIS_URL, "AUTOTUNE_DATA_DIR": str(folder)}
+    with Supervisor(folder / "logs") as tree:
+        env = launch.environment(base, port=free_port(), data=folder, grader_ports=[]) | more
+        key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
+        tree.start(next(process for process in launch.server_processes(env) if process.name == "web"))
+        tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)
+        yield Web(postgres, tree, int(env["PORT"]), key)
+
+
+def seconds_until(holds, *, patience_s=PATIENCE_S):
+    """How long it takes until `holds()`; asked again and again."""
+    began = time.monotonic()
+    while not holds():
+        assert time.monotonic() - began < patience_s, "it never came true"
+        threading.Event().wait(0.05)
+    return time.monotonic() - began

@@ -1,0 +1,149 @@
+"""A process that is told to end under load: requests under way are answered, new ones are refused at once or served."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from autotune.site import launch
+from autotune.site.ports import LOOPBACK, answers
+from autotune.site.supervisor import Supervisor
+from tests.serving import free_port, own_environment
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
+PATIENCE_S = 40
+AT_ONCE_S = 3.0
+CLIENTS = 24
+BODY = json.dumps({"url": "https://hooks.example.org/x", "events": ["score.completed"]}).encode()
+
+
+class Web:
+    def __init__(self, tree, port, key):
+        self.tree, self.port, self.key = tree, port, key
+
+    def connect(self):
+        return http.client.HTTPConnection(LOOPBACK, self.port, timeout=PATIENCE_S)
+
+    def post(self, connection):
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        connection.request("POST", "/api/v1/webhooks", BODY, headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.getheader("Connection", "")
+
+    def terminate(self):
+        os.kill(self.tree.pids["web"], signal.SIGTERM)
+
+    def has_ended(self):
+        return self.tree._children[0].popen.poll() is not None
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory):
+    """(environment, key) that the processes of this file share, one after the other."""
+    data = tmp_path_factory.mktemp("data")
+    with own_environment(data) as base:
+        env = launch.environment(base, port=free_port(), data=data, grader_ports=[])
+        yield env, launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
+
+
+@pytest.fixture
+def web(installation, tmp_path):
+    env, key = installation
+    env = env | {"PORT": str(free_port())}
+    with Supervisor(tmp_path / "logs") as tree:
+        tree.start(next(process for process in launch.server_processes(env) if process.name == "web"))
+        tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)
+        yield Web(tree, int(env["PORT"]), key)
+
+
+def slow_post(web):
+    """A POST whose body is on its way: (socket, the octets that are missing)."""
+    head = [
+        "POST /api/v1/webhooks HTTP/1.1", "Host: localhost", f"Authorization: Bearer {web.key}",
+        "Content-Type: application/json", f"Content-Length: {len(BODY)}",
+    ]  # fmt: skip
+    client = socket.create_connection((LOOPBACK, web.port), PATIENCE_S)
+    client.sendall("\r\n".join([*head, "", ""]).encode() + BODY[:-5])
+    return client, BODY[-5:]
+
+
+def answer_of(client):
+    return b"".join(iter(lambda: client.recv(65_536), b"")).decode("latin-1")
+
+
+def test_c43_new_connections_are_refused_or_served_at_once_while_the_process_drains(web):
+    """One request is under way, so that the process goes on for a while; meanwhile clients come and come."""
+    under_way, rest = slow_post(web)
+    tries, ending = [], threading.Event()
+
+    def come_and_come():
+        while not ending.is_set():
+            began = time.monotonic()
+            connection = web.connect()
+            try:
+                outcome = web.post(connection)[0]
+            except ConnectionRefusedError:
+                outcome = "refused"
+            except (ConnectionError, http.client.RemoteDisconnected) as exc:
+                outcome = type(exc).__name__
+            finally:
+                connection.close()
+            tries.append((began, outcome, time.monotonic() - began))
+            ending.wait(0.02)
+
+    clients = [threading.Thread(target=come_and_come, daemon=True) for _ in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    time.sleep(1.0)
+    web.terminate()
+    time.sleep(4.0)
+    assert not web.has_ended(), "a request is under way"
+    under_way.sendall(rest)
+    assert answer_of(under_way).startswith("HTTP/1.1 201")
+    ending.set()
+    for client in clients:
+        client.join(PATIENCE_S)
+    outcomes = {outcome for _, outcome, _ in tries}
+    assert "refused" in outcomes
+    assert outcomes <= {201, "refused", "ConnectionResetError"}, outcomes
+    assert sum(outcome == "ConnectionResetError" for _, outcome, _ in tries) <= 4, "only in the moment of closing"
+    assert max(seconds for *_, seconds in tries) < AT_ONCE_S, "none hangs"
+
+
+def test_c43_a_connection_that_is_kept_is_answered_once_more_and_then_closed(web):
+    connection = web.connect()
+    assert web.post(connection)[0] == 201
+    under_way, rest = slow_post(web)
+    web.terminate()
+    time.sleep(0.5)
+    status, kept = web.post(connection)
+    assert (status, kept.lower()) == (201, "close")
+    under_way.sendall(rest)
+    assert "connection: close" in answer_of(under_way).lower()
+
+
+def test_c43_a_connection_that_was_made_and_not_used_yet_is_served(web):
+    under_way, rest = slow_post(web)
+    early = web.connect()
+    early.connect()
+    web.terminate()
+    time.sleep(0.5)
+    assert web.post(early)[0] == 201
+    under_way.sendall(rest)
+    assert answer_of(under_way).startswith("HTTP/1.1 201")
+
+
+def test_c43_a_process_without_requests_ends_soon(web):
+    began = time.monotonic()
+    web.terminate()
+    while not web.has_ended():
+        assert time.monotonic() - began < 10
+        time.sleep(0.05)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((LOOPBACK, web.port), 2)
