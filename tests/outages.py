@@ -37,19 +37,6 @@ class OwnPostgres(Postgres):
             return
         self._all(signal.SIGCONT)
 
-    def execute(self, statement):
-        with self._maintenance() as connection:
-            connection.execute(statement)
-
-    def refuse_writes(self):
-        """As in a failover to a server that is not writable yet; open connections are cut."""
-        self.execute(f"alter database {self.database} set default_transaction_read_only = on")
-        self.cut()
-
-    def take_writes(self):
-        """Writable again, and nothing is cut."""
-        self.execute(f"alter database {self.database} reset default_transaction_read_only")
-
     def _all(self, number):
         main = self._popen.pid
         below = [int(pid) for pid in Path(f"/proc/{main}/task/{main}/children").read_text().split()]
@@ -134,7 +121,12 @@ class Web:
 @contextlib.contextmanager
 def web_on(postgres, folder, **more):
     """A web process on this cluster; `more` goes into its environment."""
-    base = {**os.environ, "DATABASE_URL": postgres.url, "REDIS_URL": settings.REDIS_URL, "AUTOTUNE_DATA_DIR": str(folder)}
+    base = {
+        **os.environ,
+        "DATABASE_URL": postgres.url,
+        "REDIS_URL": settings.REDIS_URL,
+        "AUTOTUNE_DATA_DIR": str(folder),
+    }
     with Supervisor(folder / "logs") as tree:
         env = launch.environment(base, port=free_port(), data=folder, grader_ports=[]) | more
         key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]

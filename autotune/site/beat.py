@@ -8,7 +8,6 @@ from django.db import DatabaseError, connection
 from django_celery_beat.schedulers import DatabaseScheduler
 
 from autotune.core import logs
-from autotune.core.postgresql.base import outage_s
 
 logger = logging.getLogger(__name__)
 outages = logs.repeating(__name__)
@@ -27,10 +26,10 @@ class Scheduler(DatabaseScheduler):
         super().setup_schedule()
 
     def schedule_changed(self) -> bool:
-        return outage_s() is None and bool(super().schedule_changed())
+        return _answers() and bool(super().schedule_changed())
 
     def sync(self) -> None:
-        if outage_s() is None:
+        if _answers():
             super().sync()
 
     def all_as_schedule(self) -> dict[str, Any]:
@@ -44,13 +43,17 @@ class Scheduler(DatabaseScheduler):
 
 
 def _wait_for_database() -> None:
-    while True:
-        try:
-            connection.ensure_connection()
-        except DatabaseError as exc:
-            outages.warning("beat: the start waits for the database: %s", exc)
-            time.sleep(START_EVERY_S)
-        else:
-            return
-        finally:
-            connection.close()
+    while not _answers():
+        time.sleep(START_EVERY_S)
+
+
+def _answers() -> bool:
+    """Whether the database does; the pool has checked a connection that it hands out."""
+    try:
+        connection.ensure_connection()
+    except DatabaseError as exc:
+        outages.warning("beat: the database is away: %s", exc)
+        return False
+    finally:
+        connection.close()
+    return True

@@ -22,6 +22,7 @@ from autotune.site.supervisor import SupervisorError
 from . import ROOT, sabotage
 from .database import AWAY
 from .report import Result, table
+from .scenarios.absence import idle, outage, read_only
 from .scenarios.asynchronous import after_days, asynchronous, batches
 from .scenarios.embedded import embedded
 from .scenarios.hostile import hostile
@@ -38,6 +39,9 @@ ON_POSTGRES: dict[str, Scenario] = {
     "kills": kills,
     "redis": redis,
     "postgres": postgres,
+    "postgres idle": idle,
+    "postgres away": outage,
+    "postgres read-only": read_only,
     "rivals": rivals,
     "hostile": hostile,
     "async": asynchronous,
@@ -128,6 +132,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     p.add_argument("--together", action="store_true", help="both engines at the same time")
     p.add_argument("--completions", type=int, help="completions of each scenario, in place of the form's numbers")
     p.add_argument("--kills", type=int)
+    p.add_argument("--away", action="append", type=float, metavar="SECONDS",
+                   help="outages of PostgreSQL, in place of the form's lengths; may be repeated")  # fmt: skip
     p.add_argument("--workers", type=int, default=2, help="worker processes on PostgreSQL")
     p.add_argument("--seed", type=int, default=1, help="of what is killed when")
     p.add_argument("--patience", type=float, default=600, help="seconds that a scenario may take")
@@ -136,6 +142,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     p.add_argument("--json", type=Path, help="write all results there")
     a = p.parse_args(arguments)
     a.sizes = sized(a.sizes, a.completions, a.kills)
+    if a.away:
+        a.sizes = replace(a.sizes, outages_s=tuple(a.away))
     return a
 
 

@@ -179,6 +179,21 @@ class Postgres(Server):
                 ).fetchall()
             )
 
+    def refuse_writes(self, *, cuts: bool = True) -> None:
+        """Read-only from now on to new connections, as in a failover.
+
+        cuts  whether those that are open are cut, as they would be
+        """
+        with self._maintenance() as db:
+            db.execute(f"alter database {self.database} set default_transaction_read_only = on")
+        if cuts:
+            self.cut()
+
+    def take_writes(self) -> None:
+        """Writable again to new connections; nothing is cut."""
+        with self._maintenance() as db:
+            db.execute(f"alter database {self.database} reset default_transaction_read_only")
+
     def deadlocks(self) -> int:
         with self._maintenance() as db:
             row = db.execute("select deadlocks from pg_stat_database where datname = %s", (self.database,)).fetchone()

@@ -40,6 +40,7 @@ class Submitter:
     ) -> None:
         self.url, self.key, self.task, self.total, self.batch, self.pace = url, key, task, total, batch, pace
         self.expected = {f"{task}-{number}": response_of(number) for number in range(total)}
+        self.patience_s = PATIENCE_S  # for one POST
         self.answers = Answers()
         self.accepted: dict[str, str] = {}  # external id -> completion, as the API said
         self._lock = threading.Lock()
@@ -84,7 +85,7 @@ class Submitter:
     def _post(self, api: Api, names: list[str]) -> None:
         """One POST, until it is taken or refused for good."""
         body = {"completions": [self._item(name) for name in names]}
-        key, until = uuid.uuid4().hex, time.monotonic() + PATIENCE_S
+        key, until = uuid.uuid4().hex, time.monotonic() + self.patience_s
         while not self._giving_up.is_set():
             began = time.monotonic()
             try:

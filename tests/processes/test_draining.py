@@ -45,17 +45,20 @@ class Web:
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory):
-    """(environment, key) that the processes of this file share, one after the other."""
+    """(environment at a port, key) that the processes of this file share, one after the other."""
     data = tmp_path_factory.mktemp("data")
     with own_environment(data) as base:
-        env = launch.environment(base, port=free_port(), data=data, grader_ports=[])
-        yield env, launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
+
+        def at(port):
+            return launch.environment(base, port=port, data=data, grader_ports=[])
+
+        yield at, launch.bootstrap(at(free_port()), "Tests", "admin@example.org")["apiKey"]
 
 
 @pytest.fixture
 def web(installation, tmp_path):
-    env, key = installation
-    env = env | {"PORT": str(free_port())}
+    environment, key = installation
+    env = environment(free_port())
     with Supervisor(tmp_path / "logs") as tree:
         tree.start(next(process for process in launch.server_processes(env) if process.name == "web"))
         tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
-from django.db.utils import DEFAULT_DB_ALIAS
 
 from autotune.core.postgresql.pool import ResilientPool
 
@@ -29,9 +28,3 @@ class DatabaseWrapper(base.DatabaseWrapper):
             )
             self._connection_pools.setdefault(self.alias, pool)  # of two threads the first wins; no pool is open yet
         return self._connection_pools[self.alias]
-
-
-def outage_s() -> float | None:
-    """Seconds since this process noticed that the database is away; None while it is not, and on SQLite."""
-    pool = DatabaseWrapper._connection_pools.get(DEFAULT_DB_ALIAS)
-    return None if pool is None else pool.outage.seconds

@@ -1,0 +1,235 @@
+"""PostgreSQL away for a while, restarted under idle connections, and read-only: refusals are quick, the return is noticed."""
+
+import http.client
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ..api import Api
+from ..report import Result
+from ..servers import Postgres
+from ..stage import Stage
+from ..system import System
+from ..watch import Watch
+from ..work import Work
+
+REFUSED_S = 2.0  # a refusal while the database is away
+HEALTH_S = 0.5  # `/health`, whatever the database does
+BACK_S = 2.0  # from the return of the database to the first success
+SCORES_S = 2.0  # and to the next score, where the leases of the outage ran out during it
+LEASE_S = 15.0  # what was out when the database left is due again when its lease has run out
+CROWD = 140  # requests at once: more than there are threads
+EVERY_S = 0.1
+IDLE_S = 3.0  # after a restart, so that every connection of the pools counts as idle
+PARALLEL = 20
+POSTS = 30
+LATENCY_MS = 100
+UNTIL_RESUMED_S = 60.0
+LOG_LINES = 60  # of all processes together, for an outage of a minute
+WEBHOOK = {"url": "https://hooks.example.org/faults", "events": ["score.completed"]}
+
+
+@dataclass
+class Visits:
+    """Requests of one path, again and again on connections of their own: when each began, its seconds, its status."""
+
+    system: System
+    method: str
+    path: str
+    body: dict | None = None
+    tries: list[tuple[float, float, int]] = field(default_factory=list)
+
+    def once(self) -> int:
+        """The status; 0 without an answer."""
+        began = time.monotonic()
+        try:
+            status = Api(self.system.url, self.system.key, timeout_s=60).call(self.method, self.path, self.body)[0]
+        except (OSError, http.client.HTTPException):
+            status = 0
+        self.tries.append((began, time.monotonic() - began, status))
+        return status
+
+    def between(self, start: float, end: float) -> list[tuple[float, int]]:
+        """(seconds, status) of those that began in that time."""
+        return [(seconds, status) for began, seconds, status in self.tries if start <= began < end]
+
+    def first(self, status: int, after: float) -> float | None:
+        """Seconds from a moment until the first answer with this status."""
+        return next((began + s - after for began, s, got in self.tries if began + s > after and got == status), None)
+
+
+def outage(stage: Stage, result: Result) -> None:
+    """Stopped for so long, once for each length: a crowd is refused within 2 s, `/health` answers, service is back within 2 s."""
+    system = stage.system
+    server = system.postgres
+    assert isinstance(server, Postgres)
+    slack = stage.sizes.slack
+    for away_s in stage.sizes.outages_s:
+        name = f"{away_s:g}s"
+        work = Work(
+            system, f"outage {name}", stage.sizes.outage // 5, grader={"latency_ms": LATENCY_MS}, batch=20, pace=60
+        )
+        work.submitter.patience_s += away_s
+        watch = Watch(system.database)
+        work.submitter.start()
+        _until(lambda: work.final > work.total * 0.1, work, watch)
+        lines = _log_lines(system)
+        posts, health = Visits(system, "POST", "/webhooks", WEBHOOK), Visits(system, "GET", "/health")
+        with _repeating(posts), _repeating(health):
+            server.end()
+            gone = time.monotonic()
+            crowds = Visits(system, "GET", "/graders")
+            _crowd(crowds)
+            _until(lambda: time.monotonic() - gone > max(away_s / 2, away_s - 30), work, watch)
+            _crowd(crowds)
+            _until(lambda: time.monotonic() - gone > away_s, work, watch)
+            starting = time.monotonic()
+            server.start()
+            back = time.monotonic()
+            posts_back, scores_back = _resumed(work, watch, posts, starting, back)
+        refusals = crowds.between(gone, starting) + posts.between(gone, starting)
+        looks = health.between(gone, back)
+        wrong = Counter(status for _, status in refusals if status != 503)
+        slowest, slowest_look = max(s for s, _ in refusals), max(s for s, _ in looks)
+        result.figures |= {
+            f"{name}Refusals": len(refusals),
+            f"{name}SlowestRefusalS": round(slowest, 2),
+            f"{name}SlowestHealthS": round(slowest_look, 3),
+            f"{name}BackS": round(posts_back, 2),
+            f"{name}ScoresBackS": round(scores_back, 2),
+            f"{name}LogLines": _log_lines(system) - lines,
+        }
+        result.hold(f"{name}: everything is a 503 while it is away", not wrong, dict(wrong))
+        result.hold(f"{name}: refused within {REFUSED_S * slack:g} s", slowest <= REFUSED_S * slack, slowest)
+        result.hold(f"{name}: /health answers", {status for _, status in looks} == {200})
+        result.hold(f"{name}: within {HEALTH_S * slack:g} s", slowest_look <= HEALTH_S * slack, slowest_look)
+        result.hold(f"{name}: served within {BACK_S * slack:g} s", posts_back <= BACK_S * slack, posts_back)
+        scores_s = SCORES_S * slack + (LEASE_S if away_s < LEASE_S else 0)
+        result.hold(f"{name}: scores within {scores_s:g} s", scores_back <= scores_s, scores_back)
+        logged = _log_lines(system) - lines
+        result.hold(f"{name}: few lines in the logs", logged <= LOG_LINES * max(1.0, away_s / 60) + LOG_LINES, logged)
+        work.until_done(watch=watch, patience_s=stage.patience_s)
+        _take(result, work)
+
+
+def idle(stage: Stage, result: Result) -> None:
+    """Restarted while every connection is idle: nobody is refused afterwards, however idle they were."""
+    system = stage.system
+    server = system.postgres
+    assert isinstance(server, Postgres)
+    reads = Visits(system, "GET", "/graders")
+    _crowd(reads, PARALLEL)
+    server.restart(signal.SIGINT)
+    time.sleep(IDLE_S)
+    posts = Visits(system, "POST", "/webhooks", WEBHOOK)
+    for _ in range(POSTS):
+        posts.once()
+    statuses = Counter(status for *_, status in posts.tries)
+    result.figures |= {"posts": POSTS, "statuses": {str(status): count for status, count in statuses.items()}}
+    result.hold("every POST after a restart succeeds", set(statuses) == {201}, dict(statuses))
+
+
+def read_only(stage: Stage, result: Result) -> None:
+    """A failover to a server that takes no writes yet, with the connections cut and without; the return cuts nothing."""
+    system = stage.system
+    server = system.postgres
+    assert isinstance(server, Postgres)
+    slack = stage.sizes.slack
+    work = Work(system, result.name, stage.sizes.outage // 5, grader={"latency_ms": LATENCY_MS}, batch=20, pace=60)
+    watch = Watch(system.database)
+    work.submitter.start()
+    for name, cuts in (("cut", True), ("uncut", False)):
+        _until(lambda: work.final >= work.counts().get("completed", 0) > 0, work, watch)
+        posts, reads = Visits(system, "POST", "/webhooks", WEBHOOK), Visits(system, "GET", "/webhooks")
+        with _repeating(posts), _repeating(reads):
+            server.refuse_writes(cuts=cuts)
+            began = time.monotonic()
+            ready = Visits(system, "GET", "/ready")
+            if cuts:
+                _until(lambda: time.monotonic() - began > BACK_S * slack, work, watch)
+                ready.once()
+            _until(lambda: time.monotonic() - began > stage.sizes.read_only_s, work, watch)
+            returning = time.monotonic()
+            server.take_writes()
+            back = time.monotonic()
+            posts_back, scores_back = _resumed(work, watch, posts, returning, back)
+            result.hold(f"{name}: /ready is 200 again", ready.once() == 200)
+        answers = Counter(s for *_, s in posts.tries) + Counter(s for *_, s in reads.tries)
+        refused = sum(status == 503 for *_, status in posts.tries)
+        result.figures |= {f"{name}Refused": refused, f"{name}BackS": round(posts_back, 2), f"{name}ScoresBackS": round(scores_back, 2)}  # fmt: skip
+        result.hold(f"{name}: nothing but 200, 201 and 503", set(answers) <= {200, 201, 503}, dict(answers))
+        result.hold(f"{name}: served within {BACK_S * slack:g} s", posts_back <= BACK_S * slack, posts_back)
+        if cuts:
+            result.hold("writes are refused while it is read-only", refused > 0)
+            result.hold("/ready says so", ready.tries[0][2] == 503, ready.tries[0][2])
+    work.until_done(watch=watch, patience_s=stage.patience_s)
+    _take(result, work)
+
+
+def _take(result: Result, work: Work) -> None:
+    """The checker's figures, added to those of the works before."""
+    before = {name: result.figures.get(name, 0) for name in ("submitted", "completions", "scores", "calls", "attempts")}
+    before |= {name: result.figures.get(name, 0) for name in ("failedRuns", "lost", "doubled", "wrong")}
+    result.take(work.check())
+    for name, value in before.items():
+        result.figures[name] += value
+    refused = work.submitter.answers.refused
+    result.hold("no submission is refused for good", not refused, refused[:3])
+
+
+def _resumed(work: Work, watch: Watch, posts: Visits, returning: float, back: float) -> tuple[float, float]:
+    """(seconds to the first write that is taken, seconds to the next score), from the moment when the database answers."""
+    end = time.monotonic() + UNTIL_RESUMED_S
+    work.breathe(watch=watch)
+    seen = watch.progress[-1][0]  # scores that were there already, some of them unseen since before the outage
+    while time.monotonic() < end and (posts.first(201, returning) is None or watch.resumed_after(seen) is None):
+        if work.done:
+            break
+        work.breathe(watch=watch)
+    taken, scored = posts.first(201, returning), watch.resumed_after(seen)
+    return (
+        UNTIL_RESUMED_S if taken is None else max(0.0, returning + taken - back),
+        (0.0 if work.done else UNTIL_RESUMED_S) if scored is None else scored + seen - back,
+    )
+
+
+def _crowd(visits: Visits, count: int = CROWD) -> None:
+    threads = [threading.Thread(target=visits.once, daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+
+@contextmanager
+def _repeating(visits: Visits) -> Iterator[None]:
+    """Visit ten times a second within the block."""
+    ending = threading.Event()
+
+    def run() -> None:
+        while not ending.wait(EVERY_S):
+            visits.once()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join(60)
+
+
+def _until(holds: Callable[[], bool], work: Work, watch: Watch, patience_s: float = 1_800) -> None:
+    end = time.monotonic() + patience_s
+    while not holds() and time.monotonic() < end:
+        work.breathe(watch=watch)
+
+
+def _log_lines(system: System) -> int:
+    """Lines in the logs of the server's own processes."""
+    names = [name for kind in ("web", "worker", "beat") for name in system.names(kind)]
+    return sum(system.keeper.log_of(name).read_bytes().count(b"\n") for name in names)
