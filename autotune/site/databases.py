@@ -20,7 +20,9 @@ def label(env: Mapping[str, str]) -> str:
     if not url:
         return "sqlite"
     at = urlsplit(url)
-    place = f"{at.hostname or ''}:{at.port or 5432}{at.path}"
+    # Several hosts (docs/operations.md) are one place together; the user before them may change.
+    hosts = [host if ":" in host else f"{host}:5432" for host in at.netloc.rpartition("@")[2].split(",")]
+    place = f"{','.join(hosts)}{at.path}"
     return f"postgres-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
 

@@ -17,13 +17,13 @@ from tests.serving import free_port, own_environment
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 40
-AT_ONCE_S = 3.0
-CLIENTS = 24
+AT_ONCE_S = 10.0  # on a busy machine; a connection that hangs does so for 30 s
+CLIENTS = 8
 BODY = json.dumps({"url": "https://hooks.example.org/x", "events": ["score.completed"]}).encode()
 
 
 class Web:
-    def __init__(self, tree, port, key):
+    def __init__(self, tree, port, key=""):
         self.tree, self.port, self.key = tree, port, key
 
     def connect(self):
@@ -37,7 +37,15 @@ class Web:
         return answer.status, answer.getheader("Connection", "")
 
     def terminate(self):
-        os.kill(self.tree.pids["web"], signal.SIGTERM)
+        (pid,) = self.tree.pids.values()
+        os.kill(pid, signal.SIGTERM)
+
+    def refuses(self):
+        try:
+            socket.create_connection((LOOPBACK, self.port), 2).close()
+        except ConnectionRefusedError:
+            return True
+        return False
 
     def has_ended(self):
         return self.tree._children[0].popen.poll() is not None
@@ -65,10 +73,22 @@ def web(installation, tmp_path):
         yield Web(tree, int(env["PORT"]), key)
 
 
-def slow_post(web):
+@pytest.fixture(params=[1, 2])
+def live(installation, tmp_path, request):
+    """The process `live` alone, of so many workers."""
+    environment, _ = installation
+    env = environment(free_port()) | {"LIVE_PORT": str(free_port()), "LIVE_WORKERS": str(request.param)}
+    with Supervisor(tmp_path / "logs") as tree:
+        tree.start(next(process for process in launch.server_processes(env) if process.name == "live"))
+        port = int(env["LIVE_PORT"])
+        tree.wait_for(lambda: answers(port, launch.HEALTH_PATH), "the start of live", 60)
+        yield Web(tree, port)
+
+
+def slow_post(web, path="/api/v1/webhooks"):
     """A POST whose body is on its way: (socket, the octets that are missing)."""
     head = [
-        "POST /api/v1/webhooks HTTP/1.1", "Host: localhost", f"Authorization: Bearer {web.key}",
+        f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {web.key}",
         "Content-Type: application/json", f"Content-Length: {len(BODY)}",
     ]  # fmt: skip
     client = socket.create_connection((LOOPBACK, web.port), PATIENCE_S)
@@ -150,3 +170,20 @@ def test_c43_a_process_without_requests_ends_soon(web):
         time.sleep(0.05)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((LOOPBACK, web.port), 2)
+
+
+def test_c43_live_refuses_new_connections_while_it_drains_and_answers_what_is_under_way(live):
+    under_way, rest = slow_post(live, "/api/v1/rewards/openrlhf/unknown")
+    idle = live.connect()
+    idle.request("GET", "/api/v1/health")
+    assert idle.getresponse().read()
+    live.terminate()
+    began = time.monotonic()
+    while not live.refuses():
+        assert time.monotonic() - began < AT_ONCE_S
+        time.sleep(0.05)
+    assert not live.has_ended(), "a call is under way"
+    under_way.sendall(rest)
+    answer = answer_of(under_way)
+    assert answer.startswith("HTTP/1.1 4")
+    assert "application/problem+json" in answer

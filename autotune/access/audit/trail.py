@@ -140,14 +140,19 @@ def noted(call: Call, status: int, code: str = "") -> None:
             closed(call, status, code)
         else:
             event = event_of(call, status=status, code=code)
-            write = partial(insert, event, may_be_lost=True)
+            write = partial(_insert_soon, event)
             write()
         losses.told()
     except Exception as exc:  # noqa: BLE001 - nothing about its event may fail a read
         if write is not None and connections.is_away(exc) and kept.keep(write, exc):
             return
         losses.one()
-        logger.error("audit: an event could not be written: %s %s", type(exc).__name__, exc)
+        log = outages if connections.is_away(exc) else logger
+        log.error("audit: an event could not be written: %s %s", type(exc).__name__, exc)
+
+
+def _insert_soon(event: AuditEvent) -> None:
+    insert(event, may_be_lost=True)
 
 
 def event_of(call: Call, *, outcome: str = "", status: int | None = None, code: str = "") -> AuditEvent:

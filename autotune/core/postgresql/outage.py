@@ -45,16 +45,16 @@ class Outage:
         """How long the database is away by now; None while it is not."""
         return None if self._returned.is_set() else time.monotonic() - self._since
 
-    def begin(self, reason: str, *, patience_s: float = PATIENCE_S) -> None:
+    def begin(self, reason: str, *, is_patient: bool = True) -> None:
         """The database is away. Safe to report more than once.
 
-        patience_s  how long requests still wait for its return
+        is_patient  whether requests still wait a moment for its return
         """
         with self._lock:
             if not self._returned.is_set():
                 return
             self._since = time.monotonic()
-            self._patient_until = self._since + patience_s
+            self._patient_until = self._since + (PATIENCE_S if is_patient else 0.0)
             self._returned.clear()
         threading.Thread(target=self._watch, args=(reason,), name="database-outage", daemon=True).start()
         self._begun()
@@ -80,7 +80,7 @@ class Outage:
                 look.start()
         reason = look.fault()
         if reason:
-            self.begin(reason, patience_s=0.0)  # who had somebody look has waited long enough
+            self.begin(reason, is_patient=False)  # who had somebody look has waited long enough
         return not reason
 
     def _watch(self, reason: str) -> None:

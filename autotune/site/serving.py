@@ -1,0 +1,60 @@
+"""Start the process `live`: uvicorn, which refuses new connections as soon as it is told to end.
+
+`python -m autotune.site.serving --host 0.0.0.0 --port 8001 --workers 1`
+"""
+
+import argparse
+from typing import Final
+
+from uvicorn import Config, Server
+from uvicorn.supervisors import Multiprocess
+
+APPLICATION: Final = "autotune.site.live:application"
+PROTOCOL: Final = "autotune.site.live_connections:PatientProtocol"
+BACKLOG: Final = 4_096
+KEEP_ALIVE_S: Final = 65
+GRACE_S: Final = 30
+HUNG_S: Final = 30  # without a sign of life a worker is replaced; on a busy machine it takes some seconds to start
+
+
+class ClosingParent(Multiprocess):
+    """Uvicorn's parent keeps its listening socket until its last worker has ended. The kernel would go on accepting
+    connections on it, which nobody serves: they hang, and are reset in the end."""
+
+    def terminate_all(self) -> None:
+        for listener in self.sockets:
+            listener.close()
+        super().terminate_all()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--port", required=True, type=int)
+    parser.add_argument("--workers", required=True, type=int)
+    arguments = parser.parse_args()
+    config = Config(
+        APPLICATION,
+        http=PROTOCOL,
+        host=arguments.host,
+        port=arguments.port,
+        workers=arguments.workers,
+        backlog=BACKLOG,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+        timeout_worker_healthcheck=HUNG_S,
+    )
+    if config.workers > 1:
+        ClosingParent(config, sockets=[config.bind_socket()]).run()
+        return
+    server = Server(config)
+    server.run()
+    if not server.started:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""A job that meets a database that is away ends without a traceback; every other error is reported as ever."""
+
+import pytest
+from django.db import InterfaceError, OperationalError, ProgrammingError
+
+from autotune.celery import Job, app
+
+
+@pytest.fixture
+def job():
+    def make(exc):
+        @app.task(name=f"tests.outage.{type(exc).__name__}", shared=False)
+        def fail() -> None:
+            raise exc
+
+        made.append(fail.name)
+        return fail
+
+    made: list[str] = []
+    yield make
+    for name in made:
+        app.tasks.pop(name, None)
+
+
+@pytest.mark.parametrize("exc", [OperationalError("away"), InterfaceError("closed")])
+def test_c29_a_job_ends_quietly_while_the_database_is_away(job, exc):
+    task = job(exc)
+    assert isinstance(task, Job)
+    assert task() is None
+
+
+def test_any_other_error_is_raised(job):
+    with pytest.raises(ProgrammingError):
+        job(ProgrammingError("a fault of ours"))()
+
+
+def test_every_job_of_ours_is_one():
+    app.loader.import_default_modules()
+    ours = [task for name, task in app.tasks.items() if not name.startswith("celery.")]
+    assert len(ours) > 15
+    assert all(isinstance(task, Job) for task in ours)
