@@ -211,6 +211,26 @@ def test_c39_a_connection_that_cannot_write_leaves_the_pool_within_a_second(pool
     pool.putconn(conn)
 
 
+def test_c39_of_several_hosts_the_one_that_can_write_is_used(server):
+    """Nobody listens at the first, the second takes no writes."""
+    kwargs = {
+        "host": "127.0.0.1,127.0.0.1", "port": f"1,{server.port}", "dbname": server.database, "user": "postgres",
+        "target_session_attrs": "read-write", "autocommit": True,
+    }  # fmt: skip
+    pool = ResilientPool(kwargs=kwargs, configure=None, min_size=1, max_size=4, timeout=5)
+    pool.open()
+    try:
+        assert seconds_until(lambda: works(pool)) < BACK_S
+        server.refuse_writes()
+        seconds_until(lambda: not works(pool))
+        assert refused_in(pool) < REFUSED_S
+        server.take_writes()
+        assert seconds_until(lambda: works(pool)) < BACK_S
+    finally:
+        pool.close()
+        server.take_writes()
+
+
 @pytest.mark.django_db
 def test_c39_a_refused_write_is_503_and_names_the_reason():
     with connection.cursor() as cursor:

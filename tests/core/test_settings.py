@@ -64,6 +64,19 @@ def test_an_empty_environment_is_safe_and_embedded(read, tmp_path):
     assert found["SESSION_COOKIE_HTTPONLY"] is True
 
 
+@pytest.mark.parametrize(
+    ("hosts", "host", "port"),
+    [("one", "one", ""), ("one,two", "one,two", ""), ("one:5432,two:5433", "one,two", "5432,5433")],
+)
+def test_c39_the_database_may_be_on_one_of_several_hosts(read, hosts, host, port):
+    url = f"postgres://user:hunter2@{hosts}/autotune?target_session_attrs=read-write&connect_timeout=7"
+    database = read("DATABASES", **PRODUCTION | {"DATABASE_URL": url})["DATABASES"]["default"]
+    assert (database["HOST"], database["PORT"], database["NAME"]) == (host, port, "autotune")
+    options = database["OPTIONS"]
+    assert (options["target_session_attrs"], options["connect_timeout"]) == ("read-write", 7)
+    assert options["tcp_user_timeout"] > 0, "what the address does not say has a value of ours"
+
+
 def test_passwords_are_hashed_with_argon2(read):
     """The tests themselves use a quick hash."""
     assert read("PASSWORD_HASHERS")["PASSWORD_HASHERS"] == ["django.contrib.auth.hashers.Argon2PasswordHasher"]
