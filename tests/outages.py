@@ -71,17 +71,22 @@ def _copy_migrated_to(url):
 
 @dataclass
 class Web:
-    """The web process alone, as the Procfile starts it."""
+    """The processes `web` and `live`, as the Procfile starts them."""
 
     postgres: OwnPostgres
     tree: Supervisor
     port: int
+    live_port: int
     key: str
 
-    def ask(self, method, path, body=None, *, prefix="/api/v1", timeout_s=PATIENCE_S, **headers):
+    def ask_live(self, path, body):
+        """The same of a POST to the process `live`."""
+        return self.ask("POST", path, body, port=self.live_port)
+
+    def ask(self, method, path, body=None, *, prefix="/api/v1", port=0, timeout_s=PATIENCE_S, **headers):
         """(status, answer, headers, seconds) of one request on a connection of its own; status 0 if it is refused."""
         began = time.monotonic()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=timeout_s)
         sent = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json", **headers}
         try:
             connection.request(method, prefix + path, None if body is None else json.dumps(body), sent)
@@ -120,7 +125,7 @@ class Web:
 
 @contextlib.contextmanager
 def web_on(postgres, folder, **more):
-    """A web process on this cluster; `more` goes into its environment."""
+    """`web` and `live` on this cluster; `more` goes into their environment."""
     base = {
         **os.environ,
         "DATABASE_URL": postgres.url,
@@ -128,11 +133,16 @@ def web_on(postgres, folder, **more):
         "AUTOTUNE_DATA_DIR": str(folder),
     }
     with Supervisor(folder / "logs") as tree:
-        env = launch.environment(base, port=free_port(), data=folder, grader_ports=[]) | more
+        env = launch.environment(base, port=free_port(), data=folder, grader_ports=[], live_port=free_port())
+        env |= more
         key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
-        tree.start(next(process for process in launch.server_processes(env) if process.name == "web"))
-        tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", 60)
-        yield Web(postgres, tree, int(env["PORT"]), key)
+        for process in launch.server_processes(env):
+            if process.name in ("web", "live"):
+                tree.start(process)
+        port, live_port = int(env["PORT"]), int(env["LIVE_PORT"])
+        tree.wait_for(lambda: answers(port, launch.READY_PATH), "the start of the web process", 60)
+        tree.wait_for(lambda: answers(live_port, launch.HEALTH_PATH), "the start of live", 60)
+        yield Web(postgres, tree, port, live_port, key)
 
 
 def seconds_until(holds, *, patience_s=PATIENCE_S):

@@ -33,7 +33,7 @@ def redacted(text: str) -> str:
     return SECRET_PATH.sub(r"\1[token]", text)
 
 
-REPEATED_S: Final = 10.0
+REPEATED_S: Final = 60.0
 
 
 class RepeatFilter(logging.Filter):
