@@ -3,6 +3,7 @@
 import atexit
 import glob
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from autotune.access.models import Membership, Role
 from autotune.core import encryption
+from autotune.core.logs import RepeatFilter
 from autotune.core.models import DataKey
 from tests import browsing, migrated
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
@@ -115,6 +117,15 @@ def pytest_sessionstart(session):
     """The migrations run here, where no test's time limit meets them."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
         migrated.source()
+
+
+@pytest.fixture(autouse=True)
+def _lines_of_other_tests_are_not_repeats():
+    """A line that another test has logged would be dropped as a repeat of it."""
+    for logger in list(logging.root.manager.loggerDict.values()):
+        for repeats in getattr(logger, "filters", ()):
+            if isinstance(repeats, RepeatFilter):
+                repeats._passed.clear()
 
 
 @pytest.fixture(scope="session")
