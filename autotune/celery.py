@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from celery import Celery, Task
-from celery.signals import worker_ready
+from celery.signals import beat_init, worker_init, worker_ready
 
 from autotune.core import connections, filebroker, garbage, logs, redisbroker
 from autotune.site import engine
@@ -39,3 +39,19 @@ app.autodiscover_tasks(related_name="jobs")
 def settle(**_: Any) -> None:
     garbage.settle()
     engine.warn_process()
+
+
+@worker_init.connect
+def require_keys_of_worker(**_: Any) -> None:
+    _require_master_keys("worker")
+
+
+@beat_init.connect
+def require_keys_of_beat(**_: Any) -> None:
+    _require_master_keys("beat")
+
+
+def _require_master_keys(process: str) -> None:
+    from autotune.core.starting import require_master_keys  # Django is not set up yet when this module is imported
+
+    require_master_keys(process)

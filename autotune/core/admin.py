@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from autotune.core import ids
 from autotune.core.admin_cells import badge, moment, page_url
 from autotune.core.encryption import Undecryptable
-from autotune.core.models import DataKey, Reencryption
+from autotune.core.models import DamagedValue, DataKey, Reencryption
 
 TEXTS: Final = "Decrypted for superusers alone. That you looked is on the audit trail."
 
@@ -152,3 +152,16 @@ class ReencryptionAdmin(Record, admin.ModelAdmin):
     @admin.display(description="rows done")
     def progress(self, row: Reencryption) -> str:
         return f"{row.done:,} of {row.total:,}" if row.total else f"{row.done:,}"
+
+
+@admin.register(DamagedValue)
+class DamagedValueAdmin(Record, admin.ModelAdmin):
+    """Encrypted values that could not be decrypted. A value that was mended leaves the list within an hour."""
+
+    list_display = ("row", "table", "column", moment("seen_at", "first seen"))
+    list_filter = ("table", "column")
+    search_fields = ("=row",)
+    search_help_text = "A row's id as the log names it"
+    show_full_result_count = False
+    ordering = ("-seen_at",)
+    fields = ("table", "column", "row", "seen_at")

@@ -19,7 +19,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.db import IntegrityError, transaction
 
-from autotune.core import ids
+from autotune.core import damage, ids, keychecks
 from autotune.core.keyproviders import RefusedKey, UnknownKey, provider
 from autotune.core.models import DataKey
 
@@ -27,11 +27,20 @@ VERSION = b"\x01"
 NONCE_BYTES = 12
 HEADER_BYTES = 1 + 16 + NONCE_BYTES
 DIGEST_PERIOD = "digest"
+SPARES: Final = ("", "b", "c", "d")  # suffixes of a month's period: the next key, where the one before is damaged
+DAMAGED_FOR_S: Final = 5.0  # then a damaged data key is looked at again: each value under it need not
 CURRENT_FOR_S: Final = 30.0  # then a process looks whether the data key in use was retired
 
 
 class Undecryptable(Exception):
-    """The ciphertext is not what this row's key and place say: moved, altered, or its data key was dropped."""
+    """The ciphertext is not what this row's key and place say: moved, altered, or its data key was dropped.
+
+    data_key  the id of the data key, where that is what is damaged
+    """
+
+    def __init__(self, detail: str, *, data_key: UUID | None = None) -> None:
+        super().__init__(detail)
+        self.data_key = data_key
 
 
 class MasterKeyMissing(Undecryptable):
@@ -103,11 +112,15 @@ class _Keyring:
         self.opened: dict[UUID, AESGCM] = {}
         self.current: dict[tuple[UUID, str], tuple[Cipher, float]] = {}
         self.digests: dict[UUID, bytes] = {}
+        self.damaged: dict[UUID, tuple[Undecryptable, float]] = {}
 
     def clear(self) -> None:
         self.opened.clear()
         self.current.clear()
         self.digests.clear()
+        self.damaged.clear()
+        keychecks.forget()
+        damage.forget()
 
 
 keyring = _Keyring()
@@ -124,15 +137,30 @@ def cipher_of(scope: UUID, period: str) -> Cipher:
     now = time.monotonic()
     if kept is not None and now < until:
         return kept
-    row = _data_key(scope, period)
-    cipher = kept if kept is not None and kept.key_id == row.id else Cipher(row.id, AESGCM(unwrap(row)))
+    cipher = _cipher(scope, period, kept)
 
     def keep() -> None:
-        keyring.opened[row.id] = cipher.aead
+        keyring.opened[cipher.key_id] = cipher.aead
         keyring.current[scope, period] = cipher, now + CURRENT_FOR_S
 
     _once_committed(keep)
     return cipher
+
+
+def _cipher(scope: UUID, period: str, kept: Cipher | None) -> Cipher:
+    """The cipher in use. Where the month's data key is damaged a further one takes its place for what is new."""
+    for spare in SPARES:
+        row = _data_key(scope, period[:7] + spare)
+        if kept is not None and kept.key_id == row.id:
+            return kept
+        try:
+            return Cipher(row.id, AESGCM(unwrap(row)))
+        except MasterKeyMissing:
+            raise
+        except Undecryptable as exc:
+            damaged = exc
+            damage.note("core_datakey", "wrapped", row.id, str(exc))
+    raise damaged
 
 
 def content_digest(scope: UUID, *parts: bytes) -> bytes:
@@ -161,10 +189,19 @@ def digest_key(scope: UUID) -> bytes:
 def _opened(key_id: UUID) -> AESGCM:
     if found := keyring.opened.get(key_id):
         return found
+    damaged, until = keyring.damaged.get(key_id, (None, 0.0))
+    if damaged is not None and time.monotonic() < until:
+        raise Undecryptable(str(damaged), data_key=damaged.data_key)
     row = DataKey.objects.filter(pk=key_id).first()
     if row is None:
         raise Undecryptable("its data key was dropped")
-    aead = AESGCM(unwrap(row))
+    try:
+        aead = AESGCM(unwrap(row))
+    except MasterKeyMissing:
+        raise
+    except Undecryptable as exc:
+        keyring.damaged[key_id] = exc, time.monotonic() + DAMAGED_FOR_S
+        raise
     _once_committed(lambda: keyring.opened.__setitem__(key_id, aead))
     return aead
 
@@ -181,37 +218,34 @@ def _data_key(scope: UUID, period: str) -> DataKey:
     if row := in_use.first():
         return row
     row = DataKey(id=ids.new(), scope=scope, period=period)
-    row.wrapping_key, row.wrapped = wrap(row.id, secrets.token_bytes(32))
     try:
         with transaction.atomic():
+            if refusal := keychecks.establish():
+                raise MasterKeyMissing(refusal)
+            row.wrapping_key, row.wrapped = wrap(row, secrets.token_bytes(32))
             row.save(force_insert=True)
     except IntegrityError:  # another process was first
         return in_use.get()
     return row
 
 
-def wrap(key_id: UUID, key: bytes) -> tuple[str, bytes]:
-    """The id of the master key in use, and the data key wrapped by it."""
+def wrap(row: DataKey, key: bytes) -> tuple[str, bytes]:
+    """The id of the master key in use, and the data key of the row wrapped by it."""
     name = provider().current()
-    return name, provider().wrap(name, key, _context(key_id))
+    return name, provider().wrap(name, key, keychecks.context(row))
 
 
 def unwrap(row: DataKey) -> bytes:
     """The data key itself.
 
-    raises MasterKeyMissing
+    raises MasterKeyMissing; Undecryptable if the master key is right, so that the row is damaged
     """
+    name = row.wrapping_key
     try:
-        return provider().unwrap(row.wrapping_key, bytes(row.wrapped), _context(row.id))
+        return provider().unwrap(name, bytes(row.wrapped), keychecks.context(row))
     except UnknownKey:
-        raise MasterKeyMissing(
-            f"AUTOTUNE_ENCRYPTION_KEYS lacks the key {row.wrapping_key!r} that wraps a data key"
-        ) from None
+        raise MasterKeyMissing(keychecks.missing(name)) from None
     except RefusedKey:
-        raise MasterKeyMissing(
-            f"the master key {row.wrapping_key!r} is not the one that wrapped this data key"
-        ) from None
-
-
-def _context(key_id: UUID) -> bytes:
-    return b"data-key." + key_id.bytes
+        if not keychecks.fits(name):
+            raise MasterKeyMissing(keychecks.other(name)) from None
+        raise Undecryptable("its data key is damaged", data_key=row.id) from None

@@ -6,7 +6,8 @@ from typing import Any
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
 
-from autotune.core import encryption
+from autotune.core import damage, encryption
+from autotune.core.encryption import MasterKeyMissing, Undecryptable
 
 
 class Ciphertext(bytes):
@@ -68,8 +69,27 @@ class EncryptedField(models.BinaryField):
         return None if value is None else Ciphertext(cipher.encrypt(self.place, row_id, self.to_octets(value)))
 
     def decrypt(self, row_id: Any, stored: bytes | memoryview | None) -> Any:
-        """The plain value of what is stored in the row `row_id`."""
-        return None if stored is None else self.from_octets(encryption.decrypt(self.place, row_id, bytes(stored)))
+        """The plain value of what is stored in the row `row_id`.
+
+        raises Undecryptable, once it is on record (see damage.py)
+        """
+        if stored is None:
+            return None
+        try:
+            octets = encryption.decrypt(self.place, row_id, bytes(stored))
+        except Undecryptable as exc:
+            self.note(row_id, exc)
+            raise
+        return self.from_octets(octets)
+
+    def note(self, row_id: Any, exc: Undecryptable) -> None:
+        """Put it on record that the value of this row is damaged; not where a master key is what is missing."""
+        if isinstance(exc, MasterKeyMissing):
+            return
+        if exc.data_key is not None:
+            damage.note("core_datakey", "wrapped", exc.data_key, str(exc))
+        else:
+            damage.note(self.model._meta.db_table, str(self.column), row_id, str(exc))
 
     def pre_save(self, model_instance: Any, add: bool) -> Ciphertext | None:
         value = model_instance.__dict__.get(self.attname)
@@ -92,6 +112,33 @@ class EncryptedField(models.BinaryField):
 
     def value_to_string(self, obj: Any) -> str:
         raise TypeError("encrypted fields are not serialized")
+
+
+class Legible:
+    """The encrypted attributes of one row, for whom a damaged one is no reason to show nothing of the row.
+
+    `Legible(task).metadata` is the value, or None where it cannot be decrypted; then `unreadable` names it.
+    """
+
+    def __init__(self, row: models.Model) -> None:
+        self._row = row
+        self.unreadable: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._row, name)
+        except Undecryptable:
+            self.unreadable.append(name)
+            return None
+
+
+def is_legible(row: models.Model, name: str) -> bool:
+    """Whether an encrypted attribute can be decrypted."""
+    try:
+        getattr(row, name)
+    except Undecryptable:
+        return False
+    return True
 
 
 def encrypted(model: type[models.Model], name: str) -> EncryptedField:

@@ -2,10 +2,16 @@
 
 from celery import shared_task
 
-from autotune.core import reencryption
+from autotune.core import mending, reencryption
 
 
 @shared_task(name="core.reencrypt", ignore_result=True)
 def reencrypt() -> None:
     """Go on with the re-encryption, if one is under way; every ten seconds."""
     reencryption.work()
+
+
+@shared_task(name="core.look_at_damaged", ignore_result=True)
+def look_at_damaged() -> None:
+    """Take what was mended off the record of damaged values; hourly."""
+    mending.look_again()

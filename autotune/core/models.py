@@ -1,4 +1,4 @@
-"""Tables of the core: the wrapped data keys, and how far re-encryption is."""
+"""Tables of the core: wrapped data keys, check values of master keys, re-encryption, and values that are damaged."""
 
 from django.db import models
 
@@ -9,7 +9,7 @@ class DataKey(models.Model):
     """A wrapped AES-256 key of one organization and month (or its content-digest key, which never rotates).
 
     scope       the organization's id; no foreign key, since the core knows no organizations
-    period      `YYYY-MM`, or `digest`
+    period      `YYYY-MM`, with a letter where the month's first key is damaged; or `digest`
     wrapped     what the master key `wrapping_key` made of it (keyproviders.py)
     retired_at  since when it encrypts nothing new; it is dropped when nothing is left under it
     """
@@ -31,6 +31,40 @@ class DataKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.scope} {self.period}"
+
+
+class MasterKey(models.Model):
+    """What shows whether a master key is the one that this database was written with (keychecks.py).
+
+    id           of the key, as AUTOTUNE_ENCRYPTION_KEYS or the key provider names it
+    check_value  random octets, wrapped by it
+    """
+
+    id = models.CharField(max_length=64, primary_key=True)
+    check_value = models.BinaryField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class DamagedValue(models.Model):
+    """An encrypted value that could not be decrypted when something read it (damage.py).
+
+    table, column  where it is; `core_datakey.wrapped` for a data key, which stands for all values under it
+    row            the row's id
+    """
+
+    table = models.CharField(max_length=64)
+    column = models.CharField(max_length=64)
+    row = models.UUIDField()
+    seen_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["table", "column", "row"], name="core_damagedvalue_once")]
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column} {self.row}"
 
 
 class Reencryption(models.Model):

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from autotune.core import encryption
+from autotune.core import encryption, keychecks
 from autotune.core.clock import database_now
-from autotune.core.encryption import DIGEST_PERIOD, MasterKeyMissing
+from autotune.core.encryption import DIGEST_PERIOD, SPARES, MasterKeyMissing, Undecryptable
 from autotune.core.keyproviders import provider
 from autotune.core.models import DataKey
 
@@ -18,8 +18,37 @@ AT_ONCE: Final = 500
 
 
 @dataclass(slots=True)
+class UnopenedKeys:
+    """Data keys that the master keys at hand do not open.
+
+    lost     how many, by the id of a master key that is missing or another one
+    damaged  whose master key is right, so that their own row is not what it was
+    """
+
+    lost: Counter[str] = field(default_factory=Counter)
+    damaged: list[DataKey] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.lost or self.damaged)
+
+
+def unopened() -> UnopenedKeys:
+    """Try every data key: one call of the key provider for each."""
+    unopened_keys = UnopenedKeys()
+    rest = DataKey.objects.order_by("pk")
+    while rows := list(rest[:AT_ONCE]):
+        for row in keychecks.unopened(rows):
+            if keychecks.fits(row.wrapping_key):
+                unopened_keys.damaged.append(row)
+            else:
+                unopened_keys.lost[row.wrapping_key] += 1
+        rest = rest.filter(pk__gt=rows[-1].pk)
+    return unopened_keys
+
+
+@dataclass(slots=True)
 class Rewrapped:
-    """What a rotation did. `failed`: data keys that no master key at hand opens, by the id of what wraps them."""
+    """What a rotation did. `failed`: data keys that it could not open, by the id of what wraps them."""
 
     current: str
     rewrapped: int = 0
@@ -30,8 +59,13 @@ def rewrap() -> Rewrapped:
     """Wrap every data key under the current master key. Texts stay as they are.
 
     Whoever reads meanwhile finds the old wrapping or the new one, whole. Interrupted, it goes on when it is run again.
+
+    raises MasterKeyMissing if the current master key is not the one that wrapped data keys under its id before
     """
     done = Rewrapped(provider().current())
+    if refusal := keychecks.refusal_of(done.current):
+        raise MasterKeyMissing(refusal)
+    keychecks.establish()
     others = DataKey.objects.exclude(wrapping_key=done.current).order_by("pk")
     rest = others
     while rows := list(rest[:AT_ONCE]):
@@ -43,8 +77,8 @@ def rewrap() -> Rewrapped:
 
 def _rewrap(row: DataKey, done: Rewrapped) -> None:
     try:
-        name, wrapped = encryption.wrap(row.pk, encryption.unwrap(row))
-    except MasterKeyMissing:
+        name, wrapped = encryption.wrap(row, encryption.unwrap(row))
+    except Undecryptable:
         done.failed[row.wrapping_key] += 1
         return
     as_read = DataKey.objects.filter(pk=row.pk, wrapping_key=row.wrapping_key)  # of two that rotate at once one writes
@@ -66,7 +100,7 @@ def retire(*, scope: UUID | None = None, periods: Collection[str] | None = None)
     if scope is not None:
         rows = rows.filter(scope=scope)
     if periods is not None:
-        rows = rows.filter(period__in=periods)
+        rows = rows.filter(period__in=[period + spare for period in periods for spare in SPARES])
     retired = rows.update(retired_at=database_now())
     transaction.on_commit(encryption.keyring.current.clear)  # here at once; elsewhere within CURRENT_FOR_S
     return retired

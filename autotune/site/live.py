@@ -18,10 +18,13 @@ from django.middleware.security import SecurityMiddleware  # noqa: E402 - they r
 
 from autotune.core import garbage  # noqa: E402
 from autotune.core.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware  # noqa: E402
+from autotune.core.starting import require_master_keys  # noqa: E402
 from autotune.site import engine  # noqa: E402
 from autotune.site.headers import HeadersMiddleware  # noqa: E402
 from autotune.site.live_connections import raise_limits  # noqa: E402
 from scores.live.asgi import Live  # noqa: E402
+
+require_master_keys("live")
 
 
 class Secured(SecurityMiddleware):

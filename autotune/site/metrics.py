@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from autotune.access import policy
 from autotune.access.audit import facts as audit
 from autotune.access.principal import Principal
-from autotune.core import ids
+from autotune.core import damage, ids
 from autotune.core.middleware import within
 from autotune.site import moving
 from autotune.webhooks.models import Delivery
@@ -64,6 +64,7 @@ class DatabaseFacts(Collector):
         reviews = Review.objects.filter(status=ReviewStatus.OPEN).count()
         yield _one("autotune_reviews_open", "Runs that wait for a person.", reviews)
         yield _endpoints()
+        yield _damaged()
         lost = audit.lost_since(look.scores.now - HOUR)
         yield _one("autotune_audit_lost_last_hour", "Events of reads that could not be written in the last hour.", lost)
 
@@ -142,6 +143,18 @@ def _endpoints() -> GaugeMetricFamily:
         answered, missing = found.get(protocol, (0, 0))
         family.add_metric([protocol, "scored"], answered - missing)
         family.add_metric([protocol, "neutral"], missing)
+    return family
+
+
+def _damaged() -> GaugeMetricFamily:
+    """Where values cannot be decrypted, never what or whose they are."""
+    family = GaugeMetricFamily(
+        "autotune_unreadable_values",
+        "Encrypted values on record that could not be decrypted; a data key stands for all values under it.",
+        labels=["table", "column"],
+    )
+    for (table, column), count in damage.counts().items():
+        family.add_metric([table, column], count)
     return family
 
 

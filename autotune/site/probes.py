@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from autotune.core import redis
+from autotune.core import keychecks, redis
 from autotune.core.api import ApiStruct
 
 MIN_FREE_BYTES = 64 * 2**20
@@ -37,6 +37,8 @@ def readiness() -> Readiness:
     checks = [_checked("database", _database), _checked("disk", _disk), _broker()]
     if checks[0].status == "ok":
         checks.insert(1, _checked("migrations", _migrations))
+    if all(check.status == "ok" for check in checks[:2]):
+        checks.insert(2, _checked("encryption", _encryption))
     states = {check.status for check in checks}
     status = "failed" if "failed" in states else "degraded" if "degraded" in states else "ok"
     return Readiness(status, checks)
@@ -75,6 +77,15 @@ class _Migrated:
     """Migrations do not go backwards while a process lives, so a good answer is kept."""
 
     done = False
+
+
+def _encryption() -> str:
+    """The newest data keys open; remembered for a few seconds, since a key service may be slow."""
+    try:
+        refusal = keychecks.recent_refusal()
+    except DatabaseError:
+        return "The data keys could not be read."
+    return refusal[:1].upper() + refusal[1:]
 
 
 def _disk() -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from autotune.access.audit import trail
-from autotune.core import rotation
+from autotune.core import keychecks, rotation
 from autotune.core.keyproviders import provider
 
 
@@ -16,18 +16,29 @@ class Command(BaseCommand):
         " removed. Texts are not touched: `reencrypt` does that."
     )
 
+    requires_system_checks = ()  # they fail where a master key is wrong, and this command says more about it
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--check", action="store_true", help="only show what wraps how many data keys")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not options["check"]:
+        refusal = keychecks.refusal()
+        if not options["check"] and not refusal:
             self._rotate()
+        self._show()
+        self._require_open(refusal)
+        self._conclude()
+
+    def _show(self) -> None:
         current, held = provider().current(), rotation.wrapped_by()
         for name, count in sorted((held | {current: held.get(current, 0)}).items()):
             self.stdout.write(f"{name}: wraps {count} data keys{' (in use)' if name == current else ''}")
+
+    def _conclude(self) -> None:
+        current, held = provider().current(), rotation.wrapped_by()
         if others := [name for name in held if name != current]:
             self.stdout.write(f"Keep {', '.join(others)}: what they wrap could not be read without them.")
-        else:
+        elif held:
             self.stdout.write(
                 f"Every data key is wrapped by {current}. Other master keys may be removed once every process has"
                 f" {current} as its first key; check again then."
@@ -43,6 +54,20 @@ class Command(BaseCommand):
             objects_count=done.rewrapped,
         )
         self.stdout.write(f"{done.rewrapped} data keys wrapped anew under {done.current}.")
-        if done.failed:
-            named = ", ".join(f"{count} by {name}" for name, count in sorted(done.failed.items()))
-            raise CommandError(f"Data keys that no master key at hand opens: {named}. Add those keys and run it again.")
+
+    def _require_open(self, refusal: str) -> None:
+        """raises CommandError if a master key is missing or wrong, or a data key does not open"""
+        faults = [f"{refusal[0].upper()}{refusal[1:]} Nothing was wrapped."] if refusal else []
+        unopened = rotation.unopened()
+        if unopened.lost:
+            counts = ", ".join(f"{count} by {name}" for name, count in sorted(unopened.lost.items()))
+            faults.append(
+                f"Data keys that no master key at hand opens: {counts}. Add or correct those master keys,"
+                " and run it again."
+            )
+        faults += [
+            f"The data key {row.pk} of {row.scope} for {row.period} is damaged: restore its row from a backup."
+            for row in unopened.damaged
+        ]
+        if faults:
+            raise CommandError("\n".join(faults))

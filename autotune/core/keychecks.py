@@ -1,0 +1,136 @@
+"""Checks that the master keys at hand are the ones that this database was written with.
+
+Two hosts can hold different digits under the same id, and a restored dump can meet the keys of another installation.
+Each master key therefore leaves a check value in the database when it first wraps a data key: 32 random octets, wrapped
+by it. A key that opens neither its check value nor its newest data keys is another key, and must write nothing.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from django.db import IntegrityError, transaction
+
+from autotune.core.keyproviders import RefusedKey, UnknownKey, provider
+from autotune.core.models import DataKey, MasterKey
+
+NEWEST: Final = 3  # data keys that are tried where there is no check value, or it does not open
+RIGHT_FOR_S: Final = 10.0  # how long a process trusts that its keys are right
+WRONG_FOR_S: Final = 1.0
+
+
+def refusal() -> str:
+    """Why nothing may be written with the master keys at hand, in a sentence that names the key's id; '' if they fit.
+
+    Looks at the key that wraps the newest data key, and at the one that would wrap the next.
+    """
+    newest = DataKey.objects.order_by("-pk").values_list("wrapping_key", flat=True).first()
+    names = dict.fromkeys(filter(None, (newest, provider().current())))
+    return next(filter(None, map(refusal_of, names)), "")
+
+
+def refusal_of(name: str) -> str:
+    """Why the master key `name` must not be used; '' if it opens what it wrapped, or has wrapped nothing so far."""
+    check = MasterKey.objects.filter(pk=name).first()
+    wrapped = list(DataKey.objects.filter(wrapping_key=name).order_by("-pk")[:NEWEST])
+    try:
+        if check is not None and _opens(name, bytes(check.check_value), check_context(name)):
+            return ""
+        opened = [_opens(name, bytes(row.wrapped), context(row)) for row in wrapped]
+    except UnknownKey:
+        return missing(name) if check is not None or wrapped else ""
+    if check is None:
+        fits = not opened or any(opened)  # one data key may be damaged
+    else:
+        fits = bool(opened) and all(opened)  # the check value is damaged
+    return "" if fits else other(name)
+
+
+def missing(name: str) -> str:
+    """The sentence for a master key that is not at hand."""
+    return f"AUTOTUNE_ENCRYPTION_KEYS lacks the key {name!r} that wraps a data key: add it."
+
+
+def other(name: str) -> str:
+    """The sentence for a master key of the right id and other digits."""
+    return (
+        f"the master key {name!r} is not the one that wrapped this database's data keys:"
+        " its id is right, its digits are not. Restore the right key."
+    )
+
+
+def fits(name: str) -> bool:
+    """Whether the master key `name` is the right one; remembered for a few seconds."""
+    return not _remembered(name, lambda: refusal_of(name))
+
+
+def recent_refusal() -> str:
+    """What `refusal` said, at most a few seconds ago: for `/ready`, which is asked often."""
+    return _remembered("", refusal)
+
+
+def establish() -> str:
+    """Leave the check value of the current master key if there is none. Why it must not be used, or ''.
+
+    Inside the transaction that writes the first data key under it: of two hosts with different keys one is refused.
+    """
+    if said := refusal():
+        return said
+    name = provider().current()
+    if MasterKey.objects.filter(pk=name).exists():
+        return ""
+    octets = provider().wrap(name, secrets.token_bytes(32), check_context(name))
+    try:
+        with transaction.atomic():
+            MasterKey.objects.create(pk=name, check_value=octets)
+    except IntegrityError:  # another process was first, perhaps with another key
+        return refusal_of(name)
+    return ""
+
+
+def unopened(rows: Sequence[DataKey]) -> list[DataKey]:
+    """Those of these data keys that no master key at hand opens."""
+    return [row for row in rows if not _is_opened(row)]
+
+
+def context(row: DataKey) -> bytes:
+    """What a data key's wrapping is bound to."""
+    return b"data-key." + row.pk.bytes
+
+
+def check_context(name: str) -> bytes:
+    """What a check value's wrapping is bound to."""
+    return b"master-key." + name.encode()
+
+
+def forget() -> None:
+    """Look again at the next question: the keys of this process have changed (in tests)."""
+    _memory.clear()
+
+
+_memory: dict[str, tuple[str, float]] = {}  # '' is the whole look
+
+
+def _remembered(name: str, look: Callable[[], str]) -> str:
+    said, until = _memory.get(name, ("", 0.0))
+    if time.monotonic() >= until:
+        said = look()
+        _memory[name] = said, time.monotonic() + (WRONG_FOR_S if said else RIGHT_FOR_S)
+    return said
+
+
+def _is_opened(row: DataKey) -> bool:
+    try:
+        return _opens(row.wrapping_key, bytes(row.wrapped), context(row))
+    except UnknownKey:
+        return False
+
+
+def _opens(name: str, wrapped: bytes, bound_to: bytes) -> bool:
+    """raises UnknownKey"""
+    try:
+        provider().unwrap(name, wrapped, bound_to)
+    except RefusedKey:
+        return False
+    return True
