@@ -11,13 +11,16 @@ from django.db.models import Q
 
 from autotune.core import clock, ids
 from autotune.core.errors import Conflict, NotFound
+from graders import status
 from graders.gateway.types import GraderTarget
 from graders.models import Grader, GraderSecret
+from graders.states import Trouble
 
 PREFIX: Final = "atgs_"
 RANDOM_BYTES: Final = 36
 DEFAULT_GRACE_HOURS: Final = 24
 MAX_GRACE_HOURS: Final = 720
+READABLE_AGAIN: Final = "Its shared secret can be read again."
 
 
 def new_secret() -> str:
@@ -68,6 +71,7 @@ def rotate(grader: Grader, *, grace_hours: float | None = None, force: bool = Fa
         held.filter(current=True).update(current=False, valid_until=now + grace)
     else:
         held.delete()
+    status.recovered(grader.pk, Trouble.SECRET, READABLE_AGAIN)
     return _create(grader)
 
 

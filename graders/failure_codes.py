@@ -65,6 +65,7 @@ GRADER: Final = {
     "panel_incomplete": "Retry the failed run of the panel, or choose an aggregation that does without it.",
 }
 PLATFORM: Final = {
+    "secret_unreadable": "The stored shared secret is damaged: rotate it, and give the grader the new one.",
     "invalid_request": "The server could not make the request: report it to its operator.",
 }
 

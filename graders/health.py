@@ -69,11 +69,22 @@ def look(graders: Sequence[Grader]) -> int:
     """Look at several, GROUP of them at once; those that cannot be called are left out. Returns how many were asked."""
     asked = 0
     for at in range(0, len(graders), GROUP):
-        loaded = targets.load_many(graders[at : at + GROUP])
+        group = graders[at : at + GROUP]
+        loaded = targets.load_many(group)
+        _note_secrets(group, loaded)
         release()
         _settle_all(loaded, probing.ask_health(loaded))
         asked += len(loaded)
     return asked
+
+
+def _note_secrets(graders: Sequence[Grader], loaded: Mapping[UUID, GraderTarget]) -> None:
+    """A grader whose secret cannot be decrypted is in trouble until it can be, or was rotated."""
+    for grader in graders:
+        if grader.pk in loaded and Trouble.SECRET in grader.troubles:
+            status.recovered(grader.pk, Trouble.SECRET, credentials.READABLE_AGAIN)
+        elif grader.pk not in loaded and grader.secrets.exists():
+            status.trouble(grader.pk, Trouble.SECRET, targets.SECRET_UNREADABLE)
 
 
 @transaction.atomic

@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from msgspec import UNSET, UnsetType
+
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.api import ApiStruct
 from autotune.core.clock import wire
+from autotune.core.fields import Legible, is_legible
 from autotune.core.pagination import Pagination
 from graders import credentials
 from graders.models import Grader, GraderCheck, GraderStatusChange
@@ -25,12 +28,17 @@ class CapabilitiesOut(ApiStruct):
 
 
 class AuthenticationOut(ApiStruct):
-    """The public ids of the secrets; never a secret."""
+    """The public ids of the secrets; never a secret.
+
+    `unreadable` is `["secret"]` where the current secret cannot be decrypted, so that the grader cannot be called until
+    it is rotated; it is absent otherwise.
+    """
 
     scheme: str
     key_id: str | None
     previous_key_id: str | None
     previous_valid_until: str | None
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class LimitsOut(ApiStruct):
@@ -138,19 +146,27 @@ class GraderStatsOut(ApiStruct):
 
 
 class RecordedCheckOut(CheckOut):
-    """`clockSkewS` is the grader's clock less ours, in seconds."""
+    """`clockSkewS` is the grader's clock less ours, in seconds.
+
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
 
     clock_skew_s: float | None
     at: str
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class StatusChangeOut(ApiStruct):
-    """`reason` is null for consumers of other organizations."""
+    """`reason` is null for consumers of other organizations.
+
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
 
     previous_status: str
     current_status: str
     reason: str | None
     at: str
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class GraderHealthOut(ApiStruct):
@@ -250,18 +266,22 @@ def health_out(
 
 
 def check_out(check: GraderCheck, *, whole: bool) -> RecordedCheckOut:
+    text = Legible(check)
     return RecordedCheckOut(
         name=check.name,
         passed=check.passed,
-        detail=check.detail if whole else None,
+        detail=text.detail if whole else None,
         latency_ms=check.latency_ms,
         clock_skew_s=check.clock_skew_s if whole else None,
         at=wire(check.at),
+        unreadable=text.marker(),
     )
 
 
 def status_change_out(change: GraderStatusChange, *, whole: bool) -> StatusChangeOut:
-    return StatusChangeOut(change.previous, change.current, change.reason if whole else None, wire(change.at))
+    text = Legible(change)
+    reason = text.reason if whole else None
+    return StatusChangeOut(change.previous, change.current, reason, wire(change.at), text.marker())
 
 
 def _capabilities(grader: Grader) -> CapabilitiesOut:
@@ -292,4 +312,5 @@ def _authentication(grader: Grader) -> AuthenticationOut:
         key_id=current.key_id if current else None,
         previous_key_id=previous.key_id if previous else None,
         previous_valid_until=wire(previous.valid_until) if previous and previous.valid_until else None,
+        unreadable=["secret"] if current and not is_legible(current, "secret") else UNSET,
     )

@@ -24,6 +24,7 @@ class Trouble(models.TextChoices):
     AUTH = "auth"
     VERIFICATION = "verification"
     VERSIONS = "versions"
+    SECRET = "secret"  # noqa: S105 - its shared secret cannot be decrypted
 
 
 class HealthStatus(models.TextChoices):

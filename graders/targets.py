@@ -1,36 +1,48 @@
 """A grader's row as the gateway's own small value, with its active secrets."""
 
 from collections.abc import Iterable
+from typing import Final
 from uuid import UUID
 
-from autotune.core.errors import Conflict
+from autotune.core.errors import Conflict, Unreadable
+from autotune.core.fields import is_damaged
 from graders import credentials
 from graders.gateway.types import GraderTarget, Secret
 from graders.models import Grader, GraderSecret
+
+SECRET_UNREADABLE: Final = "The grader's shared secret cannot be decrypted, so no call can be signed."  # noqa: S105
 
 
 def load(grader: Grader) -> GraderTarget:
     """What the gateway needs to call `grader`.
 
-    raises  Conflict `no_secret` for one that was deleted
+    raises  Conflict `no_secret` for one that was deleted, Unreadable `secret_unreadable` where its secret is damaged
     """
-    target = load_many([grader]).get(grader.pk)
-    if target is None:
+    held = list(GraderSecret.objects.filter(grader=grader))
+    if not held:
         raise Conflict("The grader has no secret and cannot be called.", code="no_secret")
+    target = _target(grader, held)
+    if target is None:
+        raise Unreadable(SECRET_UNREADABLE, code="secret_unreadable")
     return target
 
 
 def load_many(graders: Iterable[Grader]) -> dict[UUID, GraderTarget]:
-    """The same for many, in one query; those without a secret are left out."""
+    """The same for many, in one query; those without a secret, or with a damaged one, are left out."""
     by_id = {grader.pk: grader for grader in graders}
     secrets: dict[UUID, list[GraderSecret]] = {}
     for secret in GraderSecret.objects.filter(grader_id__in=by_id):
         secrets.setdefault(secret.grader_id, []).append(secret)
-    return {pk: _target(by_id[pk], held) for pk, held in secrets.items()}
+    found = {pk: _target(by_id[pk], held) for pk, held in secrets.items()}
+    return {pk: target for pk, target in found.items() if target is not None}
 
 
-def _target(grader: Grader, held: list[GraderSecret]) -> GraderTarget:
-    signing = tuple(Secret(secret.key_id, str(secret.secret), secret.current) for secret in credentials.active(held))
+def _target(grader: Grader, held: list[GraderSecret]) -> GraderTarget | None:
+    """None if the current secret cannot be decrypted. A damaged previous one only ends its grace period early."""
+    usable = [secret for secret in credentials.active(held) if not is_damaged(secret, "secret")]
+    if not any(secret.current for secret in usable):
+        return None
+    signing = tuple(Secret(secret.key_id, str(secret.secret), secret.current) for secret in usable)
     return GraderTarget(
         grader_id=grader.public_id,
         base_url=grader.endpoint,

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, Length
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.errors import NotFound
+from autotune.core.fields import is_legible
 from scores import filters
 from scores.completion_shapes import NOT_BEGUN, status_of
 from scores.inputs import CompletionQuery
@@ -107,7 +108,12 @@ def excerpts(completion_ids: Iterable[UUID]) -> Mapping[UUID, tuple[str, str]]:
     """(prompt, response) of those whose texts are short enough to be read for a list; others are not in it."""
     size = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
     short = Completion.objects.filter(pk__in=list(completion_ids)).annotate(octets=size).filter(octets__lte=EXCERPTED)
-    return {row.pk: (row.prompt or "", row.response or "") for row in short.only("prompt", "response")}
+    return {row.pk: (_excerpt(row, "prompt"), _excerpt(row, "response")) for row in short.only("prompt", "response")}
+
+
+def _excerpt(row: Completion, name: str) -> str:
+    """A text for a list. What cannot be decrypted says so: an empty one would look real."""
+    return getattr(row, name) or "" if is_legible(row, name) else "(cannot be read)"
 
 
 def textless(found: CompletionQuerySet) -> CompletionQuerySet:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from autotune.core import clock, ids
 from autotune.core.api import ApiStruct
+from autotune.core.fields import Legible
 from autotune.core.pagination import Pagination
 from scores.models import Reward, WorkflowRun
 from scores.reading import ScoreOut
@@ -31,6 +32,8 @@ class RewardOut(ApiStruct):
 
 
 class CompletionOut(ApiStruct):
+    """`unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise."""
+
     id: str
     task_id: str
     task_version: str
@@ -39,7 +42,7 @@ class CompletionOut(ApiStruct):
     response: str | None
     messages: list[dict[str, Any]] | None
     external_id: str | None
-    metadata: dict[str, Any]
+    metadata: dict[str, Any] | None
     priority: str
     source: str
     status: CompletionStatus
@@ -47,6 +50,7 @@ class CompletionOut(ApiStruct):
     workflow_run_ids: list[str]
     erased_at: str | None
     created_at: str
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class CompletionAnswer(ApiStruct):
@@ -130,16 +134,18 @@ def reward_out(reward: Reward | None) -> RewardOut | None:
 
 def completion_out(completion: Completion, reward: Reward | None, runs: Sequence[WorkflowRun]) -> CompletionOut:
     """A completion as it goes out. `runs` in the order in which their ids are shown."""
+    text = Legible(completion)
+    prompt, response, messages, metadata = text.prompt, text.response, text.messages, text.metadata
     return CompletionOut(
         id=completion.public_id,
         task_id=ids.encode("task", completion.task_id),
         task_version=ids.encode("taskv", completion.task_version_id),
         model_id=completion.model_id,
-        prompt=completion.prompt,
-        response=completion.response,
-        messages=completion.messages,
+        prompt=prompt,
+        response=response,
+        messages=messages,
         external_id=completion.external_id,
-        metadata=completion.metadata or {},
+        metadata=None if "metadata" in text.unreadable else metadata or {},
         priority=PRIORITY_NAMES[Priority(completion.priority)],
         source=completion.source,
         status=status_of(reward, runs),
@@ -147,6 +153,7 @@ def completion_out(completion: Completion, reward: Reward | None, runs: Sequence
         workflow_run_ids=[run.public_id for run in runs],
         erased_at=clock.wire(completion.erased_at) if completion.erased_at else None,
         created_at=clock.wire(completion.created_at),
+        unreadable=text.marker(),
     )
 
 

@@ -15,6 +15,7 @@ from django.db.models import Q
 from autotune.access.models import User
 from autotune.core.clock import database_now
 from autotune.core.errors import Conflict, Forbidden, NotFound
+from autotune.core.fields import is_damaged
 from scores import recording, review_shapes, settling, transitions
 from scores.materials import Facts
 from scores.models import Review, Score, WorkflowRun
@@ -176,7 +177,7 @@ def _score(review: Review, decision: Decision, now: datetime) -> Score:
     value, confidence = review.value, review.confidence
     reasoning, dimensions = decision.explanation, review.dimensions
     if decision.value is None:
-        reasoning = reasoning or review.reasoning
+        reasoning = reasoning or (None if is_damaged(review, "reasoning") else review.reasoning)
     else:
         value, confidence = decision.value, 1.0
         dimensions = [_dimension(PRELIMINARY, review.value, 0.0), _dimension(HUMAN, value, 1.0)]

@@ -7,7 +7,8 @@ from uuid import UUID
 from django.db import connection
 
 from autotune.core.clock import database_now
-from scores import claims, sweep, wakeups
+from autotune.core.errors import Unreadable
+from scores import claims, sweep, unsigned, wakeups
 from scores.scoring import Drain, callable_grader
 
 TIME_LIMIT_S = 20.0  # then other graders have their turn, and a successor goes on
@@ -66,7 +67,12 @@ def _drain(grader_id: UUID, asked: threading.Event) -> bool:
         wakeups.begun(grader_id)
         return True
 
-    work = Drain(grader, until=time.monotonic() + TIME_LIMIT_S, asked=was_asked, ending=_ending.is_set)
+    until = time.monotonic() + TIME_LIMIT_S
+    try:
+        work = Drain(grader, until=until, asked=was_asked, ending=_ending.is_set)
+    except Unreadable:
+        unsigned.miss_due_runs(grader, until=until)
+        return False
     work.run()
     if work.gone:
         sweep.fail_gone(grader_id)

@@ -17,6 +17,7 @@ from scores.drafts import Draft, draft, repeated
 from scores.inputs import NewCompletion
 from scores.storing import Refused, Taken, TaskPanel
 from tasks.models import PanelMember, Task
+from tasks.shapes import NOTHING, content_of
 from tasks.states import Part
 
 SUPPOSED_CAPACITY = 1_000  # completions that another organization's grader is supposed to judge at a time
@@ -120,7 +121,7 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
     return {
         key: TaskPanel(
             task,
-            task.version.content["promptTemplate"],
+            (content_of(task.version) or NOTHING)["promptTemplate"],
             tuple((member.grader, member.part) for member in members[task.version.pk]),
         )
         for key, task in tasks.items()
@@ -144,6 +145,10 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) ->
                 raise Invalid.field("/completions", "too_long", "the rendered prompts are too long in all; send fewer.")
         result.refused += [Refused(index, 400, error) for error in errors]
         if found is None:
+            continue
+        if panel is not None and panel.template is None and item.variables is not None:
+            detail = "the task's prompt template cannot be decrypted."
+            result.refused.append(Refused(index, 409, FieldError(f"{pointer}/variables", "unreadable", detail)))
             continue
         if panel is None:
             missing = FieldError(f"{pointer}/taskId", "not_found", "There is no such task.")

@@ -19,7 +19,8 @@ from scores import failure_codes
 
 SAID_TO_ALL: Final = frozenset({"grader_error", "grader_refused", "gone", "grader_gone"}) | {
     # the grader's own signed words, and what tells nothing about it
-    "deadline_exceeded", "panel_incomplete", "text_unreadable", "no_score", *failure_codes.of("caller"),
+    "deadline_exceeded", "panel_incomplete", "text_unreadable", "secret_unreadable", "no_score",
+    *failure_codes.of("caller"),
 }  # fmt: skip
 
 KEPT: Final = "(kept by its grader)"

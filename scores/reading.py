@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import clock, ids, pagination
 from autotune.core.api import ApiStruct
+from autotune.core.encryption import Undecryptable
 from autotune.core.errors import Gone
 from autotune.core.fields import encrypted
 from autotune.core.pagination import Order, PageQuery, Pagination
@@ -40,7 +41,10 @@ class DimensionOut(ApiStruct):
 
 
 class ScoreOut(ApiStruct):
-    """A Score. `graderVersion` is a `graderv_…` id; it and `graderId` and `id` are null for the reward of a panel."""
+    """A Score. `graderVersion` is a `graderv_…` id; it and `graderId` and `id` are null for the reward of a panel.
+
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
 
     id: str | None
     completion_id: str
@@ -55,6 +59,7 @@ class ScoreOut(ApiStruct):
     reviewed_by: str | None
     receipt: str | None
     created_at: str
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class ScoreAnswer(ApiStruct):
@@ -112,8 +117,9 @@ def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
             known[value] = ids.encode(kind, value)
         return known[value]
 
-    return [
-        ScoreOut(
+    def shaped(row: Any) -> ScoreOut:
+        reasoning, unreadable = _text(row) if sight.reasoning(row) else (None, UNSET)
+        return ScoreOut(
             ids.encode("score", row.id),
             ids.encode("comp", row.completion_id),
             named("grader", row.grader_id),
@@ -122,14 +128,15 @@ def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
             row.confidence,
             row.raw_value,
             UNIT_SCALE,
-            _text(row) if sight.reasoning(row) else None,
+            reasoning,
             row.dimensions if sight.dimensions(row) else None,
             named("user", row.reviewed_by_id) if row.reviewed_by_id else None,
             None,
             clock.wire(row.created_at),
+            unreadable,
         )
-        for row in rows
-    ]
+
+    return [shaped(row) for row in rows]
 
 
 def shape(score: Score, sight: Sight) -> ScoreOut:
@@ -158,7 +165,10 @@ def reward_shape(reward: Reward) -> ScoreOut | None:
     )
 
 
-def _text(row: Any) -> str | None:
-    """The reasoning, decrypted: a model's attribute does it, a bare row holds the ciphertext."""
-    stored = row.reasoning
-    return _REASONING.decrypt(row.id, stored) if isinstance(stored, bytes) else stored
+def _text(row: Any) -> tuple[str | None, list[str] | UnsetType]:
+    """The reasoning, decrypted (a model's attribute does it, a bare row holds the ciphertext), and what is damaged."""
+    try:
+        stored = row.reasoning
+        return _REASONING.decrypt(row.id, stored) if isinstance(stored, bytes) else stored, UNSET
+    except Undecryptable:
+        return None, ["reasoning"]

@@ -3,8 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
+from msgspec import UNSET, UnsetType
+
 from autotune.core import clock, ids
 from autotune.core.api import ApiStruct
+from autotune.core.fields import Legible
 from autotune.core.pagination import Pagination
 from scores.models import Erasure, LegalHold
 from scores.states import ErasureStatus
@@ -36,7 +39,10 @@ class ErasurePage(ApiStruct):
 
 
 class LegalHoldOut(ApiStruct):
-    """What it keeps: the completion, the task, the model, or (all null) the whole organization; until `releasedAt`."""
+    """What it keeps: the completion, the task, the model, or (all null) the whole organization; until `releasedAt`.
+
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
 
     id: str
     organization_id: str
@@ -48,6 +54,7 @@ class LegalHoldOut(ApiStruct):
     created_at: str
     released_by: str | None
     released_at: str | None
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class LegalHoldAnswer(ApiStruct):
@@ -78,17 +85,20 @@ def erasure_out(erasure: Erasure) -> ErasureOut:
 
 def legal_hold_out(hold: LegalHold) -> LegalHoldOut:
     """Makes no query."""
+    text = Legible(hold)
+    reason = text.reason
     return LegalHoldOut(
         id=hold.public_id,
         organization_id=ids.encode("org", hold.organization_id),
         completion_id=_id("comp", hold.completion_id),
         task_id=_id("task", hold.task_id),
         model_id=hold.model_id or None,
-        reason=hold.reason,
+        reason=reason,
         created_by=ids.encode("user", hold.created_by_id),
         created_at=clock.wire(hold.created_at),
         released_by=_id("user", hold.released_by_id),
         released_at=_wire(hold.released_at),
+        unreadable=text.marker(),
     )
 
 

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from autotune.core import clock, ids
 from autotune.core.api import ApiStruct
+from autotune.core.fields import Legible
 from autotune.core.pagination import Pagination
 from scores import reviews
 from scores.models import Review
@@ -39,6 +42,7 @@ class ReviewDetailOut(ReviewOut):
     them to itself.
 
     The texts of a completion that was erased are null.
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
 
     reasoning: str | None
@@ -49,6 +53,7 @@ class ReviewDetailOut(ReviewOut):
     prompt: str | None
     messages: list[dict[str, Any]] | None
     response: str | None
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class ReviewAnswer(ApiStruct):
@@ -76,16 +81,20 @@ def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
     completion = review.completion
     sight.judges.meet_those_of([review])
     dimensions: Any = review.dimensions if sight.dimensions(review) else None
+    text, texts = Legible(review), Legible(completion)
+    reasoning, explanation = text.reasoning if sight.reasoning(review) else None, text.explanation
+    prompt, messages, response = texts.prompt, texts.messages, texts.response
     return ReviewDetailOut(
         **_members(review),
-        reasoning=review.reasoning if sight.reasoning(review) else None,
+        reasoning=reasoning,
         dimensions=None if dimensions is None else [DimensionOut(**one) for one in dimensions],
-        explanation=review.explanation,
+        explanation=explanation,
         task_name=review.task.name,
         model_id=completion.model_id,
-        prompt=completion.prompt,
-        messages=completion.messages,
-        response=completion.response,
+        prompt=prompt,
+        messages=messages,
+        response=response,
+        unreadable=[*text.unreadable, *texts.unreadable] or UNSET,
     )
 
 

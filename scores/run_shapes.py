@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from autotune.core import clock, ids
 from autotune.core.api import ApiStruct
+from autotune.core.fields import Legible
 from autotune.core.pagination import Pagination
 from scores import failure_codes, steps
 from scores.models import WorkflowRun
@@ -12,6 +14,8 @@ from scores.privacy import Sight
 from scores.reading import ScoreOut
 from scores.states import RunStatus
 from scores.steps import Step
+
+MESSAGE_UNREADABLE: Final = "The message of the failure is stored and cannot be decrypted."
 
 
 class RunErrorOut(ApiStruct):
@@ -105,7 +109,10 @@ def error_of(run: WorkflowRun, sight: Sight) -> RunErrorOut | None:
 
 def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
     """A failure as this reader sees it: the message of the run, where it is for them, and what must change."""
-    said = run.error_message if run is not None and sight.failure(code, run.grader_id) else ""
+    said = ""
+    if run is not None and sight.failure(code, run.grader_id):
+        text = Legible(run)
+        said = MESSAGE_UNREADABLE if (message := text.error_message) is None and text.unreadable else message
     return RunErrorOut(code, f"{said or ''} {failure_codes.advice(code)}".strip(), failure_codes.fault(code))
 
 

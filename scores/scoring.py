@@ -12,6 +12,7 @@ from uuid import UUID
 from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.core.connections import release
+from autotune.core.errors import Unreadable
 from autotune.core.outbound import OutboundError, OutboundResponse
 from graders import credentials, status, targets
 from graders.gateway import outcomes
@@ -79,8 +80,12 @@ class Drain:
         grader = callable_grader(self.grader_id)
         if grader is None:
             self.stopped = True
-        else:
+            return
+        try:
             self._take_over(grader)
+        except Unreadable:  # its secret was damaged meanwhile: the next drain says so of each run
+            self.stopped = True
+        else:
             self.pace.take_over(grader)
 
     def _now(self) -> datetime:

@@ -34,10 +34,10 @@ _PROMPT, _RESPONSE, _MESSAGES, _METADATA = (
 
 @dataclass(frozen=True, slots=True)
 class TaskPanel:
-    """A task as intake needs it."""
+    """A task as intake needs it. `template` is None where it cannot be decrypted."""
 
     task: Task
-    template: str
+    template: str | None
     graders: tuple[tuple[Grader, str], ...]  # grader and part
 
     @property

@@ -8,14 +8,18 @@ from django.db import IntegrityError, transaction
 from msgspec import UNSET, UnsetType
 
 from autotune.access.principal import Principal
-from autotune.core.errors import Conflict, FieldError, Invalid, NotFound
+from autotune.core.errors import Conflict, FieldError, Invalid, NotFound, Unreadable
+from autotune.core.fields import is_damaged
 from tasks import inputs, panels, versions
 from tasks.inputs import NewTask, RetryPolicy, ReviewPolicy, TaskPatch
 from tasks.models import PanelMember, Task, TaskVersion
 from tasks.panels import Seat
+from tasks.shapes import NOTHING
 from tasks.states import Aggregation
 
 EMPTY: dict[str, Any] = {"systemPrompt": None, "promptTemplate": "", "responseSchema": None, "model": None}
+CONTENT = ("system_prompt", "prompt_template", "response_schema", "model")  # what a version's content is made of
+DEFINES = (*CONTENT, "grader_id", "graders", "aggregation")
 NAME_CONSTRAINT = "tasks_task_name"
 
 
@@ -47,7 +51,11 @@ def patch(principal: Principal, task: Task, given: TaskPatch) -> Task:
     with _unique_name(), transaction.atomic():
         task = _locked(task)
         changes = _columns(task, given) | {"version": _version(task, given, principal)}
-        changes = {name: value for name, value in changes.items() if _differs(getattr(task, name), value)}
+        changes = {
+            name: value
+            for name, value in changes.items()
+            if is_damaged(task, name) or _differs(getattr(task, name), value)
+        }
         for name, value in changes.items():
             setattr(task, name, value)
         if changes:
@@ -118,7 +126,9 @@ def _unique_name() -> Iterator[None]:
 def _version(task: Task, given: TaskPatch, principal: Principal) -> TaskVersion:
     """The version that the task has after the change: the present one if what defines it stays the same."""
     present = task.version
-    before: Any = present.content if present else EMPTY
+    if present and all(getattr(given, name) is UNSET for name in DEFINES):
+        return present
+    before = _content(present, given) if present else EMPTY
     content = dict(before)
     for member, value in (
         ("systemPrompt", given.system_prompt),
@@ -132,11 +142,26 @@ def _version(task: Task, given: TaskPatch, principal: Principal) -> TaskVersion:
     if given.aggregation is not UNSET:
         aggregation = given.aggregation or Aggregation.MEAN
     panel = _panel(task, given, principal)
-    if present:
+    if present and not is_damaged(present, "content"):
         unchanged = versions.digest(before, panels.seats(present), present.aggregation)
         if versions.digest(content, panel, aggregation) == unchanged:
             return present
     return versions.find_or_make(task, content, panel, aggregation, principal.user)
+
+
+def _content(present: TaskVersion, given: TaskPatch) -> dict[str, Any]:
+    """What the present version says. Where it cannot be decrypted the change must replace all of it.
+
+    raises Unreadable
+    """
+    if not is_damaged(present, "content"):
+        return dict(present.content)
+    if any(getattr(given, name) is UNSET for name in CONTENT):
+        raise Unreadable(
+            "The task's present version cannot be decrypted. To replace it, send systemPrompt, promptTemplate,"
+            " responseSchema and model; null where there is none."
+        )
+    return NOTHING
 
 
 def _panel(task: Task, given: TaskPatch, principal: Principal) -> list[Seat]:

@@ -8,7 +8,9 @@ from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 from uuid import UUID
 
+from autotune.core.fields import is_legible
 from tasks.models import TaskVersion
+from tasks.shapes import NOTHING, content_of
 
 Kind = Literal["same", "added", "removed", "skipped"]
 CONTEXT: Final = 3  # lines that stay the same, shown around each change
@@ -81,7 +83,9 @@ def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]
 
     grader_names  what to call a grader
     """
-    before, after = _content(old), _content(new)
+    contents = content_of(old), content_of(new)
+    readable = None not in contents
+    before, after = (content or NOTHING for content in contents) if readable else (NOTHING, NOTHING)
     texts = [
         text_change(label, before[name] or "", after[name] or "")
         for name, label in TEXTS
@@ -92,6 +96,8 @@ def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]
         for name, label in OTHERS
         if _written(before[name]) != _written(after[name])
     ]
+    if not readable:
+        fields.append(FieldChange("Prompts, schema and model", *map(_legibility, (old, new))))
     seats = seats_of(old, grader_names), seats_of(new, grader_names)
     if seats[0] != seats[1]:
         fields.append(FieldChange("Panel", *seats))
@@ -102,8 +108,11 @@ def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]
 
 def names(old: TaskVersion, new: TaskVersion) -> list[str]:
     """What differs, in words, without the work of comparing texts. Wants the members of both prefetched."""
-    before, after = _content(old), _content(new)
-    found = [label for name, label in (*TEXTS, *OTHERS) if _written(before[name]) != _written(after[name])]
+    before, after = content_of(old), content_of(new)
+    if before is None or after is None:
+        found = ["Unknown: one cannot be read"]
+    else:
+        found = [label for name, label in (*TEXTS, *OTHERS) if _written(before[name]) != _written(after[name])]
     if seats_of(old, {}) != seats_of(new, {}):
         found.append("Panel")
     if old.aggregation != new.aggregation:
@@ -183,9 +192,8 @@ def _added(lines: Sequence[str], start: int) -> list[Line]:
     return [Line("added", text, after=start + at + 1) for at, text in enumerate(lines)]
 
 
-def _content(version: TaskVersion) -> dict[str, Any]:
-    content: Any = version.content
-    return content
+def _legibility(version: TaskVersion) -> str:
+    return "stored" if is_legible(version, "content") else "stored, and cannot be read"
 
 
 def _written(value: Any) -> str:

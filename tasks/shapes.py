@@ -1,12 +1,18 @@
 """What goes out about tasks. The members stand in the order of the contract."""
 
-from typing import Any
+from typing import Any, Final
+
+from msgspec import UNSET, UnsetType
 
 from autotune.core import clock, ids
 from autotune.core.api import ApiStruct
+from autotune.core.fields import Legible
 from autotune.core.pagination import Pagination
 from tasks.models import Task, TaskVersion
 from tasks.states import Aggregation, Part
+
+DEFINING: Final = ("systemPrompt", "promptTemplate", "responseSchema", "model")  # members of a version's content
+NOTHING: Final[dict[str, Any]] = dict.fromkeys(DEFINING)
 
 
 class PanelOut(ApiStruct):
@@ -43,13 +49,16 @@ class RetentionOut(ApiStruct):
 
 
 class TaskOut(ApiStruct):
-    """`graderId` is the sole or first scoring grader; `version` the current version's id."""
+    """`graderId` is the sole or first scoring grader; `version` the current version's id.
+
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
 
     id: str
     name: str
     description: str | None
     system_prompt: str | None
-    prompt_template: str
+    prompt_template: str | None
     response_schema: dict[str, Any] | None
     model: ModelOut | str | None
     grader_id: str
@@ -67,6 +76,7 @@ class TaskOut(ApiStruct):
     created_by: str
     created_at: str
     updated_at: str
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class TaskMade(ApiStruct):
@@ -84,18 +94,22 @@ class TaskPage(ApiStruct):
 
 
 class TaskVersionOut(ApiStruct):
-    """A version. The digest covers its members from `systemPrompt` to `aggregation`, in canonical JSON."""
+    """A version. The digest covers its members from `systemPrompt` to `aggregation`, in canonical JSON.
+
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
 
     id: str
     digest: str
     current: bool
     system_prompt: str | None
-    prompt_template: str
+    prompt_template: str | None
     response_schema: dict[str, Any] | None
     model: ModelOut | str | None
     graders: list[PanelOut]
     aggregation: Aggregation
     created_at: str
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class TaskVersionList(ApiStruct):
@@ -109,8 +123,11 @@ def task_out(task: Task) -> TaskOut:
     """The task with its current version; makes no query for a task of `with_panel()`."""
     version = task.version
     assert version is not None
-    content: Any = version.content
-    metadata: Any = task.metadata
+    text = Legible(task)
+    metadata: Any = text.metadata
+    content = content_of(version)
+    unreadable = [*(DEFINING if content is None else ()), *text.unreadable] or UNSET
+    content = content or NOTHING
     graders = _panel(version)
     return TaskOut(
         id=task.public_id,
@@ -135,12 +152,21 @@ def task_out(task: Task) -> TaskOut:
         created_by=ids.encode("user", task.created_by_id),
         created_at=clock.wire(task.created_at),
         updated_at=clock.wire(task.updated_at),
+        unreadable=unreadable,
     )
+
+
+def content_of(version: TaskVersion) -> dict[str, Any] | None:
+    """What a version says: `systemPrompt`, `promptTemplate`, `responseSchema` and `model`; None if it is damaged."""
+    content: dict[str, Any] | None = Legible(version).content
+    return content
 
 
 def version_out(version: TaskVersion, *, current: bool) -> TaskVersionOut:
     """A version with its panel; makes no query when its members were fetched."""
-    content: Any = version.content
+    content = content_of(version)
+    unreadable = UNSET if content is not None else list(DEFINING)
+    content = content or NOTHING
     return TaskVersionOut(
         id=version.public_id,
         digest=version.digest,
@@ -152,6 +178,7 @@ def version_out(version: TaskVersion, *, current: bool) -> TaskVersionOut:
         graders=_panel(version),
         aggregation=Aggregation(version.aggregation),
         created_at=clock.wire(version.created_at),
+        unreadable=unreadable,
     )
 
 

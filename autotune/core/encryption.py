@@ -20,9 +20,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.db import IntegrityError, transaction
 
 from autotune.core import damage, ids, keychecks
+from autotune.core.decryption import MasterKeyMissing, Undecryptable
 from autotune.core.keyproviders import RefusedKey, UnknownKey, provider
 from autotune.core.models import DataKey
 
+__all__ = ["Cipher", "MasterKeyMissing", "Undecryptable"]  # the errors are part of what this module offers
 VERSION = b"\x01"
 NONCE_BYTES = 12
 HEADER_BYTES = 1 + 16 + NONCE_BYTES
@@ -30,21 +32,6 @@ DIGEST_PERIOD = "digest"
 SPARES: Final = ("", "b", "c", "d")  # suffixes of a month's period: the next key, where the one before is damaged
 DAMAGED_FOR_S: Final = 5.0  # then a damaged data key is looked at again: each value under it need not
 CURRENT_FOR_S: Final = 30.0  # then a process looks whether the data key in use was retired
-
-
-class Undecryptable(Exception):
-    """The ciphertext is not what this row's key and place say: moved, altered, or its data key was dropped.
-
-    data_key  the id of the data key, where that is what is damaged
-    """
-
-    def __init__(self, detail: str, *, data_key: UUID | None = None) -> None:
-        super().__init__(detail)
-        self.data_key = data_key
-
-
-class MasterKeyMissing(Undecryptable):
-    """The master keys are not what they were: nothing of the data key's period can be read until it is mended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,20 @@ class Conflict(AutotuneError):
     status, code, title = 409, "conflict", "Conflict"
 
 
+class Unreadable(Conflict):
+    """What the operation needs is stored and cannot be decrypted. Trying again does not help."""
+
+    code, title = "unreadable", "Stored value cannot be read"
+
+    def __init__(
+        self,
+        detail: str = "A stored value that this needs cannot be decrypted. Replace it, or report it to the operator.",
+        *,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(detail, code=code)
+
+
 class Gone(AutotuneError):
     """It was here, and is not any more; each use has its own code."""
 

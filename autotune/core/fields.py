@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
+from msgspec import UNSET, UnsetType
 
 from autotune.core import damage, encryption
 from autotune.core.encryption import MasterKeyMissing, Undecryptable
@@ -115,7 +116,7 @@ class EncryptedField(models.BinaryField):
 
 
 class Legible:
-    """The encrypted attributes of one row, for whom a damaged one is no reason to show nothing of the row.
+    """The attributes of a row for whom a damaged one is no reason to show nothing of the row.
 
     `Legible(task).metadata` is the value, or None where it cannot be decrypted; then `unreadable` names it.
     """
@@ -131,14 +132,37 @@ class Legible:
             self.unreadable.append(name)
             return None
 
+    def read(self, *names: str) -> None:
+        """Find out whether these can be decrypted."""
+        for name in names:
+            getattr(self, name)
+
+    def marker(self) -> list[str] | UnsetType:
+        """What an answer has as `unreadable`: the names read so far that are damaged; the member is absent without."""
+        return self.unreadable or UNSET
+
 
 def is_legible(row: models.Model, name: str) -> bool:
-    """Whether an encrypted attribute can be decrypted."""
+    """Whether an encrypted attribute can be decrypted, for who shows it."""
     try:
         getattr(row, name)
     except Undecryptable:
         return False
     return True
+
+
+def is_damaged(row: models.Model, name: str) -> bool:
+    """Whether an encrypted attribute is damaged, so that something else may take its place.
+
+    raises MasterKeyMissing: then nothing is known of it
+    """
+    try:
+        getattr(row, name)
+    except MasterKeyMissing:
+        raise
+    except Undecryptable:
+        return True
+    return False
 
 
 def encrypted(model: type[models.Model], name: str) -> EncryptedField:

@@ -12,6 +12,7 @@ from django.http.request import RawPostDataException
 from rest_framework import exceptions as drf
 
 from autotune.core import connections, errors, logs
+from autotune.core.decryption import MasterKeyMissing, Undecryptable
 from autotune.core.errors import AutotuneError
 
 logger = logging.getLogger(__name__)
@@ -80,6 +81,11 @@ def typed(exc: Exception) -> AutotuneError | None:
     if connections.is_away(exc):
         outages.warning("the database is away: %s", exc)
         return errors.Unavailable()
+    if isinstance(exc, MasterKeyMissing):
+        logger.error("a master key is missing or wrong: %s", exc)
+        return errors.Unavailable("A master key is missing or wrong: the operator of the server must restore it.")
+    if isinstance(exc, Undecryptable):
+        return errors.Unreadable()
     if isinstance(exc, RequestDataTooBig):
         return too_large()
     if isinstance(exc, UnreadablePostError):

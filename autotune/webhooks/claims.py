@@ -16,6 +16,7 @@ from django.db.models import Exists, F, OuterRef
 
 from autotune.core.clock import database_now
 from autotune.core.encryption import MasterKeyMissing, Undecryptable
+from autotune.core.fields import is_damaged
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.states import EventKind
 
@@ -131,13 +132,14 @@ def _readable(webhook: Webhook, event: Event, now: datetime) -> tuple[bytes | No
     except MasterKeyMissing:
         raise
     except Undecryptable:
-        logger.exception("%s cannot be delivered to %s: it, or the secret, cannot be read", event, webhook)
+        logger.warning("%s cannot be delivered to %s: it, or the secret, cannot be read", event, webhook)
         return None, "", ()
 
 
 def secrets_of(webhook: Webhook, now: datetime) -> tuple[str, ...]:
     """The secrets that sign now: the current one, and the one before for its grace period."""
     held = [str(webhook.secret)]
-    if webhook.previous_secret and webhook.previous_valid_until and webhook.previous_valid_until > now:
-        held.append(str(webhook.previous_secret))
+    in_grace = webhook.previous_valid_until is not None and webhook.previous_valid_until > now
+    if in_grace and not is_damaged(webhook, "previous_secret"):  # else the current one signs alone
+        held += filter(None, [webhook.previous_secret])
     return tuple(held)

@@ -16,6 +16,7 @@ from autotune.access.principal import Principal
 from autotune.core import clock
 from autotune.core.addresses import AddressRefused, check_url
 from autotune.core.errors import Conflict, Invalid, NotFound
+from autotune.core.fields import is_damaged
 from autotune.webhooks import inputs, rules, signing, telling
 from autotune.webhooks.inputs import WebhookIn, WebhookPatch
 from autotune.webhooks.models import Delivery, Webhook
@@ -67,9 +68,10 @@ def change(principal: Principal, webhook_id: UUID, body: WebhookPatch) -> Made:
     webhook = locked(webhook_id)
     changes: dict[str, Any] = {}
     secret = None
-    if isinstance(body.url, str) and (url := _address(body.url)) != webhook.url:
+    before = None if is_damaged(webhook, "url") else webhook.url  # the new one mends it
+    if isinstance(body.url, str) and (url := _address(body.url)) != before:
         changes["url"] = url
-        if _origin(url) != _origin(webhook.url):
+        if before is None or _origin(url) != _origin(before):
             secret = signing.new_secret()
             changes |= {"secret": secret, "previous_secret": None, "previous_valid_until": None, "failing_since": None}
     if isinstance(body.events, list):
@@ -97,8 +99,12 @@ def rotate(webhook_id: UUID, *, force: bool = False) -> Made:
             "The previous secret still signs. Wait for the end of its grace period, or send `force`.",
             code="rotation_in_progress",
         )
-    secret = signing.new_secret()
-    changes = {"secret": secret, "previous_secret": webhook.secret, "previous_valid_until": now + GRACE}
+    secret, before = signing.new_secret(), None if is_damaged(webhook, "secret") else webhook.secret
+    changes = {
+        "secret": secret,
+        "previous_secret": before,
+        "previous_valid_until": None if before is None else now + GRACE,
+    }
     _save(webhook, changes)
     return Made(webhook, secret)
 

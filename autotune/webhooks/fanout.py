@@ -109,7 +109,7 @@ def _kept(event: Event) -> Data | None:
     except MasterKeyMissing:
         raise
     except Undecryptable:
-        logger.exception("the data of %s cannot be read; it is dropped", event)
+        logger.warning("the data of %s cannot be read; it is dropped", event)
         return None
 
 

@@ -17,6 +17,7 @@ from autotune.access.principal import Principal
 from autotune.access.views import find_for
 from autotune.core import clock, ids, listing
 from autotune.core.errors import AutotuneError
+from autotune.core.fields import Legible
 from autotune.core.pagination import page as cut
 from autotune.webhooks import endpoints, examples, shapes, trying
 from autotune.webhooks.api import DELIVERY_ORDER, ORDER
@@ -76,7 +77,7 @@ def edit(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     """Change a webhook; another host makes a new secret, which the answer shows once."""
     principal = request.principal
     webhook = _webhook(principal, webhook_id, "update")
-    initial = {"url": webhook.url, "events": webhook.events, "description": webhook.description}
+    initial = {"url": Legible(webhook).url, "events": webhook.events, "description": webhook.description}
     form = WebhookForm(principal, request.POST or None, initial=initial, held=webhook.events)
     acts.concerns("webhooks", "update", webhook.public_id, fields=FIELDS)
     if request.method == "POST" and form.is_valid():
@@ -233,4 +234,5 @@ def _may(principal: Principal, webhook: Webhook, action: str) -> bool:
 
 def _host(webhook: Webhook) -> str:
     """What a webhook is called: its address without what may be a secret."""
-    return shapes.mask(webhook.url).removeprefix("https://")[:80]
+    url = Legible(webhook).url
+    return webhook.public_id if url is None else shapes.mask(url).removeprefix("https://")[:80]

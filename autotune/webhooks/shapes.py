@@ -3,9 +3,12 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import UNSET, UnsetType
+
 from autotune.core import ids
 from autotune.core.api import ApiStruct
 from autotune.core.clock import wire
+from autotune.core.fields import Legible, is_legible
 from autotune.core.pagination import Pagination
 from autotune.webhooks.models import Delivery, Webhook
 from autotune.webhooks.states import DeliveryStatus
@@ -14,10 +17,14 @@ MASK = "***"
 
 
 class WebhookOut(ApiStruct):
-    """In lists the values of the URL's query are masked. Until `previousValidUntil` the secret before signs too."""
+    """In lists the values of the URL's query are masked. Until `previousValidUntil` the secret before signs too.
+
+    `unreadable` names what cannot be decrypted: `url`, which is null then, or `secret`, without which nothing is sent.
+    It is absent otherwise.
+    """
 
     id: str
-    url: str
+    url: str | None
     events: list[str]
     description: str | None
     status: str
@@ -27,6 +34,7 @@ class WebhookOut(ApiStruct):
     created_by: str
     created_at: str
     updated_at: str
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class WebhookAnswer(ApiStruct):
@@ -56,7 +64,10 @@ class DeliveryTryOut(ApiStruct):
 
 
 class DeliveryOut(ApiStruct):
-    """`attempts`: tries begun. `tries`: the last ten that ended, the newest first."""
+    """`attempts`: tries begun. `tries`: the last ten that ended, the newest first.
+
+    `unreadable` is `["tries"]` where they cannot be decrypted; it is absent otherwise.
+    """
 
     id: str
     event_id: str
@@ -67,6 +78,7 @@ class DeliveryOut(ApiStruct):
     next_attempt_at: str | None
     created_at: str
     ended_at: str | None
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class DeliveryAnswer(ApiStruct):
@@ -79,9 +91,12 @@ class DeliveryList(ApiStruct):
 
 
 def webhook_out(webhook: Webhook, *, masked: bool = False) -> WebhookOut:
+    text = Legible(webhook)
+    url: str | None = text.url
+    text.read("secret")
     return WebhookOut(
         id=webhook.public_id,
-        url=mask(webhook.url) if masked else webhook.url,
+        url=mask(url) if masked and url is not None else url,
         events=webhook.events,
         description=webhook.description or None,
         status=webhook.status,
@@ -91,22 +106,25 @@ def webhook_out(webhook: Webhook, *, masked: bool = False) -> WebhookOut:
         created_by=ids.encode("user", webhook.created_by_id),
         created_at=wire(webhook.created_at),
         updated_at=wire(webhook.updated_at),
+        unreadable=text.marker(),
     )
 
 
 def delivery_out(delivery: Delivery) -> DeliveryOut:
     """Wants the event at hand (`select_related("event")`)."""
     pending = delivery.status == DeliveryStatus.PENDING
+    tries = Legible(delivery).log or []
     return DeliveryOut(
         id=delivery.public_id,
         event_id=ids.encode("evt", delivery.event_id),
         event=delivery.event.kind,
         status=delivery.status,
         attempts=delivery.attempt,
-        tries=[_try_out(entry) for entry in reversed(delivery.tries)],
+        tries=[_try_out(entry) for entry in reversed(tries)],
         next_attempt_at=wire(delivery.next_at) if pending else None,
         created_at=wire(delivery.created_at),
         ended_at=wire(delivery.ended_at) if delivery.ended_at else None,
+        unreadable=UNSET if is_legible(delivery, "log") else ["tries"],
     )
 
 

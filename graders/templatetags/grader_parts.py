@@ -12,6 +12,7 @@ register = template.Library()
 
 TROUBLES: Final[dict[str, str]] = {
     Trouble.HEALTH: "Its /health was not well twice in a row. This ends after two looks that find it healthy.",
+    Trouble.SECRET: "Its shared secret cannot be read, so it is not called. Rotate it and give the grader the new one.",
     Trouble.CIRCUIT: "Calls failed in a row, so the circuit opened. This ends after three calls that go well.",
     Trouble.AUTH: "It refuses the platform's signature. Give it its current secret, set its clock, and verify it.",
     Trouble.VERSIONS: "Its version changes all the time, so scores name it only as unlisted. Report one that changes "

@@ -15,6 +15,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.errors import NotFound
+from autotune.core.fields import is_legible
 from scores import choosing, completions, differences, reading
 from scores.choosing import Standing
 from scores.completion_shapes import CompletionOut
@@ -119,6 +120,8 @@ def why_not(left: Completion, right: Completion) -> str:
         return "These are one and the same completion: choose another to compare it with."
     if left.erased_at is not None or right.erased_at is not None:
         return "The text of one of the two was erased, so there is nothing to compare."
+    if not all(is_legible(one, name) for one in (left, right) for name in ("prompt", "messages", "response")):
+        return "The text of one of the two cannot be read, so there is nothing to compare."
     if not _same_prompt(left, right):
         return "These two answer different prompts. Only completions of one prompt are compared."
     return ""

@@ -26,6 +26,7 @@ from scores.pages.completions import READS
 from scores.states import FINAL
 from tasks import sharing
 from tasks.models import Completion, PanelMember, Task
+from tasks.shapes import content_of
 
 PART: Final = "state"  # what htmx asks for alone while it is scored
 SIBLINGS: Final = 12
@@ -72,7 +73,7 @@ def _still(
     above = [("Completions", reverse("completions"))]
     if task is not None:
         above.append((brief(task.name, 40), f"{reverse('completions')}?taskId={task.public_id}"))
-    content = members[0].task_version.content if members else None
+    content = content_of(members[0].task_version) if members else None
     return {
         "crumbs": navigation.crumbs(*above),
         "named_task": Named(row.task_id, ids.encode("task", row.task_id), task.name if task else ""),

@@ -194,6 +194,8 @@ def hidden(out: ScoreOut | None, sight: Sight, *, own: bool) -> str:
     """Why a score shows no reasoning. Whether another organization's grader redacts it is not told."""
     if out is None or out.reasoning:
         return ""
+    if out.unreadable:
+        return "Its reasoning is stored and cannot be read."
     if sight.reader.reasoning is None:
         return "Your role reads the numbers and not the reasoning."
     return "The grader gave no reasoning." if own else "No reasoning: the grader gave none, or keeps it to itself."

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 
 from autotune.access.frame.entry import PageRequest, page
 from autotune.core import ids
-from autotune.core.errors import Gone, NotFound
+from autotune.core.errors import Gone, NotFound, Unreadable
 from autotune.core.templatetags.ui import pretty_json
 from scores import completions
 from scores.completion_shapes import CompletionOut
@@ -71,6 +71,8 @@ def text(request: PageRequest, completion_id: UUID, part: str) -> HttpResponse:
     out = completions.one(request.principal, completion_id)
     if out.erased_at is not None:
         raise Gone("The text was erased.", code="text_erased")
+    if out.unreadable and part in out.unreadable:
+        raise Unreadable()
     value = getattr(out, part)
     if value is None or value == {}:
         raise NotFound("The completion has no such text.")

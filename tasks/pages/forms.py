@@ -8,6 +8,7 @@ from django import forms
 
 from autotune.core import ids
 from autotune.core.errors import AutotuneError, FieldError, Invalid
+from autotune.core.fields import Legible
 from autotune.core.forms import ABSENT, BodyForm, JSONTextField
 from tasks import panels
 from tasks.inputs import MAX_PANEL
@@ -15,6 +16,7 @@ from tasks.models import Task
 from tasks.pages.pickers import Choices
 from tasks.pages.sentences import plain
 from tasks.pages.spans import SpanField
+from tasks.shapes import NOTHING, content_of
 from tasks.states import Aggregation, Part
 
 SPARE: Final = 3  # empty rows that stand ready
@@ -240,7 +242,7 @@ def _initial(task: Task | None, grader: str) -> dict[str, Any]:
             "weight_0": 1.0 if grader else None,
         }
     version: Any = task.version
-    content = version.content
+    content = content_of(version) or NOTHING
     model = content["model"]
     named = model if isinstance(model, dict) else {"name": model}
     rows: Sequence[Any] = panels.seats(version)
@@ -255,7 +257,7 @@ def _initial(task: Task | None, grader: str) -> dict[str, Any]:
     }
     return {
         **_settings(task), **panel,
-        "name": task.name, "description": task.description, "metadata": _json(task.metadata),
+        "name": task.name, "description": task.description, "metadata": _json(Legible(task).metadata),
         "system_prompt": content["systemPrompt"], "prompt_template": content["promptTemplate"],
         "response_schema": _json(content["responseSchema"]), "model__name": named.get("name"),
         "model__provider": named.get("provider"), "model__params": _json(named.get("params")),
@@ -268,11 +270,11 @@ def _texts(task: Task | None) -> dict[str, str]:
     if task is None:
         return {}
     version: Any = task.version
-    content = version.content
+    content = content_of(version) or NOTHING
     return {
         "description": task.description,
         "systemPrompt": content["systemPrompt"] or "",
-        "promptTemplate": content["promptTemplate"],
+        "promptTemplate": content["promptTemplate"] or "",
     }
 
 

@@ -87,8 +87,8 @@ def shown(request: PageRequest, task_id: UUID, version_id: UUID, other_id: UUID 
         "crumbs": [*_crumbs(task), *crumbs(("Versions", reverse("task_versions", args=[task.pk])))],
         "task": task,
         "version": version,
-        "out": version_out(version, current=version.pk == task.version_id),
-        "parts": prompts.parts(_content(version)["promptTemplate"]),
+        "out": (out := version_out(version, current=version.pk == task.version_id)),
+        "parts": prompts.parts(out.prompt_template or ""),
         "panel": diffs.seats_of(version, names).splitlines(),
         "other": other,
         "other_number": numbers[other.pk] if other else None,
@@ -149,7 +149,3 @@ def _task(request: PageRequest, task_id: UUID) -> Task:
 
 def _crumbs(task: Task) -> Any:
     return crumbs(("Tasks", reverse("tasks")), (task.name, reverse("task", args=[task.pk])))
-
-
-def _content(version: TaskVersion) -> Any:
-    return version.content

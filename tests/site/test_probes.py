@@ -120,7 +120,13 @@ def test_without_its_database_it_lives_is_not_ready_and_answers_503_with_retry_a
 def test_without_redis_it_is_degraded_and_ready(process):
     ((status, body, _),) = process("migrate", "/api/v1/ready", REDIS_URL=AWAY["REDIS_URL"])
     assert (status, body["status"]) == (200, "degraded")
-    assert states(body) == {"database": "ok", "migrations": "ok", "encryption": "ok", "disk": "ok", "broker": "degraded"}
+    assert states(body) == {
+        "database": "ok",
+        "migrations": "ok",
+        "encryption": "ok",
+        "disk": "ok",
+        "broker": "degraded",
+    }
     assert "hunter" not in str(body)
 
 

@@ -158,6 +158,19 @@ def tone(name: Any) -> str:
     return next((tone for tone, names in TONES.items() if str(name) in names), NEUTRAL)
 
 
+@register.simple_tag
+def unreadable(out: Any) -> SafeString:
+    """A notice that names the members of an answer that cannot be decrypted; nothing where all can."""
+    names = getattr(out, "unreadable", None)
+    if not isinstance(names, list) or not names:
+        return SafeString("")
+    return format_html(
+        '<div class="notice bad" role="alert"><p><strong>Cannot be read: {}.</strong> It is stored and cannot be'
+        " decrypted. Everything else is shown; the operator of the server finds the place in the log.</p></div>",
+        ", ".join(names),
+    )
+
+
 @register.filter
 def pretty_json(value: Any) -> str:
     """JSON to read, in the order it has."""
