@@ -13,6 +13,7 @@ from django.db import connection
 
 from autotune.core import encryption
 from autotune.core.connections import release
+from autotune.core.encryption import MasterKeyMissing, Undecryptable
 from autotune.core.fields import encrypted
 from exports import rows
 from tasks.models import Completion
@@ -47,14 +48,22 @@ class Group:
     """Records with their texts, in UTF-8.
 
     texts     of each column that was asked for, the values in the order of `heads`
-    left_out  heads that are not here: their text was erased
+    left_out  heads that are not here: their text was erased, or cannot be decrypted
     cursor    the last completion that was looked at
+    unreadable  those of `left_out` whose text cannot be decrypted
     """
 
     heads: list[Head]
     texts: list[list[Any]]
     left_out: int
     cursor: str
+    unreadable: int = 0
+
+
+class Texts(dict[bytes, tuple[bytes | None, ...]]):
+    """The texts of completions by their ids. `unreadable`: those that are left out because one is damaged."""
+
+    unreadable: frozenset[bytes] = frozenset()
 
 
 class Reader(Protocol):
@@ -79,7 +88,9 @@ def groups(reader: Reader, after: str = "", *, columns: Sequence[str] = ("prompt
         texts = decrypted(stored, columns)
         kept = [head for head in heads if head.completion in texts] if len(texts) < len(heads) else heads
         values = [list(column) for column in zip(*[texts[head.completion] for head in kept], strict=True)]
-        yield Group(kept, values or [[] for _ in columns], len(heads) - len(kept), heads[-1].completion.hex())
+        damaged = sum(head.completion in texts.unreadable for head in heads) if texts.unreadable else 0
+        left_out, cursor = len(heads) - len(kept), heads[-1].completion.hex()
+        yield Group(kept, values or [[] for _ in columns], left_out, cursor, damaged)
 
 
 def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterator[tuple[list[Head], Stored]]:
@@ -127,7 +138,7 @@ def _grouped(found: Sequence[Head]) -> Iterator[list[Head]]:
     yield list(found[start:])
 
 
-def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> dict[bytes, tuple[bytes | None, ...]]:
+def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> Texts:
     """The columns of those completions that still have prompt and response."""
     return decrypted(stored_of(completions, columns), columns)
 
@@ -138,13 +149,55 @@ def stored_of(completions: Sequence[bytes], columns: Sequence[str]) -> Stored:
     return rows.plain(found.filter(prompt__isnull=False, response__isnull=False).values_list("id", *columns))
 
 
-def decrypted(stored: Stored, columns: Sequence[str]) -> dict[bytes, tuple[bytes | None, ...]]:
-    """What was stored as texts in UTF-8, by completion."""
+def decrypted(stored: Stored, columns: Sequence[str]) -> Texts:
+    """What was stored as texts in UTF-8, by completion. One with a damaged text is left out, and on record as such.
+
+    raises MasterKeyMissing: then the export is not made, for it would lack everything under that key
+    """
     if not stored:
-        return {}
+        return Texts()
     pks, *envelopes = zip(*stored, strict=True)
-    texts = [
-        encryption.decrypt_all(encrypted(Completion, name).place, pks, column)
-        for name, column in zip(columns, envelopes, strict=True)
-    ]
-    return dict(zip(pks, zip(*texts, strict=True), strict=True))
+    try:
+        texts = [
+            encryption.decrypt_all(encrypted(Completion, name).place, pks, column)
+            for name, column in zip(columns, envelopes, strict=True)
+        ]
+    except MasterKeyMissing:
+        raise
+    except Undecryptable:
+        return _one_by_one(stored, columns)
+    return Texts(zip(pks, zip(*texts, strict=True), strict=True))
+
+
+def _one_by_one(stored: Stored, columns: Sequence[str]) -> Texts:
+    """The same where a text is damaged: row by row, which is slower."""
+    texts = Texts()
+    places = [encrypted(Completion, name).place for name in columns]
+    doubtful: list[bytes] = []
+    for pk, *envelopes in stored:
+        try:
+            row = [encryption.decrypt_all(at, [pk], [value])[0] for at, value in zip(places, envelopes, strict=True)]
+        except MasterKeyMissing:
+            raise
+        except Undecryptable:
+            doubtful.append(pk)
+        else:
+            texts[pk] = tuple(row)
+    if doubtful:
+        _read_again(doubtful, columns, texts)
+    return texts
+
+
+def _read_again(completions: Sequence[bytes], columns: Sequence[str], texts: Texts) -> None:
+    """A re-encryption may have dropped their data key between two reads; what is still unreadable is damaged."""
+    fields = [encrypted(Completion, name) for name in columns]
+    for pk, *envelopes in stored_of(completions, columns):
+        try:
+            row = [field.octets(UUID(bytes=pk), value) for field, value in zip(fields, envelopes, strict=True)]
+        except MasterKeyMissing:
+            raise
+        except Undecryptable:
+            texts.unreadable |= {pk}
+        else:
+            texts[pk] = tuple(row)
+    release()

@@ -56,7 +56,7 @@ class Batch:
     columns      a sequence for each column of the schema, in its order
     scores       the numbers that the data set's distribution is made of
     tasks        public ids, and `models` names, of what the rows come from
-    left_out     rows that would have stood here, but that their text was erased
+    left_out     rows that would have stood here, but that their text was erased or cannot be decrypted
     first, last  the least and the greatest completion id in the rows
     cursor       where reading goes on behind this batch
     """

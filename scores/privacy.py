@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from autotune.access import policy
 from autotune.access.principal import Principal
+from autotune.core.fields import is_legible
 from graders.models import Grader
 from scores import failure_codes
 
@@ -80,7 +81,7 @@ class Judges:
 
     def meet_those_of(self, verdicts: Iterable[Verdict]) -> None:
         """Look up who gave these verdicts, as far as there is something in them that could be hidden."""
-        self.meet({one.grader_id for one in verdicts if one.reasoning is not None or one.dimensions is not None})
+        self.meet({one.grader_id for one in verdicts if one.dimensions is not None or _reasons(one)})
 
     def get(self, grader: UUID) -> _Judge:
         """One that was not met keeps everything to itself."""
@@ -135,6 +136,11 @@ class Sight:
             case "own":
                 return reader.organization == judge.organization and reader.person == judge.maker
         return False
+
+
+def _reasons(row: Any) -> bool:
+    """Whether it has a reasoning, readable or not. A row of plain values holds the ciphertext."""
+    return not is_legible(row, "reasoning") or row.reasoning is not None
 
 
 def telling_dimensions(scores: Any, reader: Reader) -> Any:

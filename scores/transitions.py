@@ -6,6 +6,7 @@ Both forms put the present status into the WHERE, so of two that move a run at o
 from collections.abc import Mapping
 from typing import Any
 
+from autotune.core.fields import refresh
 from scores.models import WorkflowRun
 from scores.states import RunStatus
 
@@ -42,7 +43,7 @@ def advance(run: WorkflowRun, to: RunStatus, **changes: Any) -> None:
     moved = WorkflowRun.objects.filter(pk=run.pk, status__in=sources(to)).update(status=to, **changes)
     if not moved:
         raise InvalidTransition(f"run {run.public_id} cannot become {to}")
-    run.refresh_from_db()
+    refresh(run)
 
 
 def guard(to: RunStatus, *, unless: frozenset[RunStatus] = frozenset(), alias: str = "r") -> str:

@@ -74,14 +74,21 @@ class EncryptedField(models.BinaryField):
 
         raises Undecryptable, once it is on record (see damage.py)
         """
+        octets = self.octets(row_id, stored)
+        return None if octets is None else self.from_octets(octets)
+
+    def octets(self, row_id: Any, stored: bytes | memoryview | None) -> bytes | None:
+        """The plain value as it was encrypted.
+
+        raises Undecryptable, as `decrypt`
+        """
         if stored is None:
             return None
         try:
-            octets = encryption.decrypt(self.place, row_id, bytes(stored))
+            return encryption.decrypt(self.place, row_id, bytes(stored))
         except Undecryptable as exc:
             self.note(row_id, exc)
             raise
-        return self.from_octets(octets)
 
     def note(self, row_id: Any, exc: Undecryptable) -> None:
         """Put it on record that the value of this row is damaged; not where a master key is what is missing."""
@@ -163,6 +170,13 @@ def is_damaged(row: models.Model, name: str) -> bool:
     except Undecryptable:
         return True
     return False
+
+
+def refresh(row: models.Model) -> None:
+    """Read a row again, without what is encrypted: `refresh_from_db` decrypts all of it, so that damage stops it."""
+    row.refresh_from_db(
+        fields=[field.name for field in row._meta.concrete_fields if not isinstance(field, EncryptedField)]
+    )
 
 
 def encrypted(model: type[models.Model], name: str) -> EncryptedField:

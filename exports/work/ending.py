@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce
 from autotune.access.audit import trail
 from autotune.core.clock import database_now
 from autotune.core.errors import Conflict
+from autotune.core.fields import refresh
 from autotune.webhooks import outbox
 from autotune.webhooks.outbox import Emitted
 from autotune.webhooks.states import EventKind
@@ -55,7 +56,7 @@ def cancel(export_id: UUID) -> Export:
             _end([export_id], ExportStatus.CANCELLED)
         elif export.status != ExportStatus.CANCELLED:
             raise Conflict(f"The export is {export.status}; there is nothing to cancel.", code="export_over")
-    export.refresh_from_db()
+    refresh(export)
     return export
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from autotune.core.connections import is_away, release
-from autotune.core.encryption import Undecryptable
+from autotune.core.encryption import MasterKeyMissing, Undecryptable
 from autotune.core.errors import AutotuneError
 from exports import layouts
 from exports.files import storing
@@ -28,7 +28,7 @@ _stopping = threading.Event()
 WORKER_LOST = ("worker_lost", "The workers that ran it ended again and again before a part was done.")
 UNREADABLE = (
     "unreadable_text",
-    "A text of it cannot be decrypted: its data key was dropped, or a master key is missing.",
+    "The key of its files is damaged, or a master key is missing. Damaged texts alone are left out and counted.",
 )
 STORAGE_AWAY = ("storage_unavailable", "The storage of exports could not be reached for several minutes.")
 STORAGE_FULL = ("storage_full", "There was no space for its files. Ask again when the operator has made room.")
@@ -67,9 +67,11 @@ def run(export: Export) -> None:
         _later(export, STORAGE_AWAY)
     except StorageFull:
         _later(export, STORAGE_FULL)
-    except Undecryptable:  # its key may have been retired and dropped between two reads: the next finds the new one
-        logger.exception("exports: %s holds a text that cannot be decrypted", export.public_id)
+    except MasterKeyMissing as exc:  # what can be read with it may come back
+        logger.error("exports: %s waits for a master key: %s", export.public_id, exc)
         _later(export, UNREADABLE)
+    except Undecryptable:  # the key of its files; damaged texts are left out
+        ending.fail(export, *UNREADABLE)
     except AutotuneError as exc:
         code, message = _said(exc)
         ending.fail(export, code, message)

@@ -1,0 +1,90 @@
+"""Damaged ciphertext: every encrypted column by introspection, rows for all of them, and a wrong last octet."""
+
+import hashlib
+from datetime import timedelta
+
+from django.db import models
+from django.utils import timezone
+
+from autotune.access.models import SecondFactorSecret, StoredAnswer
+from autotune.core import damage, encryption, ids, reencryption
+from autotune.core.fields import Ciphertext, EncryptedJSONField
+from graders.models import Grader, GraderCheck, GraderSecret, GraderStatusChange
+from tests.access.matrix import owned
+from tests.factories import public
+
+JSON = {
+    "tasks.Completion.messages": [{"role": "user", "content": "a question"}],
+    "webhooks.Delivery.log": [
+        {"at": "2026-01-01T00:00:00Z", "status": 500, "latencyMs": 1.0, "error": "unexpected_status", "excerpt": None}
+    ],
+}
+
+
+def columns():
+    """{`tasks.Completion.prompt`: its field} of every encrypted column of every model, with the name that it stores."""
+    return reencryption.columns()
+
+
+def filled_world(organization, role="admin"):
+    """What a person of this role made (see `owned`), with a value in every encrypted column of the database."""
+    me = owned(organization, role)
+    grader = Grader.objects.get(pk=ids.decode("grader", me.ids["grader"]))
+    GraderCheck.objects.create(grader=grader, name="health", passed=False, detail="What it said.")
+    GraderStatusChange.objects.create(grader=grader, previous="active", current="degraded", reason="Why it moved.")
+    GraderSecret.objects.create(
+        grader=grader, organization=grader.organization, secret="an old one", current=False, confirmed=True,
+        valid_until=timezone.now() + timedelta(hours=1),
+    )  # fmt: skip
+    SecondFactorSecret.objects.create(user=grader.created_by, secret="JBSWY3DPEHPK3PXP")
+    StoredAnswer.objects.create(
+        organization=organization, route="POST /api/v1/tasks", key_digest=hashlib.sha256(b"key").digest(),
+        request_digest=bytes(32), status=200, answer="{}", expires_at=timezone.now() + timedelta(hours=1),
+    )  # fmt: skip
+    for name, field in columns().items():
+        for row in field.model._base_manager.all():
+            if not getattr(row, field.name):
+                setattr(row, field.name, JSON.get(name, {"a": 1}) if isinstance(field, EncryptedJSONField) else "text")
+                row.save(update_fields=[field.name])
+    return me
+
+
+def damage_rows(field, rows=None):
+    """Alter the last octet of a column, in these rows or all; how many were altered."""
+    name = field.name
+    stored = (field.model._base_manager.all() if rows is None else rows).values_list("pk", name)
+    altered = [(pk, flipped(value)) for pk, value in stored if value]
+    for pk, value in altered:
+        field.model._base_manager.filter(pk=pk).update(**{name: Ciphertext(value)})
+    return len(altered)
+
+
+def damage_row(row, name):
+    """Alter the last octet of one value."""
+    field = row._meta.get_field(name)
+    assert damage_rows(field, type(row)._base_manager.filter(pk=row.pk)) == 1
+    return type(row)._base_manager.get(pk=row.pk)
+
+
+def flipped(octets):
+    octets = bytes(octets)
+    return octets[:-1] + bytes([octets[-1] ^ 1])
+
+
+def damage_everything():
+    """Every value of every encrypted column. {column: how many}"""
+    return {name: damage_rows(field) for name, field in columns().items()}
+
+
+def restart():
+    """As a process that has read nothing yet."""
+    encryption.keyring.clear()
+    damage.forget()
+
+
+def of_kind(me, model: type[models.Model], kind):
+    """The object of `me` of this kind."""
+    return model._base_manager.get(pk=ids.decode(kind, me.ids[kind]))
+
+
+__all__ = ["columns", "damage_everything", "damage_row", "damage_rows", "filled_world", "flipped", "public", "restart"]
