@@ -1,7 +1,7 @@
 """What the API answers about completions and scores, as frozen dataclasses.
 
 Names are the contract's in snake_case; a member without a value is None; JSON that users wrote (metadata, messages,
-schemas) is left as it came.
+schemas) is left as it came. `unreadable` names the members that are None because the server cannot decrypt them.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class Completion:
     workflow_run_ids: tuple[str, ...]
     erased_at: datetime | None
     created_at: datetime
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ class Score:
     reviewed_by: str | None
     receipt: Any
     created_at: datetime | None
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -37,3 +37,4 @@ class LegalHold:
     created_at: datetime
     released_by: str | None
     released_at: datetime | None
+    unreadable: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ class Task:
     name: str
     description: str | None
     system_prompt: str | None
-    prompt_template: str
+    prompt_template: str | None
     response_schema: Any
     model: Any
     grader_id: str | None
@@ -73,6 +73,7 @@ class Task:
     created_by: str | None
     created_at: datetime
     updated_at: datetime
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,10 @@ class TaskVersion:
     digest: str
     current: bool
     system_prompt: str | None
-    prompt_template: str
+    prompt_template: str | None
     response_schema: Any
     model: Any
     graders: tuple[PanelMember, ...]
     aggregation: str
     created_at: datetime
+    unreadable: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ class Webhook:
     """An address for events. In lists the values of the URL's query are masked. status: 'active' or 'disabled'."""
 
     id: str
-    url: str
+    url: str | None
     events: tuple[str, ...]
     description: str | None
     status: str
@@ -25,6 +25,7 @@ class Webhook:
     created_by: str
     created_at: datetime
     updated_at: datetime
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Delivery:
     next_attempt_at: datetime | None
     created_at: datetime
     ended_at: datetime | None
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
