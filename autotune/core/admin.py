@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from autotune.core import ids
 from autotune.core.admin_cells import badge, moment, page_url
 from autotune.core.encryption import Undecryptable
-from autotune.core.models import DamagedValue, DataKey, Reencryption
+from autotune.core.models import DamagedValue, DataKey, MasterKey, Reencryption
 
 TEXTS: Final = "Decrypted for superusers alone. That you looked is on the audit trail."
 
@@ -165,3 +165,19 @@ class DamagedValueAdmin(Record, admin.ModelAdmin):
     show_full_result_count = False
     ordering = ("-seen_at",)
     fields = ("table", "column", "row", "seen_at")
+
+
+@admin.register(MasterKey)
+class MasterKeyAdmin(Record, admin.ModelAdmin):
+    """Which master keys have wrapped data keys here; not their check values."""
+
+    list_display = ("id", moment("created_at", "first used"))
+    list_filter = ("created_at",)
+    search_fields = ("id",)
+    search_help_text = "A part of a master key's id"
+    show_full_result_count = False
+    ordering = ("id",)
+    fields = ("id", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MasterKey]:
+        return super().get_queryset(request).defer("check_value")

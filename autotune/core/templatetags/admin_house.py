@@ -33,7 +33,8 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Installation": (
         "scores.Pulse", "django_celery_beat.PeriodicTask", "django_celery_beat.IntervalSchedule",
         "django_celery_beat.CrontabSchedule", "django_celery_beat.ClockedSchedule", "django_celery_beat.SolarSchedule",
-        "core.DataKey", "core.Reencryption", "core.DamagedValue", "access.Throttle", "access.StoredAnswer",
+        "core.DataKey", "core.MasterKey", "core.Reencryption", "core.DamagedValue",
+        "access.Throttle", "access.StoredAnswer",
     ),
 }  # fmt: skip
 NAMES: Final[Mapping[str, str]] = {
@@ -49,7 +50,7 @@ NAMES: Final[Mapping[str, str]] = {
     "graders.Tally": "Counters not yet added up", "graders.GraderGuard": "Shared state of calls",
     "tasks.TaskVersion": "Versions", "tasks.PanelMember": "Panel members", "webhooks.Event": "Outbox",
     "exports.ExportFile": "Files", "core.DataKey": "Data keys", "core.Reencryption": "Re-encryption",
-    "core.DamagedValue": "Damaged values",
+    "core.DamagedValue": "Damaged values", "core.MasterKey": "Master keys",
     "access.WebSession": "Sessions", "mfa.Authenticator": "Second factors",
     "socialaccount.SocialAccount": "Single sign-on links", "axes.AccessAttempt": "Failed logins",
 }  # fmt: skip

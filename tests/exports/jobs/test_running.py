@@ -4,7 +4,7 @@ import threading
 from datetime import timedelta
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from django.utils import timezone
 
 from autotune.access.models import Membership, Role
@@ -14,6 +14,7 @@ from exports.models import Export, ExportFile
 from exports.work import claims, ending, finishing, parts, running
 from scores import deleting, erasing, purging
 from tasks.models import Completion
+from tests.damaging import damage_rows
 from tests.exports.jobs.conftest import claim, download, files_in, octets, rows
 from tests.factories import OrganizationFactory, TaskFactory, public
 
@@ -293,25 +294,20 @@ def test_errors_of_our_own_are_tried_again_and_then_told(ask, run, scored, monke
     assert "prompt" not in export.error_message
 
 
-def test_a_text_that_cannot_be_decrypted_is_tried_again_and_then_told(ask, run, scored):
-    """A retired data key may go between two reads; the next one finds the text under another."""
+def test_c31_a_text_that_cannot_be_decrypted_is_left_out_and_counted(ask, run, scored):
+    scored(4)
+    field = Completion._meta.get_field("prompt")
+    assert damage_rows(field, Completion.objects.filter(pk=Completion.objects.order_by("pk")[1].pk)) == 1
+    export = run(ask())
+    assert (export.status, export.rows, export.left_out) == ("completed", 3, 1)
+
+
+def test_a_damaged_key_of_its_files_fails_the_export_at_once(ask, run, scored):
     scored(1)
-    table = Completion._meta.db_table
-    with connection.cursor() as cursor:
-        cursor.execute(f"select prompt from {table}")
-        (stored,) = cursor.fetchone()
-        cursor.execute(f"update {table} set prompt = %s", [bytes(stored)[:-1] + bytes([bytes(stored)[-1] ^ 1])])
     export, other = ask(), ask()
     Export.objects.filter(pk=other.pk).update(leased_until=timezone.now() + timedelta(hours=1))
-    for failures in range(1, running.MOST_FAILURES):
-        run(export)
-        assert (export.status, export.failures) == ("pending", failures)
-        Export.objects.filter(pk=export.pk).update(leased_until=None)
+    damage_rows(Export._meta.get_field("file_key"), Export.objects.filter(pk=export.pk))
     assert (run(export).status, export.error_code) == ("failed", "unreadable_text")
-    with connection.cursor() as cursor:
-        cursor.execute(f"update {table} set prompt = %s", [bytes(stored)])
-    Export.objects.filter(pk=other.pk).update(leased_until=None, failures=1)
-    assert (run(other).status, other.rows) == ("completed", 1)
 
 
 def test_json_that_is_taken_up_again_is_one_file_still(scored, ask, run, monkeypatch):

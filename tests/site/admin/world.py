@@ -21,7 +21,7 @@ from django_celery_beat.models import (
 from autotune.access.audit import trail
 from autotune.access.models import AuditChain, Role, StoredAnswer, Throttle, WebSession
 from autotune.core import ids
-from autotune.core.models import DataKey, Reencryption
+from autotune.core.models import DamagedValue, DataKey, MasterKey, Reencryption
 from autotune.webhooks.models import Delivery, Event
 from graders.models import (
     GraderCheck,
@@ -89,6 +89,8 @@ def populate(rows, *, first=0):
         hidden[f"a second factor {n}"], hidden[f"a session {n}"] = f"second-factor-{n}", f"session-data-{n}"
         hidden[f"the digest of a callback's token {n}"] = digest_of(f"token-{n}").hex()
         Pulse.objects.create(name=f"work {n}", at=timezone.now())
+        DamagedValue.objects.create(table="tasks_task", column="metadata", row=ids.new())
+        MasterKey.objects.create(pk=f"old{n}", check_value=bytes(60))
         Reencryption.objects.create(column=f"app.Model.text{n}", settled_at=timezone.now(), due_at=timezone.now())
         ReviewFactory(run__completion__prompt=PROMPT, run__completion__task=score.task)
         ErasureFactory(organization=organization, completion=score.completion, model_id="")
