@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
+from autotune.core import sentences
 from autotune.core.clock import database_now
 from autotune.core.connections import is_away, release
 from autotune.core.errors import AutotuneError
@@ -146,7 +147,7 @@ def _follow(grader: Grader, before: HealthStatus, now: HealthStatus, said: Check
         if grader.status == GraderStatus.DEGRADED:
             status.recovered(grader.pk, (Trouble.HEALTH, Trouble.VERIFICATION), WELL_REASON)
     elif HealthStatus.HEALTHY not in (before, now):
-        status.trouble(grader.pk, Trouble.HEALTH, f"{UNWELL_REASON} {said.detail}")
+        status.trouble(grader.pk, Trouble.HEALTH, sentences.joined(UNWELL_REASON, said.detail))
     if before in DOWN and now in DOWN:
         holds.hold(grader.pk, database_now() + HOLD, holds.UNHEALTHY)
     elif before not in DOWN and now not in DOWN:

@@ -10,7 +10,7 @@ from typing import Final
 from django.db import transaction
 from django.utils import timezone
 
-from autotune.core import http, ids
+from autotune.core import http, ids, sentences
 from autotune.core.clock import database_now
 from autotune.core.connections import release
 from autotune.core.outbound import OutboundError, OutboundResponse
@@ -117,11 +117,15 @@ def _score(target: GraderTarget) -> tuple[Outcome, Check]:
 def _judged(verdict: Verdict | Failure | Accepted, outcome: Outcome) -> Check:
     """A valid score passes, and so does a grader that says, signed, that it cannot judge the sample."""
     if isinstance(verdict, Verdict):
-        warnings = "".join(f" {warning}" for warning in verdict.warnings)
-        return Check(SCORE, True, f"The sample was scored.{warnings}", outcome.latency_ms, outcome.clock_skew_s)
+        detail = sentences.joined("The sample was scored.", *verdict.warnings)
+        return Check(SCORE, True, detail, outcome.latency_ms, outcome.clock_skew_s)
     assert isinstance(verdict, Failure)  # a 202 is one, since the sample is asked for without a callback
     cannot = verdict.code == "grader_error"
-    detail = f"It cannot judge the sample, and says so: {verdict.message}" if cannot else checks.told(verdict)
+    detail = (
+        sentences.joined(f"It cannot judge the sample, and says so: {verdict.message}")
+        if cannot
+        else checks.told(verdict)
+    )
     return Check(SCORE, cannot, detail, outcome.latency_ms, outcome.clock_skew_s)
 
 
@@ -166,7 +170,7 @@ def settle(grader: Grader, target: GraderTarget, probe: Probe) -> None:
         _settle_verified(now, probe.health)
     elif now.status != GraderStatus.INACTIVE:
         first = next(check for check in probe.checks if not check.passed)
-        reason = f"Verification failed at {first.name}. {first.detail}"
+        reason = sentences.joined(f"Verification failed at {first.name}", first.detail)
         status.trouble(now.pk, Trouble.VERIFICATION, reason)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from autotune.core import clock, ids
+from autotune.core import clock, ids, sentences
 from autotune.core.api import ApiStruct
 from autotune.core.fields import Legible
 from autotune.core.pagination import Pagination
@@ -113,7 +113,7 @@ def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
     if run is not None and sight.failure(code, run.grader_id):
         text = Legible(run)
         said = MESSAGE_UNREADABLE if (message := text.error_message) is None and text.unreadable else message
-    return RunErrorOut(code, f"{said or ''} {failure_codes.advice(code)}".strip(), failure_codes.fault(code))
+    return RunErrorOut(code, sentences.joined(said, failure_codes.advice(code)), failure_codes.fault(code))
 
 
 def step_outs(found: Sequence[Step]) -> list[StepOut]:

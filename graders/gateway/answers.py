@@ -5,7 +5,7 @@ from math import fsum
 from typing import Any, Final, Literal
 from unicodedata import is_normalized, normalize
 
-from autotune.core import strictjson
+from autotune.core import sentences, strictjson
 from graders.gateway.texts import clean
 from graders.gateway.types import Accepted, Capabilities, Dimension, Failure, Health, Options, Verdict
 
@@ -112,8 +112,9 @@ def _object(body: bytes) -> dict[str, Any]:
     try:
         root = strictjson.loads(body)
     except strictjson.JSONRefused as exc:
-        where = f" At {exc.pointer}." if exc.pointer else ""
-        raise _Refused(exc.code, f"The answer is not acceptable JSON: {exc.message}{clean(where, limit=120)}") from exc
+        where = clean(f"At {exc.pointer}", limit=120) if exc.pointer else ""
+        what = sentences.joined(f"The answer is not acceptable JSON: {exc.message}", where)
+        raise _Refused(exc.code, what) from exc
     if type(root) is not dict:
         raise _Refused("wrong_type", "The answer must be one JSON object.")
     return root

@@ -17,7 +17,7 @@ from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
 from autotune.access.principal import Principal
-from autotune.core import ids, listing
+from autotune.core import ids, listing, sentences
 from autotune.core.errors import Invalid
 from scores import failure_codes, queues, retry_preview, retrying, runs
 from scores.models import WorkflowRun
@@ -150,6 +150,6 @@ def _tell(request: PageRequest, done: Retried) -> None:
     why = " ".join(retrying.REFUSALS[code] for code in sorted(done.skipped))
     messages.success(request, f"{done.retried:,} {'run begins' if done.retried == 1 else 'runs begin'} anew.")
     if left:
-        messages.warning(request, f"{left:,} stayed as they are. {why}")
+        messages.warning(request, sentences.joined(f"{left:,} stayed as they are", why))
     if done.more:
         messages.warning(request, f"More are left: one request retries {retrying.MOST:,}. Retry again.")

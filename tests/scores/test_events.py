@@ -84,6 +84,13 @@ def test_a_failure_tells_its_code_whose_affair_it_is_and_what_to_change():
     }
 
 
+def test_c21_a_graders_own_words_and_our_advice_are_two_sentences():
+    run = RunFactory(status="failed", error_code="grader_error", error_message="why")
+    failed_reward(run.completion, "grader_error")
+    data = events.failed([run.completion_id])[run.completion_id]
+    assert data["error"]["message"] == f"why. {failure_codes.advice('grader_error')}"
+
+
 def test_a_failure_of_the_panel_alone_has_a_sentence_too():
     completion = CompletionFactory()
     failed_reward(completion, "panel_incomplete")

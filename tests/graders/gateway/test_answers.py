@@ -27,6 +27,16 @@ def test_a_verdict_keeps_dimensions_and_reasoning_when_asked_for():
     assert score(NONE, score=full(dimensions=dims, reasoning="x")) == Verdict(0.5, 1.0)
 
 
+def test_c21_what_is_wrong_and_where_are_two_sentences():
+    failure = score(error="it failed\x00")
+    assert failure.message == (
+        "The answer is not acceptable JSON: The text holds U+0000, which cannot be stored. At /error."
+    )
+    odd = score(score=full(**{"a/b\u2028c": "\ud800"}))
+    assert odd.message.endswith("which cannot be stored. At /score/a~1b c.")
+    assert score(score=[], **{"x" * 300: "\x00"}).message.endswith(("…", "."))
+
+
 def test_null_and_empty_extras_are_no_extras():
     assert score(score=full(dimensions=None, reasoning=None)) == Verdict(0.5, 1.0)
     assert score(score=full(dimensions=[])).dimensions == ()
