@@ -32,11 +32,12 @@ Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 
 
 class SampleIn(BodyStruct):
-    """One completion to be judged, as a task would send it."""
+    """One completion to be judged, as a task would send it. `systemPrompt`: that of the task."""
 
     prompt: Text
     response: Text
     metadata: dict[str, Any] | None = None
+    system_prompt: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def send(principal: Principal, grader: Grader, sample: SampleIn) -> Trial:
     release()  # a grader that hangs must not hold a connection of the pool
     item = Item(
         ids.encode("comp", ids.new()), ids.encode("task", ids.new()), sample.prompt, sample.response,
-        metadata=sample.metadata,
+        metadata=sample.metadata, system_prompt=sample.system_prompt,
     )  # fmt: skip
     options = Options(grader.supports_dimensions, grader.supports_explanations)
     call, result, outcome = _ask(target, item, options, None)

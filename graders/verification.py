@@ -121,11 +121,8 @@ def _judged(verdict: Verdict | Failure | Accepted, outcome: Outcome) -> Check:
         return Check(SCORE, True, detail, outcome.latency_ms, outcome.clock_skew_s)
     assert isinstance(verdict, Failure)  # a 202 is one, since the sample is asked for without a callback
     cannot = verdict.code == "grader_error"
-    detail = (
-        sentences.joined(f"It cannot judge the sample, and says so: {verdict.message}")
-        if cannot
-        else checks.told(verdict)
-    )
+    reason = sentences.joined(f"It cannot judge the sample, and says so: {verdict.message}")
+    detail = reason if cannot else checks.told(verdict)
     return Check(SCORE, cannot, detail, outcome.latency_ms, outcome.clock_skew_s)
 
 

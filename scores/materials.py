@@ -8,11 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from msgspec import structs
 
 from autotune.core import encryption, ids
 from autotune.core.fields import encrypted
 from graders.gateway.types import Failure, Item, Options
 from scores.retries import RetryPolicy
+from tasks import system_prompts
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 from tasks.states import Part
 
@@ -20,7 +22,11 @@ logger = logging.getLogger(__name__)
 LOAD_BYTES = 16 * 2**20  # of ciphertext loaded at once: a batch may hold 1,000 completions of 2 MiB each
 TEXT_ERASED = Failure("text_erased", "The completion's text was erased before it was scored.", fault="caller")
 TEXT_UNREADABLE = Failure("text_unreadable", "The completion's text cannot be decrypted.", fault="platform")
+SYSTEM_PROMPT_UNREADABLE = Failure(
+    "text_unreadable", "The system prompt of the completion's task cannot be decrypted.", fault="platform"
+)
 FRESH_S = 5.0  # how long a drain believes what it read of a task
+MOST_REMEMBERED = 100_000  # versions without a system prompt
 _TEXT_COLUMNS = ("prompt", "response", "messages", "metadata")
 _LOAD = """
 select id, task_id, task_version_id, prompt, response, messages, metadata from (
@@ -33,6 +39,9 @@ select id, task_id, task_version_id, prompt, response, messages, metadata from (
 ) fitting where before < %s
 """
 _FIELDS = tuple(encrypted(Completion, name) for name in _TEXT_COLUMNS)
+_CONTENT = encrypted(TaskVersion, "content")
+# A version never changes, so a process looks once whether it has a system prompt. No text is kept beyond a drain.
+_without_system_prompt: set[UUID] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,7 @@ class Facts:
     def __init__(self) -> None:
         self._tasks: dict[UUID, tuple[float, TaskFacts]] = {}
         self._versions: dict[UUID, VersionFacts] = {}
+        self._system_prompts: dict[UUID, str | Failure | None] = {}
 
     def task(self, task_id: UUID) -> TaskFacts:
         """The facts of one task."""
@@ -107,8 +117,42 @@ class Facts:
                 self._versions[version_id] = VersionFacts(aggregation, weights[version_id])
         return {version_id: self._versions[version_id] for version_id in wanted}
 
+    def system_prompts(self, version_ids: Iterable[UUID]) -> dict[UUID, str | Failure | None]:
+        """The system prompt of each version that has one, decrypted once; a Failure for one that cannot be read.
 
-def load(completion_ids: Sequence[UUID], *, max_bytes: int = LOAD_BYTES) -> dict[UUID, Material | Failure]:
+        One query for the versions that are new here, and none for those that an earlier drain found without.
+
+        raises MasterKeyMissing
+        """
+        perhaps = set(version_ids) - _without_system_prompt
+        if unread := perhaps - self._system_prompts.keys():
+            for version_id, content in TaskVersion.objects.filter(pk__in=unread).values_list("pk", "content"):
+                system_prompt = self._system_prompts[version_id] = _system_prompt(version_id, content)
+                if system_prompt is None:
+                    _remember_without(version_id)
+        return {version_id: self._system_prompts.get(version_id) for version_id in perhaps}
+
+
+def _system_prompt(version_id: UUID, content: bytes) -> str | Failure | None:
+    try:
+        system_prompt: str | None = _CONTENT.decrypt(version_id, content).get("systemPrompt")
+    except encryption.MasterKeyMissing:
+        raise
+    except encryption.Undecryptable as exc:
+        logger.error("task version %s cannot be read: %s", version_id, exc)
+        return SYSTEM_PROMPT_UNREADABLE
+    return system_prompt or None
+
+
+def _remember_without(version_id: UUID) -> None:
+    if len(_without_system_prompt) >= MOST_REMEMBERED:
+        _without_system_prompt.clear()
+    _without_system_prompt.add(version_id)
+
+
+def load(
+    completion_ids: Sequence[UUID], facts: Facts, *, max_bytes: int = LOAD_BYTES
+) -> dict[UUID, Material | Failure]:
     """The decrypted texts by completion id, in id order as far as they fit into `max_bytes`, at least one.
 
     A Failure stands for a completion whose text was erased or cannot be read: it fails alone. What did not fit is left
@@ -116,14 +160,21 @@ def load(completion_ids: Sequence[UUID], *, max_bytes: int = LOAD_BYTES) -> dict
 
     raises MasterKeyMissing: then nothing can be read, and the runs wait until the setting is mended
     """
-    return {row[0]: _material(row) for row in _rows(completion_ids, max_bytes)}
+    rows = _rows(completion_ids, max_bytes)
+    prompts = facts.system_prompts(row[2] for row in rows)
+    return {row[0]: _material(row, prompts.get(row[2])) for row in rows}
 
 
-def _material(row: tuple) -> Material | Failure:
+def _material(row: tuple, system_prompt: str | Failure | None) -> Material | Failure:
     if row[4] is None:
         return TEXT_ERASED
     try:
-        return Material(_item(row), row[2])
+        item = _item(row)
+        if system_prompt is None or system_prompts.begins_with_one(item.messages):
+            return Material(item, row[2])
+        if isinstance(system_prompt, Failure):
+            return system_prompt
+        return Material(structs.replace(item, system_prompt=system_prompt), row[2])
     except encryption.MasterKeyMissing:
         raise
     except encryption.Undecryptable as exc:

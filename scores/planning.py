@@ -81,7 +81,7 @@ class Plan:
 
     def _prepare(self, chunk: list[Claimed]) -> None:
         """Load texts and make calls of them; what does not fit into memory at once stays in the queue."""
-        texts = materials.load([run.completion_id for run in chunk])
+        texts = materials.load([run.completion_id for run in chunk], self._facts)
         self._queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
         groups: dict[Options, Entries] = {}
         for run in chunk:

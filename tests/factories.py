@@ -98,7 +98,8 @@ class GraderFactory(DjangoModelFactory):
 
 
 class TaskFactory(DjangoModelFactory):
-    """A task with a version and a panel; `graders=[…]` (a grader, or (grader, weight, part)), `aggregation=…`."""
+    """A task with a version and a panel; `graders=[…]` (a grader, or (grader, weight, part)), `aggregation=…`,
+    `system_prompt=…`."""
 
     class Meta:
         model = Task
@@ -109,9 +110,11 @@ class TaskFactory(DjangoModelFactory):
     name = factory.Sequence(lambda n: f"Task {n}")
 
     @classmethod
-    def _create(cls, model_class, *args, graders=None, aggregation="mean", **fields):
+    def _create(cls, model_class, *args, graders=None, aggregation="mean", system_prompt=None, **fields):
         task = super()._create(model_class, *args, **fields)
-        content = {"systemPrompt": None, "promptTemplate": "{{question}}", "responseSchema": None, "model": None}
+        content = {
+            "systemPrompt": system_prompt, "promptTemplate": "{{question}}", "responseSchema": None, "model": None,
+        }  # fmt: skip
         task.version = TaskVersion.objects.create(
             task=task,
             organization=task.organization,

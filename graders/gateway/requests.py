@@ -89,10 +89,12 @@ def build_health(target: GraderTarget, *, secret: Secret | None = None, now: flo
 def encode_item(item: Item) -> bytes:
     """One completion as it stands in a request body."""
     string = ecmajson.string
+    system_prompt = b"" if item.system_prompt is None else b',"systemPrompt":' + string(item.system_prompt)
     messages = b"" if item.messages is None else b',"messages":' + ecmajson.dumps(item.messages)
-    return b'{"id":%b,"taskId":%b,"prompt":%b%b,"response":%b,"metadata":%b}' % (
+    return b'{"id":%b,"taskId":%b%b,"prompt":%b%b,"response":%b,"metadata":%b}' % (
         string(item.completion_id),
         string(item.task_id),
+        system_prompt,
         string(item.prompt),
         messages,
         string(item.response),
@@ -122,7 +124,8 @@ def _most(item: Item) -> int:
     free = (len(ecmajson.dumps(item.metadata)) if item.metadata else 0) + (
         len(ecmajson.dumps(item.messages)) if item.messages is not None else 0
     )
-    return _LONGEST_ESCAPE * (len(item.prompt) + len(item.response)) + free + _ENVELOPE
+    texts = len(item.prompt) + len(item.response) + len(item.system_prompt or "")
+    return _LONGEST_ESCAPE * texts + free + _ENVELOPE
 
 
 def _options(options: Options) -> bytes:

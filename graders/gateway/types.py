@@ -49,7 +49,10 @@ class GraderTarget(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True):
-    """One completion as a grader sees it: plain texts, `messages` a list of JSON objects, `metadata` a JSON object."""
+    """One completion as a grader sees it: plain texts, `messages` a list of JSON objects, `metadata` a JSON object.
+
+    system_prompt  of the task, where the conversation has no system message of its own
+    """
 
     completion_id: str
     task_id: str
@@ -57,6 +60,7 @@ class Item(Struct, frozen=True):
     response: str
     messages: list[Any] | None = None
     metadata: dict[str, Any] | None = None
+    system_prompt: str | None = None
 
 
 class Options(Struct, frozen=True):

@@ -174,6 +174,10 @@ class RotateForm(BodyForm):
 class TryForm(BodyForm):
     """One sample for a grader."""
 
+    system_prompt = TextField(
+        max_length=trying.MAX_TEXT, required=False, strip=False, widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Sent as completion.systemPrompt, as for a task that has one. Leave it empty for a task without.",
+    )  # fmt: skip
     prompt = TextField(
         max_length=trying.MAX_TEXT, strip=False, initial="What is 2 + 2?", widget=forms.Textarea(attrs={"rows": 4})
     )

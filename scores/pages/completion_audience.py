@@ -45,7 +45,8 @@ def audience(
     texts.who.extend(_shared(task, bool(others)))
     if others:
         texts.who.append(
-            "The panel has graders of other organizations: their servers get prompt and response to judge them."
+            "The panel has graders of other organizations: to judge the response, their servers get the prompt, the "
+            "response, the metadata and the task's system prompt."
         )
     numbers = Seen(
         "Reward and scores",

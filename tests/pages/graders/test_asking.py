@@ -167,6 +167,15 @@ def test_a_sample_is_judged_and_nothing_is_stored(owner, grader, fake, pages):
     assert Grader.objects.get().status == "inactive"
 
 
+def test_c18_the_console_sends_and_shows_a_system_prompt(owner, grader, fake, pages):
+    typed = SAMPLE | {"system_prompt": "Answer with <b>one</b>\r\nnumber."}
+    answer = owner.post(pages.at("grader_try", grader), typed)
+    assert fake.calls[0][1]["completion"]["systemPrompt"] == "Answer with <b>one</b>\nnumber."
+    assert "&quot;systemPrompt&quot;:&quot;Answer with &lt;b&gt;one&lt;/b&gt;" in answer.content.decode()
+    owner.post(pages.at("grader_try", grader), SAMPLE | {"system_prompt": ""})
+    assert "systemPrompt" not in fake.calls[1][1]["completion"]
+
+
 def test_the_request_shown_is_the_one_that_was_sent_and_never_the_secret(owner, grader, fake, pages):
     seen = []
     fake.script = [lambda handler, path, body: (seen.append(dict(handler.headers)), (200, fake.judged(body), True))[1]]

@@ -38,7 +38,8 @@ class InvalidRequest(ValueError):
 class Completion:
     """One answer to be judged.
 
-    messages  the chat before the response, or None; `prompt` is then its last user message
+    messages       the chat before the response, or None; `prompt` is then its last user message
+    system_prompt  of the task, or None: then there is none, or the chat begins with a system message of its own
     """
 
     id: str
@@ -47,6 +48,14 @@ class Completion:
     response: str
     metadata: dict[str, Any] = field(default_factory=dict)
     messages: list[dict[str, Any]] | None = None
+    system_prompt: str | None = None
+
+    @property
+    def conversation(self) -> list[dict[str, Any]]:
+        """All that the response answers, as chat messages: the system prompt in effect, then the chat or the prompt."""
+        before = [] if self.system_prompt is None else [{"role": "system", "content": self.system_prompt}]
+        chat = [{"role": "user", "content": self.prompt}] if self.messages is None else self.messages
+        return before + chat
 
 
 @dataclass(frozen=True)
@@ -158,6 +167,9 @@ def read_completion(data: Any) -> Completion:
         raise InvalidRequest("completion.metadata must be an object")
     if messages is not None and not isinstance(messages, list):
         raise InvalidRequest("completion.messages must be a list")
+    system_prompt = data.get("systemPrompt")
+    if system_prompt is not None and not isinstance(system_prompt, str):
+        raise InvalidRequest("completion.systemPrompt must be text")
     task_id = data.get("taskId")
     return Completion(
         data["id"],
@@ -166,6 +178,7 @@ def read_completion(data: Any) -> Completion:
         data["response"],
         metadata or {},
         messages,
+        system_prompt,
     )
 
 
