@@ -65,3 +65,14 @@ class Unscored(models.TextChoices):
     HOLD = "hold"
     NEUTRAL = "neutral"
     ERROR = "error"
+
+
+class WithoutText(models.TextChoices):
+    """What a reward endpoint does with an answer that holds no text: leave it unscored, or judge it as an empty text.
+
+    STRICT leaves unscored what holds nothing but spaces too.
+    """
+
+    UNSCORED = "unscored"
+    EMPTY = "empty"
+    STRICT = "strict"

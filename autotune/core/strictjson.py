@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 BYTE_ORDER_MARK: Final = "\ufeff"
 MAX_DEPTH: Final = 32
@@ -38,23 +38,32 @@ class JSONRefused(ValueError):
 
 
 def loads(
-    raw: bytes, *, max_depth: int | None = MAX_DEPTH, max_digits: int = MAX_DIGITS, safe_integers: bool = False
+    raw: bytes,
+    *,
+    max_depth: int | None = MAX_DEPTH,
+    max_digits: int = MAX_DIGITS,
+    safe_integers: bool = False,
+    large_as_text: bool = False,
+    any_text: bool = False,
 ) -> Any:
     """Parse one JSON text.
 
     max_depth      levels of lists and objects that are allowed; None leaves depth to the caller (see `check_free`)
     max_digits     digits that an integer may have
     safe_integers  refuse integers beyond +-(2**53 - 1), which ECMAScript cannot hold
+    large_as_text  take such integers, and numbers too large for a double, as the text they were written in
+    any_text       take lone surrogates and U+0000, which cannot be stored
     raises         JSONRefused
     """
+    numbers = _Numbers(max_digits, safe_integers, large_as_text)
     try:
         text = str(raw, "utf-8")
     except UnicodeDecodeError as exc:
         raise JSONRefused("invalid_json", f"The text is not UTF-8 (byte {exc.start}).") from exc
     try:
-        value = _decoder(max_digits, safe_integers)(text)
+        value = _decoder(numbers)(text)
     except _Fault as exc:
-        raise _located(text, exc, max_digits, safe_integers) from exc
+        raise _located(text, exc, numbers) from exc
     except JSONDecodeError as exc:
         if text.startswith(BYTE_ORDER_MARK):
             raise JSONRefused(
@@ -63,7 +72,7 @@ def loads(
         raise JSONRefused("invalid_json", f"{exc.msg} (line {exc.lineno}, column {exc.colno}).") from exc
     except RecursionError as exc:
         raise JSONRefused("too_deep", "The text is nested too deeply.") from exc
-    if "\\u" in text and _SUSPECT_ESCAPE.search(text):
+    if not any_text and "\\u" in text and _SUSPECT_ESCAPE.search(text):
         _check_texts(value)
     if max_depth is not None and text.count("[") + text.count("{") > max_depth:
         _check_depth(value, max_depth, "")
@@ -91,7 +100,7 @@ def loads_items(raw: bytes, member: str, *, max_digits: int = MAX_DIGITS, safe_i
     except JSONRefused as exc:
         if not exc.pointer.startswith(f"/{member}/"):
             raise
-        value = _marked(str(raw, "utf-8"), max_digits, safe_integers)
+        value = _marked(str(raw, "utf-8"), _Numbers(max_digits, safe_integers))
         items = value.get(member) if type(value) is dict else None
         if type(items) is not list:
             raise
@@ -155,32 +164,41 @@ def _constant(name: str) -> Any:
     raise _Fault("invalid_json", f"{name} is not a JSON number.")
 
 
-def _float(text: str) -> float:
-    value = float(text)
-    if value - value != 0.0:
-        raise _Fault("number_not_finite", "The number is too large for a double.")
-    return value
+class _Numbers(NamedTuple):
+    """How numbers are read; see `loads`."""
 
+    max_digits: int = MAX_DIGITS
+    safe_integers: bool = False
+    large_as_text: bool = False
 
-def _integer(max_digits: int, safe: bool) -> Callable[[str], int]:
-    def parse(text: str) -> int:
+    def parse_float(self, text: str) -> float | str:
+        value = float(text)
+        if value - value != 0.0:
+            if self.large_as_text:
+                return text
+            raise _Fault("number_not_finite", "The number is too large for a double.")
+        return value
+
+    def parse_int(self, text: str) -> int | str:
         if len(text) > 15:
-            if len(text) - (text[0] == "-") > max_digits:
-                raise _Fault("number_not_finite", f"The integer has more than {max_digits} digits.")
-            if safe and not -MAX_SAFE_INTEGER <= int(text) <= MAX_SAFE_INTEGER:
+            digits = len(text) - (text[0] == "-")
+            if self.large_as_text:
+                is_safe = digits <= MAX_DIGITS and -MAX_SAFE_INTEGER <= int(text) <= MAX_SAFE_INTEGER
+                return int(text) if is_safe else text
+            if digits > self.max_digits:
+                raise _Fault("number_not_finite", f"The integer has more than {self.max_digits} digits.")
+            if self.safe_integers and not -MAX_SAFE_INTEGER <= int(text) <= MAX_SAFE_INTEGER:
                 raise _Fault("integer_out_of_range", _UNSAFE)
         return int(text)
 
-    return parse
-
 
 @lru_cache(maxsize=16)
-def _decoder(max_digits: int, safe_integers: bool) -> Callable[[str], Any]:
+def _decoder(numbers: _Numbers) -> Callable[[str], Any]:
     return JSONDecoder(
         object_pairs_hook=_object,
         parse_constant=_constant,
-        parse_float=_float,
-        parse_int=_integer(max_digits, safe_integers),
+        parse_float=numbers.parse_float,
+        parse_int=numbers.parse_int,
     ).decode
 
 
@@ -195,10 +213,10 @@ class _Mark:
         self.key = key
 
 
-def _located(text: str, fault: _Fault, max_digits: int, safe_integers: bool) -> JSONRefused:
+def _located(text: str, fault: _Fault, numbers: _Numbers) -> JSONRefused:
     """Parse again with hooks that leave marks in place of faults, and name the first mark."""
     try:
-        value = _marked(text, max_digits, safe_integers)
+        value = _marked(text, numbers)
     except JSONDecodeError as exc:
         return JSONRefused("invalid_json", f"{exc.msg} (line {exc.lineno}, column {exc.colno}).")
     except RecursionError:
@@ -206,7 +224,7 @@ def _located(text: str, fault: _Fault, max_digits: int, safe_integers: bool) -> 
     return next(_marks(value, ""), None) or JSONRefused(fault.code, fault.message)
 
 
-def _marked(text: str, max_digits: int, safe_integers: bool) -> Any:
+def _marked(text: str, numbers: _Numbers) -> Any:
     """The value with a mark in the place of each fault that the scanner can step over."""
 
     def lenient(parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -229,8 +247,8 @@ def _marked(text: str, max_digits: int, safe_integers: bool) -> Any:
     return JSONDecoder(
         object_pairs_hook=pairs_hook,
         parse_constant=lenient(_constant),
-        parse_float=lenient(_float),
-        parse_int=lenient(_integer(max_digits, safe_integers)),
+        parse_float=lenient(numbers.parse_float),
+        parse_int=lenient(numbers.parse_int),
     ).decode(text)
 
 

@@ -62,8 +62,11 @@ class RewardEndpointAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     ordering = ("-id",)
     fieldsets = (
         (None, {"fields": ("public_id", "standing", "organization", "task")}),
-        ("How it answers", {"fields": ("protocol", "model_id", "unscored", "neutral_value", "deadline_ms")}),
-        ("Use", {"fields": (("answered", "unscored_count"), "share_unscored", "last_used_at")}),
+        (
+            "How it answers",
+            {"fields": ("protocol", "model_id", "unscored", "neutral_value", "without_text", "deadline_ms")},
+        ),
+        ("Use", {"fields": (("answered", "unscored_count", "without_text_count"), "share_unscored", "last_used_at")}),
         ("Times", {"fields": ("created_by", "created_at", "updated_at")}),
     )
     readonly_fields = ("public_id",)

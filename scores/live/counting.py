@@ -18,6 +18,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from autotune.core import ids
+from scores.live.unscored import NO_TEXT
 from scores.models import RewardEndpoint
 
 logger = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ WARN_EVERY_S: Final = 10.0
 class _Tally:
     answered: int = 0
     unscored: int = 0
+    without_text: int = 0
 
 
 @dataclass(slots=True)
@@ -50,6 +52,7 @@ def note(endpoint_id: UUID, *, answered: int, stand_ins: int, codes: Counter[str
         tally = _tallies.setdefault(endpoint_id, _Tally())
         tally.answered += answered
         tally.unscored += stand_ins
+        tally.without_text += codes[NO_TEXT]
     if codes:
         _warn(endpoint_id, codes)
     if settings.LIVE_COUNTS_EVERY_S:
@@ -69,6 +72,7 @@ def fold() -> None:
             RewardEndpoint.objects.filter(pk=endpoint_id).update(
                 answered=F("answered") + tally.answered,
                 unscored_count=F("unscored_count") + tally.unscored,
+                without_text_count=F("without_text_count") + tally.without_text,
                 last_used_at=timezone.now(),
             )
         except Error as exc:
@@ -81,6 +85,7 @@ def _keep(endpoint_id: UUID, tally: _Tally) -> None:
         there = _tallies.setdefault(endpoint_id, _Tally())
         there.answered += tally.answered
         there.unscored += tally.unscored
+        there.without_text += tally.without_text
 
 
 def _warn(endpoint_id: UUID, codes: Counter[str]) -> None:

@@ -12,13 +12,16 @@ MAX_DEADLINE_MS: Final = 600_000
 
 ProtocolName = Literal["openrlhf", "slime", "verify", "foundry"]
 UnscoredName = Literal["hold", "neutral", "error"]
+WithoutTextName = Literal["unscored", "empty", "strict"]
 NeutralValue = Annotated[float, Meta(ge=0, le=1)]
 DeadlineMs = Annotated[int, Meta(ge=1, le=MAX_DEADLINE_MS)]
 
 
 class NewRewardEndpoint(BodyStruct):
     """`neutralValue` stands for what has no score; `neutral` needs one. `deadlineMs`: of one call, by default below the
-    client's own; `modelId`: of the completions that come in here."""
+    client's own; `modelId`: of the completions that come in here. `withoutText`: what becomes of an answer that holds
+    no text, such as one that only calls tools: `unscored`, judged as an `empty` text, or `strict`: unscored, and so is
+    a text of nothing but spaces."""
 
     task_id: TaskId
     protocol: ProtocolName
@@ -26,6 +29,7 @@ class NewRewardEndpoint(BodyStruct):
     neutral_value: NeutralValue | None = None
     deadline_ms: DeadlineMs | None = None
     model_id: ModelId | None = None
+    without_text: WithoutTextName = "unscored"
 
 
 class RewardEndpointPatch(BodyStruct):
@@ -36,6 +40,7 @@ class RewardEndpointPatch(BodyStruct):
     deadline_ms: DeadlineMs | UnsetType | None = UNSET
     model_id: ModelId | UnsetType | None = UNSET
     enabled: bool | UnsetType = UNSET
+    without_text: WithoutTextName | UnsetType = UNSET
 
 
 class RewardEndpointQuery(PageQuery):

@@ -8,10 +8,14 @@ from scores.models import RewardEndpoint
 
 
 class EndpointCounts(ApiStruct):
-    """Samples since ever, some seconds behind: those answered with a reward, and how many of them had no score."""
+    """Samples since ever, some seconds behind: those answered with a reward, and how many of them had no score.
+
+    `withoutText`: those that were not judged because they held no text, however they were answered.
+    """
 
     answered: int
     unscored: int
+    without_text: int
 
 
 class RewardEndpointOut(ApiStruct):
@@ -21,6 +25,7 @@ class RewardEndpointOut(ApiStruct):
     model_id: str
     unscored: str
     neutral_value: float | None
+    without_text: str
     deadline_ms: int
     enabled: bool
     counts: EndpointCounts
@@ -54,9 +59,10 @@ def endpoint_out(row: RewardEndpoint) -> RewardEndpointOut:
         model_id=row.model_id,
         unscored=row.unscored,
         neutral_value=row.neutral_value,
+        without_text=row.without_text,
         deadline_ms=row.deadline_ms,
         enabled=row.enabled,
-        counts=EndpointCounts(row.answered, row.unscored_count),
+        counts=EndpointCounts(row.answered, row.unscored_count, row.without_text_count),
         last_used_at=wire(row.last_used_at) if row.last_used_at else None,
         created_by=ids.encode("user", row.created_by_id),
         created_at=wire(row.created_at),

@@ -70,6 +70,7 @@ def create(principal: Principal, body: NewRewardEndpoint) -> Made:
         model_id=_model(body.model_id),
         unscored=body.unscored,
         neutral_value=body.neutral_value,
+        without_text=body.without_text,
         deadline_ms=_deadline(body.protocol, body.deadline_ms),
         token_digest=digest_of(token),
     )
@@ -94,6 +95,8 @@ def change(endpoint_id: UUID, body: RewardEndpointPatch) -> RewardEndpoint:
         changes["deadline_ms"] = _deadline(row.protocol, body.deadline_ms)
     if not isinstance(body.model_id, type(UNSET)):
         changes["model_id"] = _model(body.model_id)
+    if body.without_text is not UNSET:
+        changes["without_text"] = body.without_text
     if body.enabled is not UNSET:
         changes["enabled"] = body.enabled
     for name, value in changes.items():

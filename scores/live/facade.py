@@ -132,12 +132,14 @@ def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
 def _read(ask: Ask) -> bool:
     """Whether the body is one of its protocol; else the call has its error."""
     try:
-        _, ask.samples = protocols.read(ask.protocol, ask.raw)
+        ask.samples = protocols.read(ask.protocol, ask.raw)
         if len(ask.samples) > settings.MAX_LIVE_ITEMS:
             raise Invalid.field("", "invalid_length", f"send at most {settings.MAX_LIVE_ITEMS} samples at once.")
     except Invalid as exc:
         ask.error = exc
         return False
+    assert ask.endpoint is not None
+    unscored.refuse_without_text(ask.endpoint, ask.samples)
     if ask.protocol != Protocol.VERIFY:
         ask.raw = b""
     if ask.audited is not None:
@@ -232,6 +234,7 @@ def _leave_out(samples: Sequence[tuple[Ask, int]], exc: Invalid) -> bool:
         if match := _PLACE.match(error.pointer):
             ask, at = samples[int(match[1])]
             ask.samples[at].refused = error.code
+            ask.samples[at].reason = f"{error.pointer[match.end(1) :]}: {error.detail}"
             marked = True
     return marked
 
@@ -248,7 +251,9 @@ def _answered(ask: Ask, known: dict[UUID, answering.Answered]) -> bytes | Autotu
     endpoint = ask.endpoint
     assert endpoint is not None
     states = [
-        State(None, sample.refused or unscored.PENDING) if pk is None or pk not in known else _state(known[pk])
+        State(None, sample.refused or unscored.PENDING, sample.reason)
+        if pk is None or pk not in known
+        else _state(known[pk])
         for sample, pk in zip(ask.samples, ask.completions, strict=True)
     ]
     codes = Counter(state.code or unscored.PENDING for state in states if state.value is None)
@@ -256,8 +261,7 @@ def _answered(ask: Ask, known: dict[UUID, answering.Answered]) -> bytes | Autotu
     try:
         outcomes = unscored.outcomes(endpoint, states)
         answered, stand_ins = len(outcomes), codes.total()
-        body = protocols.parsed(ask.raw) if ask.raw else None
-        return protocols.write(ask.protocol, body, outcomes, reward_key=ask.reward_key)
+        return protocols.write(ask.protocol, ask.raw, outcomes, reward_key=ask.reward_key)
     except AutotuneError as exc:
         return exc
     finally:

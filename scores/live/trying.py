@@ -54,10 +54,14 @@ def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, respons
     endpoints.principal_of(endpoint)
     begun = time.monotonic()
     raw = json.dumps(_BODIES[endpoint.protocol](prompt, response, label)).encode()
-    body, (sample,) = protocols.read(endpoint.protocol, raw)
+    (sample,) = protocols.read(endpoint.protocol, raw)
+    unscored.refuse_without_text(endpoint, [sample])
     item = Item(sample.response, prompt=sample.prompt, messages=sample.messages, metadata=sample.metadata or None)
-    state, completion = _scored(principal, endpoint, item)
-    status, answer = _answer(endpoint, body, state)
+    if sample.refused == unscored.NO_TEXT:
+        state, completion = State(None, sample.refused, sample.reason), None
+    else:
+        state, completion = _scored(principal, endpoint, item)
+    status, answer = _answer(endpoint, raw, state)
     return Tried(
         sent=_readable(json.loads(raw)),
         status=status,
@@ -83,11 +87,11 @@ def _scored(principal: Principal, endpoint: RewardEndpoint, item: Item) -> tuple
     return State(answered.value, code), answered.completion_id
 
 
-def _answer(endpoint: RewardEndpoint, body: Any, state: State) -> tuple[int, Any]:
+def _answer(endpoint: RewardEndpoint, raw: bytes, state: State) -> tuple[int, Any]:
     """Status and body."""
     try:
         outcomes = unscored.outcomes(endpoint, [state])
-        return 200, json.loads(protocols.write(endpoint.protocol, body, outcomes))
+        return 200, json.loads(protocols.write(endpoint.protocol, raw, outcomes))
     except AutotuneError as exc:
         return exc.status, {"status": exc.status, "code": exc.code, "detail": exc.detail}
 

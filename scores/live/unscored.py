@@ -3,16 +3,20 @@
 A reward that nobody gave must never look like one: a stand-in is a number that the endpoint's maker chose, and counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from autotune.core import sentences
 from autotune.core.errors import AutotuneError
-from scores.live.protocols.samples import Outcome
+from scores.live.protocols.samples import Outcome, Sample
 from scores.models import RewardEndpoint
-from scores.states import Protocol, Unscored
+from scores.states import Protocol, Unscored, WithoutText
 
 PENDING: Final = "pending"
+NO_TEXT: Final = "no_text"
+_WHY_NO_TEXT: Final = "The answer of the model holds no text."
+_WHY_BLANK: Final = "The answer of the model is empty."
 FAILED_AGAIN_S: Final = 60  # a failure is scored anew after so long
 
 
@@ -43,10 +47,24 @@ class Unscorable(AutotuneError):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A sample by now: its reward, or the code of why there is none."""
+    """A sample by now: its reward, or the code of why there is none, and the reason where there is more to say."""
 
     value: float | None
     code: str | None = None
+    reason: str = ""
+
+
+def refuse_without_text(endpoint: RewardEndpoint, samples: Iterable[Sample]) -> None:
+    """Mark the samples that the endpoint does not have judged, since their answer holds no text.
+
+    What could not be read is never judged as an empty text unless the endpoint's maker said so.
+    """
+    if endpoint.without_text == WithoutText.EMPTY:
+        return
+    for sample in samples:
+        blank = endpoint.without_text == WithoutText.STRICT and not sample.response.strip()
+        if not sample.refused and (blank or not sample.has_text):
+            sample.refused, sample.reason = NO_TEXT, _WHY_BLANK if sample.has_text else _WHY_NO_TEXT
 
 
 def outcomes(endpoint: RewardEndpoint, states: Sequence[State]) -> list[Outcome]:
@@ -54,25 +72,27 @@ def outcomes(endpoint: RewardEndpoint, states: Sequence[State]) -> list[Outcome]
 
     raises  StillPending, or Unscorable with the failure's code: then nothing else is answered for the call
     """
-    missing = [state.code or PENDING for state in states if state.value is None]
+    missing = [state for state in states if state.value is None]
     if missing and endpoint.protocol != Protocol.VERIFY:
         _refuse(endpoint, missing)
     stand_in = 0.0 if endpoint.neutral_value is None else endpoint.neutral_value
     return [
-        Outcome(stand_in, state.code or PENDING) if state.value is None else Outcome(state.value) for state in states
+        Outcome(stand_in, state.code or PENDING, state.reason) if state.value is None else Outcome(state.value)
+        for state in states
     ]
 
 
-def _refuse(endpoint: RewardEndpoint, missing: Sequence[str]) -> None:
+def _refuse(endpoint: RewardEndpoint, missing: Sequence[State]) -> None:
     """raises  where the policy is not to answer a stand-in"""
     if endpoint.unscored == Unscored.NEUTRAL:
         return
-    if PENDING in missing:
+    if any((state.code or PENDING) == PENDING for state in missing):
         raise StillPending
-    detail = f"{missing[0]}: the answer of the model could not be scored."
+    code = missing[0].code
+    detail = sentences.joined(f"{code}: the answer of the model could not be scored", missing[0].reason)
     if endpoint.unscored == Unscored.ERROR:
-        raise Unscorable(detail, code=missing[0])
+        raise Unscorable(detail, code=code)
     if endpoint.neutral_value is None:
-        failed = Unscorable(detail, code=missing[0], headers={"Retry-After": str(FAILED_AGAIN_S)})
+        failed = Unscorable(detail, code=code, headers={"Retry-After": str(FAILED_AGAIN_S)})
         failed.status = 503
         raise failed

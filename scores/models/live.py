@@ -8,7 +8,7 @@ from django.utils import timezone
 from autotune.access.models import Organization, User
 from autotune.core import ids
 from scores.querysets import RewardEndpointQuerySet
-from scores.states import Protocol, Unscored
+from scores.states import Protocol, Unscored, WithoutText
 from tasks.models import Completion, Task, TaskVersion
 
 
@@ -44,8 +44,10 @@ class RewardEndpoint(models.Model):
     token_digest   SHA-256 of the token, which is shown once
     model_id       of the completions that come in here
     unscored       what is answered for work without a score, and `neutral_value` where a number must stand in
+    without_text   what becomes of an answer that holds no text
     deadline_ms    of one call; below the client's own
     answered, unscored_count  items, ever; folded in by each process every few seconds
+    without_text_count        items that were not judged, since they held no text
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -56,11 +58,15 @@ class RewardEndpoint(models.Model):
     model_id = models.CharField(max_length=200)
     unscored = models.CharField(max_length=7, choices=Unscored.choices)
     neutral_value = models.FloatField(null=True, blank=True)
+    without_text = models.CharField(
+        max_length=8, choices=WithoutText.choices, default=WithoutText.UNSCORED, db_default=WithoutText.UNSCORED.value
+    )
     deadline_ms = models.PositiveIntegerField()
     token_digest = models.BinaryField(max_length=32, unique=True)
     enabled = models.BooleanField(default=True)
     answered = models.PositiveBigIntegerField(default=0)
     unscored_count = models.PositiveBigIntegerField(default=0)
+    without_text_count = models.PositiveBigIntegerField(default=0, db_default=0)
     last_used_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(auto_now=True)
@@ -71,6 +77,9 @@ class RewardEndpoint(models.Model):
         constraints = [
             models.CheckConstraint(condition=models.Q(protocol__in=Protocol.values), name="scores_endpoint_protocol"),
             models.CheckConstraint(condition=models.Q(unscored__in=Unscored.values), name="scores_endpoint_unscored"),
+            models.CheckConstraint(
+                condition=models.Q(without_text__in=WithoutText.values), name="scores_endpoint_without_text"
+            ),
         ]
         indexes = [models.Index(fields=["organization", "id"], name="scores_endpoint_by_org")]
 

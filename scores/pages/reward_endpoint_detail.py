@@ -20,7 +20,15 @@ from scores.live.trying import Tried
 from scores.models import RewardEndpoint
 from scores.naming import Named, Names
 from scores.pages import reward_endpoint_commands as commands
-from scores.pages.reward_endpoint_forms import POLICIES, PROTOCOLS, ChangeForm, NewForm, TryForm, deadlines
+from scores.pages.reward_endpoint_forms import (
+    POLICIES,
+    PROTOCOLS,
+    WITHOUT_TEXT,
+    ChangeForm,
+    NewForm,
+    TryForm,
+    deadlines,
+)
 
 WHAT = "reward endpoint"
 RESOURCE = "reward_endpoints"
@@ -49,6 +57,7 @@ def new(request: PageRequest) -> HttpResponse:
         "ticket": once.ticket(request),
         "protocols": PROTOCOLS,
         "policies": POLICIES,
+        "without_text": WITHOUT_TEXT,
         "deadlines": deadlines(),
     }
     return render(request, "rewards/new.html", context, status=400 if form.errors else 200)
@@ -82,6 +91,7 @@ def change(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
         "form": form,
         "endpoint": found,
         "policies": POLICIES,
+        "without_text": WITHOUT_TEXT,
         "deadlines": [one for one in deadlines() if one[0] == caller],
     }
     return render(request, "rewards/change.html", context, status=400 if form.errors else 200)
@@ -170,6 +180,7 @@ def _shown(
         "endpoint": endpoint,
         "caller": caller,
         "policy": POLICIES[endpoint.unscored],
+        "without_text": WITHOUT_TEXT[endpoint.without_text],
         "task": _task(request, endpoint),
         "url": url,
         "rotated": rotated,

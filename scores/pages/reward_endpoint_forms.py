@@ -25,6 +25,11 @@ POLICIES = {
     "neutral": ("Neutral value", "A number of yours stands in, and is counted. It is nobody's judgement."),
     "error": ("Error", "503 while pending, 502 once it failed; the trainer may stop."),
 }
+WITHOUT_TEXT = {
+    "unscored": ("Do not judge it", "It has no score. An empty text that was sent as text is judged."),
+    "empty": ("Judge an empty text", "Graders find what the answer did instead in the conversation."),
+    "strict": ("Do not judge it, nor blank text", "A text of nothing but spaces has no score either."),
+}
 NUMBER = forms.NumberInput(attrs={"step": "any", "min": "0", "max": "1", "inputmode": "decimal"})
 
 
@@ -36,6 +41,10 @@ class PolicyForm(BodyForm):
     unscored = forms.ChoiceField(
         label="What is answered without a score", choices=[(name, title) for name, (title, _) in POLICIES.items()],
         widget=forms.RadioSelect,
+    )  # fmt: skip
+    without_text = forms.ChoiceField(
+        label="An answer that holds no text", choices=[(name, title) for name, (title, _) in WITHOUT_TEXT.items()],
+        widget=forms.RadioSelect, required=False, initial="unscored",
     )  # fmt: skip
     neutral_value = forms.FloatField(
         label="Neutral value", required=False, min_value=0, max_value=1, widget=NUMBER,
@@ -72,7 +81,7 @@ class ChangeForm(PolicyForm):
 
     @classmethod
     def of(cls, endpoint: RewardEndpoint) -> "ChangeForm":
-        names = ("unscored", "neutral_value", "model_id", "deadline_ms")
+        names = ("unscored", "without_text", "neutral_value", "model_id", "deadline_ms")
         return cls(initial={name: getattr(endpoint, name) for name in names})
 
 

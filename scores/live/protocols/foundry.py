@@ -8,7 +8,8 @@ import json
 from typing import Any, Final
 
 from autotune.core.errors import Invalid
-from scores.live.protocols.samples import Outcome, Sample, joined_text, the_member, the_messages, the_object
+from scores.live.protocols.conversations import Unmapped, mapped, texts_of
+from scores.live.protocols.samples import Outcome, Sample, the_member, the_messages, the_object
 
 PROMPTS: Final = ("messages", "prompt", "input", "question")
 
@@ -20,37 +21,58 @@ def read(body: Any) -> list[Sample]:
     if item is not None and not isinstance(item, dict):
         raise Invalid.field("/item", "wrong_type", "must be an object.")
     metadata = {name: members[name] for name in ("item", "trace_id") if members.get(name)}
-    sample = Sample(_response(the_member(members, "sample")), metadata=metadata or None)
+    graded = the_member(members, "sample")
+    text, calls = _response(graded)
+    sample = Sample(text or "", has_text=text is not None, metadata=metadata or None)
     name, prompt = next(((name, item[name]) for name in PROMPTS if item and item.get(name)), ("", None))
-    if isinstance(prompt, list):
-        sample.messages = the_messages(prompt, f"/item/{name}")
-    else:
-        sample.prompt = prompt if isinstance(prompt, str) else _json(item or {})
+    try:
+        sample.add_after([{"role": "assistant", "content": None, "tool_calls": calls}] if calls else [])
+        if isinstance(prompt, list):
+            sample.messages = mapped(the_messages(prompt, f"/item/{name}"))
+        else:
+            sample.prompt = prompt if isinstance(prompt, str) else _json(item or {})
+    except Unmapped as exc:
+        sample.refused, sample.reason = exc.code, exc.reason
     return [sample]
 
 
-def write(body: Any, outcomes: list[Outcome]) -> dict[str, Any]:
+def write(outcomes: list[Outcome]) -> dict[str, Any]:
     (outcome,) = outcomes
     return {"score": outcome.value}
 
 
-def _response(sample: dict[str, Any]) -> str:
-    """`output_text`, else the first choice's message, else `output_json`.
+def _response(sample: dict[str, Any]) -> tuple[str | None, list[Any]]:
+    """The text of the answer (`output_text`, else the first choice's message, else `output_json`; None where it has
+    none), and the tools that it calls.
 
-    raises  Invalid if there is none of them
+    raises  Invalid if there is none of the three members
     """
-    if isinstance(sample.get("output_text"), str) and sample["output_text"]:
-        return sample["output_text"]
-    choices = sample.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        message = choices[0].get("message")
-        if isinstance(message, dict) and (text := joined_text(message.get("content"))):
-            return text
+    message, output = _message(sample.get("choices")), sample.get("output_text")
+    calls = message.get("tool_calls") or sample.get("output_tools")
+    calls = calls if isinstance(calls, list) else []
+    texts = texts_of(message.get("content"))
+    if text := (output if isinstance(output, str) else "") or "\n".join(texts):
+        return text, calls
     if sample.get("output_json"):
-        return _json(sample["output_json"])
-    if "output_text" in sample or choices:
-        return ""
-    raise Invalid.field("/sample", "missing_field", "give one of output_text, choices and output_json.")
+        return _json(sample["output_json"]), calls
+    if not message and "output_text" not in sample and not sample.get("choices"):
+        raise Invalid.field("/sample", "missing_field", "give one of output_text, choices and output_json.")
+    said_nothing = bool(texts) if message else isinstance(output, str)  # an empty text that was sent as text
+    if said_nothing and not calls and not message.get("refusal") and not _has_other_parts(message):
+        return "", calls
+    return None, calls
+
+
+def _message(choices: Any) -> dict[str, Any]:
+    """The first choice's message; empty where there is none."""
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    return message if isinstance(message, dict) else {}
+
+
+def _has_other_parts(message: dict[str, Any]) -> bool:
+    content = message.get("content")
+    return isinstance(content, list) and len(texts_of(content)) < len(content)
 
 
 def _json(value: Any) -> str:

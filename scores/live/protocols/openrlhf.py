@@ -42,7 +42,7 @@ def response_of(query: str, prompt: str) -> tuple[str, bool]:
     return query, False
 
 
-def write(body: Any, outcomes: list[Outcome]) -> dict[str, Any]:
+def write(outcomes: list[Outcome]) -> dict[str, Any]:
     values = [outcome.value for outcome in outcomes]
     return {
         "rewards": values,

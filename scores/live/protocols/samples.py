@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from autotune.core.errors import Invalid
+from scores.live.protocols.conversations import Unmapped
 
+AFTER: Final = "afterResponse"
 _NOT_PLAIN: Final = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -14,14 +16,28 @@ _NOT_PLAIN: Final = re.compile("[\x00\ud800-\udfff]")
 class Sample:
     """One answer of a model: to `prompt`, or to `messages`.
 
-    refused  why it can never be scored, as a code; '' for one that can
+    has_text  whether the answer held any text; where it held none `response` is '', and the endpoint's policy counts
+    refused   why it can never be scored, as a code; '' for one that can
+    reason    the same as a sentence, where there is more to say
     """
 
     response: str
     prompt: str | None = None
     messages: list[dict[str, Any]] | None = None
     metadata: dict[str, Any] | None = None
+    has_text: bool = True
     refused: str = ""
+    reason: str = ""
+
+    def add_after(self, messages: list[dict[str, Any]]) -> None:
+        """Hand on what came after the text: graders read it in the metadata.
+
+        raises  Unmapped where the trainer's own metadata has the name
+        """
+        if messages:
+            if self.metadata and AFTER in self.metadata:
+                raise Unmapped("reserved_name", f"A field of the name {AFTER} is ours: rename it.")
+            self.metadata = {**(self.metadata or {}), AFTER: messages}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +46,12 @@ class Outcome:
 
     value   a finite number; the endpoint's neutral value for what has no score
     code    why it has none: `pending` at the deadline, else what failed; None for a score
+    reason  the same as a sentence, where there is more to say
     """
 
     value: float
     code: str | None = None
+    reason: str = ""
 
     @property
     def is_scored(self) -> bool:
@@ -71,15 +89,6 @@ def the_messages(value: Any, pointer: str) -> list[dict[str, Any]]:
         if not isinstance(message, dict):
             raise Invalid.field(f"{pointer}/{at}", "wrong_type", "must be an object.")
     return value
-
-
-def joined_text(content: Any, between: str = "\n") -> str:
-    """The text of a message's content: a string, or the `text` of its parts; '' where there is none."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, dict)]
-    return between.join(text for text in texts if isinstance(text, str))
 
 
 def is_plain(value: Any) -> bool:

@@ -3,68 +3,90 @@
 What could not be judged is answered with a reward too, and a failure class: Gym keeps such rows out of its aggregates.
 """
 
+import json
+from collections.abc import Iterator
 from typing import Any, Final
 
 from autotune.core.errors import Invalid
-from scores.live.protocols.samples import Outcome, Sample, joined_text, the_member, the_messages, the_object
+from scores.live.protocols import responses
+from scores.live.protocols.conversations import Unmapped
+from scores.live.protocols.samples import Outcome, Sample, the_member, the_messages, the_object
 
 FAILURE_CLASS: Final = "_ng_failure_class"
 FAILED: Final = "judge_failed"
-REASON: Final = "autotune_unscored"
-ASKED, ANSWERED = "responses_create_params", "response"
-OURS: Final = frozenset({ASKED, ANSWERED, "reward", FAILURE_CLASS, REASON})
+CODE, REASON = "autotune_unscored", "autotune_unscored_reason"
+ASKED, ANSWERED, REWARD = "responses_create_params", "response", "reward"
+OURS: Final = frozenset({ASKED, ANSWERED, REWARD, FAILURE_CLASS, CODE, REASON})
+_SPACE: Final = " \t\n\r"
+_scan = json.JSONDecoder(parse_int=len, parse_float=len).scan_once  # type: ignore[attr-defined] # values are not used
 
 
 def read(body: Any) -> list[Sample]:
     """raises  Invalid with a pointer"""
     members = the_object(body)
     asked, answered = the_member(members, ASKED), the_member(members, ANSWERED)
-    fields = {name: value for name, value in members.items() if name not in OURS}
-    sample = Sample(_last_text(answered), metadata=fields or None)
-    given, instructions = asked.get("input"), asked.get("instructions")
-    if isinstance(given, str) and not isinstance(instructions, str):
-        sample.prompt = given
-        return [sample]
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    sample.messages = _messages(the_messages(items, f"/{ASKED}/input"))
-    if isinstance(instructions, str):
-        sample.messages.insert(0, {"role": "system", "content": instructions})
-    return [sample]
-
-
-def write(body: Any, outcomes: list[Outcome]) -> dict[str, Any]:
-    (outcome,) = outcomes
-    kept = {name: value for name, value in body.items() if name not in (FAILURE_CLASS, REASON)}
-    answer = {**kept, "reward": outcome.value}
-    if not outcome.is_scored:
-        answer |= {FAILURE_CLASS: FAILED, REASON: outcome.code}
-    return answer
-
-
-def _messages(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Chat messages of input items. Calls of tools and their outputs stand between them; reasoning is left out."""
-    found = []
-    for item in items:
-        if isinstance(item.get("role"), str):
-            found.append({"role": item["role"], "content": joined_text(item.get("content"))})
-        elif item.get("type") == "function_call":
-            call = {"name": item.get("name"), "arguments": item.get("arguments")}
-            found.append({"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": call}]})
-        elif item.get("type") == "function_call_output":
-            found.append({"role": "tool", "content": _output(item.get("output"))})
-    return found
-
-
-def _output(value: Any) -> str:
-    return value if isinstance(value, str) else joined_text(value)
-
-
-def _last_text(answered: dict[str, Any]) -> str:
-    """The text of the last message of the assistant; '' where it only called tools."""
     output = answered.get("output")
     if not isinstance(output, list):
         raise Invalid.field(f"/{ANSWERED}/output", "wrong_type", "must be a list.")
-    for item in reversed(output):
-        if isinstance(item, dict) and item.get("type") == "message" and item.get("role", "assistant") == "assistant":
-            return joined_text(item.get("content"), between="")  # as OpenAI's own `output_text` joins them
-    return ""
+    fields = {name: value for name, value in members.items() if name not in OURS}
+    sample = Sample("", metadata=fields or None)
+    prompt, instructions = _asked(asked)
+    try:
+        reply = responses.reply(output)
+        sample.response, sample.has_text = reply.text or "", reply.text is not None
+        sample.add_after(reply.after)
+        if isinstance(prompt, str) and not instructions and not reply.before:
+            sample.prompt = prompt
+        else:
+            items = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+            sample.messages = [*instructions, *responses.conversation(items), *reply.before]
+    except Unmapped as exc:
+        sample.refused, sample.reason = exc.code, exc.reason
+    return [sample]
+
+
+def write(raw: bytes, outcomes: list[Outcome]) -> bytes:
+    """The body as it came, octet for octet, with the reward in place of one that it had."""
+    (outcome,) = outcomes
+    told: dict[str, Any] = {REWARD: outcome.value}
+    if not outcome.is_scored:
+        told |= {FAILURE_CLASS: FAILED, CODE: outcome.code}
+        told |= {REASON: outcome.reason} if outcome.reason else {}
+    added = [f"{json.dumps(name)}:{json.dumps(value, allow_nan=False)}" for name, value in told.items()]
+    kept = [text for name, text in _members(str(raw, "utf-8")) if name not in (REWARD, FAILURE_CLASS, CODE, REASON)]
+    return f"{{{','.join([*kept, *added])}}}".encode()
+
+
+def _asked(asked: dict[str, Any]) -> tuple[str | list[dict[str, Any]], list[dict[str, Any]]]:
+    """The input, and the instructions as a system message.
+
+    raises  Invalid with a pointer
+    """
+    given, instructions = asked.get("input"), asked.get("instructions")
+    if instructions is not None and not isinstance(instructions, str):
+        raise Invalid.field(f"/{ASKED}/instructions", "wrong_type", "must be a string, or null.")
+    first = [] if instructions is None else [{"role": "system", "content": instructions}]
+    return given if isinstance(given, str) else the_messages(given, f"/{ASKED}/input"), first
+
+
+def _members(text: str) -> Iterator[tuple[str, str]]:
+    """Each member of the object that a valid JSON text holds: its name, and the text of the member as it stands.
+
+    Numbers are not read: there is no double for some of them, and every digit is to come back.
+    """
+    at = text.index("{") + 1
+    while True:
+        at = _past(text, at, "," + _SPACE)
+        if text[at] == "}":
+            return
+        name, colon = json.decoder.scanstring(text, at + 1)  # type: ignore[attr-defined]
+        _, end = _scan(text, _past(text, colon, ":" + _SPACE))
+        yield name, text[at:end]
+        at = end
+
+
+def _past(text: str, at: int, characters: str) -> int:
+    """The place of the first character from `at` on that is none of these."""
+    while text[at] in characters:
+        at += 1
+    return at

@@ -30,18 +30,23 @@ class LiveReward:
 
 @dataclass(frozen=True)
 class EndpointCounts:
-    """Samples since ever that were answered with a reward, and those of them that had no score."""
+    """Samples since ever that were answered with a reward, and those of them that had no score.
+
+    without_text  those that were not judged because they held no text, however they were answered
+    """
 
     answered: int
     unscored: int
+    without_text: int = 0
 
 
 @dataclass(frozen=True)
 class RewardEndpoint:
     """An address that a trainer calls for rewards of one task.
 
-    protocol  'openrlhf', 'slime', 'verify' or 'foundry'
-    unscored  what it answers for work without a score: 'hold', 'neutral' or 'error'
+    protocol      'openrlhf', 'slime', 'verify' or 'foundry'
+    unscored      what it answers for work without a score: 'hold', 'neutral' or 'error'
+    without_text  what becomes of an answer that holds no text: 'unscored', 'empty' or 'strict'
     """
 
     id: str
@@ -57,6 +62,7 @@ class RewardEndpoint:
     created_by: str
     created_at: datetime
     updated_at: datetime
+    without_text: str = "unscored"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ def test_the_address_is_shown_once(api, body):
     assert address == "http://localhost:8000/api/v1/rewards/openrlhf"
     assert len(token) == 43
     assert (row["deadlineMs"], row["unscored"], row["neutralValue"]) == (170_000, "hold", None)
-    assert (row["enabled"], row["modelId"], row["counts"]) == (True, "live", {"answered": 0, "unscored": 0})
+    assert (row["enabled"], row["modelId"]) == (True, "live")
+    assert row["counts"] == {"answered": 0, "unscored": 0, "withoutText": 0}
     stored = RewardEndpoint.objects.get()
     assert bytes(stored.token_digest) == endpoints.digest_of(token)
     for shown in (api.get(f"/reward-endpoints/{row['id']}"), api.get("/reward-endpoints")):
@@ -81,6 +82,8 @@ def test_foundry_is_there_behind_its_flag_only(api, body):
         ({"protocol": "pickle"}, "/protocol", "invalid_choice"),
         ({"unscored": "zero"}, "/unscored", "invalid_choice"),
         ({"unscored": "neutral"}, "/neutralValue", "missing_field"),
+        ({"withoutText": "zero"}, "/withoutText", "invalid_choice"),
+        ({"withoutText": None}, "/withoutText", "wrong_type"),
         ({"neutralValue": 1.5}, "/neutralValue", "out_of_range"),
         ({"neutralValue": "0"}, "/neutralValue", "wrong_type"),
         ({"deadlineMs": 0}, "/deadlineMs", "out_of_range"),
@@ -133,6 +136,17 @@ def test_a_change_keeps_what_it_does_not_name(api, body):
     refused = api.patch(path, {"neutralValue": None})
     assert (refused.status_code, codes(refused)) == (400, [("/neutralValue", "missing_field")])
     assert api.patch(path, {"taskId": body["taskId"]}).status_code == 400
+
+
+def test_c4_the_policy_for_answers_without_text_is_set_and_changed(api, body):
+    made = api.post("/reward-endpoints", body).json()["rewardEndpoint"]
+    assert made["withoutText"] == "unscored"
+    path = f"/reward-endpoints/{made['id']}"
+    for policy in ("empty", "strict", "unscored"):
+        assert api.patch(path, {"withoutText": policy}).json()["rewardEndpoint"]["withoutText"] == policy
+    assert api.patch(path, {"enabled": False}).json()["rewardEndpoint"]["withoutText"] == "unscored"
+    given = api.post("/reward-endpoints", {**body, "withoutText": "strict"}).json()["rewardEndpoint"]
+    assert given["withoutText"] == "strict"
 
 
 def test_rotating_makes_another_address(api, body, client):

@@ -30,11 +30,11 @@ GRADED = {
 
 
 def samples(protocol, body):
-    return protocols.read(protocol, json.dumps(body).encode())[1]
+    return protocols.read(protocol, json.dumps(body).encode())
 
 
 def answer(protocol, body, *outcomes, **more):
-    return json.loads(protocols.write(protocol, body, list(outcomes), **more))
+    return json.loads(protocols.write(protocol, json.dumps(body).encode(), list(outcomes), **more))
 
 
 def refused(protocol, body):
@@ -199,8 +199,12 @@ def test_verify_reads_the_last_message_between_tools_and_reasoning():
     last = {"type": "message", "role": "assistant", "content": parts}
     call = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "1"}
     body = {**ROLLOUT, "response": {"output": [{"type": "reasoning", "summary": []}, said, call, last, call]}}
-    assert samples("verify", body)[0].response == "ab"
-    assert samples("verify", {**ROLLOUT, "response": {"output": [call]}})[0].response == ""
+    (sample,) = samples("verify", body)
+    assert sample.response == "ab"
+    called = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    calling = {"role": "assistant", "content": None, "tool_calls": [called]}
+    assert sample.messages[1:] == [{"role": "assistant", "content": "first"}, calling]
+    assert sample.metadata["afterResponse"] == [calling]
 
 
 def test_verify_keeps_the_calls_of_tools_in_the_prompt():
@@ -287,8 +291,8 @@ def test_text_that_cannot_be_stored_refuses_its_sample_alone(member, text):
 
 
 def test_an_answer_that_repeats_such_text_is_json_all_the_same():
-    raw = protocols.write("verify", {**ROLLOUT, "note": "\ud800\x00é"}, [LATE])
-    assert json.loads(raw.decode("ascii"))["note"] == "\ud800\x00é"
+    raw = protocols.write("verify", json.dumps({**ROLLOUT, "note": "\ud800\x00é"}).encode(), [LATE])
+    assert json.loads(raw.decode())["note"] == "\ud800\x00é"
 
 
 @pytest.mark.parametrize("spoilt", ["", "\x00"])
@@ -301,4 +305,4 @@ def test_deep_nesting_is_refused(spoilt):
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_an_answer_is_finite(value):
     with pytest.raises(ValueError, match="not JSON compliant"):
-        protocols.write("slime", {}, [Outcome(value)])
+        protocols.write("slime", b"{}", [Outcome(value)])

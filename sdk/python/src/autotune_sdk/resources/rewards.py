@@ -55,6 +55,7 @@ class EndpointChanges(TypedDict, total=False):
     neutral_value: float | None
     deadline_ms: int | None
     enabled: bool
+    without_text: str
 
 
 class RewardEndpoints(Resource):
@@ -69,10 +70,13 @@ class RewardEndpoints(Resource):
         neutral_value: float | None = None,
         deadline_ms: int | None = None,
         model_id: str | None = None,
+        without_text: str | None = None,
         idempotency_key: str | None = None,
     ) -> RewardEndpointRegistration:
         """Makes an address for a trainer that speaks 'openrlhf', 'slime', 'verify' or 'foundry'.
 
+        without_text  what becomes of an answer that holds no text, such as one that only calls tools: 'unscored' (as
+                      without it), judged as an 'empty' text, or 'strict': unscored, as is a text of nothing but spaces
         The token in the `url` of the answer is shown once: whoever has the address may have answers scored.
         """
         body = given(
@@ -83,6 +87,7 @@ class RewardEndpoints(Resource):
                 "neutral_value": neutral_value,
                 "deadline_ms": deadline_ms,
                 "model_id": model_id,
+                "without_text": without_text,
             }
         )
         return _registration(

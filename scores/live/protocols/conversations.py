@@ -1,0 +1,169 @@
+"""Chat messages as trainers spell them, made the ones that intake takes: one spelling for one conversation.
+
+The SDK does the same before it sends (sdk/python, integrations/_conversations.py); a test holds the two together.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+TOOL_RESULTS: Final = frozenset(
+    {
+        "tool", "function", "tool_response", "tool_result", "tool_output", "function_response", "function_output",
+        "observation", "ipython", "environment",
+    }
+)  # fmt: skip
+TOOL_CALLS: Final = frozenset({"tool_call", "tool_calls", "function_call"})
+SPEAKERS: Final[Mapping[str, str]] = {
+    "system": "system", "developer": "developer",
+    "user": "user", "human": "user", "prompter": "user",
+    "assistant": "assistant", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "chatbot": "assistant",
+    "ai": "assistant", "model": "assistant",
+}  # fmt: skip
+TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
+
+
+class Unmapped(Exception):
+    """What no message of ours can carry.
+
+    code    unknown_role, unreadable_tool_call, unknown_item or reserved_name
+    reason  a sentence that names the place
+    """
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+def mapped(messages: Sequence[Mapping[str, Any]], *, noun: str = "Message", first: int = 0) -> list[dict[str, Any]]:
+    """The messages with our roles. Calls of tools become `tool_calls`, their results messages of the role `tool`.
+
+    Takes OpenAI's form (with `function_call` of old), ShareGPT's `from` and `value`, and the roles of ms-swift, veRL,
+    LLaMA-Factory and others. Messages that only call tools and follow each other are one message with several calls.
+
+    noun, first  how a reason names the messages
+    raises       Unmapped
+    """
+    ours: list[dict[str, Any]] = []
+    was_call = False
+    for number, message in enumerate(messages, first):
+        converted, is_call = _message(message, f"{noun} {number}")
+        if is_call and was_call:
+            ours[-1]["tool_calls"] += converted["tool_calls"]
+        else:
+            ours.append(converted)
+        was_call = is_call
+    return ours
+
+
+def is_assistant(role: Any) -> bool:
+    """Whether a role is one of the names that trainers have for the model."""
+    return isinstance(role, str) and SPEAKERS.get(role.strip().lower()) == "assistant"
+
+
+def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str, Any]:
+    """A call of a function as OpenAI writes it; arguments that are no text become their JSON.
+
+    raises  Unmapped for a call without a name
+    """
+    if not isinstance(name, str) or not name:
+        raise Unmapped("unreadable_tool_call", f"{place} calls a tool without a name.")
+    text = arguments if isinstance(arguments, str) else compact({} if arguments is None else arguments)
+    return {**members, "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def content_of(parts: Any) -> Any:
+    """The content of a message of OpenAI's Responses as chat content: parts that are only text as one text.
+
+    Other parts (images, files, refusals) stay as they are, beside the text parts. What is no content stays as it is:
+    intake refuses it, instead of anybody reading it as an empty text.
+    """
+    if not isinstance(parts, list) or not parts:
+        return parts
+    chat = [_part(part) for part in parts]
+    texts = [part.get("text") if is_text_part(part) else None for part in chat]
+    if all(isinstance(text, str) for text in texts):
+        return "\n".join(texts)  # type: ignore[arg-type]
+    return chat
+
+
+def is_text_part(part: Any) -> bool:
+    """Whether a part of a content is text, as its type says."""
+    return isinstance(part, dict) and part.get("type", "text") in TEXT_PARTS
+
+
+def texts_of(content: Any) -> list[str]:
+    """All text of a content: the string, or its text parts. Nothing where there is none, or none that can be read."""
+    if isinstance(content, str):
+        return [content]
+    parts = [_part(part) for part in content] if isinstance(content, list) else []
+    return [part["text"] for part in parts if is_text_part(part) and isinstance(part.get("text"), str)]
+
+
+def compact(value: Any) -> str:
+    """JSON without spaces, members in their order."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _part(part: Any) -> Any:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "text", "text": part.get("text")} if is_text_part(part) else part
+
+
+def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bool]:
+    """The message, and whether it is nothing but a call of a tool."""
+    if "role" not in message and isinstance(message.get("from"), str):  # ShareGPT
+        rest = {name: value for name, value in message.items() if name not in ("from", "value")}
+        message = {"role": message["from"], "content": message.get("value"), **rest}
+    role = message.get("role")
+    if not isinstance(role, str):
+        raise Unmapped("unknown_role", f"{place} has no role.")
+    name = role.strip().lower().replace("-", "_").replace(" ", "_")
+    if name in TOOL_CALLS:
+        return _called({**message, "content": message.get("content")}, place), True
+    if name in TOOL_RESULTS:
+        return _result(message), False
+    if name not in SPEAKERS:
+        raise Unmapped("unknown_role", f"{place} has the role {role[:60]!r}, which is not known.")
+    converted = {**message, "role": SPEAKERS[name]}
+    if "function_call" in converted and not converted.get("tool_calls"):
+        call = converted.pop("function_call")
+        if call is not None:
+            converted["tool_calls"] = list(_calls(call, place))
+    return converted, False
+
+
+def _called(message: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """A message whose content is the call, or several: objects with name and arguments, or their JSON."""
+    calls = message["content"]
+    if isinstance(calls, str):
+        try:
+            calls = json.loads(calls)
+        except (ValueError, RecursionError):
+            raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a text that is not JSON.") from None
+    rest = {name: value for name, value in message.items() if name not in ("role", "content")}
+    return {"role": "assistant", "content": None, **rest, "tool_calls": list(_calls(calls, place))}
+
+
+def _calls(calls: Any, place: str) -> Iterable[dict[str, Any]]:
+    """raises  Unmapped for what is no call"""
+    listed = calls if isinstance(calls, list) else [calls]
+    if not listed:
+        raise Unmapped("unreadable_tool_call", f"{place} calls no tool.")
+    for call in listed:
+        function = call.get("function", call) if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping):
+            raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a form that is not known.")
+        members = {"id": call["id"]} if isinstance(call.get("id"), str) else {}
+        arguments = function.get("arguments", function.get("parameters"))
+        yield tool_call(function.get("name"), arguments, place, **members)
+
+
+def _result(message: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool gave back; anything but text and parts as its JSON."""
+    content = message.get("content")
+    if not isinstance(content, (str, list, type(None))):
+        content = compact(content)
+    return {**message, "role": "tool", "content": content}

@@ -1,0 +1,258 @@
+"""What could not be read is never judged as an empty text: on all protocols, by the endpoint's policy, and counted."""
+
+import json
+
+import pytest
+
+from scores.live import counting
+from tasks.models import Completion
+from tests.scores.live.endpoints.conftest import whole
+from tests.scores.live.endpoints.test_protocols import GRADED, ROLLOUT, samples
+
+CALL = {"type": "function_call", "name": "book", "arguments": '{"to":"Rome"}', "call_id": "c1"}
+CALLED = {"id": "c1", "type": "function", "function": {"name": "book", "arguments": '{"to":"Rome"}'}}
+CALLING = {"role": "assistant", "content": None, "tool_calls": [CALLED]}
+RESULT = {"type": "function_call_output", "call_id": "c1", "output": "booked"}
+RETURNED = {"role": "tool", "tool_call_id": "c1", "content": "booked"}
+REASONING = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}
+USER = {"role": "user", "content": "2+2?"}
+
+
+def said(*parts, **members):
+    return {"type": "message", "role": "assistant", "content": list(parts), **members}
+
+
+def text(words):
+    return {"type": "output_text", "text": words, "annotations": []}
+
+
+def rollout(*output):
+    return {**ROLLOUT, "response": {"output": list(output)}}
+
+
+def read(*output):
+    (sample,) = samples("verify", rollout(*output))
+    return sample
+
+
+NO_TEXT = {
+    "a call of a tool": [CALL],
+    "nothing": [],
+    "reasoning": [REASONING],
+    "a refusal": [said({"type": "refusal", "refusal": "no"})],
+    "a part of a kind that nobody knows": [said({"type": "output_hologram", "text": "boo", "data": 1})],
+    "content null": [{"type": "message", "role": "assistant", "content": None}],
+    "no content": [{"role": "assistant"}],
+    "content of a kind that nobody knows": [{"role": "assistant", "content": 7}],
+    "no parts": [said()],
+    "an empty text beside a call": [said(text("")), CALL],
+    "an empty text beside a refusal": [said(text(""), {"type": "refusal", "refusal": "no"})],
+    "a text part without its text": [said({"type": "output_text", "text": None})],
+    "a result of a tool": [CALL, RESULT],
+    "words of the user": [{"role": "user", "content": "good b"}],
+}  # fmt: skip
+
+
+# --- what is read ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": "good b"},
+        {"type": "message", "content": "good b"},
+        {"role": "assistant", "content": [{"text": "good b"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "good "}, "b"]},
+        {"type": "message", "role": "model", "content": [text("good b")]},
+    ],
+)
+def test_c3_a_message_in_the_input_form_is_read(message):
+    sample = read(message)
+    assert (sample.response, sample.has_text, sample.refused) == ("good b", True, "")
+
+
+@pytest.mark.parametrize("output", NO_TEXT.values(), ids=NO_TEXT)
+def test_c4_an_answer_that_holds_no_text_says_so(output):
+    sample = read(*output)
+    assert (sample.response, sample.has_text) == ("", False)
+
+
+def test_c4_the_text_before_a_last_message_without_text_is_not_judged_in_its_place():
+    sample = read(said(text("wait")), said({"type": "refusal", "refusal": "no"}))
+    assert not sample.has_text
+    assert sample.messages[1:] == [
+        {"role": "assistant", "content": "wait"},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
+    ]
+
+
+def test_c4_an_empty_text_that_was_sent_as_text_is_one():
+    for empty in (said(text("")), {"role": "assistant", "content": ""}):
+        assert (read(empty).response, read(empty).has_text) == ("", True)
+
+
+def test_c4_the_tools_of_a_rollout_are_in_the_conversation_before_its_last_text():
+    sample = read(REASONING, said(text("I look")), CALL, RESULT, said(text("It is booked.")))
+    assert sample.response == "It is booked."
+    assert sample.messages == [USER, {"role": "assistant", "content": "I look"}, CALLING, RETURNED]
+    assert sample.metadata == {"expected_answer": "4"}
+
+
+def test_c4_calls_after_the_text_reach_graders_in_the_metadata():
+    sample = read(said(text("I book it.")), CALL, RESULT)
+    assert sample.response == "I book it."
+    assert sample.metadata == {"expected_answer": "4", "afterResponse": [CALLING, RETURNED]}
+    chat = read({"role": "assistant", "content": "I book it.", "tool_calls": [CALLED]})
+    assert chat.metadata["afterResponse"] == [CALLING]
+
+
+def test_c4_calls_that_go_out_together_are_one_message():
+    other = {**CALL, "call_id": "c2"}
+    sample = read(CALL, other, RESULT, {**RESULT, "call_id": "c2"}, said(text("done")))
+    assert [one["role"] for one in sample.messages] == ["user", "assistant", "tool", "tool"]
+    assert [one["id"] for one in sample.messages[1]["tool_calls"]] == ["c1", "c2"]
+
+
+def test_c4_items_that_no_message_of_ours_has_are_handed_on_whole():
+    search = {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "x"}}
+    answer = {"type": "computer_call_output", "call_id": "k", "output": {"type": "image"}}
+    custom = {"type": "custom_tool_call", "call_id": "k", "name": "sql", "input": "select 1"}
+    sample = read(search, answer, custom, said(text("done")))
+    assert sample.messages[1:] == [
+        {"role": "assistant", "content": [search]},
+        {"role": "tool", "content": [answer]},
+        {"role": "assistant", "content": None,
+         "tool_calls": [{"id": "k", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}]},
+    ]  # fmt: skip
+
+
+def test_c3_a_prompt_with_parts_that_are_not_text_keeps_them():
+    image = {"type": "input_image", "image_url": "data:x"}
+    asked = {"input": [{"role": "user", "content": [{"type": "input_text", "text": "what?"}, image]}]}
+    (sample,) = samples("verify", {**ROLLOUT, "responses_create_params": asked})
+    assert sample.messages == [{"role": "user", "content": [{"type": "text", "text": "what?"}, image]}]
+
+
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [
+        (["text"], "unknown_item"),
+        ([{"content": "good b"}], "unknown_item"),
+        ([{"type": 7, "content": "good b"}], "unknown_item"),
+        ([{"type": "function_call", "arguments": "{}"}, said(text("b"))], "unreadable_tool_call"),
+        ([{"role": "critic", "content": "x"}, said(text("b"))], "unknown_role"),
+    ],
+)
+def test_c4_what_cannot_be_mapped_is_refused_by_name(output, code):
+    sample = read(*output)
+    assert sample.refused == code
+    assert sample.reason.startswith("Item 0 ")
+
+
+def test_c4_a_field_of_the_trainer_is_never_replaced():
+    (sample,) = samples("verify", {**rollout(said(text("b")), CALL), "afterResponse": "mine"})
+    assert (sample.refused, sample.metadata["afterResponse"]) == ("reserved_name", "mine")
+
+
+@pytest.mark.parametrize(
+    ("sample", "response", "has_text"),
+    [
+        ({"output_text": "", "choices": [{"message": {"content": None, "tool_calls": [CALLED]}}]}, "", False),
+        ({"output_text": "", "choices": [{"message": {"content": "", "tool_calls": [CALLED]}}]}, "", False),
+        ({"output_text": "", "output_tools": [CALLED]}, "", False),
+        ({"choices": [{"message": {"content": None, "refusal": "no"}}]}, "", False),
+        ({"choices": [{"message": {"content": [{"type": "refusal", "refusal": "no"}]}}]}, "", False),
+        ({"choices": [{}]}, "", False),
+        ({"output_text": None}, "", False),
+        ({"output_text": ""}, "", True),
+        ({"choices": [{"message": {"content": ""}}]}, "", True),
+        ({"output_text": "4", "output_tools": [CALLED]}, "4", True),
+        ({"choices": [{"message": {"content": [{"type": "text", "text": "4"}]}}]}, "4", True),
+    ],
+)
+def test_c4_foundry_tells_an_empty_text_from_none(sample, response, has_text):
+    (found,) = samples("foundry", {**GRADED, "sample": sample})
+    assert (found.response, found.has_text) == (response, has_text)
+    called = bool(sample.get("output_tools") or "tool_calls" in json.dumps(sample))
+    assert (found.metadata.get("afterResponse") == [CALLING]) is called
+
+
+# --- what is answered -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("output", NO_TEXT.values(), ids=NO_TEXT)
+def test_c4_verify_answers_zero_with_a_failure_class_and_judges_nothing(endpoint_of, call, output):
+    endpoint = endpoint_of("verify", neutral_value=None, unscored="hold")
+    answer = call(endpoint, rollout(*output)).json
+    assert (answer["reward"], answer["_ng_failure_class"]) == (0.0, "judge_failed")
+    assert answer["autotune_unscored"] == "no_text"
+    assert answer["autotune_unscored_reason"] == "The answer of the model holds no text."
+    assert not Completion.objects.exists()
+    endpoint.refresh_from_db()
+    assert (endpoint.answered, endpoint.unscored_count, endpoint.without_text_count) == (1, 1, 1)
+
+
+def test_c3_what_is_read_is_judged(endpoint_of, call):
+    answer = call(endpoint_of("verify"), rollout({"role": "assistant", "content": "good b"})).json
+    assert answer["autotune_unscored"] == "pending"
+    assert Completion.objects.get().response == "good b"
+
+
+def test_c4_an_endpoint_may_have_them_judged_as_an_empty_text(endpoint_of, call):
+    call(endpoint_of("verify", without_text="empty"), rollout(CALL))
+    completion = Completion.objects.get()
+    assert (completion.response, completion.messages) == ("", [USER, CALLING])
+
+
+@pytest.mark.parametrize(("policy", "judged"), [("unscored", 1), ("empty", 1), ("strict", 0)])
+@pytest.mark.parametrize(
+    ("protocol", "body"),
+    [
+        ("verify", rollout(said(text("")))),
+        ("openrlhf", whole("")),
+        ("slime", {"prompt": "p", "response": ""}),
+        ("foundry", {"sample": {"output_text": ""}, "item": {"prompt": "p"}}),
+    ],
+)
+def test_c4_an_empty_text_is_an_answer_unless_the_endpoint_is_strict(
+    endpoint_of, call, settings, policy, judged, protocol, body
+):
+    settings.FOUNDRY_GRADER = True
+    assert call(endpoint_of(protocol, without_text=policy), body).status == 200
+    assert Completion.objects.count() == judged
+
+
+@pytest.mark.parametrize(
+    ("unscored", "neutral", "status", "code"),
+    [("hold", None, 503, "no_text"), ("error", None, 502, "no_text"), ("neutral", 0.5, 200, None)],
+)
+def test_c4_the_others_answer_by_their_policy(endpoint_of, call, settings, unscored, neutral, status, code):
+    settings.FOUNDRY_GRADER = True
+    endpoint = endpoint_of("foundry", unscored=unscored, neutral_value=neutral)
+    answer = call(endpoint, {"sample": {"choices": [{"message": {"content": None}}]}, "item": {"prompt": "p"}})
+    assert (answer.status, answer.json.get("code")) == (status, code)
+    if code:
+        assert answer.json["detail"] == (
+            "no_text: the answer of the model could not be scored. The answer of the model holds no text."
+        )
+
+
+def test_c4_one_blank_answer_takes_no_other_with_it(endpoint_of, call, caplog, monkeypatch):
+    monkeypatch.setattr(counting, "_missing", {})
+    endpoint = endpoint_of(without_text="strict")
+    answer = call(endpoint, whole("a", " \n", "b"))
+    assert answer.json["extra_logs"] == {"autotune_unscored": [1.0, 1.0, 1.0]}
+    assert sorted(one.response for one in Completion.objects.all()) == ["a", "b"]
+    assert "no_text 1, pending 2" in caplog.text
+    endpoint.refresh_from_db()
+    assert endpoint.without_text_count == 1
+
+
+def test_c4_a_row_that_is_refused_tells_its_reason(endpoint_of, call):
+    answer = call(endpoint_of("verify"), rollout({"role": "critic", "content": "x"}, said(text("b")))).json
+    assert answer["autotune_unscored"] == "unknown_role"
+    assert answer["autotune_unscored_reason"] == "Item 0 has the role 'critic', which is not known."
+    null = {**rollout(said(text("b"))), "responses_create_params": {"input": [{"role": "user", "content": None}]}}
+    answer = call(endpoint_of("verify"), null).json
+    assert answer["autotune_unscored"] == "wrong_type"
+    assert answer["autotune_unscored_reason"].startswith("/messages/0/content: ")
