@@ -135,8 +135,8 @@ def _read(ask: Ask) -> bool:
         ask.samples = protocols.read(ask.protocol, ask.raw)
         if len(ask.samples) > settings.MAX_LIVE_ITEMS:
             raise Invalid.field("", "invalid_length", f"send at most {settings.MAX_LIVE_ITEMS} samples at once.")
-    except Invalid as exc:
-        ask.error = exc
+    except Exception as exc:  # noqa: BLE001 - what spoils one body must not fail the calls beside it
+        ask.error = error_of(exc)
         return False
     assert ask.endpoint is not None
     unscored.refuse_without_text(ask.endpoint, ask.samples)

@@ -14,13 +14,15 @@ TOOL_RESULTS: Final = frozenset(
     }
 )  # fmt: skip
 TOOL_CALLS: Final = frozenset({"tool_call", "tool_calls", "function_call"})
+ARGUMENTS: Final = ("arguments", "parameters", "args")
+FLAT_CALLS: Final = ("function", "tool_call", None)
 SPEAKERS: Final[Mapping[str, str]] = {
     "system": "system", "developer": "developer",
     "user": "user", "human": "user", "prompter": "user",
     "assistant": "assistant", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "chatbot": "assistant",
     "ai": "assistant", "model": "assistant",
 }  # fmt: skip
-TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
+TEXT_PARTS: Final = ("text", "input_text", "output_text")  # no set: a type from outside may be anything
 
 
 class Unmapped(Exception):
@@ -69,7 +71,7 @@ def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str
     """
     if not isinstance(name, str) or not name:
         raise Unmapped("unreadable_tool_call", f"{place} calls a tool without a name.")
-    text = arguments if isinstance(arguments, str) else compact({} if arguments is None else arguments)
+    text = arguments if isinstance(arguments, str) else compact({} if arguments is None else arguments, place)
     return {**members, "type": "function", "function": {"name": name, "arguments": text}}
 
 
@@ -101,9 +103,15 @@ def texts_of(content: Any) -> list[str]:
     return [part["text"] for part in parts if is_text_part(part) and isinstance(part.get("text"), str)]
 
 
-def compact(value: Any) -> str:
-    """JSON without spaces, members in their order."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def compact(value: Any, place: str) -> str:
+    """JSON without spaces, members in their order.
+
+    raises  Unmapped for what JSON cannot carry
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        raise Unmapped("unreadable_tool_call", f"{place} holds a value that JSON cannot carry.") from None
 
 
 def _part(part: Any) -> Any:
@@ -124,7 +132,7 @@ def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bo
     if name in TOOL_CALLS:
         return _called({**message, "content": message.get("content")}, place), True
     if name in TOOL_RESULTS:
-        return _result(message), False
+        return _result(message, place), False
     if name not in SPEAKERS:
         raise Unmapped("unknown_role", f"{place} has the role {role[:60]!r}, which is not known.")
     converted = {**message, "role": SPEAKERS[name]}
@@ -132,7 +140,24 @@ def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bo
         call = converted.pop("function_call")
         if call is not None:
             converted["tool_calls"] = list(_calls(call, place))
+    elif any(_is_flat(call) for call in _listed(converted.get("tool_calls"))):
+        calls = [next(iter(_calls(call, place))) if _is_flat(call) else call for call in converted["tool_calls"]]
+        converted["tool_calls"] = calls
     return converted, False
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _is_flat(call: Any) -> bool:
+    """A call with its name beside its type, as verifiers and LangChain write it."""
+    return (
+        isinstance(call, Mapping)
+        and "name" in call
+        and call.get("type", "function") in FLAT_CALLS
+        and ("function" not in call)
+    )
 
 
 def _called(message: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -157,13 +182,13 @@ def _calls(calls: Any, place: str) -> Iterable[dict[str, Any]]:
         if not isinstance(function, Mapping):
             raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a form that is not known.")
         members = {"id": call["id"]} if isinstance(call.get("id"), str) else {}
-        arguments = function.get("arguments", function.get("parameters"))
+        arguments = next((function[word] for word in ARGUMENTS if function.get(word) is not None), None)
         yield tool_call(function.get("name"), arguments, place, **members)
 
 
-def _result(message: Mapping[str, Any]) -> dict[str, Any]:
+def _result(message: Mapping[str, Any], place: str) -> dict[str, Any]:
     """What a tool gave back; anything but text and parts as its JSON."""
     content = message.get("content")
     if not isinstance(content, (str, list, type(None))):
-        content = compact(content)
+        content = compact(content, place)
     return {**message, "role": "tool", "content": content}

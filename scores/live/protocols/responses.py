@@ -86,7 +86,7 @@ def _messages(item: Any, at: int) -> Iterable[dict[str, Any]]:
     if not isinstance(kind, str):
         raise Unmapped("unknown_item", f"{place} has neither a role nor a type.")
     if kind in ("function_call_output", "custom_tool_call_output"):
-        return [{"role": "tool", **_id(item, "tool_call_id"), "content": _output(item.get("output"))}]
+        return [{"role": "tool", **_id(item, "tool_call_id"), "content": _output(item.get("output"), place)}]
     return [{"role": "tool" if kind.endswith("_output") else "assistant", "content": [item]}]
 
 
@@ -99,9 +99,9 @@ def _id(item: dict[str, Any], name: str) -> dict[str, str]:
     return {name: item["call_id"]} if isinstance(item.get("call_id"), str) else {}
 
 
-def _output(value: Any) -> Any:
+def _output(value: Any, place: str) -> Any:
     content = content_of(value)
-    return content if isinstance(content, (str, list, type(None))) else compact(content)
+    return content if isinstance(content, (str, list, type(None))) else compact(content, place)
 
 
 def _joined(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

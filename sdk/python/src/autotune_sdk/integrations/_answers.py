@@ -1,45 +1,69 @@
-"""Prompts and answers as the frameworks have them, plain or as chat messages, made items of the API."""
+"""Prompts and answers as the frameworks have them, plain or as chat messages, made items of the API.
+
+An answer that cannot be read is never sent as an empty text: it becomes a `Refusal`, which a scorer counts as unscored.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from ._conversations import TEXT_PARTS, Unmapped, mapped
+
+AFTER: Final = "afterResponse"
+SAME_ON_ALL: Final = ("name", "tool_call_id", "tool_calls")  # of exports with tools
+NO_TEXT: Final = "no_text"
+MAX_SAFE_INTEGER: Final = 2**53 - 1
 
 
-def item(prompt: Any, completion: Any, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Refusal:
+    """An answer that is not sent, since it cannot be read or mapped.
+
+    code    no_text, unknown_role, unreadable_tool_call, unreadable_prompt or reserved_name
+    reason  a sentence for whoever looks after the training
+    item    of an answer without text: what is judged where that counts as an empty text
+    """
+
+    code: str
+    reason: str
+    item: Mapping[str, Any] | None = None
+
+
+Row = Mapping[str, Any] | Refusal
+
+
+def item(prompt: Any, completion: Any, metadata: Mapping[str, Any] | None = None) -> dict[str, Any] | Refusal:
     """The item of an answer; text or messages on either side.
 
-    Of several new messages the last one is the response, and those before it (tool calls, results) belong to what it
-    answers.
+    Of several new messages the last one of the assistant is the response. Those before it (tool calls, results) belong
+    to what it answers; those after it, and the calls beside its text, travel in the metadata as `afterResponse`.
     """
-    before = [message(one) for one in prompt] if _is_chat(prompt) else None
-    response = completion
-    if _is_chat(completion):
-        new = [message(one) for one in completion]
-        response = text(new[-1]["content"]) if new else ""
-        if len(new) > 1:
-            before = (before or [{"role": "user", "content": str(prompt)}]) + new[:-1]
-    asked = {"prompt": str(prompt)} if before is None else {"messages": before}
-    return {**asked, "response": str(response), **({"metadata": dict(metadata)} if metadata else {})}
+    try:
+        return _item(prompt, completion, dict(metadata or {}))
+    except Unmapped as exc:
+        return Refusal(exc.code, exc.reason)
 
 
-def message(one: Any) -> dict[str, Any]:
-    """One chat message, of a mapping or a pydantic model, with its text in one piece."""
-    plain = dict(one) if isinstance(one, Mapping) else one.model_dump(mode="json", exclude_none=True)
-    content = plain.get("content")
-    plain["content"] = content if content is None and plain.get("tool_calls") else text(content)
-    return plain
+def chat(messages: Iterable[Any]) -> list[dict[str, Any]]:
+    """Chat messages, of mappings or pydantic models, in our spelling, text in one piece.
+
+    raises  Unmapped
+    """
+    return [_whole(one) for one in mapped([_plain_message(one, at) for at, one in enumerate(messages)])]
 
 
-def text(content: Any) -> str:
-    """The text of a message's content: a string, parts, or nothing."""
-    if content is None:
-        return ""
+def text(content: Any) -> str | None:
+    """The text of a message's content: a string, or its text parts. None where there is none that can be read."""
     if isinstance(content, str):
         return content
-    parts = [part.get("text") if isinstance(part, Mapping) else getattr(part, "text", None) for part in content]
-    return "".join(part for part in parts if isinstance(part, str))
+    parts = content if isinstance(content, Sequence) else []
+    texts = [found for found in map(_part_text, parts) if found is not None]
+    return "".join(texts) if texts else None
 
 
 def chosen(columns: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -48,17 +72,127 @@ def chosen(columns: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON carries it: arrays and tensors as lists, models as objects, anything else as text."""
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if hasattr(value, "tolist"):
-        return value.tolist()
+    """A value as JSON carries it: arrays and tensors as lists, models as objects, anything else as text.
+
+    Numbers that not every reader of JSON can hold become text: integers beyond 2^53 - 1, infinities and NaN.
+    """
+    plain = _plain(value)
     try:
-        json.dumps(value, allow_nan=False)
+        json.dumps(plain, allow_nan=False)
     except (TypeError, ValueError):
         return str(value)
+    return plain
+
+
+def is_chat(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def _item(prompt: Any, completion: Any, metadata: dict[str, Any]) -> dict[str, Any] | Refusal:
+    """raises  Unmapped"""
+    before = chat(prompt) if is_chat(prompt) else None
+    if before is None and not isinstance(prompt, str):
+        raise Unmapped("unreadable_prompt", f"The prompt is {type(prompt).__name__}, neither text nor messages.")
+    new = chat(completion) if is_chat(completion) else []
+    response: Any = completion if isinstance(completion, str) else None
+    if new:
+        first, response, after = _parted(new)
+        if after:
+            if AFTER in metadata:
+                raise Unmapped("reserved_name", f"A column of the name {AFTER} is ours: rename it.")
+            metadata[AFTER] = after
+        if first:
+            before = ([{"role": "user", "content": prompt}] if before is None else before) + first
+    asked = {"prompt": prompt} if before is None else {"messages": before}
+    whole = {**asked, "response": response or "", **({"metadata": metadata} if metadata else {})}
+    return whole if response is not None else Refusal(NO_TEXT, "The answer of the model holds no text.", whole)
+
+
+def _parted(new: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | None, list[dict[str, Any]]]:
+    """New messages as those before the response, its text (None without one), and those after it."""
+    last = next((at for at in reversed(range(len(new))) if new[at]["role"] == "assistant"), None)
+    if last is None:
+        return list(new), None, []
+    message, after = new[last], list(new[last + 1 :])
+    if calls := message.get("tool_calls"):
+        after.insert(0, {"role": "assistant", "content": None, "tool_calls": calls})
+    content = message.get("content")
+    words = text(content)
+    has_more = bool(after) or message.get("refusal") or (is_chat(content) and _texts(content) < len(content))
+    if words is None or (not words and has_more):
+        return list(new), None, []
+    return list(new[:last]), words, after
+
+
+def _texts(content: Sequence[Any]) -> int:
+    return sum(_part_text(part) is not None for part in content)
+
+
+def _plain_message(message: Any, at: int) -> dict[str, Any]:
+    if hasattr(message, "model_dump"):
+        message = message.model_dump(mode="json", exclude_none=True)
+    if not isinstance(message, Mapping):
+        raise Unmapped("unreadable_prompt", f"Message {at} is {type(message).__name__}, no message.")
+    plain = {name: value for name, value in _plain(message).items() if not _is_filling(name, value)}
+    if isinstance(calls := plain.get("tool_calls"), str):
+        try:
+            plain["tool_calls"] = json.loads(calls)
+        except (ValueError, RecursionError):
+            raise Unmapped("unreadable_tool_call", f"Message {at} has tool_calls that are not JSON.") from None
+    return plain
+
+
+def _is_filling(name: str, value: Any) -> bool:
+    """Whether a member is there only because every message of a column has the same members, as Parquet wants it."""
+    return name not in ("content", "value") and (value is None or (value == "" and name in SAME_ON_ALL))
+
+
+def _whole(message: dict[str, Any]) -> dict[str, Any]:
+    """The message with parts that are only text in one piece; parts of other kinds stay beside the text parts."""
+    content = message.get("content")
+    if isinstance(content, list) and content:
+        parts = [_part(part) for part in content]
+        only_text = all(_part_text(part) is not None for part in parts)
+        content = text(parts) if only_text else parts
+    return {**message, "content": content}
+
+
+def _part(part: Any) -> Any:
+    words = _part_text(part)
+    return part if words is None else {"type": "text", "text": words}
+
+
+def _part_text(part: Any) -> str | None:
+    """The text of a part whose type says that it is text."""
+    if isinstance(part, str):
+        return part
+    kind = part.get("type", "text") if isinstance(part, Mapping) else getattr(part, "type", "text")
+    words = part.get("text") if isinstance(part, Mapping) else getattr(part, "text", None)
+    return words if kind in TEXT_PARTS and isinstance(words, str) else None
+
+
+def _plain(value: Any) -> Any:
+    """The value with arrays as lists, models as objects and exact numbers; what else there is stays as it is."""
+    if hasattr(value, "model_dump"):
+        value = value.model_dump(mode="json")
+    elif hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return value if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER else _digits(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
     return value
 
 
-def _is_chat(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+def _digits(value: int) -> str:
+    """All digits. Python itself stops at 4,300 of them."""
+    try:
+        return str(value)
+    except ValueError:
+        return format(Decimal(value), "f")

@@ -3,6 +3,8 @@
 AUTOTUNE_TASK_ID, AUTOTUNE_MODEL_ID    the task, and the name of the model in training
 AUTOTUNE_REWARD_DEADLINE_S             seconds after which a call ends
 AUTOTUNE_REWARD_MISSING                a number, or `raise`: what stands for an answer without a reward
+AUTOTUNE_REWARD_WITHOUT_TEXT           unscored, empty or strict: what becomes of an answer that holds no text
+AUTOTUNE_REWARD_FAIL_AFTER             answers in a row without a reward, after which the training ends; 0: never
 AUTOTUNE_REWARD_METADATA               names of what travels to graders as metadata, separated by commas
 """
 
@@ -12,7 +14,7 @@ import os
 import threading
 
 from ..errors import ConfigurationError
-from .scoring import Missing, Scorer, checked
+from .scoring import Missing, Scorer, WithoutText, checked, checked_policy
 
 _lock = threading.Lock()
 _scorers: dict[tuple[object, ...], Scorer] = {}
@@ -27,6 +29,8 @@ def scorer(
     deadline_s: float | None = None,
     missing: Missing = None,
     fresh: bool = False,
+    without_text: WithoutText | None = None,
+    fail_after: int | None = None,
 ) -> Scorer:
     """The scorer of these settings, one in each process. What is given comes first, then the environment, then the
     adapter's defaults. None of the frameworks knows a missing reward, so there must be a number, or 'raise'.
@@ -36,10 +40,15 @@ def scorer(
     deadline = deadline_s if deadline_s is not None else _number("AUTOTUNE_REWARD_DEADLINE_S", default_deadline_s)
     stated = checked(missing if missing is not None else _missing(default_missing), number=True)
     task, model = task_id or os.environ.get("AUTOTUNE_TASK_ID"), model_id or os.environ.get("AUTOTUNE_MODEL_ID")
-    key = (os.getpid(), task, model, deadline, stated, fresh)
+    policy = checked_policy(without_text or os.environ.get("AUTOTUNE_REWARD_WITHOUT_TEXT", "").strip() or "unscored")
+    limit = _limit() if fail_after is None else fail_after
+    key = (os.getpid(), task, model, deadline, stated, fresh, policy, limit)
     with _lock:
         if key not in _scorers:
-            _scorers[key] = Scorer(task, model_id=model, deadline_s=deadline, missing=stated, fresh=fresh)
+            _scorers[key] = Scorer(
+                task, model_id=model, deadline_s=deadline, missing=stated, fresh=fresh, without_text=policy,
+                fail_after=limit,
+            )  # fmt: skip
         return _scorers[key]
 
 
@@ -55,6 +64,15 @@ def _missing(default: Missing) -> Missing:
     if not text:
         return default
     return "raise" if text == "raise" else _number(name, 0.0)
+
+
+def _limit() -> int | None:
+    name = "AUTOTUNE_REWARD_FAIL_AFTER"
+    text = os.environ.get(name, "").strip()
+    try:
+        return int(text) if text else None
+    except ValueError:
+        raise ConfigurationError(f"{name} is no whole number: {text!r}") from None
 
 
 def _number(name: str, default: float) -> float:

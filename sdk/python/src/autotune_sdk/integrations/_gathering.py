@@ -7,17 +7,16 @@ asked for together: one request instead of hundreds, and one waiting place in th
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..models_rewards import LiveReward
-from .scoring import MissingReward, Scorer
+from .scoring import Item, MissingReward, Scorer
 
 PAUSE_S = 0.01
 MOST = 500  # items of one request
 
 
-Queue = list[tuple[dict[str, Any], "asyncio.Future[LiveReward]"]]
+Queue = list[tuple[Item, "asyncio.Future[LiveReward]"]]
 
 
 class Gathering:
@@ -28,7 +27,7 @@ class Gathering:
         self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, Queue] = WeakKeyDictionary()
         self._asking: set[asyncio.Task[None]] = set()  # a loop keeps its tasks by weak references alone
 
-    async def reward(self, item: dict[str, Any]) -> LiveReward:
+    async def reward(self, item: Item) -> LiveReward:
         """The reward of one item, which may have no value. Raises what `Scorer.score` raises, MissingReward aside."""
         loop = asyncio.get_running_loop()
         queue = self._waiting.setdefault(loop, [])

@@ -17,24 +17,45 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
 
 from .. import _wire
 from .._transport import is_passing
 from ..client import AutotuneClient
 from ..errors import AutotuneError, ConfigurationError, InvalidRequest, UnsendableValue
 from ..models_rewards import LiveReward
+from ._answers import NO_TEXT, Refusal
 
 Missing = float | Literal["raise"] | None
-Item = Mapping[str, Any]
+WithoutText = Literal["unscored", "empty", "strict"]
+Item = Mapping[str, Any] | Refusal
 
 DEADLINE_S: Final = 120.0
 THREADS: Final = 32  # calls that wait at once for the asynchronous adapters
 WARN_EVERY_S: Final = 10.0
+FAIL_AFTER: Final = 10_000  # answers without a reward, one after another, where a number stands in for them
 GRADER_INACTIVE: Final = "grader_inactive"  # 409: nothing is scored until its owner switches it on again
 
 log = logging.getLogger("autotune_sdk.integrations")
 _counting = threading.Lock()  # of the module: scorers travel between processes, and locks do not
+
+
+class TooManyUnscored(AutotuneError):
+    """So many answers in a row have no reward that the training learns nothing any more. See `fail_after`.
+
+    unscored  how many there were since the last reward
+    codes     why, by code
+    """
+
+    code = "too_many_unscored"
+
+    def __init__(self, unscored: int, codes: Mapping[str, int], reasons: Mapping[str, str]) -> None:
+        why = " ".join(f"{code}: {reason}" for code, reason in sorted(reasons.items()))
+        super().__init__(
+            f"the last {unscored} answers have no reward: {_listed(codes)}. {why}{' ' if why else ''}"
+            "Mend that, or raise fail_after (AUTOTUNE_REWARD_FAIL_AFTER); 0 never ends the training."
+        )
+        self.unscored, self.codes = unscored, dict(codes)
 
 
 class MissingReward(AutotuneError):
@@ -50,13 +71,18 @@ class MissingReward(AutotuneError):
 
 @dataclass(frozen=True)
 class CallMetrics:
-    """One call in figures. `codes`: why so many have no reward ('pending' for those that were not scored in time)."""
+    """One call in figures.
+
+    codes    why so many have no reward ('pending' for those that were not scored in time)
+    reasons  by code a sentence about the first of them, where there is one
+    """
 
     items: int
     scored: int
     seconds: float
     mean: float | None
     codes: Mapping[str, int]
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def unscored(self) -> int:
@@ -89,6 +115,7 @@ class Totals:
     codes: Counter[str] = field(default_factory=Counter)
 
     def add(self, one: CallMetrics) -> None:
+        """Add a call."""
         self.calls += 1
         self.items += one.items
         self.scored += one.scored
@@ -99,14 +126,18 @@ class Totals:
 class Scorer:
     """Scores answers of one task. May be used by several threads, pickled, and used after a fork.
 
-    task_id     default: AUTOTUNE_TASK_ID
-    client      default: one made of AUTOTUNE_API_KEY and AUTOTUNE_BASE_URL
-    model_id    name of the model in training; default: AUTOTUNE_MODEL_ID, else the server's
-    deadline_s  after so many seconds a call ends, whatever the server does
-    missing     what stands for an answer without a reward: None, a number, or 'raise' (MissingReward)
-    fresh       score also what was scored before
-    on_call     called with the CallMetrics of each call
-    raises      ConfigurationError without a task, or with a `missing` that is not finite
+    task_id       default: AUTOTUNE_TASK_ID
+    client        default: one made of AUTOTUNE_API_KEY and AUTOTUNE_BASE_URL
+    model_id      name of the model in training; default: AUTOTUNE_MODEL_ID, else the server's
+    deadline_s    after so many seconds a call ends, whatever the server does
+    missing       what stands for an answer without a reward: None, a number, or 'raise' (MissingReward)
+    fresh         score also what was scored before
+    on_call       called with the CallMetrics of each call
+    without_text  an answer that holds no text is 'unscored' (no_text), or judged as an 'empty' text; 'strict' leaves
+                  unscored what holds nothing but spaces too
+    fail_after    after so many answers in a row without a reward TooManyUnscored is raised; 0: never. Default:
+                  10,000 where a number stands in for a missing reward, else never
+    raises        ConfigurationError without a task, or with a setting that cannot be
     """
 
     def __init__(
@@ -119,13 +150,18 @@ class Scorer:
         missing: Missing = None,
         fresh: bool = False,
         on_call: Callable[[CallMetrics], None] | None = None,
+        without_text: WithoutText = "unscored",
+        fail_after: int | None = None,
     ) -> None:
         task = task_id or os.environ.get("AUTOTUNE_TASK_ID")
         if not task:
             raise ConfigurationError("no task: pass task_id or set AUTOTUNE_TASK_ID")
         self.task_id, self.model_id = task, model_id or os.environ.get("AUTOTUNE_MODEL_ID") or None
         self.deadline_s, self.missing, self.fresh, self.on_call = deadline_s, checked(missing), fresh, on_call
+        self.without_text = checked_policy(without_text)
+        self.fail_after = checked_limit(fail_after, self.missing)
         self.totals = Totals()
+        self._unscored_run: Counter[str] = Counter()  # since the last reward, by code
         self._client = client
         self._base_url = client.base_url if client else None
         self._pool: ThreadPoolExecutor | None = None
@@ -146,8 +182,10 @@ class Scorer:
     def score(self, items: Sequence[Item]) -> Scored:
         """Scores `prompt` or `messages`, `response` and `metadata` of each; waits until all are final or time is up.
 
-        An item that the server refuses is unscored, with the refusal's code; the others are scored.
-        raises  MissingReward if `missing` says so; APIError for what no waiting mends: no right, no such task
+        An item that cannot be sent, or that the server refuses, is unscored, with the refusal's code; the others are
+        scored.
+        raises  MissingReward if `missing` says so; TooManyUnscored; APIError for what no waiting mends: no right, no
+                such task
         """
         return self._scored(items, time.monotonic())
 
@@ -176,13 +214,20 @@ class Scorer:
 
     def _scored(self, items: Sequence[Item], began: float) -> Scored:
         """began: the moment (time.monotonic) of the call."""
-        rewards = self._rewards(items, began + self.deadline_s)
-        return self._told(rewards, time.monotonic() - began)
+        reasons: dict[str, str] = {}
+        rewards = self._rewards(items, began + self.deadline_s, reasons)
+        return self._told(rewards, time.monotonic() - began, reasons)
 
-    def _rewards(self, items: Sequence[Item], until: float) -> list[LiveReward]:
-        found: list[LiveReward | None] = [
-            None if _sendable(one) else _unscored("unsendable_value", "failed") for one in items
-        ]
+    def _rewards(self, rows: Sequence[Item], until: float, reasons: dict[str, str]) -> list[LiveReward]:
+        """reasons: takes a sentence for each code of what is refused."""
+        found: list[LiveReward | None] = []
+        items: list[Mapping[str, Any]] = []
+        for row in rows:
+            item, refusal = self._readable(row)
+            items.append(item)
+            found.append(None if refusal is None else _unscored(refusal.code, "failed"))
+            if refusal is not None:
+                reasons.setdefault(refusal.code, refusal.reason)
         while (open_ := [at for at, one in enumerate(found) if one is None]) and time.monotonic() < until:
             try:
                 rewards = self.client.rewards(
@@ -193,36 +238,63 @@ class Scorer:
                     fresh=self.fresh,
                 )
             except InvalidRequest as exc:
-                refused = {e.index: e.code for e in exc.errors if e.index is not None and e.index < len(open_)}
+                refused = {e.index: e for e in exc.errors if e.index is not None and e.index < len(open_)}
                 if not refused:
                     raise
-                for at, code in refused.items():
-                    found[open_[at]] = _unscored(code or exc.code, "failed")
+                for at, error in refused.items():
+                    found[open_[at]] = _unscored(error.code or exc.code, "failed")
+                    reasons.setdefault(error.code or exc.code, f"{error.pointer}: {error.detail}")
             except AutotuneError as exc:
                 if not is_passing(exc) and exc.code != GRADER_INACTIVE:
                     raise
                 log.warning("no rewards: %s", exc.detail)
+                reasons.setdefault(exc.code, exc.detail)
                 rewards = [_unscored(exc.code)] * len(open_)
                 found = _filled(found, open_, rewards)
             else:
                 found = _filled(found, open_, rewards)
         return [one or _unscored("timeout") for one in found]
 
-    def _told(self, rewards: list[LiveReward], seconds: float) -> Scored:
+    def _readable(self, row: Item) -> tuple[Mapping[str, Any], Refusal | None]:
+        """The item to be judged, and why it is not sent at all."""
+        if isinstance(row, Refusal):
+            if row.item is None or self.without_text != "empty":
+                return {}, row
+            row = row.item
+        if self.without_text == "strict" and not str(row.get("response") or "").strip():
+            return {}, Refusal(NO_TEXT, "The answer of the model is empty.")
+        try:
+            _wire.dumps(row)
+        except UnsendableValue as exc:
+            return {}, Refusal("unsendable_value", exc.detail)
+        return row, None
+
+    def _told(self, rewards: list[LiveReward], seconds: float, reasons: Mapping[str, str]) -> Scored:
         values = [one.value for one in rewards if one.value is not None]
         codes = Counter(one.code or one.status for one in rewards if one.value is None)
         mean = sum(values) / len(values) if values else None
-        metrics = CallMetrics(len(rewards), len(values), seconds, mean, dict(codes))
+        metrics = CallMetrics(len(rewards), len(values), seconds, mean, dict(codes), dict(reasons))
         with _counting:
             self.totals.add(metrics)
+            for one in rewards:
+                if one.value is None:
+                    self._unscored_run[one.code or one.status] += 1
+                else:
+                    self._unscored_run.clear()
+            unscored = self._unscored_run.copy()
         if self.on_call:
             self.on_call(metrics)
         if codes and time.monotonic() - self._warned >= WARN_EVERY_S:
             self._warned = time.monotonic()
             what = "raised for" if self.missing == "raise" else f"given as {self.missing}"
             log.warning(
-                "%d of %d answers have no reward (%s), %s", metrics.unscored, len(rewards), _listed(codes), what
-            )
+                "%d of %d answers have no reward (%s), %s%s",
+                metrics.unscored, len(rewards), _listed(codes), what,
+                "".join(f"; {code}: {reason}" for code, reason in sorted(reasons.items())),
+            )  # fmt: skip
+        if self.fail_after and unscored.total() >= self.fail_after:
+            log.error("%d answers in a row have no reward (%s)", unscored.total(), _listed(unscored))
+            raise TooManyUnscored(unscored.total(), unscored, reasons)
         if codes and self.missing == "raise":
             raise MissingReward(rewards, codes)
         return Scored([self.value(one) for one in rewards], rewards, metrics)
@@ -238,6 +310,24 @@ def checked(missing: Missing, *, number: bool = False) -> Missing:
     return float(missing)
 
 
+def checked_policy(without_text: str) -> WithoutText:
+    """`without_text` itself. Raises ConfigurationError for another word."""
+    if without_text not in get_args(WithoutText):
+        raise ConfigurationError(
+            f"without_text must be one of {', '.join(get_args(WithoutText))}, not {without_text!r}"
+        )
+    return cast(WithoutText, without_text)
+
+
+def checked_limit(fail_after: int | None, missing: Missing) -> int:
+    """`fail_after`, or its default: where nothing stands in for a missing reward, none is learned from."""
+    if fail_after is None:
+        return FAIL_AFTER if isinstance(missing, float) else 0
+    if isinstance(fail_after, bool) or not isinstance(fail_after, int) or fail_after < 0:
+        raise ConfigurationError(f"fail_after must be a whole number, 0 for never, not {fail_after!r}")
+    return fail_after
+
+
 def _filled(
     found: list[LiveReward | None], places: Sequence[int], rewards: Sequence[LiveReward]
 ) -> list[LiveReward | None]:
@@ -247,14 +337,6 @@ def _filled(
 
 def _unscored(code: str, status: str = "pending") -> LiveReward:
     return LiveReward(None, None, None, status, code)
-
-
-def _sendable(item: Item) -> bool:
-    try:
-        _wire.dumps(item)
-    except UnsendableValue:
-        return False
-    return True
 
 
 def _listed(codes: Mapping[str, int]) -> str:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from ..errors import ConfigurationError
 from . import _answers, _environment
+from ._answers import Row
 from .scoring import Scorer
 
 try:
@@ -32,7 +33,7 @@ MISSING = 0.0
 class _Plugin:
     """What both plug-ins share.
 
-    options   of the scorer: task_id, model_id, deadline_s, missing, fresh
+    options   of the scorer: task_id, model_id, deadline_s, missing, fresh, without_text, fail_after
     metadata  names of columns that travel to graders, where the data set has them
     """
 
@@ -47,14 +48,19 @@ class _Plugin:
         """The scorer of this process."""
         return _environment.scorer(DEADLINE_S, MISSING, **self.options)
 
-    def items(self, completions: Sequence[str], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The items of a batch. Raises ConfigurationError where the messages, and so the prompts, are not there."""
+    def items(self, completions: Sequence[str], columns: Mapping[str, Any]) -> list[Row]:
+        """The items of a batch; ms-swift's roles (`tool_call`, `tool_response`) become ours.
+
+        raises  ConfigurationError where the messages, and so the prompts, are not there
+        """
         messages = columns.get("messages")
         if messages is None or len(messages) != len(completions):
             raise ConfigurationError("ms-swift handed over no messages, so there are no prompts")
         names = [name for name in _environment.names(tuple(self.metadata)) if name in columns]
         return [
-            _answers.item(chat[:-1], completion, _answers.chosen({name: columns[name][at] for name in names}, names))
+            _answers.item(
+                _before(chat), completion, _answers.chosen({name: columns[name][at] for name in names}, names)
+            )
             for at, (completion, chat) in enumerate(zip(completions, messages, strict=True))
         ]
 
@@ -74,3 +80,8 @@ class AutotuneAsyncORM(_Plugin, AsyncORM):
         """One number per completion."""
         scored = await self.scorer.score_async(self.items(completions, columns))
         return scored.numbers
+
+
+def _before(chat: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The messages before the answer, which ms-swift hands over as the last of them."""
+    return chat[:-1] if chat and chat[-1].get("role") == "assistant" else chat

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import ConfigurationError
 from . import _answers
+from ._answers import Row
 from .scoring import Scored, Scorer
 
 DEADLINE_S = 120.0
@@ -30,9 +31,7 @@ class _Reward:
     def __init__(self, scorer: Scorer, metadata: Sequence[str], name: str) -> None:
         self.scorer, self.metadata, self.__name__ = scorer, tuple(metadata), name
 
-    def items(
-        self, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]
-    ) -> list[dict[str, Any]]:
+    def items(self, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> list[Row]:
         """The items of a batch. Raises ConfigurationError for a column that the data set does not have."""
         if missing := [name for name in self.metadata if name not in columns]:
             raise ConfigurationError(f"the data set has no column {', '.join(missing)}")
@@ -97,7 +96,7 @@ def reward_func(
 
     metadata  names of the data set's columns that travel to graders, such as the reference answer
     name      under which TRL reports it
-    options   of `scoring.Scorer`: client, model_id, deadline_s, missing, fresh, on_call
+    options   of `scoring.Scorer`: client, model_id, deadline_s, missing, fresh, on_call, without_text, fail_after
     """
     return Reward(Scorer(task_id, **{"deadline_s": DEADLINE_S, **options}), metadata, name)
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from ..models_rewards import LiveReward
 from . import _answers, _environment
+from ._answers import Row
 from ._gathering import Gathering
 from .scoring import Missing, Scorer, checked
 
@@ -86,13 +87,18 @@ def rubric_func(
 
 
 async def _of_trace(gathering: Gathering, metadata: Sequence[str], task: Any, trace: Any) -> float:
-    messages = list(trace.messages)
-    answers = [at for at, one in enumerate(messages) if one.role == "assistant"]
-    before = messages[: answers[-1]] if answers else messages
-    known = _answers.chosen(task.model_dump(mode="json"), metadata)
-    found = await gathering.reward(_answers.item(before, trace.last_reply, known))
-    trace.info["autotune"] = {"completion": found.completion_id, "status": found.code or found.status}
-    return _number(gathering.scorer, found)
+    columns = _answers.chosen(task.model_dump(mode="json"), metadata)
+    reward = await gathering.reward(_of_messages(list(trace.messages), trace.last_reply, columns))
+    trace.info["autotune"] = {"completion": reward.completion_id, "status": reward.code or reward.status}
+    return _number(gathering.scorer, reward)
+
+
+def _of_messages(messages: list[Any], reply: Any, columns: dict[str, Any]) -> Row:
+    """The item of a trace: its last reply, to what came before it. One that only calls tools has no text."""
+    last = next((at for at in reversed(range(len(messages))) if messages[at].role == "assistant"), None)
+    if last is None:
+        return _answers.item(messages, reply or None, columns)
+    return _answers.item(messages[:last], messages[last:], columns)
 
 
 def _number(scorer: Scorer, found: LiveReward) -> float:

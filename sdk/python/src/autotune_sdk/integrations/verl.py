@@ -4,25 +4,29 @@ reward.custom_reward_function.path=pkg://autotune_sdk.integrations.verl
 reward.custom_reward_function.name=compute_score_async
 +reward.custom_reward_function.reward_kwargs.task_id=task_…
 
-veRL hands over the response alone, so the prompt travels in `extra_info`: exports with `layout=verl` put it there as
-`prompt_text`. The answer is an object with the same members on each sample. veRL has no word for "unscored": `missing`
-(0.0 unless you say otherwise) is the score then, `autotune_scored` is 0.0 and `error` says why.
+veRL hands over the response alone, so what it answers travels in `extra_info`: exports with `layout=verl` put the whole
+conversation there as `messages` (JSON text). The answer is an object with the same members on each sample. veRL has no
+word for "unscored": `missing` (0.0 unless you say otherwise) is the score then, `autotune_scored` is 0.0 and `error`
+says why.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConfigurationError
 from ..models_rewards import LiveReward
 from . import _answers, _environment
+from ._answers import Refusal, Row
 from ._gathering import Gathering
-from .scoring import Missing, Scorer
+from .scoring import Missing, Scorer, WithoutText
 
 DEADLINE_S = 280.0  # below the 300 s of the manager `rate_limited`
 MISSING = 0.0
-PROMPTS = ("prompt_text", "prompt", "question")  # where extra_info may have the prompt
+CONVERSATION = "messages"  # in extra_info: all of it before the response, as a list or its JSON text
+PROMPTS = ("prompt", "prompt_text", "question")  # where extra_info may have it otherwise
 REFERENCE = "ground_truth"
 
 _gatherings: dict[int, Gathering] = {}
@@ -39,6 +43,8 @@ def compute_score(
     deadline_s: float | None = None,
     missing: Missing = None,
     metadata: list[str] | None = None,
+    without_text: WithoutText | None = None,
+    fail_after: int | None = None,
     **_: Any,
 ) -> dict[str, Any]:
     """The score of one sample, for any reward manager; it blocks its thread.
@@ -47,8 +53,9 @@ def compute_score(
     raises    ConfigurationError where extra_info has no prompt; MissingReward where `missing` is 'raise'
     """
     scorer = _environment.scorer(
-        DEADLINE_S, MISSING, task_id=task_id, model_id=model_id, deadline_s=deadline_s, missing=missing
-    )
+        DEADLINE_S, MISSING, task_id=task_id, model_id=model_id, deadline_s=deadline_s, missing=missing,
+        without_text=without_text, fail_after=fail_after,
+    )  # fmt: skip
     item = _item(data_source, solution_str, ground_truth, extra_info, metadata)
     return _shaped(scorer, scorer.score([item]).rewards[0])
 
@@ -64,12 +71,15 @@ async def compute_score_async(
     deadline_s: float | None = None,
     missing: Missing = None,
     metadata: list[str] | None = None,
+    without_text: WithoutText | None = None,
+    fail_after: int | None = None,
     **_: Any,
 ) -> dict[str, Any]:
     """The same awaited, for all managers but `remote`: samples that come together are asked for together."""
     scorer = _environment.scorer(
-        DEADLINE_S, MISSING, task_id=task_id, model_id=model_id, deadline_s=deadline_s, missing=missing
-    )
+        DEADLINE_S, MISSING, task_id=task_id, model_id=model_id, deadline_s=deadline_s, missing=missing,
+        without_text=without_text, fail_after=fail_after,
+    )  # fmt: skip
     gathering = _gatherings.setdefault(id(scorer), Gathering(scorer))
     item = _item(data_source, solution_str, ground_truth, extra_info, metadata)
     return _shaped(scorer, await gathering.reward(item))
@@ -77,14 +87,32 @@ async def compute_score_async(
 
 def _item(
     data_source: str, response: str, ground_truth: Any, extra_info: Mapping[str, Any] | None, names: list[str] | None
-) -> dict[str, Any]:
-    known = extra_info or {}
-    prompt = next((known[name] for name in PROMPTS if known.get(name) is not None), None)
-    if prompt is None:
-        raise ConfigurationError(f"extra_info has no prompt: put it there as {PROMPTS[0]!r} (layout=verl does)")
+) -> Row:
+    """raises  ConfigurationError where extra_info has neither the conversation nor a prompt"""
+    extras = extra_info or {}
     wanted = _environment.names() if names is None else tuple(names)
-    metadata = {"data_source": data_source, REFERENCE: _answers.as_json(ground_truth), **_answers.chosen(known, wanted)}
+    metadata = {
+        "data_source": data_source, REFERENCE: _answers.as_json(ground_truth), **_answers.chosen(extras, wanted)
+    }  # fmt: skip
+    conversation = extras.get(CONVERSATION)
+    if _is_there(conversation):
+        try:
+            conversation = json.loads(conversation) if isinstance(conversation, str) else _as_list(conversation)
+        except (ValueError, RecursionError):
+            return Refusal("unreadable_prompt", f"extra_info.{CONVERSATION} is not JSON.")
+        return _answers.item(conversation, response, metadata)
+    prompt = next((extras[name] for name in PROMPTS if _is_there(extras.get(name))), None)
+    if prompt is None:
+        raise ConfigurationError(
+            f"extra_info has no prompt: put the conversation there as {CONVERSATION!r} (layout=verl does), or a text "
+            "as 'prompt_text'"
+        )
     return _answers.item(_as_list(prompt), response, metadata)
+
+
+def _is_there(value: Any) -> bool:
+    """Whether a member of extra_info holds something: Parquet has null, or an empty text, on rows without it."""
+    return value is not None and not (isinstance(value, str) and not value)
 
 
 def _as_list(prompt: Any) -> Any:

@@ -1,0 +1,156 @@
+"""Chat messages as trainers spell them, made the ones that the API takes: one spelling for one conversation.
+
+Reward endpoints do the same in the server (scores/live/protocols/conversations.py); a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+TOOL_RESULTS: Final = frozenset(
+    {
+        "tool", "function", "tool_response", "tool_result", "tool_output", "function_response", "function_output",
+        "observation", "ipython", "environment",
+    }
+)  # fmt: skip
+TOOL_CALLS: Final = frozenset({"tool_call", "tool_calls", "function_call"})
+ARGUMENTS: Final = ("arguments", "parameters", "args")
+FLAT_CALLS: Final = ("function", "tool_call", None)
+SPEAKERS: Final[Mapping[str, str]] = {
+    "system": "system", "developer": "developer",
+    "user": "user", "human": "user", "prompter": "user",
+    "assistant": "assistant", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "chatbot": "assistant",
+    "ai": "assistant", "model": "assistant",
+}  # fmt: skip
+TEXT_PARTS: Final = ("text", "input_text", "output_text")  # no set: a type from outside may be anything
+
+
+class Unmapped(Exception):
+    """What no message of ours can carry.
+
+    code    unknown_role, unreadable_tool_call, unreadable_prompt or reserved_name
+    reason  a sentence that names the place
+    """
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+def mapped(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with our roles. Calls of tools become `tool_calls`, their results messages of the role `tool`.
+
+    Takes OpenAI's form (with `function_call` of old), ShareGPT's `from` and `value`, and the roles of ms-swift, veRL,
+    LLaMA-Factory and others. Messages that only call tools and follow each other are one message with several calls.
+
+    raises  Unmapped
+    """
+    ours: list[dict[str, Any]] = []
+    was_call = False
+    for number, message in enumerate(messages):
+        converted, is_call = _message(message, f"Message {number}")
+        if is_call and was_call:
+            ours[-1]["tool_calls"] += converted["tool_calls"]
+        else:
+            ours.append(converted)
+        was_call = is_call
+    return ours
+
+
+def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str, Any]:
+    """A call of a function as OpenAI writes it; arguments that are no text become their JSON.
+
+    raises  Unmapped for a call without a name
+    """
+    if not isinstance(name, str) or not name:
+        raise Unmapped("unreadable_tool_call", f"{place} calls a tool without a name.")
+    text = arguments if isinstance(arguments, str) else compact({} if arguments is None else arguments, place)
+    return {**members, "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def compact(value: Any, place: str) -> str:
+    """JSON without spaces, members in their order.
+
+    raises  Unmapped for what JSON cannot carry
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        raise Unmapped("unreadable_tool_call", f"{place} holds a value that JSON cannot carry.") from None
+
+
+def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bool]:
+    """The message, and whether it is nothing but a call of a tool."""
+    if "role" not in message and isinstance(message.get("from"), str):  # ShareGPT
+        rest = {name: value for name, value in message.items() if name not in ("from", "value")}
+        message = {"role": message["from"], "content": message.get("value"), **rest}
+    role = message.get("role")
+    if not isinstance(role, str):
+        raise Unmapped("unknown_role", f"{place} has no role.")
+    name = role.strip().lower().replace("-", "_").replace(" ", "_")
+    if name in TOOL_CALLS:
+        return _called({**message, "content": message.get("content")}, place), True
+    if name in TOOL_RESULTS:
+        return _result(message, place), False
+    if name not in SPEAKERS:
+        raise Unmapped("unknown_role", f"{place} has the role {role[:60]!r}, which is not known.")
+    converted = {**message, "role": SPEAKERS[name]}
+    if "function_call" in converted and not converted.get("tool_calls"):
+        call = converted.pop("function_call")
+        if call is not None:
+            converted["tool_calls"] = list(_calls(call, place))
+    elif any(_is_flat(call) for call in _listed(converted.get("tool_calls"))):
+        calls = [next(iter(_calls(call, place))) if _is_flat(call) else call for call in converted["tool_calls"]]
+        converted["tool_calls"] = calls
+    return converted, False
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _is_flat(call: Any) -> bool:
+    """A call with its name beside its type, as verifiers and LangChain write it."""
+    return (
+        isinstance(call, Mapping)
+        and "name" in call
+        and call.get("type", "function") in FLAT_CALLS
+        and ("function" not in call)
+    )
+
+
+def _called(message: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """A message whose content is the call, or several: objects with name and arguments, or their JSON."""
+    calls = message["content"]
+    if isinstance(calls, str):
+        try:
+            calls = json.loads(calls)
+        except (ValueError, RecursionError):
+            raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a text that is not JSON.") from None
+    rest = {name: value for name, value in message.items() if name not in ("role", "content")}
+    return {"role": "assistant", "content": None, **rest, "tool_calls": list(_calls(calls, place))}
+
+
+def _calls(calls: Any, place: str) -> Iterable[dict[str, Any]]:
+    """raises  Unmapped for what is no call"""
+    listed = calls if isinstance(calls, list) else [calls]
+    if not listed:
+        raise Unmapped("unreadable_tool_call", f"{place} calls no tool.")
+    for call in listed:
+        function = call.get("function", call) if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping):
+            raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a form that is not known.")
+        members = {"id": call["id"]} if isinstance(call.get("id"), str) else {}
+        arguments = next((function[word] for word in ARGUMENTS if function.get(word) is not None), None)
+        yield tool_call(function.get("name"), arguments, place, **members)
+
+
+def _result(message: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """What a tool gave back; anything but text and parts as its JSON."""
+    content = message.get("content")
+    if not isinstance(content, (str, list, type(None))):
+        content = compact(content, place)
+    return {**message, "role": "tool", "content": content}
