@@ -132,7 +132,7 @@ def test_c9_what_is_mapped_has_our_roles_and_every_word(messages: list[dict[str,
 @pytest.mark.parametrize(
     "completion",
     [
-        None, [], [CALLING], [CALLING, SUNNY], [{"role": "assistant", "content": None}],
+        None, [], [CALLING], [CALLING, SUNNY], [SAID, SUNNY, CALLING], [SAID, CALLING, SUNNY, CALLING], [{"role": "assistant", "content": None}],
         [{"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}],
         [{"role": "assistant", "content": [{"type": "thinking", "text": "hm"}]}],
         [{"role": "assistant", "content": "", "tool_calls": [CALLED]}],

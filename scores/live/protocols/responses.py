@@ -22,8 +22,8 @@ class Reply:
     """What a model gave back.
 
     before  chat messages of what it did first: calls of tools, their results, earlier messages
-    text    of its last message; None where that has no text, or there is no message
-    after   chat messages of what came after the text
+    text    of the last message in its last turn; None where that has no text, or the turn has no message
+    after   chat messages of what came after the text: calls of the same turn, and their results
     """
 
     before: list[dict[str, Any]]
@@ -45,7 +45,7 @@ def reply(output: Sequence[Any]) -> Reply:
 
     raises  Unmapped
     """
-    place = next((at for at in reversed(range(len(output))) if _is_answer(output[at])), None)
+    place = next((at for at in reversed(_last_turn(output)) if _is_answer(output[at])), None)
     if place is None:
         return Reply(conversation(output), None, [])
     message, rest = output[place], output[place + 1 :]
@@ -60,11 +60,29 @@ def reply(output: Sequence[Any]) -> Reply:
     return Reply(conversation(output[:place]), text, after)
 
 
-def _is_answer(item: Any) -> bool:
-    """A message of the assistant; one that names no role is the assistant's, one that names no type is a message."""
-    if not isinstance(item, dict) or item.get("type", "message") != "message":
+def _last_turn(output: Sequence[Any]) -> range:
+    """The places of the model's last items, with no result of a tool and nobody else's message between them."""
+    end = len(output)
+    while end and not _is_models(output[end - 1]):
+        end -= 1
+    start = end
+    while start and _is_models(output[start - 1]):
+        start -= 1
+    return range(start, end)
+
+
+def _is_models(item: Any) -> bool:
+    """Whether the model made the item; one that names no role is its own."""
+    if not isinstance(item, dict):
         return False
-    return is_assistant(item["role"]) if "role" in item else "type" in item
+    kind = item.get("type")
+    return is_assistant(item["role"]) if "role" in item else isinstance(kind, str) and not kind.endswith("_output")
+
+
+def _is_answer(item: dict[str, Any]) -> bool:
+    """Whether an item of the model is a message, typed or not, and not only calls of tools in chat form."""
+    is_message = item.get("type", "message") == "message"
+    return is_message and not (item.get("content") is None and bool(item.get("tool_calls")))
 
 
 def _messages(item: Any, at: int) -> Iterable[dict[str, Any]]:

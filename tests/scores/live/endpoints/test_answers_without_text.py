@@ -49,6 +49,8 @@ NO_TEXT = {
     "an empty text beside a refusal": [said(text(""), {"type": "refusal", "refusal": "no"})],
     "a text part without its text": [said({"type": "output_text", "text": None})],
     "a result of a tool": [CALL, RESULT],
+    "a last turn of calls alone": [said(text("I look")), CALL, RESULT, CALL],
+    "calls in chat form": [{"role": "assistant", "content": "I look"}, RESULT, CALLING],
     "words of the user": [{"role": "user", "content": "good b"}],
 }  # fmt: skip
 
@@ -102,6 +104,7 @@ def test_c4_calls_after_the_text_reach_graders_in_the_metadata():
     sample = read(said(text("I book it.")), CALL, RESULT)
     assert sample.response == "I book it."
     assert sample.metadata == {"expected_answer": "4", "afterResponse": [CALLING, RETURNED]}
+    assert read(said(text("I book it.")), CALLING).metadata["afterResponse"] == [CALLING]
     chat = read({"role": "assistant", "content": "I book it.", "tool_calls": [CALLED]})
     assert chat.metadata["afterResponse"] == [CALLING]
 

@@ -40,8 +40,8 @@ Row = Mapping[str, Any] | Refusal
 def item(prompt: Any, completion: Any, metadata: Mapping[str, Any] | None = None) -> dict[str, Any] | Refusal:
     """The item of an answer; text or messages on either side.
 
-    Of several new messages the last one of the assistant is the response. Those before it (tool calls, results) belong
-    to what it answers; those after it, and the calls beside its text, travel in the metadata as `afterResponse`.
+    Of several new messages the response is the text of the model's last turn. Those before it (tool calls, results)
+    belong to what it answers; those after it, and calls beside its text, travel in the metadata as `afterResponse`.
     """
     try:
         return _item(prompt, completion, dict(metadata or {}))
@@ -109,12 +109,16 @@ def _item(prompt: Any, completion: Any, metadata: dict[str, Any]) -> dict[str, A
 
 
 def _parted(new: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | None, list[dict[str, Any]]]:
-    """New messages as those before the response, its text (None without one), and those after it."""
-    last = next((at for at in reversed(range(len(new))) if new[at]["role"] == "assistant"), None)
+    """New messages as those before the response, its text (None without one), and those after it.
+
+    The response is the last message of the model's last turn that does more than call tools.
+    """
+    turn = last_turn([one["role"] for one in new])
+    last = next((at for at in reversed(turn) if new[at].get("content") is not None or not _calls(new[at])), None)
     if last is None:
         return list(new), None, []
     message, after = new[last], list(new[last + 1 :])
-    if calls := message.get("tool_calls"):
+    if calls := _calls(message):
         after.insert(0, {"role": "assistant", "content": None, "tool_calls": calls})
     content = message.get("content")
     words = text(content)
@@ -122,6 +126,21 @@ def _parted(new: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | 
     if words is None or (not words and has_more):
         return list(new), None, []
     return list(new[:last]), words, after
+
+
+def last_turn(roles: Sequence[str]) -> range:
+    """The places of the assistant's last messages, with no other's message between them."""
+    end = len(roles)
+    while end and roles[end - 1] != "assistant":
+        end -= 1
+    start = end
+    while start and roles[start - 1] == "assistant":
+        start -= 1
+    return range(start, end)
+
+
+def _calls(message: Mapping[str, Any]) -> Any:
+    return message.get("tool_calls")
 
 
 def _texts(content: Sequence[Any]) -> int:

@@ -95,10 +95,10 @@ async def _of_trace(gathering: Gathering, metadata: Sequence[str], task: Any, tr
 
 def _of_messages(messages: list[Any], reply: Any, columns: dict[str, Any]) -> Row:
     """The item of a trace: its last reply, to what came before it. One that only calls tools has no text."""
-    last = next((at for at in reversed(range(len(messages))) if messages[at].role == "assistant"), None)
-    if last is None:
+    turn = _answers.last_turn([one.role for one in messages])
+    if not turn:
         return _answers.item(messages, reply or None, columns)
-    return _answers.item(messages[:last], messages[last:], columns)
+    return _answers.item(messages[: turn.start], messages[turn.start :], columns)
 
 
 def _number(scorer: Scorer, found: LiveReward) -> float:
