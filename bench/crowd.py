@@ -136,9 +136,9 @@ def _scores(task, grader, owner, count, rnd, names, number):
             bulk.insert(
                 Completion,
                 ("id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "prompt",
-                 "response", "external_id", "priority", "source", "created_at"),
+                 "response", "form", "external_id", "priority", "source", "created_at"),
                 ((c, o, t, task.version_id, owner.pk, names(model), prompt.envelope(cipher, c, names(f"Case {n // 8}. {task.description}")),
-                  response.envelope(cipher, c, names(ANSWER.format(lead=LEADS[n % len(LEADS)]))), f"case-{n}", 1, "api", made)
+                  response.envelope(cipher, c, names(ANSWER.format(lead=LEADS[n % len(LEADS)]))), "prompt", f"case-{n}", 1, "api", made)
                  for n, made, model, _, c, _, _ in rows),
             )  # fmt: skip
             bulk.insert(

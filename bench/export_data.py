@@ -51,10 +51,10 @@ def fill(rows, prompt_bytes, response_bytes):
             bulk.insert(
                 Completion,
                 ("id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "prompt",
-                 "response", "priority", "source", "created_at"),
+                 "response", "form", "priority", "source", "created_at"),
                 ((c, o, t, task.version.pk, u, f"model-{n % 3}",
                   prompt.envelope(cipher, c, f"{n // PER_PROMPT} {text(prompt_bytes, n // PER_PROMPT * 7_919)}"),
-                  response.envelope(cipher, c, f"{n} {text(response_bytes, n * 104_729)}"), 1, "api", now)
+                  response.envelope(cipher, c, f"{n} {text(response_bytes, n * 104_729)}"), "prompt", 1, "api", now)
                  for n, (c, _, _) in zip(numbers, keys)),
             )  # fmt: skip
             bulk.insert(

@@ -57,11 +57,11 @@ def fill(rows):
             bulk.insert(
                 Completion,
                 ("id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "prompt_digest",
-                 "answer_digest", "prompt", "response", "priority", "source", "created_at"),
+                 "answer_digest", "prompt", "response", "form", "priority", "source", "created_at"),
                 ((c, organization.pk, task.pk, task.version.pk, user.pk, f"model-{c.int % 3}", prompts[p],
                   bytes([answer]) + prompts[p][1:],
                   prompt.envelope(cipher, c, f"{p} {pool[p % 64][:500]}"),
-                  response.envelope(cipher, c, f"{p} {answer} {pool[(p + answer) % 64]}"), 1, "api", now)
+                  response.envelope(cipher, c, f"{p} {answer} {pool[(p + answer) % 64]}"), "prompt", 1, "api", now)
                  for c, p, answer in made),
             )  # fmt: skip
             bulk.insert(

@@ -22,7 +22,7 @@ from tasks import sharing
 from tasks.models import Completion, Task
 from tasks.querysets import CompletionQuerySet
 
-TEXTS: Final = ("prompt", "response", "messages", "metadata")
+TEXTS: Final = ("prompt", "response", "messages", "metadata", "variables")
 ABOUT: Final = timedelta(days=1)  # the times of a row's id and of its column lie far less apart
 EXCERPTED: Final = 16 * 1024  # octets of stored prompt and response, up to which a list reads them for their beginning
 

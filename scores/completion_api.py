@@ -91,7 +91,7 @@ class CompletionView(ApiView):
     def delete(self, request: Request, completion_id: UUID) -> None:
         """Prompt, messages, response, metadata, reasoning and explanations go, in every copy; scores and reward stay.
         What is still being scored ends with `erased`. 409 `legal_hold` while a hold covers it. Final."""
-        textless = Completion.objects.defer("prompt", "response", "messages", "metadata")
+        textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
         find_for(textless, self.principal, completion_id, "delete", "completion")
         deleting.delete_completion(completion_id)
 

@@ -75,7 +75,7 @@ def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
     rows, page = pagination.page(found.only("pk"), query, ORDER, owner=principal.organization.pk)
     wanted = [row.pk for row in rows]
     pagination.require_modest(Completion.objects.filter(pk__in=wanted), ("prompt", "response", "messages", "metadata"))
-    texts = Completion.objects.in_bulk(wanted)
+    texts = Completion.objects.defer("variables").in_bulk(wanted)
     return CompletionPage(seen([texts[key] for key in wanted if key in texts], principal), page)
 
 

@@ -35,6 +35,7 @@ class Draft:
 
     not_before  when its runs may begin; None: at once
     pk          the id that it will have; None: a new one
+    variables   what the prompt was rendered from; None where it was sent as it is
     """
 
     index: int
@@ -49,6 +50,7 @@ class Draft:
     priority: Priority
     not_before: datetime | None = None
     pk: UUID | None = None
+    variables: dict[str, str] | None = None
 
     def canonical(self) -> tuple[bytes, ...]:
         """The content that makes two completions equal: model, prompt or messages, response, metadata."""
@@ -97,6 +99,7 @@ def draft(
             item.metadata or None,
             PRIORITIES[item.priority or priority],
             not_before,
+            variables=item.variables,
         ),
         [],
     )

@@ -52,8 +52,8 @@ def erase(completion_ids: Collection[UUID], *, end_unfinished: bool) -> Outcome:
             _end_runs(outcome.gone)
             forget(outcome.gone, callbacks)
             Completion.objects.filter(pk__in=outcome.gone).update(
-                prompt=None, response=None, messages=None, metadata=None, content_digest=None, prompt_digest=None,
-                answer_digest=None, erased_at=database_now(),
+                prompt=None, response=None, messages=None, metadata=None, variables=None, content_digest=None,
+                prompt_digest=None, answer_digest=None, erased_at=database_now(),
             )  # fmt: skip
     return outcome
 

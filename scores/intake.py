@@ -123,6 +123,7 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
             task,
             (content_of(task.version) or NOTHING)["promptTemplate"],
             tuple((member.grader, member.part) for member in members[task.version.pk]),
+            task.version.content["systemPrompt"],
         )
         for key, task in tasks.items()
         if task.version is not None and task.version.pk in members

@@ -34,7 +34,7 @@ def rescore(completion_id: UUID, principal: Principal) -> list[UUID]:
     """
     with transaction.atomic():
         settling.lock({completion_id})  # of two re-scores at once the second finds the runs of the first
-        textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "task__metadata")
+        textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables", "task__metadata")
         found = textless.select_related("task").filter(pk=completion_id).first()
         if found is None:
             raise NotFound("There is no such completion.")  # retention deleted it at this moment

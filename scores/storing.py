@@ -15,20 +15,22 @@ from scores import wakeups
 from scores.drafts import Draft
 from scores.models import WorkflowRun
 from scores.states import RunStatus
+from tasks.conversations import form_of
 from tasks.digests import Digester
 from tasks.models import Completion, PanelMember, Task
 from tasks.states import Part, Source
 
 COMPLETION_COLUMNS = (
     "id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "external_id", "content_digest",
-    "prompt_digest", "answer_digest", "prompt", "response", "messages", "metadata", "priority", "source", "created_at",
+    "prompt_digest", "answer_digest", "form", "prompt", "response", "messages", "metadata", "variables", "priority",
+    "source", "created_at",
 )  # fmt: skip
 RUN_COLUMNS = (
     "id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority", "attempt",
     "failures", "wake_at", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
 )  # fmt: skip
-_PROMPT, _RESPONSE, _MESSAGES, _METADATA = (
-    encrypted(Completion, name) for name in ("prompt", "response", "messages", "metadata")
+_PROMPT, _RESPONSE, _MESSAGES, _METADATA, _VARIABLES = (
+    encrypted(Completion, name) for name in ("prompt", "response", "messages", "metadata", "variables")
 )
 
 
@@ -39,6 +41,7 @@ class TaskPanel:
     task: Task
     template: str | None
     graders: tuple[tuple[Grader, str], ...]  # grader and part
+    system_prompt: str | None = None  # of the version: equal prompts are those under an equal one
 
     @property
     def scoring(self) -> int:
@@ -71,8 +74,11 @@ class Secrets:
 
 def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
     """The panel of a version of the task, for what needs no template."""
-    members = PanelMember.objects.filter(task_version_id=task_version_id).select_related("grader")
-    return TaskPanel(task, "", tuple((member.grader, member.part) for member in members))
+    members = list(
+        PanelMember.objects.filter(task_version_id=task_version_id).select_related("grader", "task_version")
+    )
+    system_prompt = members[0].task_version.content["systemPrompt"] if members else None
+    return TaskPanel(task, "", tuple((member.grader, member.part) for member in members), system_prompt)
 
 
 @dataclass(slots=True)
@@ -196,8 +202,8 @@ def _completion_rows(
     The secrets are had beforehand: while COPY reads these rows, its connection can answer no query for a key.
     """
     for one, pk in made:
-        task = panels[one.task_id].task
-        cipher = secrets[task.organization_id].cipher
+        task, system_prompt = panels[one.task_id].task, panels[one.task_id].system_prompt
+        cipher, digester = secrets[task.organization_id].cipher, secrets[task.organization_id].digester
         yield (
             pk,
             task.organization_id,
@@ -207,11 +213,13 @@ def _completion_rows(
             one.model_id,
             one.external_id,
             digests.get(one.index),
-            *secrets[task.organization_id].digester.stored(one.prompt, one.messages, one.response),
+            *digester.stored(one.prompt, one.messages, one.response, system_prompt=system_prompt),
+            form_of(one.messages).value,
             _PROMPT.envelope(cipher, pk, one.prompt),
             _RESPONSE.envelope(cipher, pk, one.response),
             _MESSAGES.envelope(cipher, pk, one.messages),
             _METADATA.envelope(cipher, pk, one.metadata),
+            _VARIABLES.envelope(cipher, pk, one.variables),
             one.priority.value,
             Source.API.value,
             now,

@@ -247,7 +247,7 @@ class CompletionAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin
         (None, ("public_id", "organization", "task", "task_version", "created_by")),
         ("Work", ("model_id", "external_id", "priority", "source", "created_at", "text_state", "erased_at")),
     )
-    texts = ("prompt", "messages", "response", "metadata")
+    texts = ("prompt", "messages", "response", "metadata", "variables")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Completion]:
         found = super().get_queryset(request).select_related("task", "organization", "task_version", "created_by")
@@ -279,3 +279,7 @@ class CompletionAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin
     @admin.display(description="metadata")
     def metadata_text(self, completion: Completion) -> str:
         return plain(completion, "metadata")
+
+    @admin.display(description="variables")
+    def variables_text(self, completion: Completion) -> str:
+        return plain(completion, "variables")

@@ -1,7 +1,8 @@
 """Keyed digests by which equal prompts and equal answers find each other: ciphertext cannot be compared.
 
 HMAC-SHA256 under the organization's digest key, which never rotates. A prompt that came as chat messages is equal to
-the same messages alone, whatever its last text is.
+the same messages alone, whatever its last text is. Where the task's system prompt is in effect, the whole conversation
+counts, that prompt first: answers under different system prompts are never equal.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from autotune.core import encryption
+from tasks.conversations import system_prompt_in_effect, whole_conversation
 
 OCTETS: Final = 16  # that are stored; 2^64 completions would have to meet before two digests do by chance
 UNREADABLE: Final = b""  # of a text whose data key was dropped: equal to nothing, and not looked at again
@@ -24,20 +26,29 @@ class Digester:
     def __init__(self, organization_id: UUID) -> None:
         self._empty = hmac.new(encryption.digest_key(organization_id), digestmod=hashlib.sha256)
 
-    def stored(self, prompt: str, messages: Sequence[Any] | None, response: str) -> tuple[bytes, bytes]:
-        """(`prompt_digest`, `answer_digest`) of a completion, OCTETS each; the prompt is gone over once for both."""
-        mac = self._of_prompt(prompt, messages)
+    def stored(
+        self, prompt: str, messages: Sequence[Any] | None, response: str, *, system_prompt: str | None = None
+    ) -> tuple[bytes, bytes]:
+        """(`prompt_digest`, `answer_digest`) of a completion, OCTETS each; the prompt is gone over once for both.
+
+        system_prompt  of the completion's task version
+        """
+        mac = self._of_prompt(prompt, messages, system_prompt)
         first = mac.digest()[:OCTETS]
         _add(mac, response.encode())
         return first, mac.digest()[:OCTETS]
 
-    def answer(self, prompt: str, messages: Sequence[Any] | None, response: str) -> bytes:
+    def answer(
+        self, prompt: str, messages: Sequence[Any] | None, response: str, *, system_prompt: str | None = None
+    ) -> bytes:
         """The whole digest (32 octets) of what `answer_digest` holds the beginning of."""
-        mac = self._of_prompt(prompt, messages)
+        mac = self._of_prompt(prompt, messages, system_prompt)
         _add(mac, response.encode())
         return mac.digest()
 
-    def _of_prompt(self, prompt: str, messages: Sequence[Any] | None) -> hmac.HMAC:
+    def _of_prompt(self, prompt: str, messages: Sequence[Any] | None, system_prompt: str | None) -> hmac.HMAC:
+        if system_prompt_in_effect(messages, system_prompt):
+            messages = whole_conversation(prompt, messages, system_prompt)
         mac = self._empty.copy()
         _add(mac, b"prompt" if messages is None else b"messages")
         _add(mac, prompt.encode() if messages is None else canonical_json(messages))

@@ -1,4 +1,4 @@
-"""Gives completions that were stored before there were digests theirs, in the background and in bounded steps.
+"""Gives completions that were stored before there were digests or forms theirs, in the background and in bounded steps.
 
 A partial index knows what is left, which mostly is nothing. Who is interrupted leaves the rest to the next one.
 """
@@ -7,24 +7,36 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from autotune.core.encryption import MasterKeyMissing, Undecryptable
+from tasks.conversations import form_of
 from tasks.digests import UNREADABLE, Digester
 from tasks.models import Completion
+from tasks.states import Form
+from tasks.system_prompts import SystemPrompts
 
 logger = logging.getLogger(__name__)
 AT_ONCE: Final = 200  # completions of one transaction, with texts of 2 MiB each at most
 SHARE_S: Final = 20.0  # of the minute between two calls of beat
 
 
+class Filled(NamedTuple):
+    """What a completion lacked."""
+
+    pk: UUID
+    prompt_digest: bytes
+    answer_digest: bytes
+    form: str
+
+
 def undigested() -> QuerySet[Completion]:
-    """What has texts and no digests."""
-    return Completion.objects.filter(prompt_digest=None, erased_at=None)
+    """What has texts, and no digests or no form."""
+    return Completion.objects.filter(Q(prompt_digest=None) | Q(form=None), erased_at=None)
 
 
 def work(budget_s: float = SHARE_S) -> int:
@@ -47,36 +59,49 @@ def step() -> int:
     by_organization: dict[UUID, list[Completion]] = defaultdict(list)
     for row in rows:
         by_organization[row.organization_id].append(row)
+    system_prompts = SystemPrompts()
     for organization_id, owned in by_organization.items():
         digester = Digester(organization_id)
-        _write([(row.pk, *_digests(digester, row)) for row in owned])
+        _write([_filled(digester, system_prompts, row) for row in owned])
     return len(rows)
 
 
-def _digests(digester: Digester, row: Completion) -> tuple[bytes, bytes]:
+def _filled(digester: Digester, system_prompts: SystemPrompts, row: Completion) -> Filled:
     """UNREADABLE for what cannot be read any more: else each call would try in vain again."""
     try:
         if row.prompt is None or row.response is None:
-            return UNREADABLE, UNREADABLE
-        return digester.stored(row.prompt, row.messages, row.response)
+            return Filled(row.pk, UNREADABLE, UNREADABLE, Form.PARTS)
+        system_prompt = _system_prompt(system_prompts, row.task_version_id)
+        digests = digester.stored(row.prompt, row.messages, row.response, system_prompt=system_prompt)
+        return Filled(row.pk, *digests, form_of(row.messages))
     except MasterKeyMissing:
         raise
     except Undecryptable as exc:
         logger.error("the completion %s gets no digests: %s", row.public_id, exc)
-        return UNREADABLE, UNREADABLE
+        return Filled(row.pk, UNREADABLE, UNREADABLE, Form.PARTS)
 
 
-def _write(filled: Sequence[tuple[UUID, bytes, bytes]]) -> None:
+def _system_prompt(system_prompts: SystemPrompts, version_id: UUID) -> str | None:
+    """The version's system prompt. One that cannot be read is equal to no other version's, and to itself."""
+    try:
+        return system_prompts.of([version_id]).get(version_id)
+    except MasterKeyMissing:
+        raise
+    except Undecryptable:
+        return f"unreadable: {version_id}"
+
+
+def _write(filled: Sequence[Filled]) -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(
-                "update tasks_completion set prompt_digest = filled.prompt, answer_digest = filled.answer from"
-                " unnest(%s::uuid[], %s::bytea[], %s::bytea[]) as filled (id, prompt, answer)"
-                " where tasks_completion.id = filled.id",
+                "update tasks_completion set prompt_digest = filled.prompt, answer_digest = filled.answer,"
+                " form = filled.form from unnest(%s::uuid[], %s::bytea[], %s::bytea[], %s::varchar[])"
+                " as filled (id, prompt, answer, form) where tasks_completion.id = filled.id",
                 [list(column) for column in zip(*filled, strict=True)],
             )
         else:
             cursor.executemany(
-                "update tasks_completion set prompt_digest = %s, answer_digest = %s where id = %s",
-                [(prompt, answer, pk.hex) for pk, prompt, answer in filled],
+                "update tasks_completion set prompt_digest = %s, answer_digest = %s, form = %s where id = %s",
+                [(prompt, answer, form, pk.hex) for pk, prompt, answer, form in filled],
             )

@@ -1,6 +1,6 @@
 """Tasks, their versions and panels, and the completions that are judged."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.utils import timezone
@@ -9,8 +9,9 @@ from autotune.access.models import Organization, User
 from autotune.core import ids
 from autotune.core.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader
+from tasks.conversations import form_of
 from tasks.querysets import CompletionQuerySet, TaskQuerySet, TaskVersionQuerySet
-from tasks.states import Aggregation, Part, Priority, Source
+from tasks.states import Aggregation, Form, Part, Priority, Source
 
 
 class Task(models.Model):
@@ -119,9 +120,13 @@ class Completion(models.Model):
     """One answer of one model to one prompt. Written by bulk COPY: no defaults run there (scores/intake.py).
 
     content_digest  HMAC-SHA256 of model, prompt or messages, response and metadata; only where there is an external id
-    prompt_digest   the first 16 octets of the HMAC of prompt or messages (tasks/digests.py)
-    answer_digest   the same of prompt or messages and response. Both null for what was stored before them, until
+    prompt_digest   the first 16 octets of the HMAC of the conversation (tasks/digests.py)
+    answer_digest   the same of conversation and response. Both null for what was stored before them, until
                     the background has come by (tasks/filling.py), and once the text is erased
+    form            what carries the conversation whole (tasks/conversations.py), so that rows can be chosen and counted
+                    without decrypting them; null for what was stored before there were forms, until the background has
+                    come by
+    variables       what the prompt template was filled with; null where the prompt was sent as it is
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -140,6 +145,8 @@ class Completion(models.Model):
     response = EncryptedTextField(null=True)
     messages = EncryptedJSONField(null=True)
     metadata = EncryptedJSONField(null=True)
+    variables = EncryptedJSONField(null=True)
+    form = models.CharField(max_length=6, choices=Form.choices, null=True, editable=False)
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     source = models.CharField(max_length=10, choices=Source.choices, default=Source.API)
     created_at = models.DateTimeField(default=timezone.now)
@@ -156,16 +163,19 @@ class Completion(models.Model):
             ),
             models.CheckConstraint(condition=models.Q(source__in=Source.values), name="tasks_completion_source"),
             models.CheckConstraint(condition=models.Q(priority__in=Priority.values), name="tasks_completion_priority"),
+            models.CheckConstraint(condition=models.Q(form__in=Form.values), name="tasks_completion_form"),
         ]
         indexes = [
             models.Index(fields=["organization", "id"], name="tasks_completion_by_org"),
             models.Index(fields=["task", "id"], name="tasks_completion_by_task"),
             models.Index(
-                fields=["task", "prompt_digest"], include=["answer_digest", "id"], name="tasks_completion_by_prompt"
+                fields=["task", "prompt_digest"],
+                include=["answer_digest", "id", "form"],
+                name="tasks_completion_by_prompt",
             ),  # it holds all that pairs are made of, but the rewards
             models.Index(
                 fields=["id"],
-                condition=models.Q(prompt_digest=None, erased_at=None),
+                condition=models.Q(models.Q(prompt_digest=None) | models.Q(form=None), erased_at=None),
                 name="tasks_completion_undigested",
             ),
         ]
@@ -176,3 +186,9 @@ class Completion(models.Model):
     @property
     def public_id(self) -> str:
         return ids.encode("comp", self.pk)
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Give a row that is stored by itself its form; intake gives bulk rows theirs."""
+        if self.form is None and self._state.adding and self.prompt is not None:
+            self.form = form_of(self.messages)
+        super().save(*args, **kwargs)

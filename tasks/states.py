@@ -34,3 +34,18 @@ class Source(models.TextChoices):
     MANUAL = "manual"
     TELEMETRY = "telemetry"
     EVALUATION = "evaluation"
+
+
+class Form(models.TextChoices):
+    """What is needed to carry a completion's conversation whole; each carries all that the one before it carries.
+
+    PROMPT  one user text, however it was sent
+    CHAT    messages of a role and a text
+    TOOLS   tool calls, results of tools or names beside them
+    PARTS   parts that are not text, or members that no other form has
+    """
+
+    PROMPT = "prompt"
+    CHAT = "chat"
+    TOOLS = "tools"
+    PARTS = "parts"

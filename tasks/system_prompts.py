@@ -1,12 +1,36 @@
-"""Whether a conversation brings its own system prompt, or has that of its task."""
+"""The system prompts of task versions, and whether a conversation brings one of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
+from uuid import UUID
+
+from tasks.models import TaskVersion
 
 INSTRUCTING_ROLES: Final = frozenset({"system", "developer"})
+MOST_KEPT: Final = 10_000
 
 
 def begins_with_one(messages: Sequence[Any] | None) -> bool:
     """Whether the first message is a system or developer message, which wins over the task's system prompt."""
     first = messages[0] if messages else None
     return isinstance(first, dict) and first.get("role") in INSTRUCTING_ROLES
+
+
+class SystemPrompts:
+    """Reads and decrypts each version once: a version never changes."""
+
+    def __init__(self) -> None:
+        self._by_version: dict[UUID, str | None] = {}
+
+    def of(self, version_ids: Collection[UUID]) -> dict[UUID, str]:
+        """The system prompts by version, of those versions that have one. One query for those not read before.
+
+        raises  Undecryptable
+        """
+        if len(self._by_version) > MOST_KEPT:
+            self._by_version.clear()
+        if unread := set(version_ids) - self._by_version.keys():
+            versions = TaskVersion.objects.filter(pk__in=unread).only("content")
+            read = {version.pk: version.content["systemPrompt"] or None for version in versions}
+            self._by_version |= {**dict.fromkeys(unread), **read}
+        return {pk: text for pk in version_ids if (text := self._by_version[pk]) is not None}

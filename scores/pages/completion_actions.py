@@ -48,7 +48,7 @@ class TypedForm(BodyForm):
 def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     """Score it again with today's versions of its graders."""
     acts.concerns("completions", "create", ids.encode("comp", completion_id))
-    textless = Completion.objects.defer("prompt", "response", "messages", "metadata")
+    textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "create", "completion")
     form = ConfirmForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
@@ -71,7 +71,7 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
 def erase(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     """Erase its text for good."""
     acts.concerns("completions", "delete", ids.encode("comp", completion_id))
-    textless = Completion.objects.defer("prompt", "response", "messages", "metadata")
+    textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "delete", "completion")
     form = TypedForm(request.POST if request.method == "POST" else None, word="erase")
     if request.method == "POST" and form.is_valid():

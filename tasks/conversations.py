@@ -1,0 +1,79 @@
+"""Conversations: what a completion answers, as the list of messages before its response.
+
+A prompt is the conversation of one user message. The system prompt of the task comes first, unless the conversation
+begins with a system or developer message of its own, which wins.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tasks.states import Form
+
+SYSTEM_ROLES: Final = frozenset({"system", "developer"})
+RESULT_ROLES: Final = frozenset({"tool", "function"})  # of messages that hold what a tool returned
+TEXT_PARTS: Final = ("text", "input_text", "output_text", None)  # types of parts; a part may have none
+TOOL_MEMBERS: Final = frozenset({"name", "tool_call_id", "tool_calls"})
+_EMPTY: Final = (None, "", [], {})  # values of a member that says nothing
+_PLAIN: Final = frozenset({"role", "content"})
+_ORDER: Final = (Form.CHAT, Form.TOOLS, Form.PARTS)  # each carries all that the one before it carries
+
+
+def form_of(messages: Sequence[dict[str, Any]] | None) -> Form:
+    """The least form that carries the whole conversation.
+
+    messages  as they were submitted; None for a prompt
+    """
+    if messages is None:
+        return Form.PROMPT
+    form = max((_form_of_message(message) for message in messages), key=_ORDER.index, default=Form.CHAT)
+    if form == Form.CHAT and len(messages) == 1 and messages[0].get("role") == "user":
+        return Form.PROMPT
+    return form
+
+
+def system_prompt_in_effect(messages: Sequence[dict[str, Any]] | None, system_prompt: str | None) -> str | None:
+    """The task's system prompt, or None where it has none or the conversation brings its own."""
+    if not system_prompt or (messages and messages[0].get("role") in SYSTEM_ROLES):
+        return None
+    return system_prompt
+
+
+def whole_conversation(
+    prompt: str, messages: Sequence[dict[str, Any]] | None, system_prompt: str | None
+) -> list[dict[str, Any]]:
+    """All messages before the response, the system prompt in effect first."""
+    conversation = [{"role": "user", "content": prompt}] if messages is None else list(messages)
+    in_effect = system_prompt_in_effect(messages, system_prompt)
+    return conversation if in_effect is None else [{"role": "system", "content": in_effect}, *conversation]
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content: of several parts the texts, one a line; empty where there is none."""
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if isinstance(part.get("text"), str))
+    return content or ""
+
+
+def _form_of_message(message: dict[str, Any]) -> Form:
+    content = message.get("content")
+    if isinstance(content, list) and not all(map(_is_text, content)):
+        return Form.PARTS
+    members = message.keys() - _PLAIN
+    spoken = {name for name in members if message[name] not in _EMPTY} if members else members
+    if spoken - TOOL_MEMBERS or not _fits_tool_columns(message):
+        return Form.PARTS
+    return Form.TOOLS if spoken or message.get("role") in RESULT_ROLES else Form.CHAT
+
+
+def _is_text(part: dict[str, Any]) -> bool:
+    """Whether a part is text and nothing else that would be lost with it."""
+    spoken = {name for name, value in part.items() if value not in _EMPTY}
+    return part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str) and spoken <= {"type", "text"}
+
+
+def _fits_tool_columns(message: dict[str, Any]) -> bool:
+    """Whether `name` and `tool_call_id` are texts and `tool_calls` is a list, as far as they are there."""
+    texts = (message.get("name"), message.get("tool_call_id"))
+    return all(text in _EMPTY or isinstance(text, str) for text in texts) and isinstance(
+        message.get("tool_calls") or [], list
+    )
