@@ -1,6 +1,7 @@
 """What a data set says of itself."""
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 
 from autotune.core import clock
+from exports import left_out
 from exports.shapes import Batch
 from scores.summary import DistributionOut, PercentilesOut
 
@@ -21,8 +23,10 @@ class Facts:
     values: array = field(default_factory=lambda: array("d"))
     tasks: set[str] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
+    versions: set[str] = field(default_factory=set)
     rows: int = 0
     left_out: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
 
     def noting(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The batches, each noted before it goes on."""
@@ -31,7 +35,9 @@ class Facts:
             self.tasks |= batch.tasks
             self.models |= batch.models
             self.rows += batch.rows
+            self.versions |= batch.versions
             self.left_out += batch.left_out
+            self.reasons.update(batch.reasons)
             yield batch
 
     def merge(self, other: "Facts") -> None:
@@ -40,7 +46,9 @@ class Facts:
         self.tasks |= other.tasks
         self.models |= other.models
         self.rows += other.rows
+        self.versions |= other.versions
         self.left_out += other.left_out
+        self.reasons.update(other.reasons)
 
     def as_json(self) -> dict[str, Any]:
         """The data set's metadata, as it is in answers, sidecars and files."""
@@ -50,6 +58,8 @@ class Facts:
             "modelIds": sorted(self.models),
             "totalRecords": self.rows,
             "leftOut": self.left_out,
+            "leftOutByReason": left_out.by_reason(self.left_out, self.reasons),
+            "systemPromptVersions": sorted(self.versions),
             "scoreDistribution": msgspec.to_builtins(distribution(self.values)),
         }
 

@@ -11,6 +11,7 @@ from exports import layouts, prompts, readers
 from exports.facts import Facts
 from exports.formats import jsonl
 from exports.inputs import ExportQuery
+from exports.left_out import Forms
 from exports.ranges import Head, Reader
 from exports.readers import RewardReader
 from exports.shapes import Batch, Layout
@@ -101,8 +102,12 @@ class _Few:
     def selection(self) -> Selection:
         return cast(Selection, self.reader.selection)
 
+    @property
+    def forms(self) -> Forms:
+        return cast(Forms, self.reader.forms)
+
     def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
-        heads, _ = self.reader.heads(after, SAMPLE)
+        heads, _ = self.reader.heads(after, SAMPLE, only_fitting=True)
         return heads[:SAMPLE], None
 
     def rewarded(self) -> Any:

@@ -22,7 +22,9 @@ LAYOUTS_OF = {
     "dimension_columns": ("records",),
     "naming": ("records", "preferences", "kto"),
     "threshold": ("kto",),
-    "conversational": ("preferences", "kto"),
+    "conversational": ("records", "preferences", "kto"),
+    "tools": ("records", "preferences", "kto"),
+    "include": ("records",),
     "min_score_delta": ("preferences",),
     "strategy": ("preferences",),
     "seed": ("preferences",),
@@ -30,6 +32,7 @@ LAYOUTS_OF = {
 }
 FORMATS_OF = {"verl": ("jsonl", "parquet")}  # what its loader reads
 CAPPED = ("all", "random")  # strategies that make several pairs of a prompt
+INCLUDED = ("metadata", "variables")  # what a row may have of its completion's own, as JSON text
 MAX_CAP = 1_000
 MAX_SEED = 2**53 - 1
 
@@ -42,9 +45,10 @@ def _one_of(name: str) -> Any:
 class ExportQuery(ScoreFilter):
     """The filters of scores, and how the rows are written.
 
-    `threshold` (0.5) is for the layout `kto`; `conversational` for `preferences` and `kto`; `minScoreDelta` (0),
-    `strategy` (`best_worst`), `seed` (0; with `random`) and `capPerPrompt` for `preferences`; `dimensions` and
-    `dimensionColumns` for `records`.
+    `threshold` (0.5) is for the layout `kto`; `conversational` for `records`, `preferences` and `kto`, and `tools`
+    (rows with tool calls) with it; `minScoreDelta` (0), `strategy` (`best_worst`), `seed` (0; with `random`) and
+    `capPerPrompt` for `preferences`; `dimensions`, `dimensionColumns` and `include` (`metadata`, `variables` or both,
+    with a comma between) for `records`.
     """
 
     min_reward: Unit | None = None
@@ -57,6 +61,8 @@ class ExportQuery(ScoreFilter):
     compression: _one_of("compression") | None = None  # type: ignore[valid-type]
     threshold: Unit | None = None
     conversational: bool = False
+    tools: bool = False
+    include: str | None = None
     min_score_delta: Unit | None = None
     strategy: _one_of("strategy") | None = None  # type: ignore[valid-type]
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | None = None
@@ -66,6 +72,12 @@ class ExportQuery(ScoreFilter):
     def tells_dimensions(self) -> bool:
         """As an object or as columns."""
         return self.dimensions or self.dimension_columns
+
+    @property
+    def included(self) -> tuple[str, ...]:
+        """The members of INCLUDED that the rows have, in their order."""
+        named = (self.include or "").split(",")
+        return tuple(name for name in INCLUDED if name in named)
 
 
 def check(query: ExportQuery, *, at: str = "?") -> None:
@@ -87,6 +99,12 @@ def check(query: ExportQuery, *, at: str = "?") -> None:
             )
     if query.dimensions and query.dimension_columns:
         raise Invalid.field(f"{at}dimensionColumns", "does_not_fit", "it stands in the place of `dimensions`.")
+    if query.tools and not query.conversational:
+        detail = "it goes with conversational=true: texts have no place for tool calls."
+        raise Invalid.field(f"{at}tools", "does_not_fit", detail)
+    if query.include is not None and not set(query.include.split(",")) <= set(INCLUDED):
+        detail = f"give {' or '.join(INCLUDED)}, or both with a comma between."
+        raise Invalid.field(f"{at}include", "invalid_choice", detail)
     formats = FORMATS_OF.get(query.layout, CHOICES["format"])
     if query.format not in formats:
         raise Invalid.field(

@@ -7,6 +7,7 @@ from typing import Any
 from autotune.core import clock, ids
 from autotune.core.api import ApiStruct
 from autotune.core.pagination import Pagination
+from exports import left_out
 from exports.models import Export, ExportFile
 from exports.states import ExportStatus, FileKind
 
@@ -27,8 +28,9 @@ class ExportErrorOut(ApiStruct):
 
 
 class ExportOut(ApiStruct):
-    """`progress`: 0 to 1. `rows`, `leftOut` and `bytes`: of the parts that are done. `sha256`: of the only data file,
-    or of the manifest. `files`: null until it is completed, after its files went, and in lists."""
+    """`progress`: 0 to 1. `rows`, `leftOut` and `bytes`: of the parts that are done; `leftOutByReason` adds up to
+    `leftOut`. `sha256`: of the only data file, or of the manifest. `files`: null until it is completed, after its files
+    went, and in lists."""
 
     id: str
     organization_id: str
@@ -37,6 +39,7 @@ class ExportOut(ApiStruct):
     progress: float
     rows: int
     left_out: int
+    left_out_by_reason: dict[str, int]
     bytes: int
     sha256: str | None
     metadata: dict[str, Any] | None
@@ -81,6 +84,7 @@ def export_out(export: Export, files: Sequence[ExportFile] | None = None) -> Exp
         progress=progress(export),
         rows=export.rows,
         left_out=export.left_out,
+        left_out_by_reason=left_out.by_reason(export.left_out, export.left_out_by_reason),
         bytes=export.bytes,
         sha256=export.sha256 or None,
         metadata=export.metadata,

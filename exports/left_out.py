@@ -64,17 +64,17 @@ def counted(completions: Any, forms: Forms) -> Counter[str]:
     """How many completions of a queryset make no pair or prompt, by reason; erased ones are not among them."""
     present = completions.filter(erased_at=None).order_by()
     with_digest = unfit(present.filter(prompt_digest__gt=b""), forms)
-    found = Counter({REASONS[form]: n for form, n in with_digest.values_list("form").annotate(n=Count("pk"))})
-    return found + undigested(present)
+    reasons = Counter({REASONS[form]: n for form, n in with_digest.values_list("form").annotate(n=Count("pk"))})
+    return reasons + undigested(present)
 
 
 def undigested(completions: Any) -> Counter[str]:
     """Those without a digest of the prompt, by reason: not examined yet, or not to be read any more."""
     waiting = completions.filter(Q(prompt_digest=None) | Q(prompt_digest=b""), erased_at=None).order_by()
     digests = waiting.values_list("prompt_digest").annotate(n=Count("pk"))
-    found = Counter({UNSORTED if digest is None else UNREADABLE: n for digest, n in digests})
+    reasons = Counter({UNSORTED if digest is None else UNREADABLE: n for digest, n in digests})
     release()
-    return found
+    return reasons
 
 
 def by_reason(total: int, reasons: Mapping[str, int]) -> dict[str, int]:

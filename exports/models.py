@@ -21,7 +21,9 @@ class Export(models.Model):
     expected      rows that were counted when it began; null before
     dimensions    the names of those that every row tells, settled when it began; null where it tells none
     rows          in the parts that are done
-    left_out      rows whose text was erased meanwhile, or cannot be decrypted
+    left_out      rows that are not in it: their text was erased or cannot be decrypted, or the layout cannot carry their
+                  conversation
+    left_out_by_reason  the same by reason, but for those that were erased (exports/left_out.py)
     cursor        how far the parts that are done reach; the reader's own text, '' at the beginning
     leased_until  while `running`: when another worker may take it; `attempt` is the lease's token. While `pending`: not
                   before
@@ -31,7 +33,8 @@ class Export(models.Model):
     storage_id    the folder that its files lie in, where they lie in one; null in a bucket, and before it began
     storage_host  the machine that made that folder
     sha256        of the only file, or of the manifest, as downloaded
-    metadata      of the dataset: exportedAt, taskIds, modelIds, totalRecords, leftOut, scoreDistribution
+    metadata      of the dataset: exportedAt, taskIds, modelIds, totalRecords, leftOut, leftOutByReason,
+                  systemPromptVersions, scoreDistribution
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -47,6 +50,7 @@ class Export(models.Model):
     dimensions = models.JSONField(null=True, blank=True)
     rows = models.PositiveBigIntegerField(default=0)
     left_out = models.PositiveBigIntegerField(default=0)
+    left_out_by_reason = models.JSONField(default=dict)
     bytes = models.PositiveBigIntegerField(default=0)
     cursor = models.CharField(max_length=64, default="", blank=True)
     attempt = models.PositiveIntegerField(default=0)

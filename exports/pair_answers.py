@@ -1,6 +1,6 @@
 """Preference pairs as one answer: a sample of a task's, with their texts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -10,32 +10,47 @@ from autotune.core import ids
 from autotune.core.api import ApiStruct
 from autotune.core.connections import release
 from autotune.core.errors import Invalid, NotFound
-from exports import pairs, prompts, ranges
+from exports import left_out, pairs, prompts, ranges
+from exports.conversations import Conversations
 from exports.inputs import check_cap
 from exports.pair_inputs import PairsWanted
 from exports.pairs import Choice, Pair
+from exports.prompts import Size
+from exports.readers import CONVERSATION_SIZE
 from tasks.models import Completion, Task
 
 RESOURCE: Final = "preference_pairs"
 ROUTE: Final = "POST /api/v1/preference-pairs"
 MAX_OCTETS: Final = 32 * 1024 * 1024  # of the texts of an answer, which is made whole
+Texts = Mapping[bytes, tuple[bytes | None, ...]]  # prompt, response and messages by completion
+
+
+class MessageOut(ApiStruct):
+    role: str
+    content: str
 
 
 class PairOut(ApiStruct):
-    """Two answers to a prompt, and what they were rewarded."""
+    """Two answers to a prompt, and what they were rewarded: texts, or with `conversational` lists of messages."""
 
-    prompt: str
-    chosen: str
-    rejected: str
+    prompt: str | list[MessageOut]
+    chosen: str | list[MessageOut]
+    rejected: str | list[MessageOut]
     chosen_score: float
     rejected_score: float
 
 
 class PairsOut(ApiStruct, dict=True):
-    """The sample, and how many pairs it was drawn from. Its attribute `task_id` is not part of the answer."""
+    """The sample, and how many pairs it was drawn from. Its attribute `task_id` is not part of the answer.
+
+    `leftOut`: rewarded completions that are in none of them, because their conversation does not fit into the pairs;
+    `leftOutByReason` says why.
+    """
 
     pairs: list[PairOut]
     available: int
+    left_out: int
+    left_out_by_reason: dict[str, int]
 
 
 def answer(principal: Principal, wanted: PairsWanted) -> PairsOut:
@@ -49,10 +64,19 @@ def answer(principal: Principal, wanted: PairsWanted) -> PairsOut:
     choice = Choice(
         wanted.strategy or pairs.BEST_WORST, wanted.min_score_delta, wanted.cap_per_prompt, wanted.seed or 0
     )
-    made, available = pairs.sample(_rewarded(principal, task, wanted.model_id), choice, wanted.sample_size)
+    forms = left_out.carried_by(conversational=bool(wanted.conversational))
+    rewarded = _rewarded(principal, task, wanted.model_id)
+    made, available = pairs.sample(left_out.fitting(rewarded, forms), choice, wanted.sample_size)
+    reasons = left_out.counted(rewarded, forms)
     release()
-    _check_size(made)
-    told = PairsOut(_told(made), available)
+    sizes = prompts.sizes(_completions(made), size=CONVERSATION_SIZE)
+    _check_size(made, sizes)
+    texts = ranges.texts_of(list(sizes), ("prompt", "response", "messages"))
+    release()
+    kept = [pair for pair in made if pair.chosen in texts and pair.rejected in texts]
+    reasons[left_out.ERASED] += len(made) - len(kept)
+    shown = _as_messages(kept, texts, sizes) if wanted.conversational else _as_texts(kept, texts)
+    told = PairsOut(shown, available, reasons.total(), left_out.by_reason(reasons.total(), reasons))
     told.task_id = ids.encode("task", task)  # type: ignore[attr-defined] # names what is erased with its texts
     return told
 
@@ -69,14 +93,18 @@ def _rewarded(principal: Principal, task: UUID, model_id: str | None) -> Any:
     if not tasks.filter(pk=task).exists():
         raise NotFound.at("/taskId", "task")
     found = policy.scope(Completion.objects.all(), principal, RESOURCE, "create")
-    found = found.filter(task_id=task, reward__task_id=task)
+    found = found.filter(task_id=task, reward__task_id=task, reward__value__isnull=False)
     return found if model_id is None else found.filter(model_id=model_id)
 
 
-def _check_size(made: list[Pair]) -> None:
-    known = prompts.sizes(list({pk for pair in made for pk in (pair.chosen, pair.rejected)}))
-    nothing = (0, b"")
-    octets = sum(known.get(pk, nothing)[0] for pair in made for pk in (pair.chosen, pair.rejected))
+def _completions(made: Sequence[Pair]) -> list[bytes]:
+    """The completions of pairs, each once."""
+    return list(dict.fromkeys(pk for pair in made for pk in (pair.chosen, pair.rejected)))
+
+
+def _check_size(made: Sequence[Pair], sizes: Mapping[bytes, Size]) -> None:
+    nothing = Size()
+    octets = sum(sizes.get(pk, nothing).octets for pair in made for pk in (pair.chosen, pair.rejected))
     if octets > MAX_OCTETS:
         detail = (
             f"the texts of these {len(made)} pairs are {octets >> 20} MiB, and an answer holds {MAX_OCTETS >> 20}: "
@@ -85,16 +113,37 @@ def _check_size(made: list[Pair]) -> None:
         raise Invalid.field("/sampleSize", "out_of_range", detail)
 
 
-def _told(made: list[Pair]) -> list[PairOut]:
-    """The pairs with their texts; those with a text that was erased meanwhile are left out."""
-    texts = ranges.texts_of(
-        list(dict.fromkeys(pk for pair in made for pk in (pair.chosen, pair.rejected))), ("prompt", "response")
-    )
-    release()
-    found = []
-    for pair in made:
-        if pair.chosen in texts and pair.rejected in texts:
-            prompt, chosen = (text.decode() for text in texts[pair.chosen] if text is not None)
-            rejected = (texts[pair.rejected][1] or b"").decode()
-            found.append(PairOut(prompt, chosen, rejected, pair.chosen_score, pair.rejected_score))
-    return found
+def _as_texts(kept: Sequence[Pair], texts: Texts) -> list[PairOut]:
+    return [
+        PairOut(
+            _decoded(texts[pair.chosen][0]),
+            _decoded(texts[pair.chosen][1]),
+            _decoded(texts[pair.rejected][1]),
+            pair.chosen_score,
+            pair.rejected_score,
+        )
+        for pair in kept
+    ]
+
+
+def _as_messages(kept: Sequence[Pair], texts: Texts, sizes: Mapping[bytes, Size]) -> list[PairOut]:
+    """The pairs as conversations, the system prompt in effect first."""
+    before = Conversations()
+    versions = [sizes[pair.chosen].version for pair in kept]
+    before.learn(versions)
+    chosen = [texts[pair.chosen] for pair in kept]
+    asked = before.as_turns(versions, [row[0] or b"" for row in chosen], [row[2] for row in chosen])
+    return [
+        PairOut(
+            [MessageOut(_decoded(role), _decoded(content)) for role, content in turns],
+            [MessageOut("assistant", _decoded(texts[pair.chosen][1]))],
+            [MessageOut("assistant", _decoded(texts[pair.rejected][1]))],
+            pair.chosen_score,
+            pair.rejected_score,
+        )
+        for pair, turns in zip(kept, asked, strict=True)
+    ]
+
+
+def _decoded(text: bytes | None) -> str:
+    return (text or b"").decode()

@@ -13,7 +13,10 @@ MAX_SAMPLE = 10_000
 
 
 class PairsWanted(BodyStruct):
-    """`capPerPrompt`: without it `all` takes 1,000 pairs of a prompt at most, `random` one."""
+    """`capPerPrompt`: without it `all` takes 1,000 pairs of a prompt at most, `random` one.
+
+    `conversational`: also of conversations of several messages, and each text as a list of `{role, content}`.
+    """
 
     task_id: TaskId
     min_score_delta: Unit
@@ -21,4 +24,5 @@ class PairsWanted(BodyStruct):
     model_id: ModelId | None = None
     strategy: Literal["best_worst", "all", "random"] | None = None
     cap_per_prompt: Annotated[int, Meta(ge=1, le=MAX_CAP)] | None = None
+    conversational: bool | None = None
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | None = None

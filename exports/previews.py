@@ -16,7 +16,7 @@ from django.db.models import Count
 
 from autotune.access.principal import Principal
 from autotune.core.errors import Invalid, NotFound
-from exports import first_rows, inputs, layouts, pairs, prompts
+from exports import first_rows, inputs, layouts, left_out, pairs, prompts
 from exports.inputs import ExportQuery
 from exports.layouts.preferences import Preferences
 from exports.readers import RewardReader
@@ -111,16 +111,18 @@ def _count(query: ExportQuery, selection: Selection) -> tuple[Amount, str]:
     if isinstance(reader, RewardReader):
         return _rewarded(query, selection, reader)
     heads, last = reader.heads(None, LISTED)
-    return Amount(len(heads), last is not None), _looked_at(LISTED) if last else ""
+    fitting = [head for head in heads if reader.forms == left_out.ALL or (head.form or b"").decode() in reader.forms]
+    return Amount(len(fitting), last is not None), _looked_at(LISTED) if last else ""
 
 
 def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) -> tuple[Amount, str]:
     """The completions with a reward: up to MOST where the rewards alone tell, else among the first READ completions."""
-    if query.model_id is None and selection.grader is None and selection.grader_version is None:
+    is_simple = query.model_id is None and selection.grader is None and selection.grader_version is None
+    if is_simple and reader.forms == left_out.ALL:
         rewards = selection.scoped(Reward.objects.filter(value__isnull=False), "exports")
         rewards = selection.period(selection.bounded(rewards), "scored_at")
         return _up_to(rewards if query.min_reward is None else rewards.filter(value__gte=query.min_reward)), ""
-    found = reader.rewarded()
+    found = reader.fitting()
     all_ = selection.scoped(Completion.objects.all(), "exports").order_by("id").values_list("id", flat=True)
     last = all_[READ : READ + 1].first()
     if last is None:
@@ -144,9 +146,8 @@ def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[Amount, str]:
 
 
 def _grouped(layout: Layout, rewarded: Any) -> int:
-    if isinstance(layout, Preferences):
-        return pairs.count(rewarded, layout.choice)
-    return int(rewarded.filter(prompt_digest__gt=b"").aggregate(n=Count("prompt_digest", distinct=True))["n"])
+    fitting = left_out.fitting(rewarded, cast(first_rows.HasReader, layout).reader.forms)
+    return pairs.count(fitting, layout.choice) if isinstance(layout, Preferences) else prompts.distinct(fitting)
 
 
 def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[LeftOut]:
@@ -161,9 +162,14 @@ def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[Le
         return []
     judged = rewards.values("pk", "value")[: MOST + 1].aggregate(n=Count("*"), passed=Count("value"))
     erased = completions.filter(prompt_digest=None, erased_at__isnull=False, reward__value__isnull=False)
+    rewarded = completions.filter(reward__value__isnull=False, erased_at=None)
+    unfit = left_out.unfit(rewarded, left_out.carried(query)).order_by().values_list("form")
+    reasons = {left_out.REASONS[form]: n for form, n in unfit.annotate(n=Count("pk"))}
     found = [("not scored yet", total.value - judged["n"]), ("failed: no reward", judged["n"] - judged["passed"])]
     if query.layout not in prompts.LAYOUTS and query.per == "completion":
-        found.append(("outside the bounds, dates or grader", judged["passed"] - rows.value))
+        outside = judged["passed"] - rows.value - sum(reasons.values())
+        found.append(("outside the bounds, dates or grader", outside))
+    found += [(why, n) for n, why in left_out.sentences(reasons, query.layout)]
     found.append(("rewarded, but the text was erased", _up_to(erased).value))
     return [LeftOut(why, Amount(number)) for why, number in found if number > 0]
 

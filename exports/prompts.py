@@ -4,14 +4,18 @@ Each range is short queries, small in rows; no long snapshot, and no connection 
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 from uuid import UUID
 
+from django.db.models import Count
+
 from autotune.access import policy
 from autotune.core.connections import release
-from exports import rows
+from exports import left_out, rows
+from exports.left_out import Forms
 from exports.ranges import TEXT_BYTES
 from exports.readers import SIZE, RewardReader
 from scores.filters import Selection
@@ -19,6 +23,7 @@ from tasks.models import Completion, Task
 
 LAYOUTS: Final = ("preferences", "verl")  # that read so
 RANGE_ROWS: Final = 2_000  # completions at least; a prompt that has more is a range by itself
+START: Final = b"\0"  # before all digests, and behind the completions that have none
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +56,40 @@ class Place:
         return f"{at}.{self.done}.{self.number}"
 
 
+class Unfit(NamedTuple):
+    """How many completions of a prompt are left out, and why."""
+
+    prompt: bytes
+    reason: str
+    completions: int
+
+
 class Range(NamedTuple):
-    """The rewarded completions of some prompts of a task: of digests behind `after` up to `upto` (None: to the end)."""
+    """The rewarded completions of some prompts of a task: of digests behind `after` up to `upto` (None: to the end).
+
+    of_task  those of the whole task
+    """
 
     task: UUID
     after: bytes
     upto: bytes | None
     rewarded: Any
+    of_task: Any
+
+    def undigested(self) -> Counter[str]:
+        """What has no digest of its prompt, by reason: counted with the task's first range."""
+        return Counter() if self.after else left_out.undigested(self.of_task)
+
+    def unfit(self, forms: Forms) -> list[Unfit]:
+        """The completions whose conversations have none of the forms, prompt by prompt in the order of digests."""
+        prompts = Completion.objects.filter(task_id=self.task, prompt_digest__gt=self.after)
+        if self.upto is not None:
+            prompts = prompts.filter(prompt_digest__lte=self.upto)
+        if not left_out.unfit(prompts, forms).exists():  # the index tells it, without looking at rewards
+            return []
+        completions = left_out.unfit(self.rewarded, forms).order_by("prompt_digest", "form")
+        counts = completions.values_list("prompt_digest", "form").annotate(n=Count("pk"))
+        return [Unfit(bytes(digest), left_out.REASONS[form], n) for digest, form, n in counts]
 
 
 def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Range]:
@@ -67,8 +99,11 @@ def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Rang
         while True:
             upto = _end(task, after, max(length, RANGE_ROWS))
             release()
-            found = reader.rewarded().filter(task_id=task, reward__task_id=task, prompt_digest__gt=after)
-            yield Range(task, after, upto, found if upto is None else found.filter(prompt_digest__lte=upto))
+            of_task = reader.rewarded().filter(task_id=task, reward__task_id=task)
+            rewarded = of_task.filter(prompt_digest__gt=after)
+            if upto is not None:
+                rewarded = rewarded.filter(prompt_digest__lte=upto)
+            yield Range(task, after, upto, rewarded, of_task)
             if upto is None:
                 break
             after = upto
@@ -79,6 +114,12 @@ def of_each_task(reader: RewardReader) -> Iterator[Any]:
     """The rewarded completions of each task."""
     for task in _tasks(reader.selection, None):
         yield reader.rewarded().filter(task_id=task, reward__task_id=task)
+
+
+def distinct(completions: Any) -> int:
+    """How many prompts the completions of a task answer."""
+    count = completions.filter(prompt_digest__gt=b"").aggregate(n=Count("prompt_digest", distinct=True))
+    return int(count["n"])
 
 
 def digest_at(rewarded: Any, number: int) -> bytes | None:
@@ -109,10 +150,19 @@ def _end(task: UUID, after: bytes, length: int) -> bytes | None:
     return next((bytes(digest) for digest in last if digest), None)
 
 
-def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, tuple[int, bytes]]:
-    """Octets of the texts that `size` counts, as stored, and the model, of each of the completions."""
+class Size(NamedTuple):
+    """Octets of a completion's texts as stored; its model and its task version."""
+
+    octets: int = 0
+    model: bytes = b""
+    version: bytes = b""
+
+
+def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, Size]:
+    """Of each of the completions, counting the texts that `size` counts."""
     found = rows.among(Completion.objects.all(), "id", completions).annotate(size=size)
-    known = {pk: (octets, model) for pk, octets, model in rows.plain(found.values_list("id", "size", "model_id"))}
+    columns = found.values_list("id", "size", "model_id", "task_version_id")
+    known = {pk: Size(*facts) for pk, *facts in rows.plain(columns)}
     release()
     return known
 

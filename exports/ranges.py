@@ -3,9 +3,10 @@
 No long snapshot (an old one slows every claim), no server-side cursor, and no connection held while a client is slow.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
@@ -15,7 +16,8 @@ from autotune.core import encryption
 from autotune.core.connections import release
 from autotune.core.encryption import MasterKeyMissing, Undecryptable
 from autotune.core.fields import encrypted
-from exports import rows
+from exports import left_out, rows
+from exports.left_out import Forms
 from tasks.models import Completion
 
 RANGE_ROWS = 2_000
@@ -28,7 +30,11 @@ Stored = list[tuple[Any, ...]]  # completion id, then the envelope of each colum
 class Head(NamedTuple):
     """A record without its text: ids as 16 octets, `scored_at` in milliseconds since 1970.
 
-    size  of the text as stored, in octets
+    size         of the text as stored, in octets
+    version      the completion's task version
+    form         of its conversation (tasks/states.py); None where it is not known yet
+    external_id  UTF-8; None where it has none
+    reused_from  the completion whose scores were taken over; None where it was scored by itself
     """
 
     completion: bytes
@@ -41,6 +47,10 @@ class Head(NamedTuple):
     grader: bytes | None
     grader_version: bytes | None
     dimensions: list[dict[str, Any]] | None
+    version: bytes
+    form: bytes | None
+    external_id: bytes | None
+    reused_from: bytes | None
 
 
 @dataclass(slots=True)
@@ -48,16 +58,16 @@ class Group:
     """Records with their texts, in UTF-8.
 
     texts     of each column that was asked for, the values in the order of `heads`
-    left_out  heads that are not here: their text was erased, or cannot be decrypted
+    left_out  heads that are not here: their text was erased or cannot be decrypted, or their conversation does not fit
     cursor    the last completion that was looked at
-    unreadable  those of `left_out` whose text cannot be decrypted
+    reasons   how many cannot be decrypted or do not fit, by reason
     """
 
     heads: list[Head]
     texts: list[list[Any]]
     left_out: int
     cursor: str
-    unreadable: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
 
 
 class Texts(dict[bytes, tuple[bytes | None, ...]]):
@@ -69,11 +79,15 @@ class Texts(dict[bytes, tuple[bytes | None, ...]]):
 class Reader(Protocol):
     """Reads the heads of a range."""
 
+    @property
+    def forms(self) -> Forms:
+        """The forms of conversations that the rows carry."""
+
     def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
         """The heads of the next `limit` completions behind `after`, and the last of them (None: there are no more)."""
 
     def count(self) -> int:
-        """How many heads there are."""
+        """How many heads there are whose conversations have one of `forms`."""
 
     def scores(self) -> Any:
         """The scores whose dimensions the records tell, as a queryset over the whole selection."""
@@ -84,23 +98,42 @@ def groups(reader: Reader, after: str = "", *, columns: Sequence[str] = ("prompt
 
     columns  encrypted ones of the completion; a record without prompt or response is left out
     """
+    forms = reader.forms
     for heads, stored in ahead(_read(reader, UUID(after) if after else None, columns)):
         texts = decrypted(stored, columns)
-        kept = [head for head in heads if head.completion in texts] if len(texts) < len(heads) else heads
+        fitting = _fitting(heads, forms)
+        kept = [head for head in fitting if head.completion in texts] if len(texts) < len(fitting) else fitting
         values = [list(column) for column in zip(*[texts[head.completion] for head in kept], strict=True)]
-        damaged = sum(head.completion in texts.unreadable for head in heads) if texts.unreadable else 0
-        left_out, cursor = len(heads) - len(kept), heads[-1].completion.hex()
-        yield Group(kept, values or [[] for _ in columns], left_out, cursor, damaged)
+        reasons = Counter[str]()
+        if len(fitting) < len(heads):
+            reasons = left_out.tally(_form(head) for head in heads if not _fits(head, forms))
+        if texts.unreadable:
+            reasons[left_out.UNREADABLE] += sum(head.completion in texts.unreadable for head in fitting)
+        yield Group(kept, values or [[] for _ in columns], len(heads) - len(kept), heads[-1].completion.hex(), reasons)
 
 
 def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterator[tuple[list[Head], Stored]]:
     """The heads of each group, and the texts of their completions as stored."""
+    forms = reader.forms
     while True:
         found, after = reader.heads(after, RANGE_ROWS)
-        for heads in _grouped(found) if found else ():
-            yield heads, stored_of([*dict.fromkeys([head.completion for head in heads])], columns)
+        for heads in _grouped(found, forms) if found else ():
+            fitting = dict.fromkeys([head.completion for head in _fitting(heads, forms)])
+            yield heads, stored_of([*fitting], columns) if fitting else []
         if after is None:
             return
+
+
+def _fitting(heads: list[Head], forms: Forms) -> list[Head]:
+    return heads if forms is left_out.ALL else [head for head in heads if _fits(head, forms)]
+
+
+def _fits(head: Head, forms: Forms) -> bool:
+    return forms is left_out.ALL or _form(head) in forms
+
+
+def _form(head: Head) -> str | None:
+    return None if head.form is None else head.form.decode()
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:
@@ -125,16 +158,17 @@ def _next(items: Iterator[Item]) -> Item | None:
         release()
 
 
-def _grouped(found: Sequence[Head]) -> Iterator[list[Head]]:
-    """The heads in groups whose texts fit into TEXT_BYTES, or of one completion."""
+def _grouped(found: Sequence[Head], forms: Forms) -> Iterator[list[Head]]:
+    """The heads in groups whose texts fit into TEXT_BYTES, or of one completion; what is left out is not read."""
     start = size = 0
     for at, head in enumerate(found):
         if at and head.completion == found[at - 1].completion:
             continue
-        if at > start and size + head.size > TEXT_BYTES:
+        octets = head.size if _fits(head, forms) else 0
+        if at > start and size + octets > TEXT_BYTES:
             yield list(found[start:at])
             start, size = at, 0
-        size += head.size
+        size += octets
     yield list(found[start:])
 
 

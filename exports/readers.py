@@ -1,15 +1,18 @@
 """Which records an export has: one for each completion with a reward, or one for each score."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from statistics import fmean
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef
-from django.db.models.functions import Coalesce, Length
+from django.db.models import Exists, OuterRef, UUIDField, Value
+from django.db.models.functions import Cast, Coalesce, Length
 
-from exports import rows
+from exports import left_out, rows
 from exports.inputs import ExportQuery
+from exports.left_out import ALL, Forms
 from exports.ranges import Head, Reader
 from scores.filters import Selection
 from scores.models import Score
@@ -18,11 +21,15 @@ from tasks.models import Completion, PanelMember
 from tasks.states import Part
 
 MAX_KNOWN = 10_000
+# Of a completion: the one whose scores it was given. None is, until equal answers of other models are reused.
+REUSED_FROM = Cast(Value(None), UUIDField())
+OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # as Head ends
 DIMENSIONS = ("grader_id", "organization_id", "dimensions")
 COUNTED = Score.objects.live().filter(shadow=False, superseded=False)  # what a newer score has replaced counts no more
 # Octets of prompt and response as stored: the database knows them without reading the texts.
 SIZE = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
-WHOLE_SIZE = SIZE + Coalesce(Length("messages"), 0) + Coalesce(Length("metadata"), 0)  # where these are read too
+CONVERSATION_SIZE = SIZE + Coalesce(Length("messages"), 0)  # where the messages are read too
+WHOLE_SIZE = CONVERSATION_SIZE + Coalesce(Length("metadata"), 0)
 
 
 def reader(query: ExportQuery, selection: Selection) -> Reader:
@@ -40,31 +47,43 @@ class RewardReader:
     sight: Sight
     sole_graders: dict[bytes, bytes | None] = field(default_factory=dict)
 
-    def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
-        completions = self.rewarded().order_by("id").annotate(size=_size(self.query))
+    @property
+    def forms(self) -> Forms:
+        return left_out.carried(self.query)
+
+    def heads(self, after: UUID | None, limit: int, *, only_fitting: bool = False) -> tuple[list[Head], UUID | None]:
+        completions = self.rewarded() if not only_fitting else left_out.fitting(self.rewarded(), self.forms)
+        completions = completions.order_by("id").annotate(size=_size(self.query), reused_from=REUSED_FROM)
         if after:  # of both tables, or the database would read one of them from its beginning each time
             completions = completions.filter(id__gt=after, reward__pk__gt=after)
         found = rows.plain(
             completions.values_list(
                 "id", "task_id", "model_id", "size", "reward__value", "reward__confidence", "reward__scored_at",
-                "task_version_id",
+                *OF_COMPLETION,
             )[:limit]
         )  # fmt: skip
-        self._learn({row[-1] for row in found})
-        graders = [self.sole_graders[row[-1]] for row in found]
-        scores = self._sole_scores([row[0] for row, grader in zip(found, graders, strict=True) if grader])
+        self._learn({row[7] for row in found})
+        graders = [self.sole_graders[row[7]] for row in found]
+        if self.query.tells_dimensions:
+            scores = self._scores_with_dimensions([row[0] for row in found])
+        else:
+            scores = self._sole_scores([row[0] for row, grader in zip(found, graders, strict=True) if grader])
         nothing = (None, None)
         heads = [
-            Head._make((*row[:-1], grader, *scores.get((row[0], grader), nothing)))
+            Head._make((*row[:7], grader, *scores.get((row[0], grader), nothing), *row[7:]))
             for row, grader in zip(found, graders, strict=True)
         ]
         return heads, UUID(bytes=found[-1][0]) if len(found) == limit else None
 
     def count(self) -> int:
-        return self.rewarded().count()
+        return self.fitting().count()
+
+    def fitting(self) -> Any:
+        """The rewarded completions that make rows."""
+        return left_out.fitting(self.rewarded(), self.forms)
 
     def scores(self) -> Any:
-        found = self.selection.scoped(COUNTED.filter(run__panel_size=1), "exports")
+        found = self.selection.scoped(COUNTED.all(), "exports")
         found = found.filter(completion__in=self.rewarded().values("pk"))
         return telling_dimensions(found, self.sight.reader)
 
@@ -88,11 +107,23 @@ class RewardReader:
         if not completions:
             return {}
         found = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
-        if not self.query.tells_dimensions:
-            plain = rows.plain(found.values_list("completion_id", "grader_id", "grader_version_id"))
-            return {(pk, grader): (version, None) for pk, grader, version in plain}
+        plain = rows.plain(found.values_list("completion_id", "grader_id", "grader_version_id"))
+        return {(pk, grader): (version, None) for pk, grader, version in plain}
+
+    def _scores_with_dimensions(self, completions: list[bytes]) -> dict[tuple[bytes, bytes | None], tuple[Any, Any]]:
+        """The same with dimensions, of each grader, and under None those of the whole panel."""
+        if not completions:
+            return {}
+        found = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
         told = _told(self.sight, rows.plain(found.values_list("completion_id", "grader_version_id", *DIMENSIONS)))
-        return {(row[0], row[2]): (row[1], dimensions) for row, dimensions in told}
+        scores: dict[tuple[bytes, bytes | None], tuple[Any, Any]] = {
+            (row[0], row[2]): (row[1], dimensions) for row, dimensions in told
+        }
+        panels: dict[bytes, list[Any]] = {}
+        for (completion, _), (_, dimensions) in scores.items():
+            panels.setdefault(completion, []).append(dimensions)
+        scores |= {(completion, None): (None, merged(panel)) for completion, panel in panels.items()}
+        return scores
 
     def _learn(self, versions: Collection[bytes]) -> None:
         """Note the sole scoring grader of each task version, None for a panel of several."""
@@ -119,8 +150,14 @@ class ScoreReader:
     selection: Selection
     sight: Sight
 
-    def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
+    @property
+    def forms(self) -> Forms:
+        return left_out.carried(self.query)
+
+    def heads(self, after: UUID | None, limit: int, *, only_fitting: bool = False) -> tuple[list[Head], UUID | None]:
         completions = self.selection.scoped(Completion.objects.filter(reward__value__isnull=False), "exports")
+        if only_fitting:
+            completions = left_out.fitting(completions, self.forms)
         if self.selection.task:
             completions = completions.filter(reward__task_id=self.selection.task)
         # A filter that few scores pass must not cost a query for each range without one.
@@ -129,14 +166,15 @@ class ScoreReader:
             completions = completions.filter(id__gt=after, reward__pk__gt=after)
         if self.query.model_id is not None:
             completions = completions.filter(model_id=self.query.model_id)
-        completions = completions.order_by("id").annotate(size=_size(self.query))
-        found = rows.plain(completions.values_list("id", "task_id", "model_id", "size")[:limit])
+        completions = completions.order_by("id").annotate(size=_size(self.query), reused_from=REUSED_FROM)
+        found = rows.plain(completions.values_list("id", "task_id", "model_id", "size", *OF_COMPLETION)[:limit])
         facts = {row[0]: row for row in found}
-        heads = [Head._make((*facts[row[0]], *row[1:])) for row in self._of(facts)] if facts else []
+        heads = [Head._make((*facts[row[0]][:4], *row[1:], *facts[row[0]][4:])) for row in self._of(facts or ())]
         return heads, UUID(bytes=found[-1][0]) if len(found) == limit else None
 
     def count(self) -> int:
-        return self._selected().count()
+        selected = self._selected()
+        return (selected if self.forms == ALL else selected.filter(completion__form__in=sorted(self.forms))).count()
 
     def scores(self) -> Any:
         return telling_dimensions(self._selected(), self.sight.reader)
@@ -156,6 +194,8 @@ class ScoreReader:
         return found
 
     def _of(self, completions: Collection[bytes]) -> Any:
+        if not completions:
+            return []
         found = rows.among(_settled(self._counted()), "completion_id", [*completions])
         found = found.order_by("completion_id", "id")
         members = ("completion_id", "value", "confidence", "created_at")
@@ -171,9 +211,20 @@ def _settled(scores: Any) -> Any:
     return scores.filter(~Exists(same.filter(id__gt=OuterRef("id"))), completion__reward__value__isnull=False)
 
 
+def merged(panel: Sequence[list[dict[str, Any]] | None]) -> list[dict[str, Any]] | None:
+    """The dimensions of a panel: each name once, the mean of those that several graders gave; None where none did."""
+    values: dict[str, list[float]] = {}
+    for dimension in chain.from_iterable(dimensions or () for dimensions in panel):
+        values.setdefault(dimension["name"], []).append(float(dimension["value"]))
+    return [{"name": name, "value": fmean(given)} for name, given in values.items()] or None
+
+
 def _size(query: ExportQuery) -> Any:
-    """Of the columns that a layout reads: with `conversational` the messages too."""
-    return WHOLE_SIZE if query.conversational else SIZE
+    """Of the columns that a layout reads."""
+    if query.layout != "records":
+        return WHOLE_SIZE if query.conversational else SIZE
+    included = [Coalesce(Length(name), 0) for name in query.included]
+    return sum(included, WHOLE_SIZE if query.tools else CONVERSATION_SIZE)
 
 
 def _told(sight: Sight, found: list[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], Any]]:

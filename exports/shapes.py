@@ -1,6 +1,6 @@
 """What an export is made of: a layout gives batches of columns, a format makes octets of them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Protocol
@@ -17,6 +17,8 @@ class Kind(Enum):
     MOMENT      int, milliseconds since 1970 in UTC
     DIMENSIONS  dict of name -> float or None, with the same names on every row
     MESSAGES    list of (role, content), bytes both
+    TOOL_MESSAGES  list of (role, content, name, tool_call_id, tool_calls), bytes all: empty where a message has none,
+                the last as JSON text
     STRUCT      a list of the members' sequences, in the order of `Column.members`; never null itself
     """
 
@@ -27,7 +29,14 @@ class Kind(Enum):
     MOMENT = "moment"
     DIMENSIONS = "dimensions"
     MESSAGES = "messages"
+    TOOL_MESSAGES = "tool_messages"
     STRUCT = "struct"
+
+
+MESSAGE_MEMBERS = {
+    Kind.MESSAGES: ("role", "content"),
+    Kind.TOOL_MESSAGES: ("role", "content", "name", "tool_call_id", "tool_calls"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +65,10 @@ class Batch:
     columns      a sequence for each column of the schema, in its order
     scores       the numbers that the data set's distribution is made of
     tasks        public ids, and `models` names, of what the rows come from
-    left_out     rows that would have stood here, but that their text was erased or cannot be decrypted
+    versions     public ids of the rows' task versions that have a system prompt
+    left_out     rows that would have stood here, but that their text was erased or cannot be decrypted, or their
+                 conversation does not fit
+    reasons      how many of these were left out for another reason than an erasure (exports/left_out.py)
     first, last  the least and the greatest completion id in the rows
     cursor       where reading goes on behind this batch
     """
@@ -70,6 +82,8 @@ class Batch:
     first: UUID | None = None
     last: UUID | None = None
     cursor: str = ""
+    versions: set[str] = field(default_factory=set)
+    reasons: Mapping[str, int] = field(default_factory=dict)
 
 
 class Layout(Protocol):

@@ -14,7 +14,7 @@ from autotune.core import encryption, ids
 from autotune.core.fields import encrypted
 from graders.gateway.types import Failure, Item, Options
 from scores.retries import RetryPolicy
-from tasks import system_prompts
+from tasks import conversations
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 from tasks.states import Part
 
@@ -170,7 +170,7 @@ def _material(row: tuple, system_prompt: str | Failure | None) -> Material | Fai
         return TEXT_ERASED
     try:
         item = _item(row)
-        if system_prompt is None or system_prompts.begins_with_one(item.messages):
+        if system_prompt is None or conversations.brings_system_prompt(item.messages):
             return Material(item, row[2])
         if isinstance(system_prompt, Failure):
             return system_prompt

@@ -13,7 +13,7 @@ SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 RESULT_ROLES: Final = frozenset({"tool", "function"})  # of messages that hold what a tool returned
 TEXT_PARTS: Final = ("text", "input_text", "output_text", None)  # types of parts; a part may have none
 TOOL_MEMBERS: Final = frozenset({"name", "tool_call_id", "tool_calls"})
-_EMPTY: Final = (None, "", [], {})  # values of a member that says nothing
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})  # values of a member that says nothing
 _PLAIN: Final = frozenset({"role", "content"})
 _ORDER: Final = (Form.CHAT, Form.TOOLS, Form.PARTS)  # each carries all that the one before it carries
 
@@ -31,11 +31,15 @@ def form_of(messages: Sequence[dict[str, Any]] | None) -> Form:
     return form
 
 
+def brings_system_prompt(messages: Sequence[Any] | None) -> bool:
+    """Whether the first message is a system or developer message, which wins over the task's system prompt."""
+    first = messages[0] if messages else None
+    return isinstance(first, dict) and first.get("role") in SYSTEM_ROLES
+
+
 def system_prompt_in_effect(messages: Sequence[dict[str, Any]] | None, system_prompt: str | None) -> str | None:
     """The task's system prompt, or None where it has none or the conversation brings its own."""
-    if not system_prompt or (messages and messages[0].get("role") in SYSTEM_ROLES):
-        return None
-    return system_prompt
+    return None if not system_prompt or brings_system_prompt(messages) else system_prompt
 
 
 def whole_conversation(

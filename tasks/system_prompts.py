@@ -1,19 +1,12 @@
-"""The system prompts of task versions, and whether a conversation brings one of its own."""
+"""The system prompts of task versions, for many completions at once."""
 
-from collections.abc import Collection, Sequence
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Final
 from uuid import UUID
 
 from tasks.models import TaskVersion
 
-INSTRUCTING_ROLES: Final = frozenset({"system", "developer"})
 MOST_KEPT: Final = 10_000
-
-
-def begins_with_one(messages: Sequence[Any] | None) -> bool:
-    """Whether the first message is a system or developer message, which wins over the task's system prompt."""
-    first = messages[0] if messages else None
-    return isinstance(first, dict) and first.get("role") in INSTRUCTING_ROLES
 
 
 class SystemPrompts:

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exports.shapes import Column, Kind, Values
+from exports.shapes import MESSAGE_MEMBERS, Column, Kind, Values
 
 
 def field(pa: Any, column: Column) -> Any:
@@ -31,8 +31,8 @@ def array_of(pa: Any, column: Column, values: Values) -> Any:
             return moments(pa, values)
         case Kind.DIMENSIONS:
             return maps(pa, values)
-        case Kind.MESSAGES:
-            return messages(pa, values)
+        case Kind.MESSAGES | Kind.TOOL_MESSAGES:
+            return messages(pa, values, MESSAGE_MEMBERS[column.kind])
     members = [array_of(pa, member, given) for member, given in zip(column.members, values, strict=True)]
     return pa.StructArray.from_arrays(members, fields=list(_type(pa, column)))
 
@@ -41,8 +41,8 @@ def _type(pa: Any, column: Column) -> Any:
     match column.kind:
         case Kind.STRUCT:
             return pa.struct([field(pa, member) for member in column.members])
-        case Kind.MESSAGES:
-            return _messages_type(pa)
+        case Kind.MESSAGES | Kind.TOOL_MESSAGES:
+            return _messages_type(pa, MESSAGE_MEMBERS[column.kind])
     return {
         Kind.TEXT: pa.string(),
         Kind.FLOAT: pa.float64(),
@@ -53,8 +53,8 @@ def _type(pa: Any, column: Column) -> Any:
     }[column.kind]
 
 
-def _messages_type(pa: Any) -> Any:
-    return pa.list_(pa.struct([pa.field("role", pa.string()), pa.field("content", pa.string())]))
+def _messages_type(pa: Any, members: Sequence[str]) -> Any:
+    return pa.list_(pa.struct([pa.field(name, pa.string()) for name in members]))
 
 
 def texts(pa: Any, values: Sequence[bytes | None]) -> Any:
@@ -87,11 +87,16 @@ def maps(pa: Any, values: Sequence[Mapping[str, float | None] | None]) -> Any:
     return pa.Array.from_buffers(kind, len(values), buffers, children=[entries])
 
 
-def messages(pa: Any, values: Sequence[Sequence[tuple[bytes, bytes]]]) -> Any:
-    """A list<struct<role, content>> array."""
-    kind = _messages_type(pa)
-    said = [message for value in values for message in value]
-    members = [texts(pa, [role for role, _ in said]), texts(pa, [content for _, content in said])]
+def messages(
+    pa: Any, values: Sequence[Sequence[Sequence[bytes]]], names: Sequence[str] = MESSAGE_MEMBERS[Kind.MESSAGES]
+) -> Any:
+    """A list<struct<role, content, …>> array.
+
+    names  of the members, of which each message has as many texts
+    """
+    kind = _messages_type(pa, names)
+    flat = [message for value in values for message in value]
+    members = [texts(pa, [message[at] for message in flat]) for at in range(len(names))]
     items = pa.StructArray.from_arrays(members, fields=list(kind.value_type))
     return pa.Array.from_buffers(kind, len(values), [None, _offsets(pa, values)], children=[items])
 

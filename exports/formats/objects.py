@@ -14,6 +14,23 @@ class Message(msgspec.Struct):
     content: str
 
 
+class ToolMessage(Message):
+    """`tool_calls` is JSON text; the three are empty where a message has none."""
+
+    name: str
+    tool_call_id: str
+    tool_calls: str
+
+
+MESSAGE_TYPES: dict[Kind, type[Message]] = {Kind.MESSAGES: Message, Kind.TOOL_MESSAGES: ToolMessage}
+
+
+def conversation(kind: Kind, messages: Sequence[Sequence[bytes]]) -> list[Message]:
+    """The messages of one row as objects."""
+    make = MESSAGE_TYPES[kind]
+    return [make(*[text.decode() for text in message]) for message in messages]
+
+
 class Objects:
     """Makes the objects of one schema; members come in its order."""
 
@@ -37,8 +54,8 @@ class Objects:
                 return [None if text is None else text.decode() for text in given]
             case Kind.MOMENT:
                 return moments(given)
-            case Kind.MESSAGES:
-                return [[Message(role.decode(), content.decode()) for role, content in row] for row in given]
+            case Kind.MESSAGES | Kind.TOOL_MESSAGES:
+                return [conversation(column.kind, row) for row in given]
             case Kind.STRUCT:
                 return self._rows(column.members, given)
         return given

@@ -15,7 +15,7 @@ import google_crc32c
 import msgspec
 
 from exports.facts import Facts
-from exports.formats.objects import Message
+from exports.formats.objects import conversation
 from exports.shapes import Batch, Kind, Schema, Values
 
 _length = struct.Struct("<Q").pack
@@ -109,8 +109,12 @@ def _decimal(value: float) -> bytes:
     return octets(repr(value).encode())
 
 
-def _messages(value: Sequence[tuple[bytes, bytes]]) -> bytes:
-    return octets(msgspec.json.encode([Message(role.decode(), content.decode()) for role, content in value]))
+def _messages(value: Sequence[Sequence[bytes]]) -> bytes:
+    return octets(msgspec.json.encode(conversation(Kind.MESSAGES, value)))
+
+
+def _tool_messages(value: Sequence[Sequence[bytes]]) -> bytes:
+    return octets(msgspec.json.encode(conversation(Kind.TOOL_MESSAGES, value)))
 
 
 _MAKERS: dict[Kind, tuple[tuple[str, Callable[[Any], bytes]], ...]] = {
@@ -120,6 +124,7 @@ _MAKERS: dict[Kind, tuple[tuple[str, Callable[[Any], bytes]], ...]] = {
     Kind.BOOLEAN: (("", integers),),
     Kind.MOMENT: (("", integers),),
     Kind.MESSAGES: (("", _messages),),
+    Kind.TOOL_MESSAGES: (("", _tool_messages),),
 }
 
 

@@ -1,25 +1,30 @@
 """`kto`: an answer and whether it is wanted, for training that needs no pairs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Final
 
 from exports import conversations, ranges, readers
+from exports.conversations import Conversations
 from exports.inputs import ExportQuery
 from exports.labels import Labels
 from exports.layouts.records import METADATA, batch, metadata
+from exports.ranges import Group
 from exports.shapes import Batch, Column, Kind, Schema, Values, named
 from scores.filters import Selection
 
 THRESHOLD = 0.5
+COLUMNS: Final = ("messages", "metadata")  # of a conversation, and of the tools that it was offered
 
 
-def schema(conversational: bool) -> Schema:
+def schema(query: ExportQuery) -> Schema:
     """Texts, or conversations that hold the new turns alone."""
-    kind = Kind.MESSAGES if conversational else Kind.TEXT
+    kind = conversations.kind_of(query)
     return (
-        Column("prompt", kind, repeats=not conversational),
+        Column("prompt", kind, repeats=not query.conversational),
         Column("completion", kind),
         Column("label", Kind.BOOLEAN),
         Column("score", Kind.FLOAT),
+        *conversations.tools_column(query),
         Column("metadata", Kind.STRUCT, members=METADATA),
     )
 
@@ -28,26 +33,38 @@ class Kto:
     """One row for each record. `label` is true from the threshold on."""
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
-        self.schema = named(schema(query.conversational), query.naming)
+        self.query = query
+        self.schema = named(schema(query), query.naming)
         self.reader = readers.reader(query, selection)
         self.threshold = THRESHOLD if query.threshold is None else query.threshold
-        self.conversational = query.conversational
+        self.conversations = Conversations()
         self.labels = Labels()
 
     def expected(self) -> int:
         return self.reader.count()
 
     def batches(self, after: str = "") -> Iterator[Batch]:
-        texts = ("prompt", "response", "messages") if self.conversational else ("prompt", "response")
-        for group in ranges.groups(self.reader, after, columns=texts):
+        tools = self.query.tools
+        needed = ("prompt", "response", *COLUMNS[: 1 + tools]) if self.query.conversational else ("prompt", "response")
+        for group in ranges.groups(self.reader, after, columns=needed):
+            versions = self.conversations.learn([head.version for head in group.heads])
             scores = [head.value for head in group.heads]
             wanted = [score >= self.threshold for score in scores]
-            columns = [*self._texts(group.texts), wanted, scores, metadata(group.heads, self.labels)]
-            yield batch(group, columns, scores, self.labels)
+            columns = [
+                *self._texts(group),
+                wanted,
+                scores,
+                *([conversations.tools_of(group.texts[3])] if tools else []),
+                metadata(group.heads, self.labels),
+            ]
+            yield batch(group, columns, scores, self.labels, versions)
 
-    def _texts(self, texts: Sequence[Values]) -> tuple[Values, Values]:
-        if not self.conversational:
-            prompts, answers = texts
+    def _texts(self, group: Group) -> tuple[Values, Values]:
+        prompts, answers, *more = group.texts
+        if not self.query.conversational:
             return prompts, answers
-        prompts, answers, messages = texts
-        return conversations.prompts(prompts, messages), conversations.answers(answers)
+        tools, versions = self.query.tools, [head.version for head in group.heads]
+        return (
+            self.conversations.as_turns(versions, prompts, more[0], tools=tools),
+            conversations.answers(answers, tools=tools),
+        )

@@ -1,9 +1,11 @@
 """`records`: a completion and its score, for reward modelling."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 from uuid import UUID
 
-from exports import dimensions, ranges, readers
+from exports import conversations, dimensions, ranges, readers
+from exports.conversations import Conversations
 from exports.inputs import ExportQuery
 from exports.labels import Labels, public_ids
 from exports.ranges import Group, Head
@@ -19,14 +21,25 @@ METADATA: Schema = (
     Column("grader_version_id", Kind.TEXT, nullable=True, repeats=True),
     Column("confidence", Kind.FLOAT),
     Column("scored_at", Kind.MOMENT),
+    Column("external_id", Kind.TEXT),  # these two are empty where there is none: a null would change the type of a file
+    Column("reused_from", Kind.TEXT, repeats=True),
 )
-SCHEMA: Schema = (
-    Column("prompt", Kind.TEXT, repeats=True),
-    Column("response", Kind.TEXT),
-    Column("score", Kind.FLOAT),
-    Column("dimensions", Kind.DIMENSIONS, nullable=True),
-    Column("metadata", Kind.STRUCT, members=METADATA),
-)
+EMPTY: Final = b"{}"  # what a completion has of its own, where it has nothing
+
+
+def schema(query: ExportQuery) -> Schema:
+    """The conversation is JSON text, or a list of messages."""
+    included = {"metadata": "completion_metadata", "variables": "variables"}
+    return (
+        Column("prompt", Kind.TEXT, repeats=True),
+        Column("messages", conversations.kind_of(query), repeats=not query.conversational),
+        Column("response", Kind.TEXT),
+        Column("score", Kind.FLOAT),
+        Column("dimensions", Kind.DIMENSIONS, nullable=True),
+        *conversations.tools_column(query),
+        *[Column(included[name], Kind.TEXT, repeats=True) for name in query.included],
+        Column("metadata", Kind.STRUCT, members=METADATA),
+    )
 
 
 class Records:
@@ -37,7 +50,9 @@ class Records:
     """
 
     def __init__(self, query: ExportQuery, selection: Selection, names: Sequence[str] | None = None) -> None:
+        self.query = query
         self.reader = readers.reader(query, selection)
+        self.conversations = Conversations()
         self.names = names
         if self.names is None and query.tells_dimensions:
             self.names = dimensions.names(self.reader)
@@ -45,7 +60,7 @@ class Records:
         # `datasets` cannot load a file with a map in it: Parquet has the column where it was asked for alone.
         self.bare = self.flat or (query.format == "parquet" and not query.dimensions)
         *before, last = named(
-            tuple(one for one in SCHEMA if not (self.bare and one.name == "dimensions")), query.naming
+            tuple(one for one in schema(query) if not (self.bare and one.name == "dimensions")), query.naming
         )
         flat = [Column(f"dimension_{name}", Kind.FLOAT, nullable=True) for name in self.names or () if self.flat]
         self.schema = (*before, *flat, last)
@@ -55,10 +70,29 @@ class Records:
         return self.reader.count()
 
     def batches(self, after: str = "") -> Iterator[Batch]:
-        for group in ranges.groups(self.reader, after):
+        tools, included = self.query.tools, self.query.included
+        needed = ["prompt", "messages", "response", *included, *(["metadata"] if tools else [])]
+        for group in ranges.groups(self.reader, after, columns=[*dict.fromkeys(needed)]):
+            texts = dict(zip(dict.fromkeys(needed), group.texts, strict=True))
+            versions = self.conversations.learn([head.version for head in group.heads])
             scores = [head.value for head in group.heads]
-            columns: list[Values] = [*group.texts, scores, *self._told(group), metadata(group.heads, self.labels)]
-            yield batch(group, columns, scores, self.labels)
+            columns: list[Values] = [
+                texts["prompt"],
+                self._messages(group, texts),
+                texts["response"],
+                scores,
+                *self._told(group),
+                *([conversations.tools_of(texts["metadata"])] if tools else []),
+                *([text or EMPTY for text in texts[name]] for name in included),
+                metadata(group.heads, self.labels),
+            ]
+            yield batch(group, columns, scores, self.labels, versions)
+
+    def _messages(self, group: Group, texts: Mapping[str, Values]) -> Values:
+        versions = [head.version for head in group.heads]
+        if self.query.conversational:
+            return self.conversations.as_turns(versions, texts["prompt"], texts["messages"], tools=self.query.tools)
+        return self.conversations.as_json(versions, texts["prompt"], texts["messages"])
 
     def _told(self, group: Group) -> list[Values]:
         """The column of dimensions, or one for each of them, or none."""
@@ -70,15 +104,20 @@ class Records:
         return [[one and one[name] for one in told] for name in self.names or ()]
 
     def _dimensions(self, head: Head) -> dict[str, float | None] | None:
-        """Null where none were asked for, and for the reward of a panel, which has none."""
-        if self.names is None or head.grader is None:
+        """Null where none were asked for; of a panel's reward those that its graders gave (readers.merged)."""
+        if self.names is None:
             return None
         given = {entry["name"]: float(entry["value"]) for entry in head.dimensions or ()}
         return {name: given.get(name) for name in self.names}
 
 
-def batch(group: Group, columns: Sequence[Values], scores: Sequence[float], labels: Labels) -> Batch:
-    """The batch of a group of records, of which each is a row."""
+def batch(
+    group: Group, columns: Sequence[Values], scores: Sequence[float], labels: Labels, versions: set[str]
+) -> Batch:
+    """The batch of a group of records, of which each is a row.
+
+    versions  public ids of those task versions that have a system prompt
+    """
     heads = group.heads
     return Batch(
         columns=list(columns),
@@ -86,7 +125,9 @@ def batch(group: Group, columns: Sequence[Values], scores: Sequence[float], labe
         scores=scores,
         tasks={text.decode() for text in labels.ids("task", [*{head.task for head in heads}]) if text},
         models={model.decode() for model in {head.model for head in heads}},
+        versions=versions,
         left_out=group.left_out,
+        reasons=group.reasons,
         first=UUID(bytes=heads[0].completion) if heads else None,
         last=UUID(bytes=heads[-1].completion) if heads else None,
         cursor=group.cursor,
@@ -105,4 +146,6 @@ def metadata(heads: Sequence[Head], labels: Labels) -> list[Values]:
         labels.ids("graderv", versions),
         [head.confidence for head in heads],
         [head.scored_at for head in heads],
+        [head.external_id or b"" for head in heads],
+        [text or b"" for text in labels.ids("comp", [head.reused_from for head in heads])],
     ]

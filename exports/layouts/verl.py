@@ -15,11 +15,12 @@ from django.db.models.functions import RowNumber
 
 from autotune.core import ids
 from autotune.core.connections import release
-from exports import conversations, prompts, ranges, readers
+from exports import left_out, prompts, ranges, readers
 from exports import rows as plain_rows
+from exports.conversations import Conversations
 from exports.inputs import ExportQuery
 from exports.labels import Labels, public_ids
-from exports.prompts import Place, Range
+from exports.prompts import START, Place, Range
 from exports.readers import WHOLE_SIZE
 from exports.shapes import Batch, Column, Kind, Schema, Values
 from scores.filters import ScoreFilter, Selection
@@ -46,11 +47,13 @@ SCHEMA: Schema = (
             Column("reward_mean", Kind.FLOAT),
             Column("reward_min", Kind.FLOAT),
             Column("reward_max", Kind.FLOAT),
+            Column("messages", Kind.TEXT),
         ),
     ),
 )  # fmt: skip
 ABILITY: Final = b"general"  # where the completion's metadata names none
-TRUTHS: Final = ("ground_truth", "groundTruth", "answer", "reference", "label")  # of the metadata, the first there is
+# Of the metadata: the first that is there and not null.
+TRUTHS: Final = ("ground_truth", "groundTruth", "answer", "reference", "label")
 
 
 class Head(NamedTuple):
@@ -64,6 +67,8 @@ class Head(NamedTuple):
     mean: float
     least: float
     greatest: float
+    form: bytes | None
+    version: bytes
 
 
 class Verl:
@@ -72,32 +77,43 @@ class Verl:
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.schema = SCHEMA
         self.reader = readers.RewardReader(query, selection, Sight.of(selection.principal))
+        self.forms = self.reader.forms
+        self.conversations = Conversations()
         self.dataset = _dataset(query, selection)
         self.labels = Labels()
 
     def expected(self) -> int:
-        found = 0
+        total = 0
         for rewarded in prompts.of_each_task(self.reader):
-            found += rewarded.filter(prompt_digest__gt=b"").aggregate(n=Count("prompt_digest", distinct=True))["n"]
+            total += prompts.distinct(left_out.fitting(rewarded, self.forms))
             release()
-        return found
+        return total
 
     def batches(self, after: str = "") -> Iterator[Batch]:
         place = Place.read(after)
         number = place.number
         for found in prompts.ranges(self.reader, place):
+            if undigested := found.undigested():
+                cursor = Place(found.task, START, number=number).cursor()
+                yield Batch([[] for _ in SCHEMA], 0, left_out=undigested.total(), reasons=undigested, cursor=cursor)
             heads = _heads(found.rewarded)
             release()
-            for _, group in prompts.groups(heads, [head.size for head in heads]):
+            octets = [head.size if self._fits(head) else 0 for head in heads]
+            for _, group in prompts.groups(heads, octets):
                 batch = self._batch(found, group, number)
                 number += batch.rows
                 batch.cursor = Place(found.task, group[-1].digest, number=number).cursor()
                 yield batch
 
+    def _fits(self, head: Head) -> bool:
+        return _form(head) in self.forms
+
     def _batch(self, found: Range, group: Sequence[Head], number: int) -> Batch:
-        texts = ranges.texts_of([head.completion for head in group], ("prompt", "messages", "metadata"))
+        fitting = [head for head in group if self._fits(head)]
+        texts = ranges.texts_of([head.completion for head in fitting], ("prompt", "messages", "metadata"))
         release()
-        heads = [head for head in group if head.completion in texts]
+        heads = [head for head in fitting if head.completion in texts]
+        versions = self.conversations.learn([head.version for head in heads])
         rows = [texts[head.completion] for head in heads]
         told = [head.completion for head in heads]
         return Batch(
@@ -106,7 +122,9 @@ class Verl:
             scores=[head.mean for head in heads],
             tasks={ids.encode("task", found.task)} if heads else set(),
             models={head.model.decode() for head in heads},
+            versions=versions,
             left_out=len(group) - len(heads),
+            reasons=left_out.tally(_form(head) for head in group if not self._fits(head)),
             first=UUID(bytes=min(told)) if told else None,
             last=UUID(bytes=max(told)) if told else None,
         )
@@ -116,6 +134,7 @@ class Verl:
         task_id = ids.encode("task", task).encode()
         asked = [row[0] for row in rows]
         told = [_told(row[2]) for row in rows]
+        conversations = ([head.version for head in heads], asked, [row[1] for row in rows])
         extra: list[Values] = [
             [b"train"] * size,
             list(range(number, number + size)),
@@ -124,10 +143,11 @@ class Verl:
             [task_id] * size,
             [self.dataset] * size,
             *([getattr(head, name) for head in heads] for name in ("answers", "mean", "least", "greatest")),
+            self.conversations.as_json(*conversations),
         ]
         return [
             [b"autotune/" + task_id] * size,
-            conversations.prompts(asked, [row[1] for row in rows]),
+            self.conversations.as_turns(*conversations),
             [ability for ability, _ in told],
             [[b"model"] * size, [truth for _, truth in told]],
             extra,
@@ -150,15 +170,20 @@ def _heads(rewarded: Any) -> list[Head]:
         greatest=over(Max("reward__value")),
     )
     found = found.filter(nth=1).order_by("prompt_digest")
-    columns = ("id", "model_id", "size", "prompt_digest", "answers", "mean", "least", "greatest")
+    columns = ("id", "model_id", "size", "prompt_digest", "answers", "mean", "least", "greatest", "form",
+               "task_version_id")  # fmt: skip
     return [Head(*row) for row in plain_rows.plain(found.values_list(*columns))]
+
+
+def _form(head: Head) -> str | None:
+    return None if head.form is None else head.form.decode()
 
 
 def _told(metadata: bytes | None) -> tuple[bytes, bytes]:
     """(ability, ground truth) that a completion's metadata tell; text as it is, anything else as JSON."""
     told = msgspec.json.decode(metadata) if metadata else {}
     ability = told.get("ability")
-    truth = next((told[name] for name in TRUTHS if name in told), "")
+    truth = next((told[name] for name in TRUTHS if told.get(name) is not None), "")
     return (
         ability.encode() if isinstance(ability, str) and ability else ABILITY,
         truth.encode() if isinstance(truth, str) else msgspec.json.encode(truth),

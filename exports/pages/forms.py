@@ -16,6 +16,12 @@ from scores.offers import IdField
 
 FIRST = {"layout": "records", "format": "jsonl", "per": "completion", "naming": "snake", "strategy": "best_worst"}
 FORMATS = {**words.FORMATS, "json": "JSON, up to 10,000 rows"}
+INCLUDES = {
+    "": "Nothing more",
+    "metadata": "Its metadata",
+    "variables": "The variables of its prompt",
+    "metadata,variables": "Metadata and variables",
+}
 STRATEGIES = {
     "best_worst": "Best against worst of each prompt",
     "all": "Each two answers that differ enough",
@@ -68,6 +74,11 @@ class ExportForm(BodyForm):
     dimension_columns = forms.BooleanField(label="Each dimension as a column", required=False)
     threshold = Unit(label="Good from", help_text="0.5 unless given.")
     conversational = forms.BooleanField(label="Messages (role and content) in place of texts", required=False)
+    tools = forms.BooleanField(label="Rows with tool calls too (with messages)", required=False)
+    include = forms.ChoiceField(
+        label="What was sent with the completion", required=False, choices=list(INCLUDES.items()),
+        help_text="As columns of JSON text.",
+    )  # fmt: skip
     min_score_delta = Unit(label="Rewards apart by at least", help_text="0 unless given; equal rewards make no pair.")
     strategy = forms.ChoiceField(label="Which pairs", choices=list(STRATEGIES.items()), required=False)
     cap_per_prompt = Whole(label="Pairs of a prompt at most", most=MAX_CAP, help_text="1,000 with all, 1 at random.")
@@ -116,6 +127,8 @@ class ExportForm(BodyForm):
             found.pop("capPerPrompt", None)
         if strategy != "random":
             found.pop("seed", None)
+        if not found.get("conversational"):
+            found.pop("tools", None)
         return found
 
 

@@ -16,7 +16,7 @@ from autotune.access.pages import acts
 from autotune.access.views import find, find_for
 from autotune.core import clock
 from autotune.core.forms import BodyForm
-from exports import job_shapes, links
+from exports import job_shapes, left_out, links
 from exports.job_inputs import NewLink
 from exports.models import Export, ExportFile
 from exports.pages import commands, listing, words
@@ -108,7 +108,10 @@ def _shown(
         "files": files if ready else [],
         "joined": len(data) == 1 or export.query.get("format", "jsonl") in ("jsonl", "tfrecord"),
         "facts": (export.metadata or {}).get("scoreDistribution"),
-        "left_out": (export.metadata or {}).get("leftOut", export.left_out),
+        "left_out": export.left_out,
+        "left_out_reasons": left_out.sentences(
+            left_out.by_reason(export.left_out, export.left_out_by_reason), row.layout.name
+        ),
         "commands": commands.of(export, data) if ready and data else [],
         "form": form or LinkForm(files, initial={"expires_in_s": "3600"}),
         "link": link,

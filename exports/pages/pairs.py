@@ -16,10 +16,10 @@ from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.core.forms import BodyForm
-from exports import pair_answers
+from exports import left_out, pair_answers
 from exports.inputs import CAPPED, MAX_CAP
 from exports.pages.forms import STRATEGIES, Unit, Whole
-from exports.pair_answers import PairOut
+from exports.pair_answers import MessageOut, PairOut
 from exports.pair_inputs import PairsWanted
 from scores import offers
 from scores.offers import IdField
@@ -57,6 +57,7 @@ class PairsForm(BodyForm):
     strategy = forms.ChoiceField(label="Which pairs", choices=list(STRATEGIES.items()), required=False)
     cap_per_prompt = Whole(label="Pairs of a prompt at most", most=MAX_CAP, help_text="1,000 with all, 1 at random.")
     seed = Whole(label="Seed", help_text="Another seed, another sample.")
+    conversational = forms.BooleanField(label="Conversations of several messages too", required=False)
     sample_size = forms.TypedChoiceField(
         label="Shown", choices=[(str(size), f"{size} pairs") for size in SIZES], coerce=int, required=False
     )
@@ -100,6 +101,7 @@ def pairs(request: PageRequest) -> HttpResponse:
         "asked": asked,
         "answer": answer,
         "rows": _shown(answer.pairs) if answer else [],
+        "left_out": left_out.sentences(answer.left_out_by_reason, "preferences") if answer else [],
         "models": offers.models(request.principal),
         "export": f"{reverse('export_new')}?{urlencode(form.as_export())}" if answer else "",
         "may_export": policy.reach(request.principal, "exports", "create") is not None,
@@ -122,6 +124,16 @@ def _answer(request: PageRequest, form: PairsForm) -> pair_answers.PairsOut | No
 
 
 def _shown(found: Sequence[PairOut]) -> list[Shown]:
-    answers = highlighting.answers([text for pair in found for text in (pair.chosen, pair.rejected)], limit=SHOWN)
-    prompts = [highlighting.plain(pair.prompt, limit=SHOWN) for pair in found]
+    texts = [_text(turns) for pair in found for turns in (pair.chosen, pair.rejected)]
+    answers = highlighting.answers(texts, limit=SHOWN)
+    prompts = [highlighting.plain(_text(pair.prompt), limit=SHOWN) for pair in found]
     return [Shown(*row) for row in zip(found, prompts, answers[::2], answers[1::2], strict=True)]
+
+
+def _text(turns: str | list[MessageOut]) -> str:
+    """A conversation as people read it; the one turn of an answer is its text alone."""
+    if isinstance(turns, str):
+        return turns
+    if len(turns) == 1:
+        return turns[0].content
+    return "\n\n".join(f"{message.role}: {message.content}" for message in turns)

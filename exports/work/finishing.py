@@ -12,8 +12,10 @@ from autotune.core import clock, ids
 from autotune.core.clock import database_now
 from exports.files import storing
 from exports.files.storing import Stored
+from exports.formats import features
 from exports.inputs import ExportQuery
 from exports.models import Export, ExportFile
+from exports.shapes import Schema
 from exports.states import ExportStatus, FileKind
 from exports.work import claims, ending, parts
 
@@ -21,19 +23,22 @@ METADATA_NAME = "metadata.json"
 MANIFEST_NAME = "manifest.json"
 
 
-def finish(export: Export, key: bytes, query: ExportQuery) -> None:
+def finish(export: Export, key: bytes, query: ExportQuery, schema: Schema) -> None:
     """Write what tells of the parts, and complete the export.
 
+    schema  of the rows
     raises  Lost, StorageAway
     """
     files = list(parts.data_files(export))
-    state = Export.objects.filter(pk=export.pk).values("rows", "bytes", "left_out").get()
+    state = Export.objects.filter(pk=export.pk).values("left_out", "left_out_by_reason").get()
     assert export.started_at is not None
-    metadata = parts.facts_of(files, export.started_at, state["left_out"]).as_json()
-    made = [_row(export, FileKind.METADATA, METADATA_NAME, _store(export, key, metadata))]
+    facts = parts.facts_of(files, export.started_at, state["left_out"], state["left_out_by_reason"])
+    metadata = facts.as_json()
+    typed = features.of(query, schema, export.dimensions or ())
+    made = [_row(export, FileKind.METADATA, METADATA_NAME, _store(export, key, metadata | typed))]
     sha256 = files[0].sha256
     if len(files) > 1:
-        manifest = _store(export, key, manifest_of(export, query, files, metadata))
+        manifest = _store(export, key, manifest_of(export, query, files, metadata) | typed)
         made.append(_row(export, FileKind.MANIFEST, MANIFEST_NAME, manifest))
         sha256 = manifest.sha256
     now = database_now()

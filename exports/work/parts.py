@@ -1,7 +1,8 @@
 """A part: the rows behind a cursor, as one sealed file. It counts once its row stands and the cursor has moved."""
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -139,6 +140,7 @@ def commit(export: Export, part: Part) -> bool:
             cursor=part.cursor,
             rows=F("rows") + part.facts.rows,
             left_out=F("left_out") + part.facts.left_out,
+            left_out_by_reason=dict(Counter(row.left_out_by_reason) + part.facts.reasons),
             bytes=F("bytes") + (stored.bytes if part.has_file else 0),
             failures=0,
         )
@@ -156,18 +158,24 @@ def _is_spoilt(export: Export, part: Part) -> bool:
 
 def noted(facts: Facts) -> dict[str, Any]:
     """What is kept of a part's facts, beside its scores."""
-    return {"tasks": sorted(facts.tasks), "models": sorted(facts.models), "leftOut": facts.left_out}
+    return {
+        "tasks": sorted(facts.tasks),
+        "models": sorted(facts.models),
+        "versions": sorted(facts.versions),
+        "leftOut": facts.left_out,
+    }
 
 
-def facts_of(files: Iterable[ExportFile], exported_at: datetime, left_out: int) -> Facts:
-    """The facts of the whole, from those of its parts."""
+def facts_of(files: Iterable[ExportFile], exported_at: datetime, left_out: int, reasons: Mapping[str, int]) -> Facts:
+    """The facts of the whole, from those of its parts; a part of which all was left out has no file."""
     whole = Facts(exported_at=exported_at)
     for file in files:
         assert file.facts is not None
         values = array("d", bytes(file.values or b""))
         tasks, models = set(file.facts["tasks"]), set(file.facts["models"])
-        whole.merge(Facts(values=values, tasks=tasks, models=models, rows=file.rows))
-    whole.left_out = left_out
+        versions = set(file.facts.get("versions", ()))  # none in a part that an earlier release wrote
+        whole.merge(Facts(values=values, tasks=tasks, models=models, versions=versions, rows=file.rows))
+    whole.left_out, whole.reasons = left_out, Counter(reasons)
     return whole
 
 

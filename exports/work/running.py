@@ -120,7 +120,7 @@ def _run(export: Export, lease: Lease) -> None:
             known = parts.mark(export)
             cutter = Cutter(layout.batches(export.cursor), lease)
         release()
-    finishing.finish(export, key, query)
+    finishing.finish(export, key, query, layout.schema)
 
 
 def _later(export: Export, reason: tuple[str, str]) -> None:

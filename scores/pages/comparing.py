@@ -28,8 +28,10 @@ from scores.pages.highlighting import Shown
 from scores.privacy import Sight
 from scores.reading import ScoreOut
 from tasks import sharing
+from tasks.conversations import whole_conversation
 from tasks.models import Completion
 from tasks.querysets import CompletionQuerySet
+from tasks.system_prompts import SystemPrompts
 
 OFFERED: Final = 50  # other completions of a prompt
 VIEWS: Final = {"": "Text", "words": "Changed words", "lines": "Changed lines"}
@@ -133,9 +135,11 @@ def _same_prompt(left: Completion, right: Completion) -> bool:
         return False
     if left.prompt_digest and right.prompt_digest:
         return bytes(left.prompt_digest) == bytes(right.prompt_digest)
-    if left.messages is not None or right.messages is not None:
-        return left.messages == right.messages
-    return left.prompt == right.prompt
+    of_version = SystemPrompts().of({left.task_version_id, right.task_version_id})
+    one, other = (
+        whole_conversation(row.prompt or "", row.messages, of_version.get(row.task_version_id)) for row in (left, right)
+    )
+    return one == other
 
 
 def _sides(request: PageRequest, left: Completion, right: Completion) -> dict[str, Any]:
