@@ -7,7 +7,9 @@ from tests.factories import CompletionFactory
 
 def answered(task, prompt, response, value, **fields):
     """A completion of the task with a reward; `messages`, `model_id`, `metadata` and the like as fields."""
-    digests = Digester(task.organization_id).stored(prompt, fields.get("messages"), response)
+    system_prompt = task.version.content["systemPrompt"]
+    digester = Digester(task.organization_id)
+    digests = digester.stored(prompt, fields.get("messages"), response, system_prompt=system_prompt)
     completion = CompletionFactory(
         task=task, prompt=prompt, response=response, prompt_digest=digests[0], answer_digest=digests[1], **fields
     )

@@ -98,8 +98,10 @@ class GraderFactory(DjangoModelFactory):
 
 
 class TaskFactory(DjangoModelFactory):
-    """A task with a version and a panel; `graders=[…]` (a grader, or (grader, weight, part)), `aggregation=…`,
-    `system_prompt=…`."""
+    """A task with a version and a panel.
+
+    `graders=[…]` (a grader, or (grader, weight, part)), `aggregation=…`, `system_prompt=…`.
+    """
 
     class Meta:
         model = Task

@@ -37,7 +37,8 @@ LABELS: Final = {
     "minScore": "score from", "maxScore": "score to", "minConfidence": "confidence from", "minReward": "reward from",
     "startDate": "from", "endDate": "until", "per": "a row for each", "dimensions": "dimensions",
     "dimensionColumns": "dimension columns", "naming": "names", "compression": "compression", "threshold": "good from",
-    "conversational": "conversations", "tools": "tool calls", "include": "own columns", "minScoreDelta": "rewards apart by", "strategy": "pairs", "seed": "seed",
+    "conversational": "conversations", "tools": "tool calls", "include": "own columns",
+    "minScoreDelta": "rewards apart by", "strategy": "pairs", "seed": "seed",
     "capPerPrompt": "pairs of a prompt at most",
 }  # fmt: skip
 

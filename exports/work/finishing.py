@@ -33,12 +33,11 @@ def finish(export: Export, key: bytes, query: ExportQuery, schema: Schema) -> No
     state = Export.objects.filter(pk=export.pk).values("left_out", "left_out_by_reason").get()
     assert export.started_at is not None
     facts = parts.facts_of(files, export.started_at, state["left_out"], state["left_out_by_reason"])
-    metadata = facts.as_json()
-    typed = features.of(query, schema, export.dimensions or ())
-    made = [_row(export, FileKind.METADATA, METADATA_NAME, _store(export, key, metadata | typed))]
+    metadata = facts.as_json() | features.of(query, schema, export.dimensions or ())
+    made = [_row(export, FileKind.METADATA, METADATA_NAME, _store(export, key, metadata))]
     sha256 = files[0].sha256
     if len(files) > 1:
-        manifest = _store(export, key, manifest_of(export, query, files, metadata) | typed)
+        manifest = _store(export, key, manifest_of(export, query, files, metadata))
         made.append(_row(export, FileKind.MANIFEST, MANIFEST_NAME, manifest))
         sha256 = manifest.sha256
     now = database_now()
@@ -73,6 +72,7 @@ def manifest_of(
         "bytes": sum(file.bytes for file in files),
         "createdAt": clock.wire(export.created_at),
         "metadata": metadata,
+        "features": metadata.get("features"),
         "files": [{"name": file.name, "rows": file.rows, "bytes": file.bytes, "sha256": file.sha256} for file in files],
     }
 

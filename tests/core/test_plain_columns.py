@@ -14,6 +14,7 @@ PLAIN = {
     "access.Role.permissions": "words of ours",
     "access.User.email": "people log in by it",
     "exports.Export.dimensions": "names of dimensions, which exports select by",
+    "exports.Export.left_out_by_reason": "words of ours and counts",
     "exports.Export.metadata": "ids and figures of a dataset",
     "exports.Export.query": "ids, dates and numbers to select by",
     "exports.ExportFile.facts": "ids and counts",

@@ -106,6 +106,8 @@ def test_json_is_one_object_that_tells_what_the_data_set_is(api, task):
         "modelIds": ["model-a"],
         "totalRecords": 2,
         "leftOut": 0,
+        "leftOutByReason": {},
+        "systemPromptVersions": [],
         "scoreDistribution": {
             "mean": 0.5,
             "std": 0.5,

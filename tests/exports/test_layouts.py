@@ -188,6 +188,7 @@ def test_a_verl_row_is_a_prompt_with_what_its_answers_were_rewarded(api, task):
         "reward_mean": 0.5,
         "reward_min": 0.25,
         "reward_max": 0.75,
+        "messages": '[{"role":"user","content":"p"}]',
     }
     assert rows["q"]["reward_model"]["ground_truth"] == '{"n":[1]}'
     assert rows["q"]["ability"] == "general"

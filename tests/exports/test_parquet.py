@@ -61,7 +61,7 @@ def test_it_holds_the_records_of_the_lines(api, task, query):
 
 def test_its_columns_have_fixed_types(api):
     schema = pq.read_schema(exported(api, "&dimensions=true"))
-    assert schema.names == ["prompt", "response", "score", "dimensions", "metadata"]
+    assert schema.names == ["prompt", "messages", "response", "score", "dimensions", "metadata"]
     assert schema.field("score").type == pa.float64()
     assert schema.field("dimensions").type == pa.map_(pa.string(), pa.float64())
     metadata = schema.field("metadata").type
@@ -76,7 +76,7 @@ def test_dimensions_as_columns_are_doubles_also_where_no_row_has_one(api, task):
     scored(task, dimensions=[{"name": "tone", "value": 1, "weight": 1}])
     scored(task)
     table = pq.read_table(exported(api, "&dimensionColumns=true"))
-    assert table.schema.names == ["prompt", "response", "score", "dimension_tone", "metadata"]
+    assert table.schema.names == ["prompt", "messages", "response", "score", "dimension_tone", "metadata"]
     assert table.schema.field("dimension_tone").type == pa.float64()
     assert table["dimension_tone"].to_pylist() == [1.0, None]
 
@@ -84,7 +84,7 @@ def test_dimensions_as_columns_are_doubles_also_where_no_row_has_one(api, task):
 def test_without_dimensions_it_has_no_map_which_some_loaders_do_not_know(api, task):
     scored(task, dimensions=[{"name": "tone", "value": 1, "weight": 1}])
     table = pq.read_table(exported(api))
-    assert table.schema.names == ["prompt", "response", "score", "metadata"]
+    assert table.schema.names == ["prompt", "messages", "response", "score", "metadata"]
     assert table.num_rows == 1
 
 

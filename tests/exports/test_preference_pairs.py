@@ -56,11 +56,13 @@ def test_an_answer_has_the_shape_of_the_contract(api, task):
             }
         ],
         "available": 1,
+        "leftOut": 0,
+        "leftOutByReason": {},
     }
 
 
 def test_without_pairs_the_list_is_empty(api, task):
-    assert ask(api, task) == {"pairs": [], "available": 0}
+    assert ask(api, task) == {"pairs": [], "available": 0, "leftOut": 0, "leftOutByReason": {}}
 
 
 def test_a_model_is_paired_with_itself_alone(api, task):
@@ -188,7 +190,7 @@ def erase(completion):
 def test_erased_texts_are_in_no_pair(api, task):
     answered(task, "p", "a", 0.9)
     erase(answered(task, "p", "b", 0.1))
-    assert ask(api, task) == {"pairs": [], "available": 0}
+    assert ask(api, task) == {"pairs": [], "available": 0, "leftOut": 0, "leftOutByReason": {}}
 
 
 def test_a_text_that_is_erased_while_the_pairs_are_made_is_left_out(api, task, monkeypatch):
@@ -201,7 +203,7 @@ def test_a_text_that_is_erased_while_the_pairs_are_made_is_left_out(api, task, m
         erase(gone)
 
     monkeypatch.setattr(pair_answers, "_check_size", then_erased)
-    assert ask(api, task) == {"pairs": [], "available": 1}
+    assert ask(api, task) == {"pairs": [], "available": 1, "leftOut": 1, "leftOutByReason": {"erased": 1}}
 
 
 def test_the_same_key_is_answered_with_the_same_pairs(api, task):

@@ -77,6 +77,7 @@ def test_a_record_has_the_shape_of_the_contract(api, task):
     assert b'"score":1.0,' in body
     assert json.loads(body) == {
         "prompt": "2 + 2?\u2028“ ”",
+        "messages": '[{"role":"user","content":"2 + 2?\u2028“ ”"}]',
         "response": "4\n\t\x7f😀",
         "score": 1.0,
         "dimensions": None,
@@ -89,6 +90,8 @@ def test_a_record_has_the_shape_of_the_contract(api, task):
             "grader_version_id": public("graderv", score.grader_version),
             "confidence": 0.9,
             "scored_at": clock.wire(score.completion.reward.scored_at),
+            "external_id": "",
+            "reused_from": "",
         },
     }
 
@@ -97,7 +100,8 @@ def test_camel_names_are_those_of_the_first_document(api, task):
     scored(task)
     snake, camel = records(api)[0], records(api, "?naming=camel")[0]
     assert list(camel["metadata"]) == [
-        "taskId", "modelId", "completionId", "graderId", "graderVersion", "graderVersionId", "confidence", "scoredAt"
+        "taskId", "modelId", "completionId", "graderId", "graderVersion", "graderVersionId", "confidence", "scoredAt",
+        "externalId", "reusedFrom",
     ]  # fmt: skip
     assert list(camel["metadata"].values()) == list(snake["metadata"].values())
 
@@ -148,7 +152,8 @@ def panel(api):
 
 def test_a_panel_has_one_record_that_names_no_grader(api, panel):
     (record,) = records(api, "?dimensions=true")
-    assert (record["score"], record["metadata"]["confidence"], record["dimensions"]) == (0.4, 0.8, None)
+    assert (record["score"], record["metadata"]["confidence"]) == (0.4, 0.8)
+    assert record["dimensions"] == {"style": 1.0, "tone": 1.0}
     assert [record["metadata"][name] for name in ("grader_id", "grader_version", "grader_version_id")] == [None] * 3
 
 
@@ -184,7 +189,7 @@ def test_dimensions_as_columns_are_numbers_or_null_on_every_row(api, task):
     scored(task, dimensions=[{"name": "tone_of", "value": 1, "weight": None}])
     scored(task)
     first, second = records(api, "?dimensionColumns=true&naming=camel")
-    assert list(first) == ["prompt", "response", "score", "dimension_tone_of", "metadata"]
+    assert list(first) == ["prompt", "messages", "response", "score", "dimension_tone_of", "metadata"]
     assert (first["dimension_tone_of"], second["dimension_tone_of"]) == (1.0, None)
 
 
@@ -301,6 +306,8 @@ def test_nothing_to_export_is_an_empty_file(api):
         ("minReward=2", "?minReward", ""),
         ("minReward=null", "?minReward", ""),
         ("compression=lz4", "?compression", "gzip or zstd"),
+        ("include=prompt", "?include", "metadata or variables"),
+        ("include=metadata,,variables", "?include", "metadata or variables"),
         ("layout=kto&threshold=1.5", "?threshold", ""),
         ("layout=preferences&strategy=worst", "?strategy", "best_worst or all or random"),
         ("layout=preferences&capPerPrompt=0", "?capPerPrompt", ""),
@@ -323,7 +330,11 @@ def test_what_is_not_offered_is_refused_by_name(api, query, pointer, named):
     ("query", "pointer", "named"),
     [
         ("threshold=0.5", "?threshold", "layout=kto"),
-        ("conversational=true", "?conversational", "layout=preferences or layout=kto"),
+        ("layout=verl&conversational=true", "?conversational", "layout=preferences or layout=kto"),
+        ("tools=true", "?tools", "conversational=true"),
+        ("layout=kto&tools=true", "?tools", "conversational=true"),
+        ("layout=verl&tools=true", "?tools", "layout=records or layout=preferences or layout=kto"),
+        ("layout=preferences&include=metadata", "?include", "layout=records"),
         ("minScoreDelta=0.1", "?minScoreDelta", "layout=preferences"),
         ("strategy=all", "?strategy", "layout=preferences"),
         ("layout=kto&capPerPrompt=2", "?capPerPrompt", "layout=preferences"),
