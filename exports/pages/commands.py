@@ -34,6 +34,10 @@ def _curl(export: Export, data: Sequence[ExportFile]) -> Command:
         f"  '{address}?file={file.name}'"
         for file in data[:20]
     ]
+    if len(data) > 1:
+        lines.append(
+            f"curl -sSf -o manifest.json -H \"Authorization: Bearer $AUTOTUNE_API_KEY\" \\\n  '{address}?file=manifest.json'"
+        )
     rest = f"\n# and {len(data) - 20} more: manifest.json names them" if len(data) > 20 else ""
     return Command(
         "Download", "\n".join(lines) + rest, "Goes on where it broke off. Takes an API key that may read exports."
@@ -69,6 +73,12 @@ def _loaded(export: Export, data: Sequence[ExportFile]) -> list[Command]:
         "from datasets import load_dataset\n\n"
         f'rows = load_dataset("{ENDINGS[kind]}", data_files={names}{field}, split="train")'
     )
+    if kind == "jsonl" and len(data) > 1:  # a column that is null in all of the first part would have no type
+        text = (
+            "import json\n\nfrom datasets import Features, load_dataset\n\n"
+            'features = Features.from_dict(json.load(open("manifest.json"))["features"])\n'
+            f'rows = load_dataset("json", data_files={names}, features=features, split="train")'
+        )
     note = "Needs the package zstandard." if export.query.get("compression") == "zstd" and kind != "parquet" else ""
     return [Command("datasets", text, note)]
 

@@ -78,11 +78,11 @@ class RewardEndpointRegistration:
 
 @dataclass(frozen=True)
 class PreferencePair:
-    """Two responses to one prompt, the better one first."""
+    """Two responses to one prompt, the better one first: texts, or lists of messages where they were asked for."""
 
-    prompt: str
-    chosen: str
-    rejected: str
+    prompt: str | list[dict[str, str]]
+    chosen: str | list[dict[str, str]]
+    rejected: str | list[dict[str, str]]
     chosen_score: float
     rejected_score: float
 
@@ -94,10 +94,15 @@ class PreferencePair:
 
 @dataclass(frozen=True)
 class PreferencePairs:
-    """Pairs, and how many there are to choose from."""
+    """Pairs, and how many there are to choose from.
+
+    left_out  rewarded completions whose conversation does not fit into a pair; by reason in `left_out_by_reason`
+    """
 
     pairs: tuple[PreferencePair, ...]
     available: int | None
+    left_out: int | None = None
+    left_out_by_reason: dict[str, int] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[PreferencePair]:
         return iter(self.pairs)

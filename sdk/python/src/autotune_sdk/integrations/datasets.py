@@ -7,6 +7,7 @@ rows = load_scores(task_id="task_…", min_reward=0.8)
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 DIMENSIONS = "dimensions"
+TOOLS = "tools"  # of an export with tools=True
+CONVERSATIONS = ("messages", "prompt", "completion", "chosen", "rejected")  # columns that are lists of messages then
+MESSAGE = ("role", "content", "name", "tool_call_id")
 
 
 def load_scores(
@@ -32,6 +36,7 @@ def load_scores(
     """Loads scored answers, or what another `layout` makes of them, in the columns that the export has.
 
     With `dimensions=True` the column of that name is a struct, with a member for each name; without it there is none.
+    With `tools=True` tool calls and the column `tools` are objects. A selection without rows has its columns all the same.
 
     client   default: one made of AUTOTUNE_API_KEY and AUTOTUNE_BASE_URL
     folder   where the Parquet files and the cache of `datasets` lie, prompts and responses in the clear; default: a new
@@ -54,12 +59,75 @@ def load_scores(
     finally:
         if client is None:
             speaker.close()
-    return Dataset.from_parquet(_without_maps(paths), cache_dir=str(place / "cache"))
+    readable = _without_maps(paths)
+    if not _rows_of(readable):
+        return _with_tools(_empty(readable[0]))
+    return _with_tools(Dataset.from_parquet(readable, cache_dir=str(place / "cache")))
 
 
-def load_preferences(*, conversational: bool = False, **options: Any) -> Dataset:
-    """`load_scores` with layout='preferences': prompt, chosen and rejected, as DPO takes them."""
-    return load_scores(layout="preferences", conversational=conversational or None, **options)
+def load_preferences(*, conversational: bool = False, tools: bool = False, **options: Any) -> Dataset:
+    """`load_scores` with layout='preferences': prompt, chosen and rejected, as DPO takes them.
+
+    tools  also rows with tool calls, which are conversational then
+    """
+    return load_scores(
+        layout="preferences", conversational=conversational or tools or None, tools=tools or None, **options
+    )
+
+
+def _rows_of(paths: list[str]) -> int:
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(path).num_rows for path in paths)
+
+
+def _empty(path: str) -> Dataset:
+    """A data set without rows that has the columns of a file: `datasets` refuses to load one without any."""
+    import pyarrow.parquet as pq
+    from datasets import Dataset, Features
+
+    features = Features.from_arrow_schema(pq.read_schema(path))
+    return Dataset.from_dict({name: [] for name in features}, features=features)
+
+
+def _with_tools(rows: Dataset) -> Dataset:
+    """The rows with tool calls and the column `tools` as objects, where an export has them as JSON text.
+
+    What a message lacks is None. Older versions of `datasets` have no type for it, and keep the text.
+    """
+    import datasets
+
+    if TOOLS not in rows.column_names or not hasattr(datasets, "Json"):
+        return rows
+    features = rows.features.copy()
+    features[TOOLS] = datasets.Json()
+    for name in CONVERSATIONS:
+        if name in features and isinstance(features[name], datasets.List):
+            message = {member: datasets.Value("string") for member in MESSAGE} | {"tool_calls": datasets.Json()}
+            features[name] = datasets.List(message)
+    if not rows.num_rows:
+        return datasets.Dataset.from_dict({name: [] for name in features}, features=features)
+    return rows.map(_decoded, features=features)
+
+
+def _decoded(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the layout with its JSON texts as objects."""
+    decoded: dict[str, Any] = {TOOLS: json.loads(row[TOOLS])}
+    for name in CONVERSATIONS:
+        if isinstance(row.get(name), list):
+            decoded[name] = [_message(message) for message in row[name]]
+    return decoded
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    calls = message["tool_calls"]
+    return {
+        "role": message["role"],
+        "content": message["content"],
+        "name": message["name"] or None,
+        "tool_call_id": message["tool_call_id"] or None,
+        "tool_calls": json.loads(calls) if calls else None,
+    }
 
 
 def _without_maps(paths: list[str]) -> list[str]:

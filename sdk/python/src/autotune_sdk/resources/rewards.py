@@ -139,10 +139,12 @@ class Preferences(Resource):
         strategy: str | None = None,
         cap_per_prompt: int | None = None,
         seed: int | None = None,
+        conversational: bool | None = None,
     ) -> PreferencePairs:
         """Pairs of responses to the same prompt, the better one first; the same seed gives the same pairs.
 
-        strategy  'best_worst' (one pair of each prompt), 'all' or 'random'
+        strategy        'best_worst' (one pair of each prompt), 'all' or 'random'
+        conversational  also of conversations of several messages; each text is a list of {'role', 'content'} then
         For files of any size see `client.scores.export` and `client.exports` with layout='preferences'.
         """
         body = given(
@@ -154,11 +156,13 @@ class Preferences(Resource):
                 "strategy": strategy,
                 "cap_per_prompt": cap_per_prompt,
                 "seed": seed,
+                "conversational": conversational,
             }
         )
         answer = self._transport.post("/preference-pairs", _wire.dumps(body), safe=True)
         pairs = tuple(_wire.decode(PreferencePair, one) for one in member(answer, "pairs"))
-        return PreferencePairs(pairs, answer.get("available"))
+        reasons = answer.get("leftOutByReason") or {}
+        return PreferencePairs(pairs, answer.get("available"), answer.get("leftOut"), reasons)
 
 
 def _item(item: Mapping[str, Any]) -> dict[str, Any]:

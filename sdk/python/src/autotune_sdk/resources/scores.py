@@ -39,9 +39,12 @@ class ExportOptions(ScoreFilters, total=False):
     layout: str | None
     threshold: float | None
     conversational: bool | None
+    tools: bool | None
+    include: str | None
     min_score_delta: float | None
     per: str | None
     dimensions: bool | None
+    dimension_columns: bool | None
     naming: str | None
     compression: str | None
     strategy: str | None
