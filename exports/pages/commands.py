@@ -36,7 +36,8 @@ def _curl(export: Export, data: Sequence[ExportFile]) -> Command:
     ]
     if len(data) > 1:
         lines.append(
-            f"curl -sSf -o manifest.json -H \"Authorization: Bearer $AUTOTUNE_API_KEY\" \\\n  '{address}?file=manifest.json'"
+            'curl -sSf -o manifest.json -H "Authorization: Bearer $AUTOTUNE_API_KEY" \\\n'
+            f"  '{address}?file=manifest.json'"
         )
     rest = f"\n# and {len(data) - 20} more: manifest.json names them" if len(data) > 20 else ""
     return Command(

@@ -21,6 +21,7 @@ from tests.factories import TaskFactory, public
 
 pytestmark = pytest.mark.django_db
 EMPTY = (None, "", [], {})
+OF_VERL = {"jsonl": "jsonl", "json": "jsonl", "parquet": "parquet", "tfrecord": "parquet"}  # what it is written as
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 words = st.sampled_from(["yes", "no", "add", "é\u2028\x85", '"\\'])
@@ -132,13 +133,14 @@ class Files:
 @given(data=st.data())
 def test_c5_c7_c18_every_conversation_can_be_rebuilt_or_is_counted(api_for, data):
     talks = data.draw(st.lists(conversations, min_size=1, max_size=4))
+    kind = data.draw(st.sampled_from(["jsonl", "json", "parquet", "tfrecord"]))
     system_prompt = data.draw(st.none() | st.sampled_from(["Be brief.", "é\u2029"]))
     with transaction.atomic():
         api = api_for(role="training_operator")
         task = TaskFactory(organization=api.organization, system_prompt=system_prompt)
         expected = submitted(api, task, talks, system_prompt)
         for layout in ("records", "kto", "preferences", "verl"):
-            check(Files(api, task), layout, expected, task, system_prompt)
+            check(Files(api, task), layout, kind, expected, task, system_prompt)
         transaction.set_rollback(True)
 
 
@@ -163,7 +165,7 @@ def submitted(api, task, talks, system_prompt):
     }
 
 
-def check(files, layout, expected, task, system_prompt):
+def check(files, layout, kind, expected, task, system_prompt):
     switches = {"verl": [""], "preferences": ["&strategy=all"]}.get(layout, [""])
     if layout != "verl":
         switches += [f"{switches[0]}&conversational=true", f"{switches[0]}&conversational=true&tools=true"]
@@ -173,11 +175,10 @@ def check(files, layout, expected, task, system_prompt):
         assert sum(facts["leftOutByReason"].values()) == facts["leftOut"]
         if system_prompt and facts["totalRecords"]:
             assert facts["systemPromptVersions"] == [task.version.public_id]
-        for kind in ("jsonl", "parquet") if layout == "verl" else ("jsonl", "json", "parquet", "tfrecord"):
-            files.query_of = query
-            rows = files.rows(query, kind)
-            assert len(rows) == facts["totalRecords"], (query, kind)
-            CHECKS[layout](rows, expected, facts, query, system_prompt)
+        files.query_of = query
+        rows = files.rows(query, OF_VERL[kind] if layout == "verl" else kind)
+        assert len(rows) == facts["totalRecords"], (query, kind)
+        CHECKS[layout](rows, expected, facts, query, system_prompt)
 
 
 def check_records(rows, expected, facts, query, system_prompt):

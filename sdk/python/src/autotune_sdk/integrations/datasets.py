@@ -36,7 +36,7 @@ def load_scores(
     """Loads scored answers, or what another `layout` makes of them, in the columns that the export has.
 
     With `dimensions=True` the column of that name is a struct, with a member for each name; without it there is none.
-    With `tools=True` tool calls and the column `tools` are objects. A selection without rows has its columns all the same.
+    With `tools=True` tool calls and the column `tools` are objects. A selection without rows has its columns too.
 
     client   default: one made of AUTOTUNE_API_KEY and AUTOTUNE_BASE_URL
     folder   where the Parquet files and the cache of `datasets` lie, prompts and responses in the clear; default: a new
