@@ -81,11 +81,11 @@ def test_c12_the_manifest_says_the_types_of_columns_that_begin_with_nulls(api, t
     assert list(features["metadata"]) == list(first["metadata"])
 
 
-def test_c12_parts_load_with_datasets(api, task, ask, run, tmp_path, settings):
+@pytest.mark.usefixtures("small_parts")
+def test_c12_parts_load_with_datasets(api, task, ask, run, tmp_path):
     datasets = pytest.importorskip("datasets")
-    settings.EXPORT_PART_ROWS = 1
-    for n in range(2):
-        named = [{"name": "tone", "value": 0.5, "weight": None}] if n else None
+    for n in range(4):
+        named = [{"name": "tone", "value": 0.5, "weight": None}] if n > 1 else None
         ScoreFactory(run__completion__task=task, dimensions=named)
     export = run(ask(dimensionColumns=True))
     manifest = manifest_of(api, export)
@@ -95,7 +95,7 @@ def test_c12_parts_load_with_datasets(api, task, ask, run, tmp_path, settings):
         (tmp_path / file["name"]).write_bytes(octets(download(api, export, f"?file={file['name']}")))
     features = datasets.Features.from_dict(manifest["features"])
     loaded = datasets.load_dataset("json", data_files=paths, features=features, split="train", cache_dir=str(tmp_path))
-    assert loaded["dimension_tone"][:] == [None, 0.5]
+    assert loaded["dimension_tone"][:] == [None, None, 0.5, 0.5]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "tfrecord"])
