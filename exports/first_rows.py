@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, cast
+from typing import Any, ClassVar, Final, Protocol, cast
 from uuid import UUID
 
 import msgspec
@@ -94,6 +94,7 @@ class _Few:
     ranges  of prompts that may be looked through
     """
 
+    counts: ClassVar[bool] = False
     reader: Any
     upto: bytes | None = None
     ranges: int = RANGES

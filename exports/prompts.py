@@ -68,6 +68,7 @@ class Range(NamedTuple):
     """The rewarded completions of some prompts of a task: of digests behind `after` up to `upto` (None: to the end).
 
     of_task  those of the whole task
+    counts   whether what is left out is counted; a preview counts by itself
     """
 
     task: UUID
@@ -75,13 +76,16 @@ class Range(NamedTuple):
     upto: bytes | None
     rewarded: Any
     of_task: Any
+    counts: bool = True
 
     def undigested(self) -> Counter[str]:
         """What has no digest of its prompt, by reason: counted with the task's first range."""
-        return Counter() if self.after else left_out.undigested(self.of_task)
+        return Counter() if self.after or not self.counts else left_out.undigested(self.of_task)
 
     def unfit(self, forms: Forms) -> list[Unfit]:
         """The completions whose conversations have none of the forms, prompt by prompt in the order of digests."""
+        if not self.counts:
+            return []
         prompts = Completion.objects.filter(task_id=self.task, prompt_digest__gt=self.after)
         if self.upto is not None:
             prompts = prompts.filter(prompt_digest__lte=self.upto)
@@ -103,7 +107,7 @@ def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Rang
             rewarded = of_task.filter(prompt_digest__gt=after)
             if upto is not None:
                 rewarded = rewarded.filter(prompt_digest__lte=upto)
-            yield Range(task, after, upto, rewarded, of_task)
+            yield Range(task, after, upto, rewarded, of_task, reader.counts)
             if upto is None:
                 break
             after = upto

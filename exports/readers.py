@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from statistics import fmean
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, UUIDField, Value
@@ -42,6 +42,7 @@ def reader(query: ExportQuery, selection: Selection) -> Reader:
 class RewardReader:
     """`per=completion`: rewards with a value. The sole grader's score is told beside it; a panel has no such score."""
 
+    counts: ClassVar[bool] = True  # what is left out of a layout by prompts
     query: ExportQuery
     selection: Selection
     sight: Sight
