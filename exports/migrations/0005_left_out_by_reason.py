@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('exports', '0003_storage'),
+        ('exports', '0004_storage_place'),
     ]
 
     operations = [
