@@ -36,6 +36,7 @@ class Draft:
     not_before  when its runs may begin; None: at once
     pk          the id that it will have; None: a new one
     variables   what the prompt was rendered from; None where it was sent as it is
+    source      the completion of equal content that is judged, whose scores it will have too; None: it is judged itself
     """
 
     index: int
@@ -51,6 +52,7 @@ class Draft:
     not_before: datetime | None = None
     pk: UUID | None = None
     variables: dict[str, str] | None = None
+    source: UUID | None = None
 
     def canonical(self) -> tuple[bytes, ...]:
         """The content that makes two completions equal: model, prompt or messages, response, metadata."""

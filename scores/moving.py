@@ -117,7 +117,7 @@ def _still(queues: Iterable[_Queue], now: datetime) -> Iterable[tuple[UUID, UUID
         return ()
     held = WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__gte=now, grader_id__in=found)
     busy = set(held.values_list("grader_id", flat=True).distinct())
-    newest = Score.objects.filter(grader=OuterRef("pk")).order_by("-pk").values("created_at")[:1]
+    newest = Score.objects.filter(grader=OuterRef("pk"), reused_from=None).order_by("-pk").values("created_at")[:1]
     scored = Grader.objects.filter(pk__in=found).annotate(scored_at=Subquery(newest)).filter(scored_at__gt=now - STILL)
     busy |= set(scored.values_list("pk", flat=True))
     return [(grader_id, run_id) for grader_id, run_id in found.items() if grader_id not in busy]

@@ -21,7 +21,7 @@ from scores.privacy import Sight
 
 COLUMNS = (
     "id", "organization_id", "completion_id", "grader_id", "grader_version_id", "value", "confidence", "raw_value",
-    "reasoning", "dimensions", "reviewed_by_id", "created_at",
+    "reasoning", "dimensions", "reviewed_by_id", "reused_from", "created_at",
 )  # fmt: skip
 ALWAYS_BEARABLE = 100  # scores with the longest reasoning, which is 64 KiB characters, are still no large page
 ORDER = Order("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
@@ -43,6 +43,7 @@ class DimensionOut(ApiStruct):
 class ScoreOut(ApiStruct):
     """A Score. `graderVersion` is a `graderv_…` id; it and `graderId` and `id` are null for the reward of a panel.
 
+    `reusedFrom` is the id of the score that this one is a copy of: an equal answer of another model was judged.
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
 
@@ -57,6 +58,7 @@ class ScoreOut(ApiStruct):
     reasoning: str | None
     dimensions: list[DimensionOut] | None
     reviewed_by: str | None
+    reused_from: str | None
     receipt: str | None
     created_at: str
     unreadable: list[str] | UnsetType = UNSET
@@ -131,6 +133,7 @@ def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
             reasoning,
             row.dimensions if sight.dimensions(row) else None,
             named("user", row.reviewed_by_id) if row.reviewed_by_id else None,
+            ids.encode("score", row.reused_from) if row.reused_from else None,
             None,
             clock.wire(row.created_at),
             unreadable,
@@ -157,6 +160,7 @@ def reward_shape(reward: Reward) -> ScoreOut | None:
         reward.confidence,
         reward.value,
         UNIT_SCALE,
+        None,
         None,
         None,
         None,

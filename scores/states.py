@@ -4,7 +4,7 @@ from django.db import models
 
 
 class RunStatus(models.TextChoices):
-    """`sleeping` until `wake_at`; `waiting` for a callback or a person. `completed` and `failed` are final."""
+    """`sleeping` until `wake_at`; `waiting` as WaitsFor says. `completed` and `failed` are final."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -15,11 +15,15 @@ class RunStatus(models.TextChoices):
 
 
 class WaitsFor(models.TextChoices):
-    """What a waiting run waits for; a sleeping one may sleep for its grader, which is held."""
+    """What a waiting run waits for; a sleeping one may sleep for its grader, which is held.
+
+    `reuse`: another completion of equal content is being judged, and this run will take a copy of its score.
+    """
 
     GRADER = "grader"
     CALLBACK = "callback"
     REVIEW = "review"
+    REUSE = "reuse"
 
 
 class ReviewStatus(models.TextChoices):

@@ -10,7 +10,9 @@ from scores.models import WorkflowRun
 from scores.states import RunStatus, WaitsFor
 
 QUEUE, CALL, BACKOFF, HOLD, NOT_BEFORE = "queue", "call", "backoff", "hold", "not_before"
-_ENDS = frozenset({"callback", "decision"})  # stored steps that end a completed run
+REUSE = WaitsFor.REUSE.value
+COPIED, NOT_REUSABLE = "copied", "not_reusable"  # how a wait for reuse ends: with a score, or with runs that are due
+_ENDS = frozenset({"callback", "decision", REUSE})  # stored steps that end a completed run
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +30,14 @@ class Step:
 def of(run: WorkflowRun) -> list[Step]:
     """The whole timeline, oldest first; of very many steps only the newest stand between the first and the last."""
     stored = [_read(entry) for entry in run.steps or ()]
-    begun = run.started_at
-    first = Step(QUEUE, 0, run.created_at, begun or run.completed_at, "claimed" if begun else None)
-    return [first, *stored, *_last(run, stored)]
+    if run.status == RunStatus.WAITING and run.waits_for == REUSE:
+        return [Step(REUSE, 0, run.created_at), *stored]
+    waited, later = (stored[:1], stored[1:]) if stored and stored[0].step == REUSE else ([], stored)
+    if waited and waited[0].outcome == COPIED:
+        return stored  # nobody claimed it
+    begun, due = run.started_at, waited[0].ended_at if waited else run.created_at
+    first = Step(QUEUE, 0, due, begun or run.completed_at, "claimed" if begun else None)
+    return [*waited, first, *later, *_last(run, later)]
 
 
 def current(run: WorkflowRun) -> str | None:

@@ -14,7 +14,7 @@ from graders.states import GraderStatus
 from scores import wakeups
 from scores.drafts import Draft
 from scores.models import WorkflowRun
-from scores.states import RunStatus
+from scores.states import RunStatus, WaitsFor
 from tasks.conversations import form_of
 from tasks.digests import Digester
 from tasks.models import Completion, PanelMember, Task
@@ -29,6 +29,7 @@ RUN_COLUMNS = (
     "id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority", "attempt",
     "failures", "wake_at", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
 )  # fmt: skip
+COPY_COLUMNS = (*RUN_COLUMNS, "waits_for", "reuses")
 _PROMPT, _RESPONSE, _MESSAGES, _METADATA, _VARIABLES = (
     encrypted(Completion, name) for name in ("prompt", "response", "messages", "metadata", "variables")
 )
@@ -136,10 +137,14 @@ def store(
     secrets = {owner: Secrets(encryption.cipher_for(owner), Digester(owner)) for owner in owners}
     bulk.insert(Completion, COMPLETION_COLUMNS, _completion_rows(principal, made, digests, panels, secrets, now))
     runs = _run_rows(made, panels, now)
-    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for rows in runs for row in rows])
-    for (one, completion_id), rows in zip(made, runs, strict=True):
+    pairs = list(zip(made, runs, strict=True))
+    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (one, _), rows in pairs if one.source is None for row in rows])
+    waiting = [(*row, WaitsFor.REUSE.value, one.source) for (one, _), rows in pairs if one.source for row in rows]
+    if waiting:
+        bulk.insert(WorkflowRun, COPY_COLUMNS, waiting)
+    for (one, completion_id), rows in pairs:
         taken.append(Taken(one.index, completion_id, one.external_id, [row[0] for row in rows]))
-    due = {one.task_id for one in fresh if one.not_before is None}
+    due = {one.task_id for one in fresh if one.not_before is None and one.source is None}
     wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
     return taken, clashes
 
@@ -225,12 +230,17 @@ def _completion_rows(
 
 
 def _run_rows(made: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel], now: datetime) -> list[list[tuple]]:
-    """For each completion its runs, scoring ones first, in the order of RUN_COLUMNS; they sleep until `notBefore`."""
+    """For each completion its runs, scoring ones first, in the order of RUN_COLUMNS; they sleep until `notBefore`.
+
+    What will be a copy has scoring runs alone, which wait: a shadow grader judges equal content once.
+    """
     out = []
     for one, completion_id in made:
         panel = panels[one.task_id]
         task = panel.task
         status = RunStatus.PENDING if one.not_before is None else RunStatus.SLEEPING
+        if one.source is not None:
+            status = RunStatus.WAITING
         deadline = (one.not_before or now) + timedelta(milliseconds=task.deadline_ms)
         ordered = sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
         out.append(
@@ -254,6 +264,7 @@ def _run_rows(made: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel],
                     now,
                 )
                 for grader, part in ordered
+                if part == Part.SCORING or one.source is None
             ]
         )
     return out

@@ -1,6 +1,6 @@
 """The sweep: returns expired leases, wakes sleepers, ends what is overdue, and finds work that nobody holds.
 
-Waits for a callback or a person end here too, when their time is over.
+Waits for a callback or a person end here too, when their time is over, and waits for a copy when its source is final.
 
 Every worker and beat run it, one at a time. It rests on rows alone, so killing any process, flushing the broker or
 restarting the database loses nothing.
@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 from autotune.core.clock import database_now
 from graders.models import Grader
 from graders.states import GraderStatus
-from scores import callbacks, deciding, pulses, recording, retries, settling, transitions
+from scores import callbacks, copies, deciding, pulses, recording, retries, settling, transitions
 from scores.materials import Facts
 from scores.models import WorkflowRun
 from scores.querysets import RunQuerySet
@@ -45,6 +45,7 @@ def sweep(*, passes: int = 0) -> list[UUID]:
             return []
         _return_expired()
         _wake_sleepers()
+    copies.sweep()
     facts = Facts()
     if passes % ENDS_EVERY == 0:
         _wake_released()

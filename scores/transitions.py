@@ -4,11 +4,12 @@ Both forms put the present status into the WHERE, so of two that move a run at o
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from autotune.core.fields import refresh
 from scores.models import WorkflowRun
-from scores.states import RunStatus
+from scores.states import RunStatus, WaitsFor
 
 MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     # a late answer of an expired lease still counts, hence COMPLETED from PENDING and SLEEPING
@@ -24,6 +25,26 @@ MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     RunStatus.FAILED: frozenset({RunStatus.PENDING}),
     RunStatus.COMPLETED: frozenset(),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One kind of wait.
+
+    takes_answer  an answer of the grader still completes the run
+    expiry        the code with which the run fails when `wake_at` has passed; '': it waits without end for what ends it
+    """
+
+    takes_answer: bool
+    expiry: str
+
+
+WAITS: Final[Mapping[WaitsFor, Wait]] = {
+    WaitsFor.CALLBACK: Wait(takes_answer=True, expiry="callback_expired"),  # the grader's callback ends it
+    WaitsFor.REVIEW: Wait(takes_answer=False, expiry="review_expired"),  # the decision of a person
+    WaitsFor.REUSE: Wait(takes_answer=False, expiry=""),  # the end of the completion that is judged
+}
+UNANSWERABLE: Final = tuple(name.value for name, wait in WAITS.items() if not wait.takes_answer)
 
 
 class InvalidTransition(Exception):
@@ -53,3 +74,9 @@ def guard(to: RunStatus, *, unless: frozenset[RunStatus] = frozenset(), alias: s
     """
     named = ", ".join(f"'{status}'" for status in sources(to) if status not in unless)
     return f"{alias}.status in ({named})"
+
+
+def answerable(*, alias: str = "r") -> str:
+    """The SQL condition that a run waits for nothing that a grader's answer cannot end."""
+    named = ", ".join(f"'{name}'" for name in UNANSWERABLE)
+    return f"{alias}.waits_for not in ({named})"

@@ -1,7 +1,8 @@
 """Waiting for final scores without a busy loop and without a held database connection.
 
 One hub for each process asks for all waiting completions in one query, and wakes whoever waits for them: threads, and
-coroutines of an event loop. A waiting thread has given its connection back; at most LONG_POLL_MAX_WAITERS of them
+coroutines of an event loop. A completion that waits for a copy of another's scores (scores/copies.py) gets it here as
+soon as the other is final. A waiting thread has given its connection back; at most LONG_POLL_MAX_WAITERS of them
 wait, and beyond that the present state is answered. Coroutines hold neither: their server limits them.
 """
 
@@ -9,7 +10,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +22,7 @@ from django.db import Error, connection
 
 from autotune.core import logs
 from autotune.core.connections import release
+from scores import copies
 from scores.models import Reward
 
 logger = logging.getLogger(__name__)
@@ -32,6 +34,7 @@ ASKED_AT_ONCE: Final = 5_000  # ids of one query: the embedded engine takes 32,7
 LOOK_S: Final = 1.0  # a waiting thread looks so often whether its client is still there
 LEISURE: Final = 3  # pauses last so many times as long as the queries took, if there is much to ask
 PAUSE_MOST_S: Final = 1.0
+NO_SOURCES: Final[Mapping[UUID, UUID]] = {}
 
 
 def _nobody() -> bool:
@@ -41,10 +44,14 @@ def _nobody() -> bool:
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
-    """Somebody who waits until all of `missing` are final. `wake` is called by the hub's thread, once."""
+    """Somebody who waits until all of `missing` are final. `wake` is called by the hub's thread, once.
+
+    sources  of those among them that wait for a copy: the completion that is judged
+    """
 
     missing: set[UUID]
     wake: Callable[[], object]
+    sources: Mapping[UUID, UUID] = field(default_factory=dict)
     final: set[UUID] = field(default_factory=set)
 
 
@@ -54,6 +61,7 @@ class Hub:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[UUID, set[_Waiter]] = {}
+        self._sources: dict[UUID, UUID] = {}  # of those that wait for a copy, until the source is final
         self._count = 0  # of waiting threads
         self._newest = 0.0
         self._running = False
@@ -63,10 +71,16 @@ class Hub:
         return bool(self.wait_all((completion_id,), seconds, gone=gone))
 
     def wait_all(
-        self, completion_ids: Iterable[UUID], seconds: float, *, gone: Callable[[], bool] = _nobody
+        self,
+        completion_ids: Iterable[UUID],
+        seconds: float,
+        *,
+        sources: Mapping[UUID, UUID] = NO_SOURCES,
+        gone: Callable[[], bool] = _nobody,
     ) -> set[UUID]:
         """Wait until all are final, at most `seconds`, and not at all when too many threads wait already.
 
+        sources  of those that wait for a copy: the completion that is judged
         gone     whether the wait is for nobody any more; asked now and then
         returns  those that are final by then
         """
@@ -79,7 +93,7 @@ class Hub:
                 return set()
             self._count += 1
         try:
-            with self._entered(_Waiter(wanted, done.set)) as waiter:
+            with self._entered(_Waiter(wanted, done.set, sources)) as waiter:
                 release()
                 end = time.monotonic() + seconds
                 while not done.wait(min(LOOK_S, end - time.monotonic())) and time.monotonic() < end and not gone():
@@ -89,13 +103,16 @@ class Hub:
             with self._changed:
                 self._count -= 1
 
-    async def wait_all_async(self, completion_ids: Iterable[UUID], seconds: float) -> set[UUID]:
+    async def wait_all_async(
+        self, completion_ids: Iterable[UUID], seconds: float, *, sources: Mapping[UUID, UUID] = NO_SOURCES
+    ) -> set[UUID]:
         """The same for a coroutine, of which any number may wait. One that is cancelled leaves nothing behind."""
         wanted = set(completion_ids)
         if seconds <= 0 or not wanted:
             return set()
         done = asyncio.Event()
-        with self._entered(_Waiter(wanted, partial(_call_soon, asyncio.get_running_loop(), done.set))) as waiter:
+        wake = partial(_call_soon, asyncio.get_running_loop(), done.set)
+        with self._entered(_Waiter(wanted, wake, sources)) as waiter:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await done.wait()
@@ -108,6 +125,7 @@ class Hub:
             self._newest = time.monotonic()
             for completion_id in entered:
                 self._waiting.setdefault(completion_id, set()).add(waiter)
+            self._sources.update(waiter.sources)
             self._start()
             self._changed.notify()
         try:
@@ -119,6 +137,7 @@ class Hub:
                     held.discard(waiter)
                     if not held:
                         self._waiting.pop(completion_id, None)
+                        self._sources.pop(completion_id, None)
 
     def _found(self, waiter: _Waiter) -> set[UUID]:
         with self._changed:
@@ -135,13 +154,26 @@ class Hub:
                 while not self._waiting:
                     connection.close()
                     self._changed.wait()
-                wanted = list(self._waiting)
+                wanted, sources = list(self._waiting), dict(self._sources)
             begun = time.monotonic()
             self._tell(_final_among(wanted))
+            if sources:
+                self._copy(sources)
             time.sleep(min(max(EVERY_S, LEISURE * (time.monotonic() - begun)), PAUSE_MOST_S))
             with self._changed:
                 if time.monotonic() - self._newest > SLOW_AFTER_S:
                     self._changed.wait(SLOWLY_S - EVERY_S)  # a newcomer ends it
+
+    def _copy(self, sources: Mapping[UUID, UUID]) -> None:
+        """End what waits for sources that are final; each is tried once, the sweep sees to what is left."""
+        final = _final_among(list(set(sources.values())))
+        ready = {completion_id: source for completion_id, source in sources.items() if source in final}
+        if not ready:
+            return
+        with self._changed:
+            for completion_id in ready:
+                self._sources.pop(completion_id, None)
+        self._tell(_copied(ready))
 
     def _tell(self, final: Iterable[UUID]) -> None:
         with self._changed:
@@ -166,6 +198,18 @@ def _final_among(wanted: Sequence[UUID]) -> set[UUID]:
     except Exception:  # without the hub's thread nobody would be woken any more
         logger.exception("waiting: the rewards cannot be read")
     return found
+
+
+def _copied(ready: Mapping[UUID, UUID]) -> set[UUID]:
+    """Those that have got their copies."""
+    try:
+        return {ended.completion_id for ended in copies.end(ready) if ended.is_final}
+    except Error as exc:
+        logger.warning("waiting: copies cannot be stored: %s", exc)
+        connection.close()
+    except Exception:  # as above
+        logger.exception("waiting: copies cannot be stored")
+    return set()
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:

@@ -36,7 +36,7 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
     groups = (
         (None, ("public_id", "standing", "organization", "completion_link", "task", "run_link")),
         ("What was said", ("value", "raw_value", "confidence", "dimensions_shown")),
-        ("By whom", ("grader", "grader_version", "reviewed_by")),
+        ("By whom", ("grader", "grader_version", "reviewed_by", "reused_from_id")),
         ("Times", ("created_at", "deleted_at")),
     )
     texts = ("reasoning",)
@@ -52,6 +52,10 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
     @admin.display(description="run")
     def run_link(self, score: Score) -> SafeString:
         return anchor(change_url(WorkflowRun(pk=score.run_id)), ids.encode("run", score.run_id))
+
+    @admin.display(description="reused from")
+    def reused_from_id(self, score: Score) -> str:
+        return ids.encode("score", score.reused_from) if score.reused_from else "-"
 
     @admin.display(description="reasoning")
     def reasoning_text(self, score: Score) -> str:

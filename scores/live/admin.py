@@ -96,13 +96,14 @@ class LiveAnswerAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
         "completion_public_id",
         linked("organization"),
         linked("task_version"),
+        "model_id",
         moment("created_at", order=""),
     )
     list_filter = (OrganizationFilter, named(Task, "task", "task_version__task"), Made)
     list_select_related = ("organization", "task_version")
     search_fields = ("organization__name",)
     search_help_text = "A part of an organization's name, or an id (comp_…, task_…, taskv_… or org_…)"
-    fields = ("completion_link", "organization", "task_version", "created_at")
+    fields = ("completion_link", "organization", "task_version", "model_id", "created_at")
     readonly_fields = ("completion_link",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LiveAnswer]:

@@ -1,26 +1,26 @@
 """The core of live rewards: items in, the completions that stand for them out, and what is known of those by now.
 
-Whoever answers a trainer submits, waits for what is unfinished at the hub (scores/waiting.py) with no transaction and
-no connection held, and reads the answers.
+Whoever answers a trainer submits, ends the copies whose sources are final (after the commit), waits for what is
+unfinished at the hub (scores/waiting.py) with no transaction and no connection held, and reads the answers.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.errors import Conflict, FieldError, NotFound
 from autotune.core.parsing import invalid
-from scores import intake, storing
+from scores import copies, intake, storing
 from scores.drafts import Draft, check_blank, draft
 from scores.inputs import NewCompletion, TaskId
 from scores.live import reuse
 from scores.live.inputs import Item
-from scores.live.reuse import Standing
+from scores.live.reuse import Known, Place, Standing
 from scores.models import Reward
 from tasks.models import Task
 
@@ -32,10 +32,23 @@ _POINTER: Final = "/taskId"
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The completion of each item, in order: equal items have the same one. `unfinished` have no reward yet."""
+    """The completion of each item, in order: equal items have the same one, unless they are fresh.
+
+    unfinished  have no reward yet
+    sources     of those that wait for a copy: the completion that is judged
+    """
 
     completions: list[UUID]
     unfinished: set[UUID]
+    sources: dict[UUID, UUID] = field(default_factory=dict)
+
+    def end_copies(self) -> None:
+        """Copy what is final already, in a transaction of its own: once what was submitted is committed."""
+        if self.sources:
+            for ended in copies.end(self.sources):
+                del self.sources[ended.completion_id]
+                if ended.is_final:
+                    self.unfinished.discard(ended.completion_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +69,8 @@ class _Asked:
     principal: Principal
     task: Task
     version_id: UUID
+    model_id: str
     first: dict[bytes, Draft]
-    fresh: bool
 
 
 class _Overtaken(Exception):
@@ -76,7 +89,7 @@ def submit(
     """Find or store a completion for each item, in a transaction of its own.
 
     items    one that could not even be read stands as its error
-    fresh    score also what was scored before; equal items and rivals of this moment still share one completion
+    fresh    judge each item, also what was scored before, and equal ones one by one
     pointer  where the items stand in the caller's body
     raises   NotFound for a task that the principal may not see, Invalid with a pointer for each bad item; for items
              that need scoring Conflict `task_archived` or `grader_inactive`, Forbidden for a test key where graders of
@@ -91,9 +104,14 @@ def submit(
     drafts = _drafts(task, items, model_id, pointer)
     digests = reuse.digests(drafts, task.organization_id)
     first = dict(reversed(list(zip(digests, drafts, strict=True))))
-    found = _found(_Asked(principal, task, task.version_id, first, fresh))
+    request = _Asked(principal, task, task.version_id, model_id, first)
+    if fresh:
+        return _stored_fresh(request, drafts, digests)
+    found = _found(request)
     completions = [found[digest].completion_id for digest in digests]
-    return Submitted(completions, {one.completion_id for one in found.values() if not one.final})
+    open_ones = [one for one in found.values() if not one.final]
+    sources = {one.completion_id: one.source for one in open_ones if one.source}
+    return Submitted(completions, {one.completion_id for one in open_ones}, sources)
 
 
 def answers(completions: Sequence[UUID]) -> list[Answered]:
@@ -139,32 +157,62 @@ def _drafts(task: Task, items: Sequence[Item | FieldError], model_id: str, point
     return drafts
 
 
+def _stored_fresh(asked: _Asked, drafts: Sequence[Draft], digests: Sequence[bytes]) -> Submitted:
+    """A completion for each item, which is judged whatever is there; of equal ones the last stands from then on."""
+    completions = [ids.new() for _ in drafts]
+    places = {digest: Place(pk, ids.new()) for digest, pk in zip(digests, completions, strict=True)}
+    with transaction.atomic():
+        reuse.take(asked.task, asked.version_id, asked.model_id, places, always=True)
+        _store(asked, [replace(one, pk=pk, pointer="") for one, pk in zip(drafts, completions, strict=True)])
+    return Submitted(completions, set(completions))
+
+
 def _found(asked: _Asked) -> dict[bytes, Standing]:
     """For each digest what stands for it, made where nothing does."""
-    there = reuse.standing(asked.version_id, asked.first)
-    if not asked.fresh and all(digest in there and there[digest].stands for digest in asked.first):
-        return there
+    there = _look(asked, asked.first)
+    found = _standing(there)
+    if len(found) == len(asked.first):
+        return found
     for _ in range(_ATTEMPTS):
         try:
             with transaction.atomic():
                 return _made(asked, there)
-        except (_Overtaken, IntegrityError):  # what was taken was erased at this moment, or the task is being deleted
-            there = reuse.standing(asked.version_id, asked.first)
+        except (_Overtaken, IntegrityError):
+            # what was taken was erased at this moment, another model's equal item is judged by now, or the task is
+            # being deleted
+            there = _look(asked, asked.first)
     raise Conflict("Another request changed the same objects. Try again.", code="conflict")
 
 
-def _made(asked: _Asked, there: dict[bytes, Standing]) -> dict[bytes, Standing]:
+def _look(asked: _Asked, digests: Collection[bytes]) -> dict[bytes, Known]:
+    return reuse.look(asked.version_id, asked.model_id, digests)
+
+
+def _standing(there: dict[bytes, Known]) -> dict[bytes, Standing]:
+    return {digest: known.own for digest, known in there.items() if known.own is not None and known.own.stands}
+
+
+def _made(asked: _Asked, there: dict[bytes, Known]) -> dict[bytes, Standing]:
     """The same inside a transaction: take what nothing stands for, store what was taken, join what rivals took."""
-    found = {} if asked.fresh else {digest: one for digest, one in there.items() if one.stands}
+    if connection.vendor != "postgresql":  # now nobody else writes, so this look is the last one
+        there = _look(asked, asked.first)
+    found = _standing(there)
     new = {digest: ids.new() for digest in asked.first if digest not in found}
     if not new:
         return found
-    seen = [there[digest].completion_id for digest in new if digest in there]
-    taken = reuse.take(asked.task, asked.version_id, new, seen=seen)
-    _store(asked, [replace(asked.first[digest], pk=new[digest], pointer="") for digest in new if digest in taken])
-    found |= {digest: Standing(new[digest], final=False, stands=True) for digest in taken}
+    known = {digest: there.get(digest, reuse.NOTHING) for digest in new}
+    seen = [one.own.completion_id for one in known.values() if one.own is not None]
+    places = {digest: Place(new[digest], None if one.source else one.replaces) for digest, one in known.items()}
+    taken = reuse.take(asked.task, asked.version_id, asked.model_id, places, seen=seen)
+    drafts = [
+        replace(asked.first[digest], pk=new[digest], pointer="", source=known[digest].source)
+        for digest in new
+        if digest in taken
+    ]
+    _store(asked, drafts)
+    found |= {digest: Standing(new[digest], False, True, known[digest].source) for digest in taken}
     if lost := new.keys() - taken:
-        joined = reuse.standing(asked.version_id, lost)
+        joined = {digest: one.own for digest, one in _look(asked, lost).items() if one.own is not None}
         if joined.keys() != lost:
             raise _Overtaken
         found |= joined

@@ -24,13 +24,16 @@ class RewardsView(ApiView):
     def post(self, request: Request, body: Any) -> LiveRewards:
         """Rewards in the order of the items, when all are final or after `deadlineMs`; what is not scored by then is
         `pending` and goes on. What equals an earlier item (task version, prompt or messages, response, metadata) is
-        answered with its reward, unless `fresh`, or a grader is another version by now."""
+        answered with its reward, unless `fresh`, or a grader is another version by now; each `modelId` gets a record
+        of its own, whose scores are copies (`reusedFrom`)."""
         begun = time.monotonic()
         asked, items = reading.read(body)
         submitted = answering.submit(
             self.principal, asked.task_id.uuid, items, model_id=asked.model_id, fresh=asked.fresh
         )
+        submitted.end_copies()
         left_s = asked.deadline_ms / 1000 - (time.monotonic() - begun)
-        hub.wait_all(submitted.unfinished, left_s, gone=partial(has_left, request._request))
+        gone = partial(has_left, request._request)
+        hub.wait_all(submitted.unfinished, left_s, sources=submitted.sources, gone=gone)
         calls.about(str(asked.task_id), objects_count=len(items))
         return shapes.shape(answering.answers(submitted.completions))

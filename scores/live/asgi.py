@@ -165,7 +165,7 @@ async def _wait(ask: Ask, receive: Receive) -> None:
 
     raises  ClientLeft
     """
-    waiting = asyncio.ensure_future(hub.wait_all_async(ask.unfinished, ask.left_s()))
+    waiting = asyncio.ensure_future(hub.wait_all_async(ask.unfinished, ask.left_s(), sources=ask.sources))
     leaving = asyncio.ensure_future(_left(receive))
     try:
         await asyncio.wait((waiting, leaving), return_when=asyncio.FIRST_COMPLETED)

@@ -23,6 +23,7 @@ from autotune.access.principal import Principal
 from autotune.access.throttles import failure_rate, subject_of_address
 from autotune.core import problems
 from autotune.core.errors import AutotuneError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
+from scores import copies
 from scores.live import answering, counting, endpoints, protocols, unscored
 from scores.live.inputs import Item
 from scores.live.protocols import Sample
@@ -44,6 +45,7 @@ class Ask:
     audited      its event of the audit trail, to be written with what it stores
     raw          the body, as long as it is needed: until it is read, and for a protocol that repeats it to the end
     completions  one for each sample; None for one that cannot be scored
+    sources      of the unfinished ones that wait for a copy: the completion that is judged
     begun        its samples are stored, and its event
     error        why it is refused
     """
@@ -59,6 +61,7 @@ class Ask:
     samples: list[Sample] = field(default_factory=list)
     completions: list[UUID | None] = field(default_factory=list)
     unfinished: set[UUID] = field(default_factory=set)
+    sources: dict[UUID, UUID] = field(default_factory=dict)
     begun: bool = False
     error: AutotuneError | None = None
 
@@ -184,9 +187,21 @@ def _submit(principal: Principal, asks: Sequence[Ask]) -> None:
             for ask, at in samples:
                 ask.samples[at].refused = exc.code
         else:
+            _end_copies(asks)
             for ask in asks:
                 _begun(ask)
             return
+
+
+def _end_copies(asks: Sequence[Ask]) -> None:
+    """Copy what is final already, for all calls at once. What is stored stays: without it they wait a moment longer."""
+    sources = {pk: source for ask in asks for pk, source in ask.sources.items()}
+    if not sources:
+        return
+    ended = {one.completion_id: one.is_final for one in copies.end(sources)}
+    for ask in asks:
+        ask.unfinished = {pk for pk in ask.unfinished if not ended.get(pk)}
+        ask.sources = {pk: source for pk, source in ask.sources.items() if pk not in ended}
 
 
 def _begun(ask: Ask) -> None:
@@ -199,7 +214,7 @@ def _begun(ask: Ask) -> None:
 
 def _store(principal: Principal, asks: Sequence[Ask], samples: Sequence[tuple[Ask, int]]) -> None:
     for ask in asks:
-        ask.completions, ask.unfinished = [None] * len(ask.samples), set()
+        ask.completions, ask.unfinished, ask.sources = [None] * len(ask.samples), set(), {}
     if samples:
         _store_samples(principal, samples)
     for ask in asks:
@@ -219,6 +234,8 @@ def _store_samples(principal: Principal, samples: Sequence[tuple[Ask, int]]) -> 
         ask.completions[at] = completion_id
         if completion_id in submitted.unfinished:
             ask.unfinished.add(completion_id)
+            if source := submitted.sources.get(completion_id):
+                ask.sources[completion_id] = source
 
 
 def _item(sample: Sample) -> Item:

@@ -44,6 +44,7 @@ class ProtocolView(OperationView):
     def _wait(self, ask: Ask) -> None:
         """raises  TooManyWaiting where no thread may wait"""
         left_s = ask.left_s()
-        final = hub.wait_all(ask.unfinished, left_s, gone=partial(has_left, self.request._request))
+        gone = partial(has_left, self.request._request)
+        final = hub.wait_all(ask.unfinished, left_s, sources=ask.sources, gone=gone)
         if final != ask.unfinished and left_s > 0 and ask.left_s() > 0:
             raise TooManyWaiting

@@ -81,7 +81,8 @@ def _scored(principal: Principal, endpoint: RewardEndpoint, item: Item) -> tuple
         if exc.code not in CLOSED:
             raise
         return State(None, exc.code), None
-    hub.wait_all(submitted.unfinished, min(WAIT_S, endpoint.deadline_ms / 1000))
+    submitted.end_copies()
+    hub.wait_all(submitted.unfinished, min(WAIT_S, endpoint.deadline_ms / 1000), sources=submitted.sources)
     (answered,) = answering.answers(submitted.completions)
     code = None if answered.value is not None else answered.code or unscored.PENDING
     return State(answered.value, code), answered.completion_id

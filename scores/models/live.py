@@ -1,6 +1,7 @@
 """Live rewards: the endpoints that trainers call, and which completion stands for equal work."""
 
 from typing import ClassVar
+from uuid import UUID
 
 from django.db import models
 from django.utils import timezone
@@ -13,25 +14,38 @@ from tasks.models import Completion, Task, TaskVersion
 
 
 class LiveAnswer(models.Model):
-    """The completion that stands for every live request of the same task version, prompt and response.
+    """The completion that stands for every live request of the same task version, model and content.
 
-    The unique constraint decides between requests that come together: one scores, the others wait for it.
+    The unique constraints decide between requests that come together: of one model one stores the completion and the
+    others join it; of several models one has it judged and the others wait for a copy.
 
     answer_digest  32 octets of HMAC over what graders see: prompt or messages, response, metadata
+    replaces       of a completion that is judged itself: the newest such one before it, whatever its model, or NOTHING
+                   for the first; a new id where it competes with no other (`fresh`). Null for one that waits for a
+                   copy, or has one
     """
+
+    NOTHING: ClassVar = UUID(int=0)
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     task_version = models.ForeignKey(
         TaskVersion, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="+"
     )
+    model_id = models.CharField(max_length=200)
     answer_digest = models.BinaryField(max_length=32)
     completion = models.ForeignKey(Completion, on_delete=models.CASCADE, db_constraint=False, related_name="+")
+    replaces = models.UUIDField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["task_version", "answer_digest"], name="scores_live_answer"),
+            models.UniqueConstraint(fields=["task_version", "answer_digest", "model_id"], name="scores_live_answer"),
+            models.UniqueConstraint(
+                fields=["task_version", "answer_digest", "replaces"],
+                condition=models.Q(replaces__isnull=False),
+                name="scores_live_judged",
+            ),
         ]
 
     def __str__(self) -> str:

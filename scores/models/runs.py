@@ -26,7 +26,9 @@ class WorkflowRun(models.Model):
     deadline_at    no call begins after it
     error_code     of the last failed attempt; of the run itself once it is `failed`
     error_repeats  attempts in a row that ended with `error_code`
-    waits_for      while `waiting`: a callback or a review, until `wake_at`
+    waits_for      while `waiting`: a callback or a review, until `wake_at`; or the end of the completion in `reuses`
+    reuses         while it waits for `reuse`: the completion of equal content that is judged; no foreign key, since
+                   retention may delete that one first
     generation     0 for the runs of the intake; a re-score makes runs of the next one
     steps          what happened on the way, newest last, bounded; null for a run that had nothing but its call
                    (scores/timeline.py)
@@ -49,6 +51,7 @@ class WorkflowRun(models.Model):
     error_message = EncryptedNoteField()
     error_repeats = models.PositiveSmallIntegerField(default=0)
     waits_for = models.CharField(max_length=8, choices=WaitsFor.choices, blank=True, default="", db_default="")
+    reuses = models.UUIDField(null=True, blank=True)
     generation = models.PositiveSmallIntegerField(default=0, db_default=0)
     steps = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -69,6 +72,11 @@ class WorkflowRun(models.Model):
             models.Index(fields=["wake_at"], condition=models.Q(status="sleeping"), name="scores_run_sleeping"),
             models.Index(fields=["completed_at"], condition=models.Q(panel_size__gt=1), name="scores_run_panels"),
             models.Index(fields=["wake_at"], condition=models.Q(status="waiting"), name="scores_run_waiting"),
+            models.Index(
+                fields=["reuses", "id"],
+                condition=models.Q(status="waiting", waits_for="reuse"),
+                name="scores_run_reusing",
+            ),
             models.Index(fields=["organization", "id"], name="scores_run_by_org"),
             models.Index(
                 fields=["organization", "error_code", "id"],

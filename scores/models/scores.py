@@ -22,6 +22,8 @@ class Score(models.Model):
     dimensions  [{name, value, weight}] or null
     superseded  a newer score of the same grader, from a re-score, counts in its place
     reviewed_by who decided, where a person did
+    reused_from the score that this one is a copy of: another model gave an equal answer, which was judged. A fact that
+                stays when that score is gone, so no foreign key
     deleted_at  a tombstone: neither listed, exported nor counted, and its texts are gone
     """
 
@@ -41,6 +43,7 @@ class Score(models.Model):
     reasoning = EncryptedTextField(null=True)
     dimensions = models.JSONField(null=True)
     superseded = models.BooleanField(default=False, db_default=False)
+    reused_from = models.UUIDField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
     reviewed_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"

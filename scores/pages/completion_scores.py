@@ -25,7 +25,7 @@ SHOWN_RUNS: Final = 60  # of one completion, newest first
 MAX_REASONING: Final = 4_000  # characters on the completion's page; the score's own page has all
 MAX_BARS: Final = 40  # dimensions that are drawn; the score's page has the rest in its table
 BAD_STEPS: Final = frozenset({"lease_expired", "cancelled", "rejected", "expired"})
-GOOD_STEPS: Final = frozenset({"claimed", "scored", "approved", "accepted"})
+GOOD_STEPS: Final = frozenset({"claimed", "scored", "approved", "accepted", "copied"})
 SENTENCES: Final[Mapping[str, str]] = {
     Aggregation.MEAN: "the mean of the scores, each with its weight",
     Aggregation.CONFIDENCE_WEIGHTED: "the mean of the scores, each with its weight times its confidence",

@@ -35,7 +35,7 @@ CHOICES: Final = 200  # tasks and graders that a list offers; others are named b
 RECENT: Final = 400  # completions whose models are offered
 COLUMNS: Final = (
     "id", "value", "confidence", "completion_id", "task_id", "grader_id", "grader_version_id", "shadow", "superseded",
-    "reviewed_by_id", "created_at",
+    "reviewed_by_id", "reused_from", "created_at",
 )  # fmt: skip
 PART: Final = "results"  # what htmx asks for alone
 

@@ -18,6 +18,7 @@ STEPS: Final = {
     "retry": "Retried on request",
     "lease": "Its worker was lost",
     "end": "Ended",
+    steps.REUSE: "Waited for an equal answer of another model",
 }
 HOLDS: Final = {
     "rate_limited": "rate limit",
@@ -33,6 +34,7 @@ WAITS: Final = {
     WaitsFor.CALLBACK.value: "the grader’s callback",
     WaitsFor.REVIEW.value: "a reviewer",
     WaitsFor.GRADER.value: "its grader, which is held",
+    WaitsFor.REUSE.value: "the score of an equal answer of another model, to copy it",
 }
 FAULTS: Final = {"grader": "the grader", "caller": "whoever submitted it", "platform": "the platform"}
 
@@ -63,7 +65,7 @@ def reason(run: WorkflowRun) -> str:
 
 def tone(outcome: str | None) -> str:
     """The colour of a step by what came of it."""
-    if outcome in {"scored", "approved", "adjusted", "claimed"}:
+    if outcome in {"scored", "approved", "adjusted", "claimed", "copied"}:
         return "good"
     if outcome in failure_codes.CODES or outcome == "worker_lost":
         return "bad"

@@ -48,6 +48,7 @@ def score(request: PageRequest, score_id: UUID) -> HttpResponse:
         "opens": model_id is not None,
         "run": WorkflowRun.objects.visible_to(principal).filter(pk=row.run_id).only("pk").first(),
         "review": _review(principal, row),
+        "original": _original(principal, row),
         "member": _member(principal, row),
         "dimensions": completion_scores.bars(out),
         "more_dimensions": max(0, len(dimensions) - completion_scores.MAX_BARS),
@@ -62,6 +63,13 @@ def _review(principal: Principal, row: Score) -> Any:
     if row.reviewed_by_id is None:
         return None
     return review_reach.shown(principal).filter(run_id=row.run_id).order_by("-id").only("pk", "status").first()
+
+
+def _original(principal: Principal, row: Score) -> Score | None:
+    """The score that this one is a copy of, as long as it is there and the reader may open it."""
+    if row.reused_from is None:
+        return None
+    return Score.objects.live().visible_to(principal).filter(pk=row.reused_from).only("pk").first()
 
 
 def _member(principal: Principal, row: Score) -> PanelMember | None:

@@ -25,7 +25,7 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     """See Statements."""
     wanted = [success.run.run_id for success in successes]
     open_runs = WorkflowRun.objects.filter(pk__in=wanted, status__in=transitions.sources(RunStatus.COMPLETED))
-    moved = set(open_runs.exclude(waits_for=WaitsFor.REVIEW).values_list("pk", flat=True))
+    moved = set(open_runs.exclude(waits_for__in=transitions.UNANSWERABLE).values_list("pk", flat=True))
     if not moved:
         return moved
     now = datetime.now(UTC)
@@ -102,7 +102,7 @@ def _tell(run_id: UUID, step: dict[str, Any]) -> None:
 def _move(failure: Failed, message: Ciphertext | None, to: RunStatus, **changes: Any) -> int:
     held = WorkflowRun.objects.filter(pk=failure.run_id, status__in=transitions.sources(to))
     if not failure.of_review:
-        held = held.exclude(waits_for=WaitsFor.REVIEW)
+        held = held.exclude(waits_for__in=transitions.UNANSWERABLE)
     if failure.attempt is not None:
         ours = Q(status=RunStatus.RUNNING)
         if to == RunStatus.FAILED:

@@ -18,8 +18,9 @@ from scores.statements.prepared import messages, prepare
 from scores.states import RunStatus, WaitsFor
 from scores.timeline import MAX_STEPS
 
-# Whoever waits for a person already has its grader's answer; only the decision completes it.
-_NO_REVIEW = f"r.waits_for <> '{WaitsFor.REVIEW}'"
+# Whoever waits for a person already has its grader's answer, and only the decision completes it; whoever waits for an
+# equal completion gets a copy (statements/copies.py).
+_ANSWERABLE = transitions.answerable()
 _STEPS = f"""steps = case when due.step is null then r.steps
         when due.step ->> 's' = 'hold' and r.steps -> -1 ->> 's' = 'hold' then (r.steps - (-1)) || due.step
         when jsonb_array_length(r.steps) >= {MAX_STEPS} then (r.steps - 0) || due.step
@@ -34,7 +35,7 @@ with incoming as (
 ), due as (
     select r.organization_id, r.completion_id, r.task_id, r.panel_size, x.*
     from incoming x join scores_workflowrun r on r.id = x.run_id
-    where {transitions.guard(RunStatus.COMPLETED)} and {_NO_REVIEW}
+    where {transitions.guard(RunStatus.COMPLETED)} and {_ANSWERABLE}
     order by r.id for no key update of r
 ), moved as (
     update scores_workflowrun r
@@ -71,7 +72,7 @@ with incoming as (
         %s::bool[]) as x(run_id, attempt, code, message, repeats, wake_at, step, of_review)
 ), due as (
     select r.id, x.* from incoming x join scores_workflowrun r on r.id = x.run_id
-    where {{guard}} and (x.of_review or {_NO_REVIEW}) and (x.attempt is null or (x.attempt = r.attempt and {{held}}))
+    where {{guard}} and (x.of_review or {_ANSWERABLE}) and (x.attempt is null or (x.attempt = r.attempt and {{held}}))
     order by r.id for no key update of r
 )
 update scores_workflowrun r

@@ -55,6 +55,7 @@ def test_a_score_has_the_shape_of_the_contract(api, task):
             "reasoning": "Right — “4”.",
             "dimensions": [{"name": "tone", "value": 1.0, "weight": 0.5}],
             "reviewedBy": None,
+            "reusedFrom": None,
             "receipt": None,
             "createdAt": clock.wire(score.created_at),
         }

@@ -3,9 +3,10 @@
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from scores import transitions
+from scores import callbacks, deciding, failure_codes, steps, transitions
 from scores.models import WorkflowRun
-from scores.states import FINAL, RunStatus
+from scores.pages import run_words
+from scores.states import FINAL, RunStatus, WaitsFor
 from scores.transitions import MOVES, InvalidTransition, advance
 from tests.factories import RunFactory
 
@@ -94,3 +95,14 @@ def test_of_two_that_saw_the_same_run_the_slower_learns_that_it_moved(db):
     with pytest.raises(InvalidTransition):
         advance(ours, RunStatus.FAILED, error_code="timeout")
     assert WorkflowRun.objects.values_list("status", "error_code").get() == ("completed", "")
+
+
+def test_the_table_of_waits_names_the_codes_with_which_they_end():
+    expiries = {name: wait.expiry for name, wait in transitions.WAITS.items()}
+    assert expiries == {WaitsFor.CALLBACK: callbacks.EXPIRED, WaitsFor.REVIEW: deciding.EXPIRED, WaitsFor.REUSE: ""}
+    assert set(filter(None, expiries.values())) <= failure_codes.CODES.keys()
+
+
+def test_each_wait_has_words_on_pages():
+    assert {name.value for name in WaitsFor} <= run_words.WAITS.keys()
+    assert steps.REUSE in run_words.STEPS

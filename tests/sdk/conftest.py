@@ -216,6 +216,7 @@ class FakeAutotune:
                 "reasoning": "because",
                 "dimensions": [{"name": "a", "value": 1, "weight": 1}],
                 "reviewedBy": None,
+                "reusedFrom": None,
                 "receipt": None,
                 "createdAt": stamp(BORN),
             }

@@ -8,7 +8,7 @@ from django.utils import timezone
 from autotune.access.principal import Principal
 from scores import erasing, rescoring
 from scores.live import reuse
-from scores.models import LiveAnswer, Reward, Score
+from scores.models import LiveAnswer, Reward, Score, WorkflowRun
 from tasks.models import Completion, TaskVersion
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, GraderFactory, RunFactory, ScoreFactory, TaskFactory, public
@@ -53,8 +53,10 @@ class TestWhatIsEqual:
         assert ids_of(trainer.ask("4", "5")) == ids_of(trainer.ask("4", "5"))
         assert rows() == (2, 2)
 
-    def test_the_model_makes_no_difference(self, trainer):
-        assert trainer.ask("4", modelId="step-100") == trainer.ask("4", modelId="step-200")
+    def test_another_model_has_a_record_of_its_own_that_nobody_judges(self, trainer):
+        first, second = trainer.ask("4", modelId="step-100"), trainer.ask("4", modelId="step-200")
+        assert ids_of(first) != ids_of(second)
+        assert [run.status for run in WorkflowRun.objects.order_by("pk")] == ["pending", "waiting"]
 
     @pytest.mark.parametrize(
         "other",
@@ -106,11 +108,12 @@ class TestWhatIsEqual:
 
 
 class TestFresh:
-    def test_it_is_scored_again_once_for_equal_items(self, trainer, score):
+    def test_each_item_is_scored_again(self, trainer, score):
         score(trainer.ask("4")[0])
         first, again = trainer.ask("4", "4", fresh=True)
-        assert (first["status"], first) == ("pending", again)
-        assert rows() == (2, 2)
+        assert (first["status"], again["status"]) == ("pending", "pending")
+        assert first["completionId"] != again["completionId"]
+        assert rows() == (3, 3)
 
     def test_the_newest_stands_from_then_on(self, trainer, score):
         score(trainer.ask("4")[0], 0.25)

@@ -100,7 +100,7 @@ def populate(rows, *, first=0):
         hidden[f"the digest of an endpoint's token {n}"] = bytes(endpoint.token_digest).hex()
         LiveAnswer.objects.create(
             organization=organization, task_version=score.task.version, completion=score.completion,
-            answer_digest=n.to_bytes(32, "big"),
+            answer_digest=n.to_bytes(32, "big"), model_id=score.completion.model_id,
         )  # fmt: skip
         ExportFactory(organization=organization, files={f"records-{n}.jsonl": PROMPT.encode()})
         AuditChain.objects.create(chain=ids.new(), number=n, digest=b"d", sealed_at=timezone.now())

@@ -129,7 +129,10 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Score:
-    """What one grader version said of one completion: value and confidence in 0..1, raw_value on its own scale."""
+    """What one grader version said of one completion: value and confidence in 0..1, raw_value on its own scale.
+
+    reused_from  id of the score that this one is a copy of: an equal answer of another model was judged
+    """
 
     id: str | None
     completion_id: str
@@ -145,6 +148,7 @@ class Score:
     receipt: Any
     created_at: datetime | None
     unreadable: tuple[str, ...] = ()
+    reused_from: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,29 @@
+"""Graders that judge what is due, by the response, through the save that drains use."""
+
+from graders.models import Grader
+from scores.models import WorkflowRun
+from tests.results import claim, judged, missed, save
+
+
+def due():
+    """The runs that a grader would be called for, oldest first."""
+    return list(WorkflowRun.objects.filter(status="pending").order_by("pk").select_related("completion"))
+
+
+def judge(values=None, *, graders=None, most=None, **verdict):
+    """Every due run gets the value of its response: 1.0 where it begins with "good", else 0.0. How many."""
+    runs = [run for run in due() if graders is None or run.grader_id in {grader.pk for grader in graders}][:most]
+    for run in runs:
+        grader = Grader.objects.get(pk=run.grader_id)
+        response = run.completion.response
+        value = (values or {}).get(response, float(response.startswith("good")))
+        save(grader, good=[judged(claim(run), value, version_id=run.completion.task_version_id, **verdict)])
+    return len(runs)
+
+
+def fail(code="timeout"):
+    """Every due run fails. How many."""
+    runs = due()
+    for run in runs:
+        save(Grader.objects.get(pk=run.grader_id), bad=[missed(claim(run), code)])
+    return len(runs)

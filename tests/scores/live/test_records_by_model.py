@@ -1,0 +1,304 @@
+"""Each model has a record of each of its answers, though equal ones are judged once: figures by what was asked."""
+
+import json
+
+import pytest
+
+from autotune.webhooks.models import Event
+from graders.models import Tally
+from scores import sweep
+from scores.models import LiveAnswer, Reward, Score, WorkflowRun
+from tasks.models import Completion
+from tests.factories import GraderFactory, RewardEndpointFactory, TaskFactory, public
+from tests.scores.live.asking import asked
+from tests.scores.live.endpoints.conftest import call, whole  # noqa: F401 - a fixture
+from tests.scores.live.judging import due, judge
+from tests.scores.reviewing import subscribe
+
+pytestmark = pytest.mark.django_db
+
+
+def by_model(api, task):
+    summary = api.get(f"/scores/summary?taskId={public('task', task)}").json()
+    return {one["modelId"]: one for one in summary["byModel"]}
+
+
+def exported(api, task, **members):
+    query = "&".join(f"{name}={value}" for name, value in {"layout": "records", "format": "jsonl", **members}.items())
+    answer = api.get(f"/scores/export?taskId={public('task', task)}&{query}")
+    return [json.loads(line) for line in b"".join(answer.streaming_content).splitlines()]
+
+
+@pytest.fixture
+def asked_by_two(trainer, live_task):
+    """C10: model A asks and is judged, then model B asks for the same and one more."""
+    trainer.ask("good", "bad", modelId="A")
+    assert judge() == 2
+    answers = trainer.ask("good", "bad", "good x", modelId="B")
+    assert [run.completion.response for run in due()] == ["good x"]
+    return answers
+
+
+class TestFigures:
+    def test_c10_the_second_model_has_a_record_of_each_answer_in_the_summary(self, trainer, live_task, asked_by_two):
+        assert [one["value"] for one in asked_by_two] == [1.0, 0.0, None]
+        assert judge() == 1
+        found = by_model(trainer.api, live_task)
+        assert (found["B"]["totalRecords"], found["B"]["unscored"]) == (3, 0)
+        assert found["B"]["mean"] == pytest.approx(2 / 3)
+        assert (found["A"]["totalRecords"], found["A"]["mean"]) == (2, 0.5)
+
+    def test_c10_and_in_the_export(self, trainer, live_task, asked_by_two):
+        judge()
+        records = [row for row in exported(trainer.api, live_task) if row["metadata"]["model_id"] == "B"]
+        assert sorted((row["response"], row["score"]) for row in records) == [
+            ("bad", 0.0),
+            ("good", 1.0),
+            ("good x", 1.0),
+        ]
+        assert len(exported(trainer.api, live_task, per="grader", modelId="B")) == 3
+
+    def test_c10_and_on_the_page_of_the_task(self, visitor, key, live_task, asked_by_two):
+        judge()
+        page = visitor("organization_admin", organization=key.organization)
+        text = page.get(f"/tasks/{public('task', live_task)}").content.decode()
+        assert "0.667" in text
+        copied = Score.objects.exclude(reused_from=None).first()
+        for address in ("/scores", f"/completions/{public('comp', copied.completion)}", f"/scores/{copied.public_id}"):
+            assert "eused" in page.get(address).content.decode(), address
+
+    def test_an_equal_answer_in_a_conversation_with_metadata_is_reused_too(self, trainer):
+        item = {
+            "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": []}],
+            "response": "good", "metadata": {"label": {"b": 1, "a": 2}},
+        }  # fmt: skip
+        item["messages"].append({"role": "user", "content": "And?"})
+        trainer.ask(item, modelId="A")
+        judge()
+        (reward,) = trainer.ask({**item, "metadata": {"label": {"a": 2, "b": 1}}}, modelId="B")
+        assert (reward["value"], due()) == (1.0, [])
+
+    def test_equal_items_of_one_request_are_one_record_of_their_model(self, trainer, live_task):
+        trainer.ask("good", "good", modelId="A")
+        judge()
+        first, again = trainer.ask("good", "good", modelId="B")
+        assert first == again
+        assert Completion.objects.filter(model_id="B").count() == 1
+
+    def test_without_a_model_they_are_of_one_that_is_called_live(self, trainer, live_task):
+        trainer.ask("good")
+        judge()
+        trainer.ask("good", modelId="B")
+        trainer.ask("good")
+        assert {name: one["totalRecords"] for name, one in by_model(trainer.api, live_task).items()} == {
+            "B": 1,
+            "live": 1,
+        }
+
+    def test_a_model_after_many_copies_from_what_was_judged(self, trainer, live_task):
+        trainer.ask("good", modelId="A")
+        judge()
+        for number in range(6):
+            trainer.ask("good", modelId=f"B{number}")
+        assert LiveAnswer.objects.filter(replaces=None).count() == 6
+        assert Score.objects.exclude(reused_from=None).values_list("reused_from", flat=True).distinct().count() == 1
+
+
+class TestTheRecord:
+    def test_it_names_the_score_that_was_reused(self, trainer, asked_by_two):
+        original = Score.objects.get(completion__model_id="A", value=1.0)
+        shown = trainer.api.get(f"/completions/{asked_by_two[0]['completionId']}/score").json()
+        assert shown["score"]["reusedFrom"] == public("score", original)
+        assert shown["score"]["id"] != public("score", original)
+        assert trainer.api.get(f"/scores/{public('score', original)}").json()["score"]["reusedFrom"] is None
+
+    def test_all_that_the_grader_said_is_in_it(self, trainer):
+        trainer.ask("good", modelId="A")
+        judge(reasoning="Because ü.", confidence=0.25)
+        trainer.ask("good", modelId="B")
+        original, copy = Score.objects.order_by("pk")
+        same = (
+            "value",
+            "confidence",
+            "raw_value",
+            "reasoning",
+            "dimensions",
+            "grader_id",
+            "grader_version_id",
+            "shadow",
+        )
+        assert [getattr(copy, name) for name in same] == [getattr(original, name) for name in same]
+        assert bytes(Score.objects.values_list("reasoning", flat=True).get(pk=copy.pk)) != bytes(
+            Score.objects.values_list("reasoning", flat=True).get(pk=original.pk)
+        )
+        first, second = Reward.objects.order_by("pk")
+        about = ("value", "confidence", "aggregation", "used", "failed", "error_code")
+        assert [getattr(second, name) for name in about] == [getattr(first, name) for name in about]
+
+    def test_its_timeline_says_so_and_tells_of_no_call(self, trainer, asked_by_two):
+        completion_id = asked_by_two[0]["completionId"]
+        api = trainer.api
+        (run,) = api.get(f"/workflow-runs?completionId={completion_id}").json()["workflowRuns"]
+        assert [(step["step"], step["outcome"]) for step in run["steps"]] == [("reuse", "copied")]
+        assert (run["status"], run["attempt"], run["startedAt"]) == ("completed", 0, None)
+
+    def test_the_source_of_a_copy_is_never_a_copy(self, trainer):
+        for model in ("A", "B", "C"):
+            trainer.ask("good", modelId=model)
+            judge()
+        originals = set(Score.objects.exclude(reused_from=None).values_list("reused_from", flat=True))
+        assert originals == {Score.objects.get(completion__model_id="A").pk}
+
+    def test_a_webhook_hears_of_each_record(self, trainer, key):
+        subscribe(key.organization, "score.completed")
+        trainer.ask("good", modelId="A")
+        judge()
+        trainer.ask("good", modelId="B")
+        told = list(Event.objects.order_by("pk").values_list("subject_id", flat=True))
+        assert told == list(Completion.objects.order_by("pk").values_list("pk", flat=True))
+
+    def test_the_graders_figures_leave_it_out(self, trainer, asked_by_two):
+        judge()
+        assert sum(Tally.objects.values_list("scored", flat=True)) == 3
+        assert Score.objects.count() == 5
+
+    def test_a_stranger_never_meets_it(self, trainer, asked_by_two, api_for):
+        other = api_for(role="training_operator")
+        task = TaskFactory(organization=other.organization)
+        (reward,) = other.post("/rewards", asked(task, "good", modelId="B")).json()["rewards"]
+        assert (reward["status"], Score.objects.filter(task=task).count()) == ("pending", 0)
+
+
+class TestWaitingForTheSource:
+    def test_it_waits_and_ends_in_the_sweep(self, trainer):
+        trainer.ask("good", modelId="A")
+        (reward,) = trainer.ask("good", modelId="B")
+        assert reward["status"] == "pending"
+        run = WorkflowRun.objects.get(completion__model_id="B")
+        assert (run.status, run.waits_for, run.wake_at) == ("waiting", "reuse", None)
+        (shown,) = trainer.api.get(f"/workflow-runs?completionId={reward['completionId']}").json()["workflowRuns"]
+        assert (shown["currentStep"], [step["step"] for step in shown["steps"]]) == ("reuse", ["reuse"])
+        sweep.sweep(passes=1)
+        assert WorkflowRun.objects.get(pk=run.pk).status == "waiting"
+        judge()
+        sweep.sweep(passes=1)
+        assert trainer.ask("good", modelId="B")[0]["value"] == 1.0
+        assert WorkflowRun.objects.get(pk=run.pk).reuses is None
+
+    def test_asked_again_it_is_joined_and_ended_in_the_call(self, trainer):
+        trainer.ask("good", modelId="A")
+        (pending,) = trainer.ask("good", modelId="B")
+        judge()
+        (reward,) = trainer.ask("good", modelId="B")
+        assert (reward["completionId"], reward["value"]) == (pending["completionId"], 1.0)
+
+    def test_a_third_model_waits_for_the_same_source(self, trainer):
+        for model in ("A", "B", "C"):
+            trainer.ask("good", modelId=model)
+        source = Completion.objects.get(model_id="A").pk
+        waiting = WorkflowRun.objects.filter(waits_for="reuse")
+        assert list(waiting.values_list("reuses", flat=True)) == [source, source]
+        assert judge() == 1
+        assert [trainer.ask("good", modelId=model)[0]["value"] for model in "BC"] == [1.0, 1.0]
+
+
+class TestRewardEndpoints:
+    def endpoint(self, key, live_task, protocol, model, **members):
+        about = {"created_by": key.user, "protocol": protocol, "model_id": model, "deadline_ms": 1, **members}
+        return RewardEndpointFactory(task=live_task, **about)
+
+    def test_c10_openrlhf(self, trainer, key, live_task, call):  # noqa: F811
+        first, second = (self.endpoint(key, live_task, "openrlhf", model) for model in "AB")
+        call(first, whole("good", "bad", prompt=""))
+        assert judge({"good": 1.0}) == 2
+        assert call(second, whole("good", "bad", prompt="")).json["rewards"] == [1.0, 0.0]
+        assert due() == []
+        found = by_model(trainer.api, live_task)
+        assert [(found[name]["totalRecords"], found[name]["mean"]) for name in "AB"] == [(2, 0.5), (2, 0.5)]
+
+    def test_c10_slime(self, trainer, key, live_task, call):  # noqa: F811
+        first, second = (self.endpoint(key, live_task, "slime", model) for model in "AB")
+        sample = {"prompt": "2+2?", "response": "good", "label": "4"}
+        call(first, sample)
+        judge()
+        assert call(second, sample).json == 1.0
+        assert Score.objects.get(completion__model_id="B").reused_from is not None
+
+    def test_c10_verify(self, trainer, key, live_task, call):  # noqa: F811
+        first, second = (self.endpoint(key, live_task, "verify", model) for model in "AB")
+        said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "good"}]}
+        rollout = {"responses_create_params": {"input": "2+2?"}, "response": {"output": [said]}}
+        call(first, rollout)
+        judge()
+        answer = call(second, rollout)
+        assert (answer.status, answer.json["reward"], due()) == (200, 1.0, [])
+
+    def test_an_endpoint_and_a_direct_call_share_one_judgement(self, trainer, key, live_task, call):  # noqa: F811
+        endpoint = self.endpoint(key, live_task, "openrlhf", "B")
+        trainer.ask({"prompt": "Q:", "response": "good"}, modelId="A")
+        judge()
+        assert call(endpoint, whole("good")).json["rewards"] == [1.0]
+        assert (due(), Completion.objects.count()) == ([], 2)
+
+    def test_one_that_waits_is_unscored_by_the_endpoints_policy(self, trainer, key, live_task, call):  # noqa: F811
+        endpoint = self.endpoint(key, live_task, "openrlhf", "B", unscored="hold", neutral_value=None)
+        trainer.ask({"prompt": "Q:", "response": "good"}, modelId="A")
+        assert call(endpoint, whole("good")).status == 503
+        judge()
+        assert call(endpoint, whole("good")).json["rewards"] == [1.0]
+
+
+class TestFresh:
+    def test_c19_each_of_four_equal_items_is_judged(self, trainer):
+        rewards = trainer.ask("good", "good", "good", "good", fresh=True)
+        assert len({one["completionId"] for one in rewards}) == 4
+        assert judge() == 4
+        assert Score.objects.filter(reused_from=None).count() == 4
+
+    def test_c19_in_a_second_request_too_and_among_others(self, trainer):
+        trainer.ask("good", "bad", "good", fresh=True)
+        trainer.ask("good", fresh=True, modelId="B")
+        assert (judge(), Completion.objects.count()) == (4, 4)
+
+    def test_c19_the_noise_of_a_grader_can_be_measured(self, trainer, live_task):
+        trainer.ask(*["good"] * 4, fresh=True)
+        for number in range(4):
+            judge({"good": number / 3}, most=1)
+        found = by_model(trainer.api, live_task)["live"]
+        assert (found["totalRecords"], found["mean"]) == (4, 0.5)
+        assert found["std"] == pytest.approx(((0.25 + 1 / 36) / 2) ** 0.5)
+
+    def test_the_last_of_them_stands_from_then_on(self, trainer):
+        *_, last = trainer.ask("good", "good", fresh=True)
+        assert trainer.ask("good")[0]["completionId"] == last["completionId"]
+        assert LiveAnswer.objects.count() == 1
+
+    def test_another_model_may_copy_one(self, trainer):
+        *_, last = trainer.ask("good", "good", fresh=True)
+        judge()
+        assert trainer.ask("good", modelId="B")[0]["value"] == 1.0
+        source = Score.objects.get(completion__model_id="B").reused_from
+        assert public("comp", Score.objects.get(pk=source).completion) == last["completionId"]
+        assert due() == []
+
+    def test_what_waits_for_another_goes_on_when_it_is_replaced(self, trainer):
+        trainer.ask("good", modelId="A")
+        trainer.ask("good", modelId="B")
+        trainer.ask("good", modelId="A", fresh=True)
+        source = WorkflowRun.objects.get(waits_for="reuse").reuses
+        assert source == Completion.objects.filter(model_id="A").earliest("pk").pk
+
+
+def test_a_panels_reward_is_copied_with_its_scores(trainer, key):
+    graders = [GraderFactory(organization=key.organization) for _ in range(3)]
+    panel = [(graders[0], 0.2, "scoring"), (graders[1], 0.8, "scoring"), (graders[2], 1.0, "shadow")]
+    task = TaskFactory(organization=key.organization, graders=panel)
+    trainer.ask("x", task=task, modelId="A")
+    judge({"x": 0.25}, graders=graders[:1])
+    judge({"x": 1.0}, graders=graders[1:])
+    (reward,) = trainer.ask("x", task=task, modelId="B")
+    assert reward["value"] == pytest.approx(0.2 * 0.25 + 0.8)
+    copied = Score.objects.filter(completion__model_id="B")
+    assert {one.grader_id: one.value for one in copied} == {graders[0].pk: 0.25, graders[1].pk: 1.0}
+    assert WorkflowRun.objects.filter(completion__model_id="B", panel_size=0).count() == 0
+    assert Reward.objects.get(completion__model_id="B").used == 2
