@@ -17,7 +17,7 @@ GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages screenshots faults faults-short contract contract-short lint format types imports check openapi clean
+.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages bench-plans bench-plans-short screenshots faults faults-short contract contract-short lint format types imports check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +115,12 @@ bench-live: $(DEV) ## 2,000 calls of trainers that wait at once, at live and at 
 
 bench-pages: $(DEV) ## server time and queries of every page with 100,000 scores (ARGS: --sqlite, --only PATH)
 	@exec $(BIN)/python bench/pages.py $(ARGS)
+
+bench-plans: $(DEV) ## query plans of scoring in three states of the statistics; none may grow with the history (ARGS: --short, --drains, --only PATH)
+	@exec $(BIN)/python bench/plans.py $(ARGS)
+
+bench-plans-short: $(DEV) ## the same with smaller tables, in about a minute
+	@exec $(BIN)/python bench/plans.py --short $(ARGS)
 
 screenshots: $(DEV) ## pictures of every page, 1440 and 390 px, light and dark, in var/screenshots (ARGS: --only PATH, --whole)
 	@exec $(BIN)/python tools/screenshots.py $(ARGS)

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Drains after statistics of an idle queue, and what a submission was told of its time: `make bench-plans ARGS=--drains`.
+
+Three drains of as many completions in one database, with an ANALYZE of the idle queue before each: the third must take at
+most 10 % more of PostgreSQL's CPU than the first. Then a long queue, and in the middle of its drain a submission whose
+`estimatedScoreTimeMs` is compared with the time that it took: at most twice, at least half. The drain runs in this process
+against stub_grader.py; CPU is that of the server's processes of this database, from /proc.
+"""
+
+import os, pathlib, subprocess, sys, threading, time  # noqa: E401
+
+HERE = pathlib.Path(__file__).resolve().parent
+PORT = 9917
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def backend_cpu():
+    """CPU seconds of the PostgreSQL processes that serve this database."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("select pid from pg_stat_activity where datname = current_database()")
+        pids = [row[0] for row in cursor.fetchall()]
+    total = 0
+    for pid in pids:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / TICKS
+
+
+def left(grader):
+    from scores.models import WorkflowRun
+
+    return WorkflowRun.objects.filter(grader=grader, status__in=("pending", "running")).exists()
+
+
+def drain(grader):
+    from scores import drains
+
+    while left(grader):
+        drains.drain(grader.pk)
+
+
+def submit(world, count):
+    for _ in range(0, count, 2_000):
+        world.submit(world.task, min(2_000, count))
+
+
+def report(drains, each, long):
+    from django.db import connection
+    from django.test import override_settings
+
+    from autotune.core.addresses import parse_allow
+    from bench.plan_states import World
+
+    stub = subprocess.Popen(
+        [sys.executable, HERE / "stub_grader.py", "--port", str(PORT), "--max-batch", "100"], stdout=-3
+    )
+    try:
+        from tests.factories import SECRET
+
+        with override_settings(AUTOTUNE_OUTBOUND_ALLOW=parse_allow(f"127.0.0.1/32:{PORT}"), REDIS_URL=""):
+            import json, urllib.request  # noqa: E401
+
+            time.sleep(1.5)
+            body = json.dumps({"secret": SECRET}).encode()
+            urllib.request.urlopen(
+                urllib.request.Request(f"http://127.0.0.1:{PORT}/control/secret", body, method="POST")
+            )
+            world = World(f"http://127.0.0.1:{PORT}")
+            world.webhook.delete()
+            world.filler.world.webhook = world.webhook
+            figures = drained(world, connection, drains, each)
+            ratio = estimated(world, long)
+    finally:
+        stub.terminate()
+        stub.wait()
+    worst = figures[-1] / figures[0]
+    print(f"\nthird drain / first: {worst:.2f} (at most 1.10); estimate / actual: {ratio:.2f} (0.5 to 2)")
+    return worst > 1.10 or not 0.5 <= ratio <= 2
+
+
+def drained(world, connection, drains, each):
+    """PostgreSQL's CPU seconds per 1,000 of each drain."""
+    figures = []
+    print("| drain | completions/s | PostgreSQL CPU s/1,000 |\n| --- | ---: | ---: |")
+    submit(world, each)
+    drain(world.grader)  # a history
+    connection.close = lambda: None  # one backend, whose CPU is counted
+    for number in range(drains):
+        with connection.cursor() as cursor:
+            cursor.execute("vacuum analyze")  # dead entries of the queue are not what is measured
+        submit(world, each)
+        before, began = backend_cpu(), time.monotonic()
+        drain(world.grader)
+        took, cpu = time.monotonic() - began, backend_cpu() - before
+        figures.append(cpu / each * 1000)
+        print(f"| {number + 1} | {each / took:,.0f} | {figures[-1]:.3f} |", flush=True)
+    return figures
+
+
+def estimated(world, long):
+    """What a submission behind a long queue was told, by what it took."""
+    from scores import estimates
+
+    del __import__("django.db").db.connection.close
+    submit(world, long)
+    worker = threading.Thread(target=drain, args=(world.grader,))
+    worker.start()
+    time.sleep(8)
+    estimates.forget()
+    began = time.monotonic()
+    from scores.models import WorkflowRun
+
+    queued = WorkflowRun.objects.filter(grader=world.grader, status="pending").count()
+    world.submit(world.task, 10)
+    world.grader.refresh_from_db()
+    told_ms = estimates.milliseconds(world.grader, {2: 10}, world.organization.pk)
+    worker.join()
+    took_ms = (time.monotonic() - began) * 1000
+    print(f"\n{queued:,} queued: estimated {told_ms:,} ms, took {took_ms:,.0f} ms")
+    return told_ms / took_ms
