@@ -47,7 +47,7 @@ _COLUMNS = (
     "error_code", "error_repeats", "priority", "generation",
 )  # fmt: skip
 _CLAIM = f"""
-with due as (
+with due as materialized (
     select id from scores_workflowrun r
     where grader_id = %s and {transitions.guard(RunStatus.RUNNING)}
     order by priority desc, id limit %s for update skip locked
@@ -55,18 +55,19 @@ with due as (
 update scores_workflowrun r
 set status = 'running', attempt = attempt + 1, leased_until = clock_timestamp() + %s,
     started_at = coalesce(started_at, clock_timestamp())
-from due where r.id = due.id
+where r.id = any(array(select id from due))
 returning {", ".join(f"r.{name}" for name in _COLUMNS)}
 """  # noqa: S608 - constants alone
-# Locked in id order, as a save does: two statements that share rows must not wait for each other.
+# Locked in id order, as a save does: two statements that share rows must not wait for each other. Each run is looked up
+# by its key, so the plan does not follow the statistics (scores/statements/postgres.py).
 _OURS = """
-with held as (
-    select r.id from scores_workflowrun r
-    join unnest(%s::uuid[], %s::int[]) as h(id, attempt) on h.id = r.id
-    where r.attempt = h.attempt and r.status = 'running'
-    order by r.id for no key update of r
+with held as materialized (
+    select h.id from unnest(%s::uuid[], %s::int[]) as h(id, attempt) cross join lateral (
+        select r.attempt = h.attempt and r.status = 'running' as is_ours
+        from scores_workflowrun r where r.id = h.id offset 0 for no key update
+    ) locked where is_ours
 )
-update scores_workflowrun r set {changes} from held where r.id = held.id
+update scores_workflowrun r set {changes} where r.id = any(array(select id from held))
 """
 _RENEW = _OURS.format(changes="leased_until = clock_timestamp() + %s")
 _GIVE_BACK = _OURS.format(changes="status = 'pending', leased_until = null")
@@ -119,6 +120,7 @@ def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = N
 
 
 def _update_ours(statement: str, runs: Sequence[Claimed], *values: Any) -> None:
+    runs = sorted(runs, key=lambda run: run.run_id)
     with connection.cursor() as cursor:
         cursor.execute(statement, [[run.run_id for run in runs], [run.attempt for run in runs], *values])
 

@@ -66,11 +66,11 @@ def said_completed(reward: Reward, sole: ScoreOut | None) -> dict[str, Any]:
 def failed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
     """By completion, those that ended without a reward."""
     rewards = Reward.objects.filter(pk__in=completion_ids, value=None).in_bulk()
-    runs = WorkflowRun.objects.filter(completion_id__in=rewards, panel_size__gt=0, status=RunStatus.FAILED)
-    said = runs.order_by("generation", "id").only(
-        "completion_id", "organization_id", "grader_id", "error_code", "error_message"
-    )
-    messages = {(run.completion_id, run.error_code): run for run in said}
+    runs = WorkflowRun.objects.filter(completion_id__in=rewards, panel_size__gt=0).order_by("generation", "id").only(
+        "completion_id", "organization_id", "grader_id", "status", "error_code", "error_message"
+    )  # fmt: skip
+    # The failed ones are chosen here: asked for by their status, all of the history would be looked through.
+    messages = {(run.completion_id, run.error_code): run for run in runs if run.status == RunStatus.FAILED}
     judges = Judges()
     judges.meet(run.grader_id for run in messages.values() if run.error_code not in SAID_TO_ALL)
     return {key: said_failed(reward, messages.get((key, reward.error_code)), judges) for key, reward in rewards.items()}

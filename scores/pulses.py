@@ -9,6 +9,7 @@ from scores.models import Pulse
 SWEEP: Final = "sweep"
 ERASE: Final = "erase"
 RETAIN: Final = "retain"
+SETTLE: Final = "settle"
 
 
 def beat(name: str) -> None:

@@ -1,14 +1,28 @@
 """The named questions about runs, scores and rewards."""
 
-from typing import Self
+from typing import Any, Self
 
 from autotune.access.policy import ScopedQuerySet
+from scores.states import LONG_AGO, RunStatus
 
 
 class RunQuerySet(ScopedQuerySet):
     resource = "runs"
     owner_path = "grader__created_by_id"
     owner_organization_path = "grader__organization_id"
+
+    def next_pending(self, grader: Any) -> Self:
+        """The run of a grader that is claimed next, if there is one; `grader` may be an OuterRef.
+
+        For a subquery in place of EXISTS. The order is that of the index of due runs. Without one PostgreSQL reads the
+        whole table where its statistics say that most runs are pending, and this grader happens to have none.
+        """
+        return self.filter(grader=grader, status=RunStatus.PENDING).order_by("-priority", "pk")[:1]
+
+    def next_resting(self, grader: Any, status: RunStatus, **lookups: Any) -> Self:
+        """The same for the sleeping or the waiting ones: the first that wakes."""
+        resting = self.filter(grader=grader, status=status, wake_at__gt=LONG_AGO, **lookups)
+        return resting.order_by("wake_at")[:1]
 
 
 class ScoreQuerySet(ScopedQuerySet):

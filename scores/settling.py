@@ -4,25 +4,26 @@ A re-score makes runs of a newer generation. The newest score of each scoring gr
 reward while it is scored again, and also if that fails.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Q
 
 from autotune.core.clock import database_now
 from autotune.webhooks import outbox
 from autotune.webhooks.outbox import Emitted
 from autotune.webhooks.states import EventKind
-from scores import rewards
+from scores import pulses, rewards
 from scores.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
 from scores.states import FINAL, RunStatus
 from tasks.models import Completion
 
 LOOK_BACK = timedelta(minutes=15)
+LOOKED_AT = 500  # runs in one statement of the guard
 SCORE_DELETED = "score_deleted"
 _CHANGEABLE = ("value", "confidence", "used", "failed", "error_code", "scored_at")
 _COMPARED = ("value", "confidence", "used", "failed", "error_code")
@@ -62,35 +63,68 @@ def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
 
 
 def settle_overlooked(facts: Facts, *, ever: bool = False, limit: int = 500) -> int:
-    """Rewards of panels that finished lately (or `ever`) and have none: a guard of the sweep. How many were found."""
-    of_panel = WorkflowRun.objects.filter(panel_size__gt=1)
-    late = of_panel.filter(
-        ~Exists(Reward.objects.filter(completion=OuterRef("completion"))),
-        ~Exists(of_panel.filter(completion=OuterRef("completion")).exclude(status__in=FINAL)),
-        status__in=FINAL,
-    )
+    """Rewards of panels that finished lately and have none: a guard of the sweep. How many were found.
+
+    ever  since any sweeper last looked, which may be long ago; the first one looks at all that there is
+    """
+    since, found = _since(ever), 0
+    for completion_ids in _finished(since):
+        unsettled = _unsettled(completion_ids)
+        if unsettled:
+            with transaction.atomic():
+                lock(unsettled)
+                settle(unsettled, facts)
+        found += len(unsettled)
+        if found >= limit:
+            return found  # the rest is for the next look
+    pulses.beat(pulses.SETTLE)
+    return found
+
+
+def _since(ever: bool) -> datetime | None:
+    """From when on what finished is looked at; None: from the beginning."""
+    lately = database_now() - LOOK_BACK
     if not ever:
-        late = late.filter(completed_at__gt=database_now() - LOOK_BACK)
-    unsettled = set(late.values_list("completion_id", flat=True)[:limit])
-    if unsettled:
-        with transaction.atomic():
-            lock(unsettled)
-            settle(unsettled, facts)
-    return len(unsettled)
+        return lately
+    last = pulses.all_of_them().get(pulses.SETTLE)
+    return None if last is None else min(lately, last - LOOK_BACK)
+
+
+def _finished(since: datetime | None) -> Iterator[set[UUID]]:
+    """The completions of panels' runs that finished since then, in the order of an index and a bounded part of it at a
+    time: one statement for all would compare them with every reward that there is."""
+    of_panel = WorkflowRun.objects.filter(panel_size__gt=1).order_by("completed_at", "pk")
+    rest = of_panel.filter(completed_at__isnull=False) if since is None else of_panel.filter(completed_at__gt=since)
+    while rows := list(rest.values_list("completed_at", "pk", "completion_id")[:LOOKED_AT]):
+        yield {row[2] for row in rows}
+        at, pk, _ = rows[-1]
+        rest = of_panel.filter(Q(completed_at__gt=at) | Q(pk__gt=pk), completed_at__gte=at)
+
+
+def _unsettled(completion_ids: set[UUID]) -> set[UUID]:
+    """Those without a reward whose scoring runs have all ended."""
+    unsettled = completion_ids - set(Reward.objects.filter(pk__in=completion_ids).values_list("pk", flat=True))
+    if not unsettled:
+        return unsettled
+    runs = WorkflowRun.objects.filter(completion_id__in=unsettled, panel_size__gt=1)
+    at_work = runs.exclude(status__in=FINAL).values_list("completion_id", flat=True)
+    return unsettled - set(at_work)
 
 
 def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
     """By completion and grader."""
     members: dict[UUID, dict[UUID, _Member]] = {}
-    runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, panel_size__gt=0)
-    for run in runs.defer("steps").order_by("generation", "pk"):
+    of_completions = WorkflowRun.objects.filter(completion_id__in=completion_ids, panel_size__gt=0)
+    runs = list(of_completions.defer("steps").order_by("generation", "pk"))
+    for run in runs:
         of_completion = members.setdefault(run.completion_id, {})
         if member := of_completion.get(run.grader_id):
             member.run = run
         else:
             of_completion[run.grader_id] = _Member(run)
-    scores = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False)
-    for score in scores.defer("reasoning").order_by("run__generation", "pk"):
+    generations = {run.pk: run.generation for run in runs}  # not by a join, which would be free to begin at all runs
+    scores = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False).defer("reasoning")
+    for score in sorted(scores, key=lambda score: (generations.get(score.run_id, 0), score.pk)):
         if member := members[score.completion_id].get(score.grader_id):
             member.scores.append(score)
     return members

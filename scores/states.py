@@ -1,6 +1,13 @@
 """The states of a workflow run."""
 
+from datetime import UTC, datetime
+from typing import Final
+
 from django.db import models
+
+# In the condition of an index, true of every row: only a query that says the same may use it. Where statistics are of
+# a moment when nothing was queued, PostgreSQL takes all partial indexes of a status for empty and reads a wrong one.
+LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class RunStatus(models.TextChoices):
@@ -24,6 +31,21 @@ class WaitsFor(models.TextChoices):
     CALLBACK = "callback"
     REVIEW = "review"
     REUSE = "reuse"
+
+
+class WaitingReason(models.TextChoices):
+    """Why a run has no score yet, from what ends soonest to what ends last (scores/waiting_reasons.py)."""
+
+    CALLING = "calling"
+    QUEUED = "queued"
+    RETRY = "retry"
+    RATE_LIMITED = "rate_limited"
+    NOT_BEFORE = "not_before"
+    CIRCUIT_OPEN = "circuit_open"
+    PAUSED = "paused"
+    GRADER_INACTIVE = "grader_inactive"
+    CALLBACK = "callback"
+    REVIEW = "review"
 
 
 class ReviewStatus(models.TextChoices):

@@ -9,7 +9,7 @@ restarting the database loses nothing.
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Subquery
 
 from autotune.core.clock import database_now
 from graders.models import Grader
@@ -19,7 +19,7 @@ from scores.materials import Facts
 from scores.models import WorkflowRun
 from scores.querysets import RunQuerySet
 from scores.statements import Saved
-from scores.states import RunStatus, WaitsFor
+from scores.states import LONG_AGO, RunStatus, WaitsFor
 from scores.timeline import appended, entry
 
 PULSE = pulses.SWEEP
@@ -61,10 +61,11 @@ def sweep(*, passes: int = 0) -> list[UUID]:
 
 def due_graders() -> list[UUID]:
     """Graders that may be called now and have pending runs: one index probe for each grader."""
-    pending = WorkflowRun.objects.filter(grader=OuterRef("pk"), status=RunStatus.PENDING)
+    pending = WorkflowRun.objects.next_pending(OuterRef("pk")).values("pk")
     free = Q(held_until=None) | Q(held_until__lte=database_now())
     callable_graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE)
-    return list(callable_graders.filter(free, Exists(pending)).values_list("pk", flat=True))
+    due = callable_graders.filter(free).alias(pending=Subquery(pending)).filter(pending__isnull=False)
+    return list(due.values_list("pk", flat=True))
 
 
 def _alone() -> bool:
@@ -113,9 +114,12 @@ def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
 def _end_overdue(facts: Facts) -> None:
     """Runs that no call may begin for any more: their grader is inactive, or the queue was too long."""
     now = database_now()
-    for status in HELD_BY_NOBODY:  # one by one: each has its partial index, both together would read the whole table
-        overdue = WorkflowRun.objects.filter(status=status, deadline_at__lt=now).values_list(*SAVED)
-        runs = [Saved(*row) for row in overdue[:OVERDUE_AT_ONCE]]
+    for status in HELD_BY_NOBODY:
+        # In the order of its index: by statistics that find most runs overdue, the table would be read from its
+        # beginning until enough are found, and all of it where none is.
+        overdue = WorkflowRun.objects.filter(status=status, deadline_at__gt=LONG_AGO, deadline_at__lt=now)
+        overdue = overdue.order_by("deadline_at")
+        runs = [Saved(*row) for row in overdue.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
         if runs:
             recording.fail(runs, retries.OVERDUE.code, retries.OVERDUE.message, facts)
 
@@ -123,7 +127,7 @@ def _end_overdue(facts: Facts) -> None:
 def _end_waits(facts: Facts) -> None:
     """Callbacks and decisions that did not come in time."""
     now = database_now()
-    late = WorkflowRun.objects.filter(_AWAITS_CALLBACK, wake_at__lt=now)
+    late = WorkflowRun.objects.filter(_AWAITS_CALLBACK, wake_at__lt=now).order_by("wake_at")
     runs = [Saved(*row) for row in late.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
     if runs:
         recording.fail(runs, callbacks.EXPIRED, CALLBACK_EXPIRED_MESSAGE, facts)
@@ -134,11 +138,15 @@ def _end_gone() -> None:
     """What waits for graders that were deleted, or came back to ones that are gone from another process's drain."""
     deleted = Q(deleted_at__isnull=False)
     gone = Q(gone_at__isnull=False, status=GraderStatus.INACTIVE) | deleted
-    of_grader = WorkflowRun.objects.filter(grader=OuterRef("pk"))
-    waiting = [Exists(of_grader.filter(status=status)) for status in HELD_BY_NOBODY]
-    unanswerable = deleted & Exists(of_grader.filter(_AWAITS_CALLBACK))
-    found = Grader.objects.filter(gone, waiting[0] | waiting[1] | unanswerable)
-    for grader_id in found.values_list("pk", flat=True):
+    runs, grader = WorkflowRun.objects, OuterRef("pk")
+    rests = {
+        "pending": runs.next_pending(grader),
+        "sleeping": runs.next_resting(grader, RunStatus.SLEEPING),
+        "unanswerable": runs.next_resting(grader, RunStatus.WAITING, waits_for=WaitsFor.CALLBACK),
+    }
+    unended = Q(pending__isnull=False) | Q(sleeping__isnull=False) | (deleted & Q(unanswerable__isnull=False))
+    found = Grader.objects.filter(gone).alias(**{name: Subquery(run.values("pk")) for name, run in rests.items()})
+    for grader_id in found.filter(unended).values_list("pk", flat=True):
         fail_gone(grader_id)
 
 

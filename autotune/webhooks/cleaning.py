@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Subquery
 
 from autotune.webhooks.models import Delivery, Event, Webhook
 
@@ -19,5 +19,8 @@ def clean(now: datetime) -> int:
     over = Event.objects.filter(~unfinished, created_at__lte=before, fanned_out_at__isnull=False).order_by("created_at")
     while found := list(over.values_list("pk", flat=True)[:AT_ONCE]):
         total += Event.objects.filter(pk__in=found).delete()[1].get("webhooks.Event", 0)
-    Webhook.objects.filter(~Exists(Delivery.objects.filter(webhook=OuterRef("pk"))), deleted_at__lte=before).delete()
+    newest = (
+        Delivery.objects.filter(webhook=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    )  # one probe of an index each
+    Webhook.objects.alias(newest=Subquery(newest)).filter(newest=None, deleted_at__lte=before).delete()
     return total

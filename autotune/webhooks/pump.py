@@ -90,7 +90,9 @@ class Pump:
         if self._looks % PARK_EVERY == 0:
             endpoints.park_overlooked()
         self._looks += 1
-        fanned = fanout.fan_out() if Event.objects.filter(fanned_out_at=None).exists() else 0
+        waiting = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("pk", flat=True)
+        # By the order of its index: EXISTS may read all events where the statistics are of a moment with many due.
+        fanned = fanout.fan_out() if waiting.first() else 0
         started = self._start()
         return bool(fanned or started)
 

@@ -10,7 +10,7 @@ from autotune.core import ids
 from autotune.core.fields import EncryptedNoteField
 from graders.models import Grader
 from scores.querysets import RunQuerySet
-from scores.states import RunStatus, WaitsFor
+from scores.states import LONG_AGO, RunStatus, WaitsFor
 from tasks.models import Completion, Task
 from tasks.states import Priority
 
@@ -76,6 +76,16 @@ class WorkflowRun(models.Model):
                 fields=["reuses", "id"],
                 condition=models.Q(status="waiting", waits_for="reuse"),
                 name="scores_run_reusing",
+            ),
+            models.Index(
+                fields=["grader", "wake_at"],
+                condition=models.Q(status__in=("sleeping", "waiting"), wake_at__gt=LONG_AGO),
+                name="scores_run_resting",
+            ),
+            models.Index(
+                fields=["deadline_at"],
+                condition=models.Q(status__in=("pending", "sleeping"), deadline_at__gt=LONG_AGO),
+                name="scores_run_overdue",
             ),
             models.Index(fields=["organization", "id"], name="scores_run_by_org"),
             models.Index(

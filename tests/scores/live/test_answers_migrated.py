@@ -10,7 +10,7 @@ from scores.models import LiveAnswer
 from tests.factories import CompletionFactory
 
 pytestmark = pytest.mark.django_db
-MIGRATION = import_module("scores.migrations.0009_answers_by_model")
+MIGRATION = import_module("scores.migrations.0010_answers_by_model")
 
 
 def run(*statements):
