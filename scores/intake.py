@@ -12,15 +12,13 @@ from autotune.access.principal import Principal
 from autotune.core import clock
 from autotune.core.errors import AutotuneError, Conflict, FieldError, Forbidden, Invalid, NotFound
 from graders.models import Grader
-from scores import storing
+from scores import estimates, storing
 from scores.drafts import Draft, draft, repeated
 from scores.inputs import NewCompletion
 from scores.storing import Refused, Taken, TaskPanel
 from tasks.models import PanelMember, Task
 from tasks.shapes import NOTHING, content_of
 from tasks.states import Part
-
-SUPPOSED_CAPACITY = 1_000  # completions that another organization's grader is supposed to judge at a time
 
 
 @dataclass(slots=True)
@@ -162,31 +160,16 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) ->
 
 
 def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], organization: UUID) -> int:
-    """Milliseconds until all is scored, if the graders keep the latency that they tell and nothing else is queued.
-
-    What begins later is waited for. Another organization's grader counts by its latency in steps and a capacity that
-    is not its own, since its limits are nobody else's affair.
-    """
-    counts: dict[UUID, int] = {}
+    """Milliseconds until all is scored: the slowest grader's, and what begins later is waited for."""
+    counts: dict[UUID, dict[int, int]] = {}
     graders: dict[UUID, Grader] = {}
     for one in drafts:
         for grader, part in panels[one.task_id].graders:
             if part == Part.SCORING:
-                counts[grader.pk] = counts.get(grader.pk, 0) + 1
+                by_priority = counts.setdefault(grader.pk, {})
+                by_priority[one.priority] = by_priority.get(one.priority, 0) + 1
                 graders[grader.pk] = grader
-    longest = 0
-    for key, count in counts.items():
-        grader = graders[key]
-        if grader.organization_id == organization:
-            calls = -(-count // grader.max_batch_size)
-            longest = max(longest, -(-calls // grader.max_concurrency) * grader.avg_latency_ms)
-        else:
-            longest = max(longest, -(-count // SUPPOSED_CAPACITY) * _coarse(grader.avg_latency_ms))
+    times = [estimates.milliseconds(graders[key], submitted, organization) for key, submitted in counts.items()]
     last = max((one.not_before for one in drafts if one.not_before), default=None)
-    return longest + (max(0, round((last - clock.shared_now()).total_seconds() * 1000)) if last else 0)
-
-
-def _coarse(latency_ms: int) -> int:
-    """The next of 1, 2, 5, 10, 20, 50, … that is not less; 0 for 0."""
-    steps = (head * 10**zeros for zeros in range(7) for head in (1, 2, 5))
-    return next(step for step in steps if step >= latency_ms) if latency_ms else 0
+    later_ms = max(0, round((last - clock.shared_now()).total_seconds() * 1000)) if last else 0
+    return max(times, default=0) + later_ms
