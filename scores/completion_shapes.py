@@ -13,6 +13,7 @@ from autotune.core.pagination import Pagination
 from scores.models import Reward, WorkflowRun
 from scores.reading import ScoreOut
 from scores.states import CompletionStatus, RunStatus
+from scores.waiting_shapes import WaitingForOut
 from tasks.models import Completion
 from tasks.states import Priority
 
@@ -106,13 +107,14 @@ class BatchPartly(ApiStruct):
 class ScoreStateOut(ApiStruct):
     """`score` is the sole grader's, the newest if it was scored again; for a panel the reward in a score's shape.
 
-    Null until the completion is final.
+    Null until the completion is final. Until then `waitingFor` tells why: of a panel the reason that ends last.
     """
 
     score: ScoreOut | None
     scores: list[ScoreOut]
     reward: RewardOut | None
     status: CompletionStatus
+    waiting_for: WaitingForOut | None = None
 
 
 def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionStatus:

@@ -12,7 +12,7 @@ from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import pagination
 from autotune.core.errors import Unauthenticated
-from scores import choosing, reading, settling
+from scores import choosing, reading, settling, waiting_reasons
 from scores.completion_shapes import (
     CompletionOut,
     CompletionPage,
@@ -27,6 +27,7 @@ from scores.models import Reward, Score, WorkflowRun
 from scores.privacy import Sight
 from scores.states import FINAL
 from scores.waiting import hub
+from scores.waiting_reasons import Wait
 from tasks import sharing
 from tasks.models import Completion
 
@@ -138,7 +139,14 @@ def _score_state(principal: Principal, completion: Completion) -> ScoreStateOut:
         score = reading.shape(counted[-1], sight) if counted else None
     elif reward is not None:
         score = reading.reward_shape(reward)
-    return ScoreStateOut(score, reading.shapes(scores, sight), reward_out(reward), status)
+    wait = None if status in FINAL else _wait(principal, runs)
+    return ScoreStateOut(score, reading.shapes(scores, sight), reward_out(reward), status, wait.out() if wait else None)
+
+
+def _wait(principal: Principal, runs: Sequence[WorkflowRun]) -> Wait | None:
+    """What the completion waits for. A grader's owner sees no other grader's runs, and so is not told."""
+    waits = waiting_reasons.of_runs([run for run in runs if run.panel_size > 0])
+    return waiting_reasons.longest(list(waits.values())) if waits and not _sees_own_alone(principal) else None
 
 
 def _scoring_first(run: WorkflowRun) -> tuple[bool, UUID]:

@@ -14,6 +14,8 @@ from scores.privacy import Sight
 from scores.reading import ScoreOut
 from scores.states import RunStatus
 from scores.steps import Step
+from scores.waiting_reasons import Wait
+from scores.waiting_shapes import WaitingForOut
 
 MESSAGE_UNREADABLE: Final = "The message of the failure is stored and cannot be decrypted."
 
@@ -38,7 +40,10 @@ class StepOut(ApiStruct):
 
 
 class WorkflowRunOut(ApiStruct):
-    """`attempt` counts claims; `wakeAt` is when a sleeping run is due, or until when a waiting one waits."""
+    """`attempt` counts claims; `wakeAt` is when a sleeping run is due, or until when a waiting one waits.
+
+    `waitingFor` is null once the run is final.
+    """
 
     id: str
     completion_id: str
@@ -52,6 +57,7 @@ class WorkflowRunOut(ApiStruct):
     result: ScoreOut | None
     error: RunErrorOut | None
     steps: list[StepOut]
+    waiting_for: WaitingForOut | None = None
 
 
 class WorkflowRunAnswer(ApiStruct):
@@ -82,8 +88,8 @@ class RescoreAnswer(ApiStruct):
     workflow_run_ids: list[str]
 
 
-def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight) -> WorkflowRunOut:
-    """A run as this reader sees it; of a failed one the reader has met the grader."""
+def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight, wait: Wait | None = None) -> WorkflowRunOut:
+    """A run as this reader sees it; of a failed one the reader has met the grader. `wait`: of an unfinished one."""
     return WorkflowRunOut(
         id=run.public_id,
         completion_id=ids.encode("comp", run.completion_id),
@@ -97,6 +103,7 @@ def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight) -> Workflow
         result=result,
         error=error_of(run, sight),
         steps=step_outs(steps.of(run)),
+        waiting_for=wait.out() if wait else None,
     )
 
 

@@ -10,7 +10,7 @@ from autotune.access.views import find
 from autotune.core import pagination
 from autotune.core.errors import NotFound
 from graders.models import Grader
-from scores import reading
+from scores import reading, waiting_reasons
 from scores.models import Score, WorkflowRun
 from scores.privacy import Sight
 from scores.querysets import RunQuerySet
@@ -93,7 +93,8 @@ def shapes(principal: Principal, rows: Sequence[WorkflowRun]) -> list[WorkflowRu
     sight = Sight.of(principal)
     sight.judges.meet(run.grader_id for run in rows if run.status == RunStatus.FAILED)
     results = {score.run_id: out for score, out in zip(scores, reading.shapes(scores, sight), strict=True)}
-    return [run_out(run, results.get(run.pk), sight) for run in rows]
+    waits = waiting_reasons.of_runs(rows)
+    return [run_out(run, results.get(run.pk), sight, waits.get(run.pk)) for run in rows]
 
 
 def visible(principal: Principal) -> RunQuerySet:

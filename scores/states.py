@@ -44,6 +44,7 @@ class WaitingReason(models.TextChoices):
     CIRCUIT_OPEN = "circuit_open"
     PAUSED = "paused"
     GRADER_INACTIVE = "grader_inactive"
+    REUSE = "reuse"
     CALLBACK = "callback"
     REVIEW = "review"
 

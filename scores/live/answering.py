@@ -15,13 +15,14 @@ from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.errors import Conflict, FieldError, NotFound
 from autotune.core.parsing import invalid
-from scores import copies, intake, storing
+from scores import copies, intake, storing, waiting_reasons
 from scores.drafts import Draft, check_blank, draft
 from scores.inputs import NewCompletion, TaskId
 from scores.live import reuse
 from scores.live.inputs import Item
 from scores.live.reuse import Known, Place, Standing
 from scores.models import Reward
+from scores.waiting_reasons import Wait
 from tasks.models import Task
 
 DEFAULT_MODEL: Final = "live"  # of completions whose sender names no model
@@ -53,13 +54,17 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What is known of an item. `value` and `confidence` are None unless it is completed; `code` says why it failed."""
+    """What is known of an item. `value` and `confidence` are None unless it is completed; `code` says why it failed.
+
+    wait  of a pending one, where it was asked for
+    """
 
     completion_id: UUID
     value: float | None
     confidence: float | None
     status: Literal["completed", "pending", "failed"]
     code: str | None
+    wait: Wait | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,13 @@ def answers(completions: Sequence[UUID]) -> list[Answered]:
     columns = ("pk", "value", "confidence", "error_code")
     rewards = {row[0]: row for row in Reward.objects.filter(pk__in=wanted).values_list(*columns)}
     return [_answered(pk, rewards.get(pk)) for pk in completions]
+
+
+def with_reasons(answered: Sequence[Answered]) -> list[Answered]:
+    """The same, the pending ones with what they wait for; two queries if there are any."""
+    pending = {one.completion_id for one in answered if one.status == "pending"}
+    waits = waiting_reasons.of_completions(pending) if pending else {}
+    return [replace(one, wait=waits.get(one.completion_id)) if one.completion_id in waits else one for one in answered]
 
 
 def _answered(pk: UUID, reward: tuple | None) -> Answered:

@@ -36,4 +36,4 @@ class RewardsView(ApiView):
         gone = partial(has_left, request._request)
         hub.wait_all(submitted.unfinished, left_s, sources=submitted.sources, gone=gone)
         calls.about(str(asked.task_id), objects_count=len(items))
-        return shapes.shape(answering.answers(submitted.completions))
+        return shapes.shape(answering.with_reasons(answering.answers(submitted.completions)))

@@ -6,12 +6,13 @@ from typing import Literal
 from autotune.core import ids
 from autotune.core.api import ApiStruct
 from scores.live.answering import Answered
+from scores.waiting_shapes import WaitingForOut
 
 
 class LiveReward(ApiStruct):
     """The reward of one item. `value` and `confidence` are null unless it is `completed`; `code` says why it `failed`.
 
-    `pending`: not scored yet. The work goes on, and the same item asked again joins it.
+    `pending`: not scored yet, for the reason in `waitingFor`. The work goes on, and the same item asked again joins it.
     """
 
     value: float | None
@@ -19,6 +20,7 @@ class LiveReward(ApiStruct):
     completion_id: str
     status: Literal["completed", "pending", "failed"]
     code: str | None
+    waiting_for: WaitingForOut | None = None
 
 
 class LiveRewards(ApiStruct):
@@ -34,4 +36,5 @@ def shape(answers: Iterable[Answered]) -> LiveRewards:
 
 def _one(answered: Answered) -> LiveReward:
     completion_id = ids.encode("comp", answered.completion_id)
-    return LiveReward(answered.value, answered.confidence, completion_id, answered.status, answered.code)
+    wait = answered.wait.out() if answered.wait else None
+    return LiveReward(answered.value, answered.confidence, completion_id, answered.status, answered.code, wait)

@@ -15,15 +15,16 @@ from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import ids
 from autotune.core.templatetags.ui import brief
-from scores import review_reach
+from scores import review_reach, waiting_reasons
 from scores.completion_shapes import CompletionOut, completion_out, shared_out
-from scores.models import Review, Reward
+from scores.models import Review, Reward, WorkflowRun
 from scores.naming import Named
 from scores.pages import completion_scores, completion_text, highlighting
 from scores.pages.comparing import siblings
 from scores.pages.completion_audience import audience
 from scores.pages.completions import READS
 from scores.states import FINAL
+from scores.waiting_reasons import Wait
 from tasks import sharing
 from tasks.models import Completion, PanelMember, Task
 from tasks.shapes import content_of
@@ -55,6 +56,7 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
         "shared": shared,
         "reward": reward,
         "account": account,
+        "wait": None if shared or reward is not None else _wait(visible),
         "reviews": _reviews(principal, row.pk),
         "live": LIVE_S if out.status not in FINAL else 0,
         "may": _may(principal, row, shared),
@@ -64,6 +66,12 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
     told = audience(principal, row, task, members, names) if task is not None and not shared else []
     context |= {"audience": told, "siblings": siblings(principal, row, readable)[:SIBLINGS]}
     return render(request, "completions/completion.html", context | _still(request, row, out, task, members))
+
+
+def _wait(runs: Sequence[WorkflowRun]) -> Wait | None:
+    """Why there is no reward yet, by the scoring runs that the reader may see."""
+    waits = waiting_reasons.of_runs([run for run in runs if run.panel_size > 0])
+    return waiting_reasons.longest(list(waits.values())) if waits else None
 
 
 def _still(

@@ -14,7 +14,7 @@ from autotune.access.pages import acts
 from autotune.access.principal import Principal
 from autotune.access.views import find, find_for
 from autotune.core import ids
-from scores import cancelling, failure_codes, retrying, review_reach, runs, steps
+from scores import cancelling, failure_codes, retrying, review_reach, runs, steps, waiting_reasons
 from scores.models import Review, Score, WorkflowRun
 from scores.naming import Names
 from scores.pages import run_words
@@ -52,6 +52,7 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
         "out": out,
         "final": final,
         "why": run_words.reason(found),
+        "wait": waiting_reasons.of_runs([found]).get(run_id),
         "task": names.task(found.task_id),
         "grader": names.grader(found.grader_id),
         "steps": [_row(one) for one in steps.of(found)],

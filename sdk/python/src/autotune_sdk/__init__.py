@@ -41,6 +41,7 @@ from .models import (
     ScoreResult,
     ScoreSummary,
     Submitted,
+    WaitingFor,
 )
 from .models_access import ApiKey, AuditEvent, IssuedKey, Member, Permission, Role
 from .models_exports import Export, ExportedFile, ExportError, ExportLink
@@ -140,6 +141,7 @@ __all__ = [
     "UnsendableValue",
     "Verification",
     "WaitTimeout",
+    "WaitingFor",
     "Webhook",
     "WebhookEvent",
     "WebhookRefused",

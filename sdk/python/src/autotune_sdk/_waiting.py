@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from .errors import WaitTimeout
-from .models import Completion, Outcome, ScoreResult
+from .models import Completion, Outcome, ScoreResult, WaitingFor
 
 if TYPE_CHECKING:
     from .resources.completions import Completions
@@ -40,7 +40,7 @@ def one(api: Completions, completion_id: str, timeout_s: float | None) -> ScoreR
         if result.final:
             return result
         if deadline is not None and time.monotonic() >= deadline:
-            raise WaitTimeout({}, [completion_id])
+            raise WaitTimeout({}, [completion_id], {completion_id: result.waiting_for} if result.waiting_for else {})
         if time.monotonic() - began < PAUSE_S:  # a server whose waiting places are taken answers at once
             time.sleep(PAUSE_S if deadline is None else min(PAUSE_S, max(0.0, deadline - time.monotonic())))
 
@@ -63,6 +63,7 @@ class ScoreWait:
         self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self.on_progress, self.on_completion = on_progress, on_completion
         self.found: dict[str, Outcome] = {}
+        self.reasons: dict[str, WaitingFor] = {}  # of those that were asked for alone
         self.pending = sorted(self.order)
         self.made: dict[str, tuple[datetime, str]] = {}  # when, and of which task, where it is known
 
@@ -95,11 +96,13 @@ class ScoreWait:
 
     def _check_deadline(self) -> None:
         if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise WaitTimeout(self.found, [i for i in self.order if i not in self.found])
+            raise WaitTimeout(self.found, [i for i in self.order if i not in self.found], self.reasons)
 
     def _ask(self, completion_id: str, wait_s: float = 0) -> None:
         if completion_id not in self.found:
             result = self.api.score(completion_id, min(wait_s, self._left()))
+            if result.waiting_for:
+                self.reasons[completion_id] = result.waiting_for
             self._record(Outcome(result.completion_id, result.status, result.reward))
 
     def _ask_each(self, ids: Iterable[str]) -> None:

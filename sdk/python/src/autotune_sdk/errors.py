@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .models import Outcome
+    from .models import Outcome, WaitingFor
+
+MAX_REASONS = 3  # sentences in the text of WaitTimeout, the first one included
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,27 @@ class WaitTimeout(AutotuneError):
 
     finished  outcomes by completion id, of those that were
     pending   ids of those that were not
+    reasons   why, by completion id, as far as the server was asked for it
     """
 
     code = "wait_timeout"
 
-    def __init__(self, finished: Mapping[str, Outcome], pending: Sequence[str]) -> None:
-        super().__init__(f"{len(pending)} of {len(pending) + len(finished)} completions are not final yet")
+    def __init__(
+        self,
+        finished: Mapping[str, Outcome],
+        pending: Sequence[str],
+        reasons: Mapping[str, WaitingFor] | None = None,
+    ) -> None:
         self.finished = dict(finished)
         self.pending = tuple(pending)
+        self.reasons = {key: why for key, why in (reasons or {}).items() if key in self.pending}
+        text = f"{len(pending)} of {len(pending) + len(finished)} completions are not final yet"
+        super().__init__(". ".join([text, *map(_sentence, dict.fromkeys(self.reasons.values()))][:MAX_REASONS]))
+
+
+def _sentence(why: WaitingFor) -> str:
+    until = f" (until {why.until:%Y-%m-%d %H:%M:%S} UTC)" if why.until else ""
+    return f"{why.detail.rstrip('.')}{until}"
 
 
 class APIError(AutotuneError):

@@ -152,6 +152,21 @@ class Score:
 
 
 @dataclass(frozen=True)
+class WaitingFor:
+    """Why something has no score yet.
+
+    reason  'calling', 'queued', 'retry', 'rate_limited', 'not_before', 'circuit_open', 'paused', 'grader_inactive',
+            'callback' or 'review'
+    until   when that ends by itself, where it is known
+    detail  the same as a sentence
+    """
+
+    reason: str
+    until: datetime | None
+    detail: str
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How one completion stands. A reward that could not be had is None, never a zero."""
 
@@ -177,10 +192,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ScoreResult(Outcome):
-    """An outcome with its scores: `score` is the sole grader's, or the panel's reward in a score's shape."""
+    """An outcome with its scores: `score` is the sole grader's, or the panel's reward in a score's shape.
+
+    waiting_for  why there is no score yet; None once it is final, and from a server that does not say
+    """
 
     score: Score | None = None
     scores: tuple[Score, ...] = ()
+    waiting_for: WaitingFor | None = None
 
 
 @dataclass(frozen=True)

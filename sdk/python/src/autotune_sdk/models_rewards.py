@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from .models import FINAL_STATUSES
+from .models import FINAL_STATUSES, WaitingFor
 
 
 @dataclass(frozen=True)
 class LiveReward:
     """What is known of one item when the time is up. A reward that could not be had is None, never a zero.
 
-    status  'completed', 'failed' (`code` says why) or 'pending' (it is still being scored)
+    status       'completed', 'failed' (`code` says why) or 'pending' (it is still being scored)
+    waiting_for  why a pending one has no score yet
     """
 
     value: float | None
@@ -21,6 +22,7 @@ class LiveReward:
     completion_id: str | None
     status: str
     code: str | None
+    waiting_for: WaitingFor | None = None
 
     @property
     def final(self) -> bool:

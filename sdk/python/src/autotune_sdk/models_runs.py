@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from .models import Score
+from .models import Score, WaitingFor
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class WorkflowRun:
 
     status        'pending', 'running', 'sleeping', 'waiting', 'completed' or 'failed'
     current_step  what it is at; None once it is final
+    waiting_for   why it has no score yet; None once it is final
     """
 
     id: str
@@ -49,6 +50,7 @@ class WorkflowRun:
     result: Score | None
     error: RunError | None
     steps: tuple[RunStep, ...] = ()
+    waiting_for: WaitingFor | None = None
 
 
 @dataclass(frozen=True)
