@@ -15,7 +15,7 @@ PLANNED = re.compile(r"^\s*(select|insert|update|delete|with)\b", re.I)
 MANY = re.compile(r"%s(\s*,\s*%s)+")
 GROWN = 10_000  # rows: with fewer, a table is read in a millisecond whatever the plan
 MOST_ROWS = 20_000  # that a node may look at; the largest group of the sweep is 2,000
-EACH = 3  # executions of one statement in one path of which the plan is taken, and every one that has more parameters
+EACH = 1  # executions of one statement in one path whose plan is taken, and every one that has more parameters
 
 
 @dataclass

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db.models import Count, Max, Min, Sum
 
-from autotune.core.clock import database_now
+from autotune.core.clock import database_now, shared_now
 from graders.models import Grader, GraderStatistic, Tally
 from scores.models import WorkflowRun
 from scores.states import RunStatus
@@ -116,7 +116,7 @@ def _pause_ms(grader: Grader) -> int:
     """How long the grader may not be called from now on: its limit, its circuit, or its health."""
     if grader.held_until is None:
         return 0
-    return max(0, round((grader.held_until - database_now()) / timedelta(milliseconds=1)))
+    return max(0, round((grader.held_until - shared_now()) / timedelta(milliseconds=1)))
 
 
 def _load(grader: Grader, submitted: Mapping[int, int]) -> _Load:

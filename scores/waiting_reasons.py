@@ -11,7 +11,6 @@ from typing import Final
 from uuid import UUID
 
 from autotune.core import clock
-from autotune.core.clock import database_now
 from graders import holds
 from graders.models import Grader
 from graders.states import GraderStatus
@@ -76,7 +75,7 @@ def of_runs(runs: Sequence[WorkflowRun]) -> dict[UUID, Wait]:
     unfinished = [run for run in runs if run.status not in FINAL]
     if not unfinished:
         return {}
-    now = database_now()
+    now = clock.shared_now()
     columns = ("pk", "held_until", "held_reason", "status", "deleted_at")
     rows = Grader.objects.filter(pk__in={run.grader_id for run in unfinished}).values_list(*columns)
     graders = {
