@@ -424,6 +424,7 @@ CELERY_BEAT_SCHEDULE = {
     "check-health": {"task": "graders.check_health", "schedule": schedule(300.0), "options": {"expires": 300}},
     "clean-up-graders": {"task": "graders.clean_up", "schedule": schedule(86_400.0)},
     "clean-up-scores": {"task": "scores.clean_up", "schedule": schedule(86_400.0)},
+    "fold-counters": {"task": "scores.fold_counters", "schedule": schedule(15.0), "options": {"expires": 15}},
     "erase": {"task": "scores.erase", "schedule": schedule(60.0), "options": {"expires": 60}},
     "retain": {"task": "scores.retain", "schedule": schedule(3_600.0), "options": {"expires": 3_600}},
     "fill-digests": {"task": "tasks.fill_digests", "schedule": schedule(60.0), "options": {"expires": 60}},

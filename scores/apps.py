@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class ScoresConfig(AppConfig):
@@ -6,9 +7,11 @@ class ScoresConfig(AppConfig):
 
     def ready(self) -> None:
         from graders.signals import grader_queues
-        from scores import event_examples, events
+        from scores import event_examples, events, migrating
         from scores.grader_queues import waiting
 
         events.register()
         event_examples.register()
         grader_queues.connect(waiting, dispatch_uid="scores.queues")
+        pre_migrate.connect(migrating.before, sender=self, dispatch_uid="scores.triggers")
+        post_migrate.connect(migrating.after, sender=self, dispatch_uid="scores.triggers")

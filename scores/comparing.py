@@ -22,21 +22,31 @@ MOMENTS: Final = 24  # points over time
 Z95: Final = 1.959964
 T95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # by degrees of freedom, from 1
 
+# Rewards are taken to twelve decimals, and deviations below TINY as none: PostgreSQL refuses a product or a quotient
+# that is too small for it, and a grader may answer the least number there is.
+TINY: Final = "1e-100"
 _STATEMENT: Final = """
 with newest (completion_id, value, at) as ({source}),
 recent as materialized (
     select completion.model_id as model, completion.prompt_digest as prompt,
         case when completion.prompt_digest is null or completion.prompt_digest = {unreadable}
             then completion.id end as lone,
-        newest.value, newest.at
+        floor(newest.value * 1e12 + 0.5) / 1e12 as value, newest.at
     from newest {join}
 ),
-span as (select min(at) as since, max(at) as until from recent)
+span as (select min(at) as since, max(at) as until from recent),
+prompts as materialized (
+    select model, count(*) as n, sum(value) as total from recent group by model, prompt, lone
+),
+means as (select model, sum(total) / sum(n) as mean from prompts group by model),
+deviations as (
+    select prompts.model, n, total, total - mean * n as deviation from prompts join means on means.model = prompts.model
+)
 select 'bin', model, least(floor(value * {bins}), {bins} - 1), count(*), sum(value), 0, 0, 0 from recent group by 2, 3
 union all
-select 'model', model, count(*), sum(n), sum(total), sum(total * total), sum(total * n), sum(n * n) from (
-    select model, count(*) as n, sum(value) as total from recent group by model, prompt, lone
-) as prompts group by model
+select 'model', model, count(*), sum(n), sum(total),
+    sum(case when abs(deviation) < {tiny} then 0 else deviation * deviation end), 0, 0
+from deviations group by model
 union all
 select 'time', model, {moment}, count(*), sum(value), 0, 0, 0 from recent, span group by 2, 3
 union all
@@ -137,7 +147,7 @@ def of_task(task_id: UUID) -> Comparison:
     text = _STATEMENT if connection.vendor == "postgresql" else _STATEMENT.replace("least(", "min(")
     dialect = {name: part.format(moments=MOMENTS) for name, part in parts.items()}
     with connection.cursor() as cursor:
-        cursor.execute(text.format(source=source, bins=BINS, **dialect), values)
+        cursor.execute(text.format(source=source, bins=BINS, tiny=TINY, **dialect), values)
         found = cursor.fetchall()
     return _comparison(found)
 
@@ -177,23 +187,19 @@ def _welch(one: ModelFigures, other: ModelFigures) -> float:
     a, b = (one.error or 0.0) ** 2, (other.error or 0.0) ** 2
     if a + b == 0:
         return 0.0
-    freedom = (a + b) ** 2 / (a**2 / (one.prompts - 1) + b**2 / (other.prompts - 1))
+    share = a / (a + b)  # and not squares of a and b, which may be too small to be told from 0
+    freedom = 1 / (share**2 / (one.prompts - 1) + (1 - share) ** 2 / (other.prompts - 1))
     return quantile95(freedom) * math.sqrt(a + b)
 
 
-def _error(prompts: int, n: float, total: float, squares: float, mixed: float, sizes: float) -> float | None:
+def _error(prompts: int, n: float, spread: float) -> float | None:
     """The standard error of a mean whose completions come in groups, one for a prompt, that are alike among themselves.
 
-    From sums over the groups: of n, of totals, of total², of total·n and of n². With one completion for each prompt it
-    is the usual s/√n.
+    spread  the sum over the groups of (total − mean·n)². With one completion for each prompt it is the usual s/√n
     """
     if prompts < 2:
         return None
-    mean = total / n
-    spread = max(
-        0.0, squares - 2 * mean * mixed + mean**2 * sizes
-    )  # of total − mean·n; never below zero but by rounding
-    return math.sqrt(prompts / (prompts - 1) * spread) / n
+    return math.sqrt(prompts / (prompts - 1) * max(0.0, spread)) / n
 
 
 def _comparison(rows: Sequence[Sequence[Any]]) -> Comparison:
@@ -206,11 +212,11 @@ def _comparison(rows: Sequence[Sequence[Any]]) -> Comparison:
     since, until = (datetime.fromtimestamp(float(moment), tz=UTC) for moment in (first, last))
     step = max(until - since, timedelta(seconds=1)) / MOMENTS
     models = []
-    for model, prompts, n, total, *sums in parts["model"]:
+    for model, prompts, n, total, spread, *_ in parts["model"]:
         bins = _bins(row[1:] for row in parts["bin"] if row[0] == model)
         moments = _moments((row[1:] for row in parts["time"] if row[0] == model), since, step)
-        error = _error(int(prompts), float(n), total, *map(float, sums))
-        models.append(ModelFigures(model, int(n), int(prompts), total / float(n), error, bins, moments))
+        error = _error(int(prompts), float(n), float(spread))
+        models.append(ModelFigures(model, int(n), int(prompts), min(1.0, total / float(n)), error, bins, moments))
     return Comparison(sorted(models, key=lambda one: (-one.mean, one.model)), int(count), since, until)
 
 

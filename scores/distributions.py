@@ -1,24 +1,27 @@
 """How the scores of a selection are spread: counts for a chart from which a range can be chosen, and the figures beside
-it, in one pass of the database over the scores.
+it. Where counters tell of the selection it is exact and costs the same for any number of scores.
 
-It counts on a grid of a thousand steps. Count, mean, deviation, lowest and highest are exact; a quantile lies between
-the lowest and the highest score of its step, so it is exact where these are equal, and right to 0.001 elsewhere.
-Of tens of millions it takes the newest NEWEST, so that it costs the same for all.
+Elsewhere it takes one pass over the scores, on a grid of a thousand steps. Count, mean, deviation, lowest and highest
+are exact; a quantile lies between the lowest and the highest score of its step, so it is exact where these are equal,
+and right to 0.001 elsewhere. Of tens of millions it takes the newest NEWEST.
 `scores/summary.py` has the exact ones, for twice the time.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from fractions import Fraction
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, F, IntegerField, Max, Min, Q, Sum, Value
-from django.db.models.functions import Cast, Floor, Least
+from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Max, Min, Q, Value
+from django.db.models.functions import Least
 from msgspec import structs
 
+from autotune.core import fixedpoint
+from autotune.core.fixedpoint import Moments, Units
 from scores import choosing, filters
+from scores.counters import bins, ranks, spread
 from scores.filters import Selection
 from scores.models import Score
 
@@ -60,15 +63,19 @@ class _Step:
 
     at: int
     whole: int
-    count: int
-    total: float
-    squares: float
+    moments: Moments
     low: float
     high: float
+
+    @property
+    def count(self) -> int:
+        return self.moments.count
 
 
 def of(selection: Selection) -> Distribution:
     """Of the scores that figures rest on: no shadow ones, none that a newer one has replaced."""
+    if spread.is_counted(selection):
+        return _from_counters(selection)
     query = selection.query
     open_ = structs.replace(query, min_score=None, max_score=None)
     unbounded = Selection(selection.principal, open_, selection.start, selection.end, selection.owner)
@@ -82,6 +89,16 @@ def of(selection: Selection) -> Distribution:
     if floor is not None:
         scores = scores.filter(pk__gte=floor)
     return _from(_grid(scores, bounds), newest=None if floor is None else NEWEST)
+
+
+def _from_counters(selection: Selection) -> Distribution:
+    scores = spread.counted(selection)
+    counts, moments = bins.histogram(scores.bins, BUCKETS), scores.moments()
+    if moments.mean is None or moments.std is None:
+        return Distribution(counts, None)
+    shares = [Fraction(number, 4) for number in range(5)]
+    low, quarter, half, three, high = ranks.quantiles(scores.bins, shares, ranks.rows(selection, scores))
+    return Distribution(counts, Figures(moments.count, moments.mean, moments.std, low, high, quarter, half, three))
 
 
 def _floor(selection: Selection) -> UUID | None:
@@ -100,27 +117,22 @@ def _floor(selection: Selection) -> UUID | None:
 
 
 def _grid(scores: Any, bounds: Q) -> list[_Step]:
-    """The steps that have scores, in order. 0.15 begins a bucket though in binary it is a little less, hence the grain
-    of a billionth."""
+    """The steps that have scores, in order."""
     within = bounds or None
-    place = Cast(Floor(F("value") * float(STEPS) + 1e-9), IntegerField())
+    place = ExpressionWrapper(Units(F("value")) / bins.STEP, BigIntegerField())
+    sums = fixedpoint.sums("value", filter=within)
     rows = (
         scores.order_by()
-        .annotate(step=Least(place, Value(STEPS - 1)))
+        .annotate(step=Least(place, Value(STEPS - 1), output_field=BigIntegerField()))
         .values("step")
         .annotate(
-            whole=Count("pk"),
-            n=Count("pk", filter=within),
-            total=Sum("value", filter=within),
-            squares=Sum(F("value") * F("value"), filter=within),
-            low=Min("value", filter=within),
-            high=Max("value", filter=within),
+            whole=Count("pk"), lowest=Min("value", filter=within), highest=Max("value", filter=within), **sums
         )
-    )
-    found = rows.values_list("step", "whole", "n", "total", "squares", "low", "high")
+    )  # fmt: skip
+    found = rows.values_list("step", "whole", "lowest", "highest", *sums)
     return sorted(
-        (_Step(at, whole, n, total or 0.0, squares or 0.0, low or 0.0, high or 0.0)
-         for at, whole, n, total, squares, low, high in found),
+        (_Step(at, whole, fixedpoint.moments(amounts), low or 0.0, high or 0.0)
+         for at, whole, low, high, *amounts in found),
         key=lambda step: step.at,
     )  # fmt: skip
 
@@ -146,8 +158,10 @@ def _figures(grid: Sequence[_Step]) -> Figures | None:
     if not count:
         return None
     low, high = grid[0].low, grid[-1].high
-    mean = min(max(sum(step.total for step in grid) / count, low), high)
-    std = sqrt(max(0.0, sum(step.squares for step in grid) / count - mean * mean))
+    total = Moments()
+    for step in grid:
+        total.add(step.moments.count, step.moments.total, step.moments.squares)
+    mean, std = min(max(total.mean or 0.0, low), high), total.std or 0.0
     quarter, half, three = (_quantile(grid, (count - 1) * share) for share in (0.25, 0.5, 0.75))
     return Figures(count, mean, std, low, high, quarter, half, three)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef
 from msgspec import Meta
 
 from autotune.access import policy
@@ -20,6 +20,7 @@ from scores.querysets import RunQuerySet, ScoreQuerySet
 from scores.states import RunStatus
 from tasks.models import Task
 
+UNSCORED = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.WAITING, RunStatus.FAILED)
 Unit = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -148,28 +149,44 @@ def counted(selection: Selection) -> ScoreQuerySet:
     return scores(selection).filter(shadow=False, superseded=False)
 
 
-def unscored(selection: Selection) -> RunQuerySet:
-    """The scoring runs of a selection that have no score: unfinished, or failed.
+def unscored(selection: Selection, status: str) -> RunQuerySet:
+    """The scoring runs of a selection that are in a state of UNSCORED and have no score.
 
     Of a completion that was scored again only the newest run of a grader counts, and none where the grader has a score.
 
     A score that is not there has no value and no version: bounds do not apply, `graderVersion` stands for its grader,
     and the dates are those of the submission.
     """
-    found = selection.scoped(WorkflowRun.objects.all(), "scores").filter(panel_size__gt=0)
-    found = found.exclude(status=RunStatus.COMPLETED)
+    runs = selection.scoped(WorkflowRun.objects.filter(status=status), "scores").filter(panel_size__gt=0)
     same = {"completion": OuterRef("completion"), "grader": OuterRef("grader")}
     newer = WorkflowRun.objects.filter(**same, generation__gt=OuterRef("generation"))
-    found = found.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, shadow=False)))
-    if selection.task:
-        found = found.filter(completion__task_id=selection.task)  # runs have no index by task, completions have
+    runs = runs.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, shadow=False)))
     if selection.query.model_id:
-        found = found.filter(completion__model_id=selection.query.model_id)
+        runs = runs.filter(completion__model_id=selection.query.model_id)
     if selection.grader:
-        found = found.filter(grader_id=selection.grader)
+        runs = runs.filter(grader_id=selection.grader)
     if selection.grader_version:
-        found = found.filter(grader__versions=selection.grader_version)
-    return selection.period(found, "created_at")
+        runs = runs.filter(grader__versions=selection.grader_version)
+    return selection.period(runs, "created_at")
+
+
+def unscored_by_model(selection: Selection) -> dict[str, int]:
+    """How many scoring runs of each model have no score.
+
+    One statement with a part for each state: each has a partial index, and all together would read the whole table.
+    """
+    parts: list[Any] = [
+        unscored(selection, status)
+        .order_by()
+        .values("completion__model_id")
+        .annotate(n=Count("pk"))
+        .values_list("completion__model_id", "n")
+        for status in UNSCORED
+    ]
+    counts: dict[str, int] = {}
+    for model, number in parts[0].union(*parts[1:], all=True):
+        counts[model] = counts.get(model, 0) + number
+    return counts
 
 
 def instant(text: str | None, pointer: str, *, end: bool) -> datetime | None:

@@ -10,6 +10,7 @@ from autotune.core import queue
 from autotune.core.clock import database_now
 from scores import cleaning, drains, erasures, retention, wakeups
 from scores import sweep as sweeping
+from scores.counters import building, folding
 from scores.sweeper import Sweeper
 
 _sweepers: list[Sweeper] = []
@@ -32,6 +33,13 @@ def sweep() -> None:
 def clean_up() -> None:
     """Delete what nobody reads any more."""
     cleaning.clean(database_now())
+
+
+@shared_task(name="scores.fold_counters", ignore_result=True)
+def fold_counters() -> None:
+    """Fold the tallies of scores into counters, and build the counters of tasks that have none yet."""
+    folding.fold()
+    building.build_waiting()
 
 
 @shared_task(name=erasures.JOB, ignore_result=True)

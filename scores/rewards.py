@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tasks.states import Aggregation
 
@@ -59,8 +60,8 @@ def aggregate(scores: Sequence[Scored], aggregation: str) -> float:
         case Aggregation.MEAN:
             return _weighted_mean(values, [score.weight for score in scores])
         case Aggregation.CONFIDENCE_WEIGHTED:
-            weights = [score.weight * score.confidence for score in scores]
-            return _weighted_mean(values, weights if sum(weights) else [score.weight for score in scores])
+            weights = [Fraction(score.weight) * Fraction(score.confidence) for score in scores]
+            return _weighted_mean(values, weights if any(weights) else [score.weight for score in scores])
         case Aggregation.MEDIAN:
             return _weighted_median(scores)
         case Aggregation.MIN:
@@ -72,21 +73,27 @@ def aggregate(scores: Sequence[Scored], aggregation: str) -> float:
     raise ValueError(f"unknown aggregation {aggregation!r}")
 
 
-def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+def _weighted_mean(values: Sequence[float], weights: Sequence[float | Fraction]) -> float:
     """Σwv / Σw, kept within the values' range against rounding; equal weights where all are 0."""
-    total = sum(weights)
-    if not total:
-        weights, total = [1.0] * len(values), float(len(values))
-    mean = sum(weight * value for weight, value in zip(weights, values, strict=True)) / total
+    if len(values) == 1:
+        return values[0]
+    shares = _shares(weights)
+    mean = sum(share * value for share, value in zip(shares, values, strict=True)) / sum(shares)
     return min(max(mean, min(values)), max(values))
+
+
+def _shares(weights: Sequence[float | Fraction]) -> list[float]:
+    """The weights as shares of the greatest: what is tiny beside nothing greater counts in full."""
+    greatest = max(weights)
+    if not greatest:
+        return [1.0] * len(weights)
+    return [float(Fraction(weight) / Fraction(greatest)) for weight in weights]
 
 
 def _weighted_median(scores: Sequence[Scored]) -> float:
     """The value at which half of the weight is reached; the middle of two where it is reached exactly between them."""
     ordered = sorted(scores, key=lambda score: score.value)
-    weights = [score.weight for score in ordered]
-    if not sum(weights):
-        weights = [1.0] * len(ordered)
+    weights = _shares([score.weight for score in ordered])
     half, reached = sum(weights) / 2, 0.0
     for index, weight in enumerate(weights):
         reached += weight

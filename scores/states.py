@@ -103,3 +103,11 @@ class WithoutText(models.TextChoices):
     UNSCORED = "unscored"
     EMPTY = "empty"
     STRICT = "strict"
+
+
+class Standing(models.IntegerChoices):
+    """What becomes of a score in figures. A listed one is a shadow grader's, or was replaced by a newer score."""
+
+    COUNTS = 0
+    LISTED = 1
+    DELETED = 2

@@ -1,20 +1,19 @@
-"""Figures over a selection of scores, computed by the database."""
+"""Figures over a selection of scores: from counters where these can tell, else from the scores themselves."""
 
-from typing import Any
-
-from django.db import connection
-from django.db.models import Aggregate, Avg, Count, F, FloatField, Max, Min, StdDev, Value
-from django.db.models.functions import Floor, Least
+from collections.abc import Mapping
+from fractions import Fraction
 
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.api import ApiStruct
+from autotune.core.fixedpoint import Moments
 from scores import filters
-from scores.filters import ScoreFilter
-from scores.querysets import RunQuerySet, ScoreQuerySet
+from scores.counters import bins, ranks, spread
+from scores.counters.spread import Spread
+from scores.filters import ScoreFilter, Selection
 
 BINS = 10
-FRACTIONS = (0.25, 0.5, 0.75, 0.95)
+SHARES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(19, 20))
 
 
 class PercentilesOut(ApiStruct):
@@ -27,7 +26,7 @@ class PercentilesOut(ApiStruct):
 
 
 class DistributionOut(ApiStruct):
-    """`std` is the population's."""
+    """`std` is the population's. Values are taken to twelve decimals."""
 
     mean: float
     std: float
@@ -64,78 +63,34 @@ def of(query: ScoreFilter, principal: Principal) -> SummaryOut:
     raises Invalid or NotFound as filters.check does
     """
     selection = filters.check(query, principal)
-    scores = filters.counted(selection).order_by()
-    lacking = filters.unscored(selection).order_by()
-    models = _by_model(scores, lacking)
+    scores = spread.of(selection)
+    models = _by_model(scores.by_model(), filters.unscored_by_model(selection))
     return SummaryOut(
         total_records=sum(model.total_records for model in models),
         unscored=sum(model.unscored for model in models),
-        task_ids=[ids.encode("task", task) for task in sorted(scores.values_list("task_id", flat=True).distinct())],
+        task_ids=[ids.encode("task", task) for task in sorted(scores.tasks())],
         model_ids=[model.model_id for model in models if model.total_records],
-        score_distribution=distribution(scores),
-        histogram=histogram(scores),
+        score_distribution=distribution(scores, selection),
+        histogram=bins.histogram(scores.bins, BINS),
         by_model=models,
     )
 
 
-def distribution(rows: Any) -> DistributionOut | None:
-    """How the `value`s of a queryset are spread; None without any."""
-    figures = {
-        "n": Count("value"),
-        "mean": Avg("value"),
-        "std": StdDev("value"),
-        "low": Min("value"),
-        "high": Max("value"),
-    }
-    if connection.vendor == "postgresql":
-        figures |= {f"p{n}": _Percentile("value", fraction=part) for n, part in enumerate(FRACTIONS)}
-    found = rows.aggregate(**figures)
-    if not found["n"]:
+def distribution(scores: Spread, selection: Selection) -> DistributionOut | None:
+    """How the values of a selection are spread; None without any."""
+    moments = scores.moments()
+    if not moments.count or moments.mean is None or moments.std is None:
         return None
-    if connection.vendor == "postgresql":
-        percentiles = [found[f"p{n}"] for n in range(len(FRACTIONS))]
-    else:
-        percentiles = [_interpolated(rows, found["n"], part) for part in FRACTIONS]
-    return DistributionOut(found["mean"], found["std"], found["low"], found["high"], PercentilesOut(*percentiles))
+    shares = (Fraction(0), *SHARES, Fraction(1))
+    low, *percentiles, high = ranks.quantiles(scores.bins, shares, ranks.rows(selection, scores))
+    return DistributionOut(moments.mean, moments.std, low, high, PercentilesOut(*percentiles))
 
 
-def histogram(rows: Any) -> list[int]:
-    """Counts of `value` in 10 bins of 0.1, the last closed."""
-    binned = rows.annotate(bin=Least(Floor(F("value") * float(BINS)), Value(BINS - 1.0))).values("bin")
-    counts = dict(binned.annotate(n=Count("pk")).values_list("bin", "n"))
-    return [counts.get(float(number), 0) for number in range(BINS)]
-
-
-class _Percentile(Aggregate):
-    """`percentile_cont` of PostgreSQL. The fraction is one of our constants, so it stands in the text."""
-
-    function = "PERCENTILE_CONT"
-    template = "%(function)s(%(fraction)s) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = FloatField()
-
-
-def _interpolated(rows: Any, count: int, fraction: float) -> float:
-    """The same figure where the database has no percentiles: the two neighbours of the rank, and the way between."""
-    rank = (count - 1) * fraction
-    below = int(rank)
-    pair = list(rows.order_by("value").values_list("value", flat=True)[below : below + 2])
-    return pair[0] + (pair[-1] - pair[0]) * (rank - below)
-
-
-def _by_model(scores: ScoreQuerySet, lacking: RunQuerySet) -> list[ModelSummary]:
+def _by_model(scored: Mapping[str, Moments], lacking: Mapping[str, int]) -> list[ModelSummary]:
     """A row for each model that has a score or lacks one, by name."""
-    figures = {
-        model: (count, mean, std)
-        for model, count, mean, std in scores.values("completion__model_id")
-        .annotate(n=Count("pk"), mean=Avg("value"), std=StdDev("value"))
-        .values_list("completion__model_id", "n", "mean", "std")
-    }
-    missing = dict(
-        lacking.values("completion__model_id").annotate(n=Count("pk")).values_list("completion__model_id", "n")
-    )
-    nothing = (0, None, None)
-    summaries = []
-    for name in sorted(figures.keys() | missing.keys()):
-        count, mean, std = figures.get(name, nothing)
-        summaries.append(ModelSummary(name, count, missing.get(name, 0), mean, std))
-    return summaries
+    return [
+        ModelSummary(
+            name, (moments := scored.get(name, Moments())).count, lacking.get(name, 0), moments.mean, moments.std
+        )
+        for name in sorted(scored.keys() | lacking.keys())
+    ]

@@ -6,6 +6,7 @@ parent's keeps them true, and each check would cost the hot path a lookup for ev
 """
 
 from scores.models.callbacks import Callback, CallbackItem
+from scores.models.counters import ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
 from scores.models.erasures import Erasure, LegalHold
 from scores.models.live import LiveAnswer, RewardEndpoint
 from scores.models.reviews import Review
@@ -14,5 +15,5 @@ from scores.models.scores import Reward, Score
 
 __all__ = [
     "Callback", "CallbackItem", "Erasure", "LegalHold", "LiveAnswer", "Pulse", "Review", "Reward", "RewardEndpoint",
-    "Score", "WorkflowRun",
+    "Score", "ScoreCount", "ScoreTally", "TaskCount", "TaskTally", "UncountedTask", "WorkflowRun",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from typing import Any, Final
 from uuid import UUID
 
@@ -247,13 +248,14 @@ def _shares(scores: Sequence[Score], members: Mapping[UUID, PanelMember], reward
         return {}
     counted = [one for one in scores if not one.shadow and not one.superseded]
     weights = {one.pk: members[one.grader_id].weight if one.grader_id in members else 0.0 for one in counted}
+    exact = {pk: Fraction(weight) for pk, weight in weights.items()}  # as rewards.py: products may be very small
     if reward.aggregation == Aggregation.CONFIDENCE_WEIGHTED:
-        confident = {one.pk: weights[one.pk] * one.confidence for one in counted}
-        weights = confident if sum(confident.values()) else weights
-    total = sum(weights.values())
+        confident = {one.pk: exact[one.pk] * Fraction(one.confidence) for one in counted}
+        exact = confident if any(confident.values()) else exact
+    total = sum(exact.values())
     if not total:
         return {pk: 1 / len(weights) for pk in weights}
-    return {pk: weight / total for pk, weight in weights.items()}
+    return {pk: float(weight / total) for pk, weight in exact.items()}
 
 
 def _newest(runs: Sequence[WorkflowRun]) -> set[UUID]:

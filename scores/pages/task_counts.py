@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Avg, Count
+from django.db.models import Count
 
 from autotune.access import policy
 from autotune.access.principal import Principal
-from scores.models import Reward, Score, WorkflowRun
+from scores.counters import progress
+from scores.counters.progress import Progress
+from scores.models import WorkflowRun
 from scores.states import RunStatus
-from tasks.models import Completion, Task
+from tasks.models import Task
 
 OPEN: Final = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.WAITING)
 
@@ -62,12 +64,11 @@ def sees(principal: Principal, resource: str, owner: UUID | None = None) -> bool
 
 
 def of_tasks(principal: Principal, tasks: Iterable[UUID]) -> Mapping[UUID, Counts]:
-    """The counts of each of the tasks, in two queries, or three where not all are told. The mean is that of all
-    rewards.
-    """
+    """The counts of each of the tasks, from counters. The mean is that of all rewards."""
     wanted = list(tasks)
-    submitted, ended = _submitted(_told(principal, "completions", wanted)), _ended(_told(principal, "scores", wanted))
-    return {task: _counts(submitted.get(task), ended.get(task)) for task in wanted}
+    known = progress.of_tasks(wanted)
+    submitted, ended = set(_told(principal, "completions", wanted)), set(_told(principal, "scores", wanted))
+    return {task: _counts(known[task], task in submitted, task in ended) for task in wanted}
 
 
 def _told(principal: Principal, resource: str, tasks: list[UUID]) -> list[UUID]:
@@ -80,34 +81,15 @@ def _told(principal: Principal, resource: str, tasks: list[UUID]) -> list[UUID]:
     return list(own.order_by().values_list("pk", flat=True))
 
 
-def _submitted(tasks: list[UUID]) -> dict[UUID, int]:
-    found = dict.fromkeys(tasks, 0)
-    if tasks:
-        rows = Completion.objects.filter(task_id__in=tasks).order_by().values("task_id").annotate(n=Count("pk"))
-        found |= dict(rows.values_list("task_id", "n"))
-    return found
-
-
-def _ended(tasks: list[UUID]) -> dict[UUID, tuple[int, int, float | None]]:
-    """{task: (rewards, those with a value, their mean)}"""
-    found: dict[UUID, tuple[int, int, float | None]] = dict.fromkeys(tasks, (0, 0, None))
-    if tasks:
-        rewards = Reward.objects.filter(task_id__in=tasks).order_by().values("task_id")
-        figures = rewards.annotate(n=Count("pk"), scored=Count("value"), mean=Avg("value"))
-        rows = figures.values_list("task_id", "n", "scored", "mean")
-        found |= {task: (total, scored, mean) for task, total, scored, mean in rows}
-    return found
-
-
-def _counts(completions: int | None, ended: tuple[int, int, float | None] | None) -> Counts:
-    if ended is None:
+def _counts(known: Progress, tells_completions: bool, tells_scores: bool) -> Counts:
+    completions = known.completions if tells_completions else None
+    if not tells_scores:
         return Counts(completions, None, None, None)
-    total, scored, mean = ended
-    return Counts(completions, scored, total - scored, mean)
+    return Counts(completions, known.rewarded, known.unrewarded, known.mean)
 
 
 def runs(principal: Principal, task: Task) -> Runs | None:
-    """The runs of a task that the principal may read, in three queries that indexes answer; None if it reads no runs.
+    """The runs of a task that the principal may read, by indexes and counters; None if it reads no runs.
 
     Runs have no index by task: those that have not ended and those that failed are few and have indexes of their own,
     and a completed run is known by its score.
@@ -124,7 +106,7 @@ def runs(principal: Principal, task: Task) -> Runs | None:
     failed = visible.filter(status=RunStatus.FAILED).order_by().values("error_code").annotate(n=Count("pk"))
     codes = sorted(failed.values_list("error_code", "n"), key=lambda row: (-row[1], row[0]))
     if sees(principal, "runs", task.organization_id):
-        states[str(RunStatus.COMPLETED)] = Score.objects.filter(task=task).count()
+        states[str(RunStatus.COMPLETED)] = progress.scores_ever(task.pk)
     else:
         states[str(RunStatus.COMPLETED)] = visible.filter(status=RunStatus.COMPLETED).count()
     states[str(RunStatus.FAILED)] = sum(n for _, n in codes)

@@ -1,0 +1,197 @@
+"""Building counters from rows: of tasks that are older than the counters, and of those whose counters are wrong.
+
+A task is one transaction, so a build that was stopped goes on with the next task. Whoever writes scores meanwhile waits
+for nothing: the rows and the tallies that they make superfluous are read by one statement, of one moment, and what is
+committed later has tallies of its own.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    CharField,
+    Count,
+    DateTimeField,
+    F,
+    Field,
+    IntegerField,
+    Q,
+    UUIDField,
+    Value,
+    When,
+)
+from django.db.models.functions import TruncHour
+
+from autotune.core import fixedpoint
+from autotune.core.fixedpoint import Moments
+from scores.counters import bins, folding
+from scores.counters.folding import PROGRESS, Key, Sums
+from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
+from scores.models.counters import Span
+from scores.states import Standing
+from tasks.models import Completion, Task
+
+AT_ONCE = 20  # tasks of one job
+_STANDING = Case(
+    When(deleted_at__isnull=False, then=Value(int(Standing.DELETED))),
+    When(Q(shadow=True) | Q(superseded=True), then=Value(int(Standing.LISTED))),
+    default=Value(int(Standing.COUNTS)),
+    output_field=IntegerField(),
+)
+
+
+def is_behind(task_id: UUID | None) -> bool:
+    """Whether counters of the task, or of any task, are not built yet."""
+    waiting = UncountedTask.objects.all()
+    return (waiting.filter(pk=task_id) if task_id else waiting).exists()
+
+
+def build_waiting(limit: int = AT_ONCE) -> int:
+    """Build the counters of tasks that have none yet. Returns how many tasks."""
+    waiting = list(UncountedTask.objects.order_by("since", "task_id").values_list("pk", flat=True)[:limit])
+    for task_id in waiting:
+        build(task_id)
+    return len(waiting)
+
+
+def build(task_id: UUID) -> None:
+    """Make the counters of a task anew from its rows."""
+    with transaction.atomic():
+        _wait_alone()
+        scores, progress, superseded = _read(task_id)
+        ScoreTally.objects.filter(pk__in=superseded["scores"]).delete()
+        TaskTally.objects.filter(pk__in=superseded["progress"]).delete()
+        ScoreCount.objects.filter(task_id=task_id).delete()
+        folding.write(scores)
+        TaskCount.objects.update_or_create(pk=task_id, defaults=dict(zip(PROGRESS, progress, strict=True)))
+        UncountedTask.objects.filter(pk=task_id).delete()
+
+
+def check(task_id: UUID) -> bool:
+    """Whether the counters of a task, with its fresh tallies, equal its rows; one look at a moment."""
+    with transaction.atomic():
+        _wait_alone()
+        scores, progress, _ = _read(task_id)
+        kept, counts = _kept(task_id)
+    return _plain(scores) == _plain(kept) and progress == counts
+
+
+def task_ids() -> Iterator[UUID]:
+    """All tasks."""
+    yield from Task.objects.order_by("pk").values_list("pk", flat=True).iterator()
+
+
+def _wait_alone() -> None:
+    """Wait until nobody folds, and let nobody fold until the end of the transaction."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("select pg_advisory_xact_lock(%s)", [folding.LOCK])
+
+
+def _read(task_id: UUID) -> tuple[dict[Key, Sums], list[int], dict[str, list[int]]]:
+    """What the rows come to, as counters and as the columns of PROGRESS; and the ids of the tallies that tell of them.
+
+    One statement, so that all is of one moment.
+    """
+    scores: dict[Key, Sums] = {}
+    progress = [0] * len(PROGRESS)
+    tallies: dict[str, list[int]] = {"scores": [], "progress": []}
+    for kind, organization, model, version, source, standing, hour, bin_, count, *sums in _statement(task_id):
+        if kind == _SCORES:
+            moments = fixedpoint.moments((count, *sums))
+            for time in folding.times(hour):
+                key = (organization, task_id, model, version, source, False, standing, *time)
+                scores.setdefault(key, Sums()).add(
+                    moments.count, (moments.total, moments.squares), {str(bin_): moments.count}
+                )
+        elif kind == _COMPLETIONS:
+            progress[0] = count
+        elif kind == _REWARDS:
+            high, low, unrewarded, *_ = (int(amount or 0) for amount in sums)
+            progress[1:] = [count, unrewarded, high, low]
+        else:
+            tallies["scores" if kind == _SCORE_TALLY else "progress"].append(count)
+    return scores, progress, tallies
+
+
+_SCORES, _SCORE_TALLY, _COMPLETIONS, _REWARDS, _TASK_TALLY = range(5)
+_COLUMNS = (
+    "kind", "c_organization", "c_model", "c_version", "c_source", "c_standing", "c_hour", "c_bin", "count", "high",
+    "low", "high_high", "high_low", "low_low",
+)  # fmt: skip
+
+
+def _statement(task_id: UUID) -> Any:
+    scores = Score.objects.filter(task_id=task_id).order_by()
+    series = {
+        "c_organization": F("organization_id"),
+        "c_model": F("completion__model_id"),
+        "c_version": F("grader_version_id"),
+        "c_source": F("completion__source"),
+        "c_standing": _STANDING,
+        "c_hour": TruncHour("created_at", tzinfo=UTC),
+        "c_bin": bins.expression("value"),
+    }
+    rows = scores.annotate(kind=Value(_SCORES), **series).values("kind", *series).annotate(**fixedpoint.sums("value"))
+    rewards = Reward.objects.filter(task_id=task_id).order_by().values("task_id")
+    unrewarded = Count("pk", filter=Q(value=None))
+    sums = fixedpoint.sums("value")
+    parts = [
+        _bare(ScoreTally.objects.filter(task_id=task_id).annotate(count=F("id")), _SCORE_TALLY),
+        _bare(
+            Completion.objects.filter(task_id=task_id).order_by().values("task_id").annotate(count=Count("pk")),
+            _COMPLETIONS,
+        ),
+        _bare(
+            rewards.annotate(count=sums["count"], high=sums["high"], low=sums["low"], high_high=unrewarded), _REWARDS,
+            "high", "low", "high_high",
+        ),
+        _bare(TaskTally.objects.filter(task_id=task_id).annotate(count=F("id")), _TASK_TALLY),
+    ]  # fmt: skip
+    return rows.values_list(*_COLUMNS).union(*parts, all=True)
+
+
+def _bare(rows: Any, kind: int, *sums: str) -> Any:
+    """Rows of _COLUMNS that have a count, and perhaps sums, alone."""
+    present = {"count", *sums}
+    fields: dict[str, Field[Any, Any]] = {
+        "c_organization": UUIDField(), "c_model": CharField(), "c_version": UUIDField(), "c_source": CharField(),
+        "c_hour": DateTimeField(),
+    }  # fmt: skip
+    others = {
+        name: Value(None, output_field=fields.get(name, BigIntegerField()))
+        for name in _COLUMNS
+        if name not in present and name != "kind"
+    }
+    return rows.annotate(kind=Value(kind), **others).values_list(*_COLUMNS)
+
+
+def _kept(task_id: UUID) -> tuple[dict[Key, Sums], list[int]]:
+    """What the counters and tallies come to; in a transaction in which nobody folds."""
+    kept: dict[Key, Sums] = {}
+    for row in ScoreCount.objects.filter(task_id=task_id).iterator():
+        key = (*(getattr(row, name) for name in folding.SERIES), Span(row.span), row.start)
+        kept.setdefault(key, Sums()).add(row.number, row.sums, row.bins)
+    for tally in ScoreTally.objects.filter(task_id=task_id).iterator():
+        for time in folding.times(tally.hour):
+            key = (*(getattr(tally, name) for name in folding.SERIES), *time)
+            kept.setdefault(key, Sums()).note(tally.units, tally.sign)
+    amounts = [0] * len(PROGRESS)
+    for rows in (TaskCount.objects.filter(pk=task_id), TaskTally.objects.filter(task_id=task_id)):
+        for row in rows.values_list(*PROGRESS):
+            amounts = [before + amount for before, amount in zip(amounts, row, strict=True)]
+    return kept, amounts
+
+
+def _plain(sums: dict[Key, Sums]) -> dict[Key, tuple[Moments, dict[str, int]]]:
+    """Without what comes to nothing."""
+    return {
+        key: (total.moments, {name: count for name, count in total.bins.items() if count})
+        for key, total in sums.items()
+        if not total.is_empty
+    }

@@ -1,0 +1,156 @@
+"""Folding: the job that moves tallies into the counters of an hour, a day and all time.
+
+One at a time, by an advisory lock; on SQLite the immediate transaction is the lock. A tally goes in the transaction
+that adds it to the counters, so a crash between two groups loses and doubles nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from autotune.core.fixedpoint import Moments
+from scores.counters.bins import bin_of
+from scores.models import ScoreCount, ScoreTally, TaskCount, TaskTally
+from scores.models.counters import Span
+
+GROUP: Final = 2_000  # tallies folded in one transaction
+MAX_GROUPS: Final = 50  # and transactions in one run
+LOCK: Final = 0x73636F7265666F6C  # 'scorefol'
+EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+HOUR: Final = timedelta(hours=1)
+SERIES: Final = (
+    "organization_id", "task_id", "model_id", "grader_version_id", "source", "held_out", "standing",
+)  # fmt: skip
+PROGRESS: Final = ("completions", "rewarded", "unrewarded", "reward_high", "reward_low")
+Key = tuple[Any, ...]  # the values of SERIES, then span and start
+
+
+@dataclass(slots=True)
+class Sums:
+    """What a ScoreCount holds."""
+
+    moments: Moments = field(default_factory=Moments)
+    bins: dict[str, int] = field(default_factory=dict)
+
+    def note(self, units: Iterable[int], sign: int) -> None:
+        """Add or take away values."""
+        values = list(units)
+        self.moments.note(values, sign)
+        for value in values:
+            key = str(bin_of(value))
+            self.bins[key] = self.bins.get(key, 0) + sign
+
+    def add(self, number: int, sums: Iterable[int], bins: dict[str, int]) -> None:
+        """Add the columns of a ScoreCount."""
+        self.moments.add(number, *sums)
+        for key, count in bins.items():
+            self.bins[key] = self.bins.get(key, 0) + count
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.moments.count or self.moments.total or any(self.bins.values()))
+
+
+def fold() -> int:
+    """Fold what is due, up to GROUP * MAX_GROUPS tallies. Returns how many. Of two at once one folds nothing."""
+    folded = 0
+    for _ in range(MAX_GROUPS):
+        count = _fold_group()
+        folded += count
+        if count < GROUP:
+            break
+    return folded
+
+
+def times(hour: datetime) -> tuple[tuple[Span, datetime], ...]:
+    """The spans that an hour lies in, each with its start."""
+    return (Span.EVER, EVER), (Span.DAY, hour.replace(hour=0)), (Span.HOUR, hour)
+
+
+def alone() -> bool:
+    """Whether this transaction is the only one that folds or builds counters."""
+    if connection.vendor != "postgresql":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_xact_lock(%s)", [LOCK])
+        return bool(cursor.fetchone()[0])
+
+
+@transaction.atomic
+def _fold_group() -> int:
+    if not alone():
+        return 0
+    return max(_fold_scores(), _fold_progress())
+
+
+def _fold_scores() -> int:
+    tallies = list(ScoreTally.objects.order_by("id")[:GROUP])
+    sums: dict[Key, Sums] = {}
+    for tally in tallies:
+        series = tuple(getattr(tally, name) for name in SERIES)
+        for time in times(tally.hour):
+            sums.setdefault((*series, *time), Sums()).note(tally.units, tally.sign)
+    write(sums)
+    ScoreTally.objects.filter(pk__in=[tally.pk for tally in tallies]).delete()
+    return len(tallies)
+
+
+def write(sums: dict[Key, Sums]) -> None:
+    """Add the sums to the counters; a counter that comes to nothing goes."""
+    if not sums:
+        return
+    position = {name: SERIES.index(name) for name in ("task_id", "model_id")}
+    candidates = ScoreCount.objects.filter(
+        task_id__in={key[position["task_id"]] for key in sums},
+        model_id__in={key[position["model_id"]] for key in sums},
+        start__in={key[-1] for key in sums},
+    )
+    replaced = []
+    for row in candidates.iterator():
+        if (present := sums.get(_key(row))) is not None:
+            present.add(row.number, row.sums, row.bins)
+            replaced.append(row.pk)
+    for at in range(0, len(replaced), 500):
+        ScoreCount.objects.filter(pk__in=replaced[at : at + 500]).delete()
+    rows = (_row(key, total) for key, total in sorted(sums.items(), key=_order) if not total.is_empty)
+    ScoreCount.objects.bulk_create(rows, batch_size=500)
+
+
+def _order(item: tuple[Key, Sums]) -> tuple[str, ...]:
+    return tuple(map(str, item[0]))
+
+
+def _row(key: Key, total: Sums) -> ScoreCount:
+    *series, span, start = key
+    return ScoreCount(
+        **dict(zip(SERIES, series, strict=True)),
+        span=span,
+        start=start,
+        number=total.moments.count,
+        sums=[total.moments.total, total.moments.squares],
+        bins={name: count for name, count in total.bins.items() if count},
+    )
+
+
+def _key(row: ScoreCount) -> Key:
+    return (*(getattr(row, name) for name in SERIES), Span(row.span), row.start)
+
+
+def _fold_progress() -> int:
+    tallies = list(TaskTally.objects.order_by("id").values_list("id", "task_id", *PROGRESS)[:GROUP])
+    sums: dict[UUID, list[int]] = {}
+    for _, task_id, *amounts in tallies:
+        total = sums.setdefault(task_id, [0] * len(PROGRESS))
+        for place, amount in enumerate(amounts):
+            total[place] += amount
+    for task_id, total in sorted(sums.items()):
+        added = {name: F(name) + amount for name, amount in zip(PROGRESS, total, strict=True)}
+        if not TaskCount.objects.filter(pk=task_id).update(**added):
+            TaskCount.objects.create(task_id=task_id, **dict(zip(PROGRESS, total, strict=True)))
+    TaskTally.objects.filter(pk__in=[tally[0] for tally in tallies]).delete()
+    return len(tallies)

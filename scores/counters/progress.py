@@ -1,0 +1,67 @@
+"""How far tasks have come: completions and rewards as counters have them, or rows until the counters are built."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Count, JSONField, Value
+
+from autotune.core import fixedpoint
+from autotune.core.fixedpoint import LIMB, UNITS
+from scores.counters import building
+from scores.counters.folding import PROGRESS
+from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
+from scores.models.counters import Span
+from tasks.models import Completion
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Completions of a task, rewards with and without a value, and the sum of the values in units."""
+
+    completions: int = 0
+    rewarded: int = 0
+    unrewarded: int = 0
+    total: int = 0
+
+    @property
+    def mean(self) -> float | None:
+        """Of the rewards with a value."""
+        return self.total / (self.rewarded * UNITS) if self.rewarded else None
+
+
+def of_tasks(task_ids: Sequence[UUID]) -> dict[UUID, Progress]:
+    """The progress of each task."""
+    if not task_ids:
+        return {}
+    sums = {task_id: [0] * len(PROGRESS) for task_id in task_ids}
+    folded = TaskCount.objects.filter(pk__in=task_ids).values_list("task_id", *PROGRESS)
+    fresh = TaskTally.objects.filter(task_id__in=task_ids).values_list("task_id", *PROGRESS)
+    for task_id, *amounts in folded.union(fresh, all=True):  # of one moment, since folding moves them
+        sums[task_id] = [before + amount for before, amount in zip(sums[task_id], amounts, strict=True)]
+    found = {
+        task_id: Progress(completions, rewarded, unrewarded, high * LIMB + low)
+        for task_id, (completions, rewarded, unrewarded, high, low) in sums.items()
+    }
+    behind = UncountedTask.objects.filter(pk__in=task_ids).values_list("pk", flat=True)
+    return found | {task_id: _from_rows(task_id) for task_id in behind}
+
+
+def scores_ever(task_id: UUID) -> int:
+    """How many scores a task was ever given, deleted ones too but not those that retention took."""
+    if building.is_behind(task_id):
+        return Score.objects.filter(task_id=task_id).count()
+    folded = ScoreCount.objects.filter(task_id=task_id, span=Span.EVER)
+    fresh = ScoreTally.objects.filter(task_id=task_id)
+    nothing = Value(None, output_field=JSONField())
+    rows = folded.values_list("number", nothing).union(fresh.values_list("sign", "units"), all=True)
+    return sum(number if units is None else number * len(units) for number, units in rows)
+
+
+def _from_rows(task_id: UUID) -> Progress:
+    rewards = Reward.objects.filter(task_id=task_id)
+    sums = rewards.aggregate(all=Count("pk"), **fixedpoint.sums("value"))
+    every = sums.pop("all")
+    moments = fixedpoint.moments(sums.values())
+    completions = Completion.objects.filter(task_id=task_id).count()
+    return Progress(completions, moments.count, every - moments.count, moments.total)

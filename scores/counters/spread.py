@@ -1,0 +1,157 @@
+"""How the scores of a selection are spread, by task and model: from counters where these can tell, else from the rows.
+
+Both give the same whole numbers, so a figure is the same to the last digit whichever of the two it was made of.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, JSONField, Q, QuerySet, Value
+
+from autotune.access import policy
+from autotune.core import fixedpoint
+from autotune.core.fixedpoint import Moments
+from graders.models import GraderVersion
+from scores import filters
+from scores.counters import bins, building
+from scores.counters.folding import HOUR
+from scores.filters import Selection
+from scores.models import ScoreCount, ScoreTally
+from scores.models.counters import Span
+from scores.states import Standing
+
+DAY = timedelta(days=1)
+
+
+@dataclass(slots=True)
+class Spread:
+    """Of the scores that count: their Moments by task and model, and how many lie in each bin."""
+
+    parts: dict[tuple[UUID, str], Moments] = field(default_factory=dict)
+    bins: dict[int, int] = field(default_factory=dict)
+
+    def moments(self) -> Moments:
+        """Of all parts together."""
+        total = Moments()
+        for part in self.parts.values():
+            total.add(part.count, part.total, part.squares)
+        return total
+
+    def by_model(self) -> dict[str, Moments]:
+        """The models that have a score."""
+        models: dict[str, Moments] = {}
+        for (_, model), part in self.parts.items():
+            models.setdefault(model, Moments()).add(part.count, part.total, part.squares)
+        return models
+
+    def tasks(self) -> set[UUID]:
+        """The tasks that have a score."""
+        return {task for task, _ in self.parts}
+
+
+def of(selection: Selection) -> Spread:
+    """Of the scores of the selection that count."""
+    return counted(selection) if is_counted(selection) else from_rows(filters.counted(selection))
+
+
+def is_counted(selection: Selection) -> bool:
+    """Whether counters tell of the selection: no bounds on value or confidence, dates on whole hours, and a reader who
+    sees all scores of the tasks."""
+    query = selection.query
+    return (
+        query.min_score is None
+        and query.max_score is None
+        and query.min_confidence is None
+        and _is_whole_hour(selection.start)
+        and _is_whole_hour(selection.end)
+        and policy.reach(selection.principal, "scores", "read") in ("organization", "all")
+        and not building.is_behind(selection.task)
+    )
+
+
+def counted(selection: Selection) -> Spread:
+    """From the counters. The folded and the fresh are read by one statement, since folding moves them."""
+    spread = Spread()
+    folded = _chosen(selection, ScoreCount.objects.all()).filter(_within(selection.start, selection.end))
+    fresh = _chosen(selection, ScoreTally.objects.all())
+    if selection.start:
+        fresh = fresh.filter(hour__gte=selection.start)
+    if selection.end:
+        fresh = fresh.filter(hour__lt=selection.end)
+    columns = ("task_id", "model_id", "number", "sums", "bins")
+    nothing = Value(None, output_field=JSONField())
+    rows = folded.values_list(*columns).union(
+        fresh.values_list("task_id", "model_id", "sign", nothing, "units"), all=True
+    )
+    for task, model, number, sums, content in rows:
+        part = spread.parts.setdefault((task, model), Moments())
+        if sums is None:
+            part.note(content, number)
+            for units in content:
+                _add(spread.bins, bins.bin_of(units), number)
+        else:
+            part.add(number, *sums)
+            for bin_, count in content.items():
+                _add(spread.bins, int(bin_), count)
+    spread.parts = {key: part for key, part in spread.parts.items() if part.count}
+    spread.bins = {bin_: count for bin_, count in spread.bins.items() if count}
+    return spread
+
+
+def from_rows(scores: Any) -> Spread:
+    """From the scores themselves, in two passes over them."""
+    rows = scores.order_by().values("task_id", "completion__model_id").annotate(**fixedpoint.sums("value"))
+    columns = ("task_id", "completion__model_id", *fixedpoint.sums("value"))
+    parts = {(task, model): fixedpoint.moments(sums) for task, model, *sums in rows.values_list(*columns)}
+    binned = scores.order_by().annotate(bin=bins.expression("value")).values("bin").annotate(n=Count("pk"))
+    return Spread(parts, dict(binned.values_list("bin", "n")))
+
+
+def _chosen(selection: Selection, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Tallies or counters of the selection, but for its dates."""
+    principal, query = selection.principal, selection.query
+    rows = rows.filter(standing=Standing.COUNTS)
+    if selection.task:
+        rows = rows.filter(task_id=selection.task)
+    if policy.reach(principal, "scores", "read") == "organization":
+        rows = rows.filter(organization_id=principal.organization.pk)
+    if query.model_id is not None:
+        rows = rows.filter(model_id=query.model_id)
+    if selection.grader:
+        versions = GraderVersion.objects.filter(grader_id=selection.grader).values_list("pk", flat=True)
+        rows = rows.filter(grader_version_id__in=list(versions))
+    if selection.grader_version:
+        rows = rows.filter(grader_version_id=selection.grader_version)
+    return rows
+
+
+def _within(start: datetime | None, end: datetime | None) -> Q:
+    """The counters that make up the time from `start` until before `end`: whole days, and hours at its edges."""
+    if start is None and end is None:
+        return Q(span=Span.EVER)
+    first = None if start is None else start + -(start - _midnight(start)) % DAY
+    last = None if end is None else _midnight(end)
+    if first is not None and last is not None and first >= last:
+        return Q(span=Span.HOUR, start__gte=start, start__lt=end)
+    days, hours = Q(span=Span.DAY), Q(pk=None)
+    if first is not None:
+        days &= Q(start__gte=first)
+        hours |= Q(span=Span.HOUR, start__gte=start, start__lt=first)
+    if last is not None:
+        days &= Q(start__lt=last)
+        hours |= Q(span=Span.HOUR, start__gte=last, start__lt=end)
+    return days | hours
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _is_whole_hour(moment: datetime | None) -> bool:
+    return moment is None or (moment - _midnight(moment)) % HOUR == timedelta()
+
+
+def _add(counts: dict[int, int], bin_: int, count: int) -> None:
+    counts[bin_] = counts.get(bin_, 0) + count

@@ -1,0 +1,194 @@
+# ruff: noqa: S608 - the statements are made of constants alone
+"""The triggers that append tallies in the transaction that changes what counts, whichever path changes it.
+
+They stand on the tables and not in each capability, so a save, a review, a re-score, a deletion, a purge, and a
+statement that somebody types all count, and a rolled back transaction counts nothing. PostgreSQL runs one trigger for
+each statement and appends one tally for all of its scores that have model, hour and standing in common; SQLite runs one
+for each row.
+
+Django makes a table anew to alter it on SQLite, which drops its triggers, and a trigger that names the table would stop
+that. So they are dropped before migrations run there, made again afterwards, and the tasks counted anew.
+"""
+
+from typing import Any, Final
+
+from autotune.core.fixedpoint import LIMB, UNITS_SQL
+from scores.states import Standing
+
+FACTS: Final = (  # columns of a score on which its counting depends
+    "organization_id", "task_id", "completion_id", "grader_version_id", "value", "shadow", "superseded", "deleted_at",
+    "created_at",
+)  # fmt: skip
+_TALLY: Final = (
+    "insert into scores_scoretally (organization_id, task_id, model_id, grader_version_id, source, held_out, standing,"
+    " hour, sign, units)"
+)
+_PROGRESS: Final = "insert into scores_tasktally (task_id, completions, rewarded, unrewarded, reward_high, reward_low)"
+
+
+def _standing(row: str) -> str:
+    return (
+        f"case when {row}.deleted_at is not null then {Standing.DELETED:d}"
+        f" when {row}.shadow or {row}.superseded then {Standing.LISTED:d} else {Standing.COUNTS:d} end"
+    )
+
+
+def _differs(operator: str, *columns: str) -> str:
+    return " or ".join(f"old_.{name} {operator} new_.{name}" for name in columns)
+
+
+# --- PostgreSQL -------------------------------------------------------------------------------------------------------
+def _scores(sign: str, source: str) -> str:
+    """The tallies of the scores in `source`. The model is looked up by the primary key, whatever the statistics say."""
+    return f"""
+    {_TALLY}
+    select s.organization_id, s.task_id, c.model_id, s.grader_version_id, c.source, false, {_standing("s")},
+        date_trunc('hour', s.created_at, 'UTC'), {sign}, jsonb_agg({UNITS_SQL["postgresql"].format(value="s.value")})
+    from {source} s cross join lateral (
+        select model_id, source from tasks_completion where id = s.completion_id offset 0
+    ) c
+    group by 1, 2, 3, 4, 5, 7, 8, 9"""
+
+
+_CHANGED = f"""(
+        select old_.id from removed old_ join added new_ on new_.id = old_.id
+        where {_differs("is distinct from", *FACTS)}
+    )"""
+_REWARD_UNITS = UNITS_SQL["postgresql"].format(value="value")
+_REWARDS = f"""
+    {_PROGRESS}
+    select task_id, 0, sum(sign * (value is not null)::int), sum(sign * (value is null)::int),
+        coalesce(sum(sign * ({_REWARD_UNITS} / {LIMB})), 0), coalesce(sum(sign * ({_REWARD_UNITS} % {LIMB})), 0)
+    from ({{source}}) as rewards group by task_id"""
+_REWARDS_CHANGED = """
+        select 1 as sign, new_.task_id, new_.value from removed old_ join added new_ using (completion_id)
+        where old_.value is distinct from new_.value or old_.task_id <> new_.task_id
+        union all
+        select -1, old_.task_id, old_.value from removed old_ join added new_ using (completion_id)
+        where old_.value is distinct from new_.value or old_.task_id <> new_.task_id"""
+_COMPLETIONS = f"""
+    {_PROGRESS}
+    select task_id, {{number}}, 0, 0, 0, 0 from {{source}} group by task_id"""
+
+POSTGRES: Final = {  # name: (table, event, transition tables, what runs)
+    "scores_count_added": ("scores_score", "insert", "new table as added", _scores("1", "added")),
+    "scores_count_changed": (
+        "scores_score",
+        "update",
+        "old table as removed new table as added",
+        f"if exists {_CHANGED} then"
+        f"{_scores('-1', f'(select * from removed where id in {_CHANGED})')};"
+        f"{_scores('1', f'(select * from added where id in {_CHANGED})')}; end if",
+    ),
+    "scores_count_removed": ("scores_score", "delete", "old table as removed", _scores("-1", "removed")),
+    "scores_reward_added": (
+        "scores_reward",
+        "insert",
+        "new table as added",
+        _REWARDS.format(source="select 1 as sign, task_id, value from added"),
+    ),
+    "scores_reward_changed": (
+        "scores_reward",
+        "update",
+        "old table as removed new table as added",
+        _REWARDS.format(source=_REWARDS_CHANGED),
+    ),
+    "scores_reward_removed": (
+        "scores_reward",
+        "delete",
+        "old table as removed",
+        _REWARDS.format(source="select -1 as sign, task_id, value from removed"),
+    ),
+    "scores_completion_added": (
+        "tasks_completion",
+        "insert",
+        "new table as added",
+        _COMPLETIONS.format(number="count(*)", source="added"),
+    ),
+    "scores_completion_removed": (
+        "tasks_completion",
+        "delete",
+        "old table as removed",
+        _COMPLETIONS.format(number="-count(*)", source="removed"),
+    ),
+}
+
+
+# --- SQLite -----------------------------------------------------------------------------------------------------------
+def _score(sign: str, row: str) -> str:
+    return f"""{_TALLY}
+        select {row}.organization_id, {row}.task_id, c.model_id, {row}.grader_version_id, c.source, 0,
+            {_standing(row)}, substr({row}.created_at, 1, 13) || ':00:00', {sign},
+            json_array({UNITS_SQL["sqlite"].format(value=f"{row}.value")})
+        from tasks_completion c where c.id = {row}.completion_id;"""
+
+
+def _reward(sign: int, row: str) -> str:
+    amount = UNITS_SQL["sqlite"].format(value=f"{row}.value")
+    return f"""{_PROGRESS} values ({row}.task_id, 0, {sign} * ({row}.value is not null), {sign} * ({row}.value is null),
+            {sign} * coalesce({amount} / {LIMB}, 0), {sign} * coalesce({amount} % {LIMB}, 0));"""
+
+
+def _completion(sign: int, row: str) -> str:
+    return f"{_PROGRESS} values ({row}.task_id, {sign}, 0, 0, 0, 0);"
+
+
+def _any_differs(*columns: str) -> str:
+    return " or ".join(f"old.{name} is not new.{name}" for name in columns)
+
+
+SQLITE: Final = {
+    "scores_count_added": f"after insert on scores_score begin {_score('1', 'new')} end",
+    "scores_count_changed": (
+        f"after update of {', '.join(FACTS)} on scores_score when {_any_differs(*FACTS)}"
+        f" begin {_score('-1', 'old')} {_score('1', 'new')} end"
+    ),
+    "scores_count_removed": f"after delete on scores_score begin {_score('-1', 'old')} end",
+    "scores_reward_added": f"after insert on scores_reward begin {_reward(1, 'new')} end",
+    "scores_reward_changed": (
+        f"after update of task_id, value on scores_reward when {_any_differs('task_id', 'value')}"
+        f" begin {_reward(-1, 'old')} {_reward(1, 'new')} end"
+    ),
+    "scores_reward_removed": f"after delete on scores_reward begin {_reward(-1, 'old')} end",
+    "scores_completion_added": f"after insert on tasks_completion begin {_completion(1, 'new')} end",
+    "scores_completion_removed": f"after delete on tasks_completion begin {_completion(-1, 'old')} end",
+}
+
+
+def install(connection: Any) -> None:
+    """Make all triggers, in place of those that are there."""
+    drop(connection)
+    with connection.cursor() as cursor:
+        if connection.vendor != "postgresql":
+            for name, rule in SQLITE.items():
+                cursor.execute(f"create trigger {name} {rule}")
+            return
+        for name, (table, event, tables, body) in POSTGRES.items():
+            cursor.execute(
+                f"create or replace function {name}() returns trigger language plpgsql as $count$"
+                f" begin {body}; return null; end $count$"
+            )
+            cursor.execute(
+                f"create trigger {name} after {event} on {table} referencing {tables}"
+                f" for each statement execute function {name}()"
+            )
+
+
+def drop(connection: Any) -> None:
+    """Drop those that are there."""
+    with connection.cursor() as cursor:
+        for name, (table, *_) in POSTGRES.items():
+            if connection.vendor == "postgresql":
+                cursor.execute(f"drop trigger if exists {name} on {table}")
+            else:
+                cursor.execute(f"drop trigger if exists {name}")
+
+
+def missing(connection: Any) -> set[str]:
+    """The names of those that are not there."""
+    query = "select name from sqlite_master where type = 'trigger'"
+    if connection.vendor == "postgresql":
+        query = "select tgname from pg_trigger where not tgisinternal and tgenabled <> 'D'"
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return set(POSTGRES) - {row[0] for row in cursor.fetchall()}

@@ -1,0 +1,137 @@
+"""Counters of scores and rewards, so that figures of a task or a model cost the same whatever its history.
+
+Triggers of the database append tallies in the transaction that changes what counts (scores/counters/triggers.py), and a
+job folds the tallies into counters (scores/counters/folding.py). Sums are whole numbers (autotune/core/fixedpoint.py),
+so the order of folding does not matter and counters equal rows to the last digit.
+"""
+
+from django.db import models
+from django.utils import timezone
+
+from scores.states import Standing
+from tasks.states import Source
+
+
+class Counted(models.Model):
+    """Of which scores a tally or a counter is.
+
+    hour      the whole hour, in UTC, in which they were created; see ScoreCount for longer times
+    standing  whether they count in figures, are only listed, or were deleted
+    """
+
+    organization_id = models.UUIDField()
+    task_id = models.UUIDField()
+    model_id = models.CharField(max_length=200)
+    grader_version_id = models.UUIDField()
+    source = models.CharField(max_length=10, choices=Source.choices)
+    held_out = models.BooleanField(default=False, db_default=False)
+    standing = models.SmallIntegerField(choices=Standing.choices)
+
+    class Meta:
+        abstract = True
+
+
+class ScoreTally(Counted):
+    """Scores that one statement added or took away; append only, so nobody waits.
+
+    sign   1 for scores that came, -1 for scores that went; a score whose standing changed goes and comes
+    units  their values, in units of 10^-12
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    hour = models.DateTimeField()
+    sign = models.SmallIntegerField()
+    units = models.JSONField()
+
+    class Meta:
+        verbose_name_plural = "score tallies"
+
+    def __str__(self) -> str:
+        return f"{self.task_id} {self.hour:%Y-%m-%d %H:00}"
+
+
+class Span(models.IntegerChoices):
+    """How long the time of a ScoreCount is."""
+
+    EVER = 0
+    DAY = 1
+    HOUR = 2
+
+
+class ScoreCount(Counted):
+    """The folded tallies of an hour, of a day (UTC), and of all time: each is in all three.
+
+    start   of the time; 1970 for all time
+    number  of scores
+    sums    [sum, sum of squares] of their values in units
+    bins    {bin: number}: bin 2k is exactly k/1000, bin 2k + 1 lies between k/1000 and (k + 1)/1000
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    span = models.SmallIntegerField(choices=Span.choices)
+    start = models.DateTimeField()
+    number = models.BigIntegerField()
+    sums = models.JSONField()
+    bins = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task_id", "span", "start", "model_id", "grader_version_id", "source", "held_out", "standing"],
+                name="scores_scorecount_of",
+            )
+        ]
+        indexes = [models.Index(fields=["organization_id", "span", "start"], name="scores_scorecount_by_org")]
+
+    def __str__(self) -> str:
+        return f"{self.task_id} {self.start:%Y-%m-%d %H:00}"
+
+
+class Progress(models.Model):
+    """Counts of a task's completions and rewards.
+
+    rewarded     rewards with a value
+    unrewarded   rewards without one: the completion has failed
+    reward_high, reward_low  the sum of the values in units: high * 10^6 + low
+    """
+
+    completions = models.BigIntegerField(default=0, db_default=0)
+    rewarded = models.BigIntegerField(default=0, db_default=0)
+    unrewarded = models.BigIntegerField(default=0, db_default=0)
+    reward_high = models.BigIntegerField(default=0, db_default=0)
+    reward_low = models.BigIntegerField(default=0, db_default=0)
+
+    class Meta:
+        abstract = True
+
+
+class TaskTally(Progress):
+    """What one statement changed of it; append only."""
+
+    id = models.BigAutoField(primary_key=True)
+    task_id = models.UUIDField()
+
+    class Meta:
+        verbose_name_plural = "task tallies"
+
+    def __str__(self) -> str:
+        return str(self.task_id)
+
+
+class TaskCount(Progress):
+    """The folded tallies of a task."""
+
+    task_id = models.UUIDField(primary_key=True)
+
+    def __str__(self) -> str:
+        return str(self.task_id)
+
+
+class UncountedTask(models.Model):
+    """A task whose counters are not built yet: its figures are read from its rows until a job has built them."""
+
+    task_id = models.UUIDField(primary_key=True)
+    since = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return str(self.task_id)
