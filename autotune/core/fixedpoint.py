@@ -18,6 +18,7 @@ from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Func,
 
 UNITS: Final = 10**12  # in 1
 LIMB: Final = 10**6
+BASE: Final = 10**9  # of columns that hold a large sum
 UNITS_SQL: Final = {  # of the column {value}; the same arithmetic as `units`, bit for bit
     "postgresql": "cast(floor({value} * 1e12::float8 + 0.5::float8) as bigint)",
     "sqlite": "cast({value} * 1000000000000.0 + 0.5 as integer)",
@@ -29,9 +30,18 @@ def units(value: float) -> int:
     return int(value * 1e12 + 0.5)
 
 
-def number(amount: int) -> float:
-    """The number that has so many units."""
-    return amount / UNITS
+def split(amount: int, size: int) -> tuple[int, ...]:
+    """A whole number of any size as `size` columns of 64 bits, the lowest first; columns can be summed by themselves."""
+    parts = []
+    for _ in range(size - 1):
+        amount, part = divmod(amount, BASE)
+        parts.append(part)
+    return (*parts, amount)
+
+
+def joined(parts: Iterable[int]) -> int:
+    """The number of such columns, or of their sums."""
+    return sum(int(part) * BASE**place for place, part in enumerate(parts))
 
 
 class Units(Func):

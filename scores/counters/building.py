@@ -32,7 +32,7 @@ from autotune.core.fixedpoint import Moments
 from scores.counters import bins, folding
 from scores.counters.folding import PROGRESS, Key, Sums
 from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
-from scores.models.counters import Span
+from scores.models.counters import NO_TASK
 from scores.states import Standing
 from tasks.models import Completion, Task
 
@@ -66,8 +66,10 @@ def build(task_id: UUID) -> None:
         scores, progress, superseded = _read(task_id)
         ScoreTally.objects.filter(pk__in=superseded["scores"]).delete()
         TaskTally.objects.filter(pk__in=superseded["progress"]).delete()
+        before = {folding.key_of(row): Sums.of(row) for row in ScoreCount.objects.filter(task_id=task_id).iterator()}
         ScoreCount.objects.filter(task_id=task_id).delete()
-        folding.write(scores)
+        folding.write(folding.whole(before, -1))
+        folding.write(scores | folding.whole(scores))
         TaskCount.objects.update_or_create(pk=task_id, defaults=dict(zip(PROGRESS, progress, strict=True)))
         UncountedTask.objects.filter(pk=task_id).delete()
 
@@ -79,6 +81,23 @@ def check(task_id: UUID) -> bool:
         scores, progress, _ = _read(task_id)
         kept, counts = _kept(task_id)
     return _plain(scores) == _plain(kept) and progress == counts
+
+
+def check_whole(organization_id: UUID, *, repair: bool = False) -> bool:
+    """Whether the counters of an organization are the sums of those of its tasks; with `repair` they are made so."""
+    with transaction.atomic():
+        _wait_alone()
+        rows = ScoreCount.objects.filter(organization_id=organization_id)
+        tasks: dict[Key, Sums] = {}
+        for row in rows.exclude(task_id=NO_TASK).iterator():
+            for key, total in folding.whole({folding.key_of(row): Sums.of(row)}).items():
+                tasks.setdefault(key, Sums()).add(total)
+        wholes = {folding.key_of(row): Sums.of(row) for row in rows.filter(task_id=NO_TASK).iterator()}
+        is_right = _plain(tasks) == _plain(wholes)
+        if repair and not is_right:
+            rows.filter(task_id=NO_TASK).delete()
+            folding.write(tasks)
+    return is_right
 
 
 def task_ids() -> Iterator[UUID]:
@@ -106,9 +125,7 @@ def _read(task_id: UUID) -> tuple[dict[Key, Sums], list[int], dict[str, list[int
             moments = fixedpoint.moments((count, *sums))
             for time in folding.times(hour):
                 key = (organization, task_id, model, version, source, False, standing, *time)
-                scores.setdefault(key, Sums()).add(
-                    moments.count, (moments.total, moments.squares), {str(bin_): moments.count}
-                )
+                scores.setdefault(key, Sums()).add(Sums(moments, {str(bin_): moments.count}))
         elif kind == _COMPLETIONS:
             progress[0] = count
         elif kind == _REWARDS:
@@ -175,8 +192,7 @@ def _kept(task_id: UUID) -> tuple[dict[Key, Sums], list[int]]:
     """What the counters and tallies come to; in a transaction in which nobody folds."""
     kept: dict[Key, Sums] = {}
     for row in ScoreCount.objects.filter(task_id=task_id).iterator():
-        key = (*(getattr(row, name) for name in folding.SERIES), Span(row.span), row.start)
-        kept.setdefault(key, Sums()).add(row.number, row.sums, row.bins)
+        kept.setdefault(folding.key_of(row), Sums()).add(Sums.of(row))
     for tally in ScoreTally.objects.filter(task_id=task_id).iterator():
         for time in folding.times(tally.hour):
             key = (*(getattr(tally, name) for name in folding.SERIES), *time)

@@ -7,16 +7,17 @@ that adds it to the counters, so a crash between two groups loses and doubles no
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Self
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import F
 
+from autotune.core import fixedpoint
 from autotune.core.fixedpoint import Moments
 from scores.counters.bins import bin_of
 from scores.models import ScoreCount, ScoreTally, TaskCount, TaskTally
-from scores.models.counters import Span
+from scores.models.counters import NO_TASK, Span
 
 GROUP: Final = 2_000  # tallies folded in one transaction
 MAX_GROUPS: Final = 50  # and transactions in one run
@@ -26,6 +27,8 @@ HOUR: Final = timedelta(hours=1)
 SERIES: Final = (
     "organization_id", "task_id", "model_id", "grader_version_id", "source", "held_out", "standing",
 )  # fmt: skip
+TOTAL: Final = ("total_0", "total_1")
+SQUARES: Final = ("squares_0", "squares_1", "squares_2", "squares_3")
 PROGRESS: Final = ("completions", "rewarded", "unrewarded", "reward_high", "reward_low")
 Key = tuple[Any, ...]  # the values of SERIES, then span and start
 
@@ -45,11 +48,17 @@ class Sums:
             key = str(bin_of(value))
             self.bins[key] = self.bins.get(key, 0) + sign
 
-    def add(self, number: int, sums: Iterable[int], bins: dict[str, int]) -> None:
-        """Add the columns of a ScoreCount."""
-        self.moments.add(number, *sums)
-        for key, count in bins.items():
-            self.bins[key] = self.bins.get(key, 0) + count
+    def add(self, other: "Sums", times: int = 1) -> None:
+        """Add other sums; with `times` -1 take them away."""
+        self.moments.add(times * other.moments.count, times * other.moments.total, times * other.moments.squares)
+        for key, count in other.bins.items():
+            self.bins[key] = self.bins.get(key, 0) + times * count
+
+    @classmethod
+    def of(cls, row: ScoreCount) -> Self:
+        """Those of a counter."""
+        total, squares = ([getattr(row, name) for name in names] for names in (TOTAL, SQUARES))
+        return cls(Moments(row.number, fixedpoint.joined(total), fixedpoint.joined(squares)), dict(row.bins))
 
     @property
     def is_empty(self) -> bool:
@@ -95,9 +104,17 @@ def _fold_scores() -> int:
         series = tuple(getattr(tally, name) for name in SERIES)
         for time in times(tally.hour):
             sums.setdefault((*series, *time), Sums()).note(tally.units, tally.sign)
-    write(sums)
+    write(sums | whole(sums))
     ScoreTally.objects.filter(pk__in=[tally.pk for tally in tallies]).delete()
     return len(tallies)
+
+
+def whole(sums: dict[Key, Sums], times: int = 1) -> dict[Key, Sums]:
+    """What counters of tasks add to those of their organizations."""
+    wholes: dict[Key, Sums] = {}
+    for (organization, _, _, _, *rest), total in sums.items():
+        wholes.setdefault((organization, NO_TASK, "", NO_TASK, *rest), Sums()).add(total, times)
+    return wholes
 
 
 def write(sums: dict[Key, Sums]) -> None:
@@ -105,15 +122,16 @@ def write(sums: dict[Key, Sums]) -> None:
     if not sums:
         return
     position = {name: SERIES.index(name) for name in ("task_id", "model_id")}
-    candidates = ScoreCount.objects.filter(
+    candidates = ScoreCount.objects.filter(  # a superset: by each column's values
         task_id__in={key[position["task_id"]] for key in sums},
+        organization_id__in={key[0] for key in sums},
         model_id__in={key[position["model_id"]] for key in sums},
         start__in={key[-1] for key in sums},
     )
     replaced = []
     for row in candidates.iterator():
-        if (present := sums.get(_key(row))) is not None:
-            present.add(row.number, row.sums, row.bins)
+        if (present := sums.get(key_of(row))) is not None:
+            present.add(Sums.of(row))
             replaced.append(row.pk)
     for at in range(0, len(replaced), 500):
         ScoreCount.objects.filter(pk__in=replaced[at : at + 500]).delete()
@@ -132,12 +150,14 @@ def _row(key: Key, total: Sums) -> ScoreCount:
         span=span,
         start=start,
         number=total.moments.count,
-        sums=[total.moments.total, total.moments.squares],
+        **dict(zip(TOTAL, fixedpoint.split(total.moments.total, len(TOTAL)), strict=True)),
+        **dict(zip(SQUARES, fixedpoint.split(total.moments.squares, len(SQUARES)), strict=True)),
         bins={name: count for name, count in total.bins.items() if count},
     )
 
 
-def _key(row: ScoreCount) -> Key:
+def key_of(row: ScoreCount) -> Key:
+    """The key of a counter."""
     return (*(getattr(row, name) for name in SERIES), Span(row.span), row.start)
 
 

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Count, JSONField, Value
+from django.db.models import BigIntegerField, Count, JSONField, Value
 
 from autotune.core import fixedpoint
 from autotune.core.fixedpoint import LIMB, UNITS
-from scores.counters import building
 from scores.counters.folding import PROGRESS
 from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
 from scores.models.counters import Span
@@ -35,27 +34,41 @@ def of_tasks(task_ids: Sequence[UUID]) -> dict[UUID, Progress]:
     if not task_ids:
         return {}
     sums = {task_id: [0] * len(PROGRESS) for task_id in task_ids}
-    folded = TaskCount.objects.filter(pk__in=task_ids).values_list("task_id", *PROGRESS)
-    fresh = TaskTally.objects.filter(task_id__in=task_ids).values_list("task_id", *PROGRESS)
-    for task_id, *amounts in folded.union(fresh, all=True):  # of one moment, since folding moves them
+    folded = TaskCount.objects.filter(pk__in=task_ids).values_list("task_id", *PROGRESS, Value(False))
+    fresh = TaskTally.objects.filter(task_id__in=task_ids).values_list("task_id", *PROGRESS, Value(False))
+    uncounted = UncountedTask.objects.filter(pk__in=task_ids)
+    zeros = [Value(0, output_field=BigIntegerField()) for _ in PROGRESS]
+    behind = set()
+    # One statement, so that all is of one moment: folding moves tallies.
+    for task_id, *amounts, is_behind in folded.union(
+        fresh, uncounted.values_list("task_id", *zeros, Value(True)), all=True
+    ):
         sums[task_id] = [before + amount for before, amount in zip(sums[task_id], amounts, strict=True)]
+        behind |= {task_id} if is_behind else set()
     found = {
         task_id: Progress(completions, rewarded, unrewarded, high * LIMB + low)
         for task_id, (completions, rewarded, unrewarded, high, low) in sums.items()
     }
-    behind = UncountedTask.objects.filter(pk__in=task_ids).values_list("pk", flat=True)
     return found | {task_id: _from_rows(task_id) for task_id in behind}
 
 
 def scores_ever(task_id: UUID) -> int:
     """How many scores a task was ever given, deleted ones too but not those that retention took."""
-    if building.is_behind(task_id):
-        return Score.objects.filter(task_id=task_id).count()
     folded = ScoreCount.objects.filter(task_id=task_id, span=Span.EVER)
     fresh = ScoreTally.objects.filter(task_id=task_id)
     nothing = Value(None, output_field=JSONField())
-    rows = folded.values_list("number", nothing).union(fresh.values_list("sign", "units"), all=True)
-    return sum(number if units is None else number * len(units) for number, units in rows)
+    uncounted = UncountedTask.objects.filter(pk=task_id)
+    rows = folded.values_list("number", nothing, Value(False)).union(
+        fresh.values_list("sign", "units", Value(False)),
+        uncounted.values_list(Value(0), nothing, Value(True)),
+        all=True,
+    )
+    total = 0
+    for number, units, is_behind in rows:
+        if is_behind:
+            return Score.objects.filter(task_id=task_id).count()
+        total += number if units is None else number * len(units)
+    return total
 
 
 def _from_rows(task_id: UUID) -> Progress:

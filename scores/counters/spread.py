@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, JSONField, Q, QuerySet, Value
+from django.db.models import BigIntegerField, Count, JSONField, Q, QuerySet, Sum, Value
 
 from autotune.access import policy
 from autotune.core import fixedpoint
@@ -16,10 +16,10 @@ from autotune.core.fixedpoint import Moments
 from graders.models import GraderVersion
 from scores import filters
 from scores.counters import bins, building
-from scores.counters.folding import HOUR
+from scores.counters.folding import HOUR, SQUARES, TOTAL
 from scores.filters import Selection
 from scores.models import ScoreCount, ScoreTally
-from scores.models.counters import Span
+from scores.models.counters import NO_TASK, Span
 from scores.states import Standing
 
 DAY = timedelta(days=1)
@@ -74,30 +74,47 @@ def is_counted(selection: Selection) -> bool:
 def counted(selection: Selection) -> Spread:
     """From the counters. The folded and the fresh are read by one statement, since folding moves them."""
     spread = Spread()
-    folded = _chosen(selection, ScoreCount.objects.all()).filter(_within(selection.start, selection.end))
+    for task, model, number, *sums, content, is_fresh in _statement(selection):
+        if is_fresh:
+            spread.parts.setdefault((task, model), Moments()).note(content, number)
+            for units in content:
+                _add(spread.bins, bins.bin_of(units), number)
+        elif content is not None:
+            for bin_, count in content.items():
+                _add(spread.bins, int(bin_), count)
+        else:
+            total, squares = fixedpoint.joined(sums[: len(TOTAL)]), fixedpoint.joined(sums[len(TOTAL) :])
+            spread.parts.setdefault((task, model), Moments()).add(int(number), total, squares)
+    spread.parts = {key: part for key, part in spread.parts.items() if part.count}
+    spread.bins = {bin_: count for bin_, count in spread.bins.items() if count}
+    return spread
+
+
+def _statement(selection: Selection) -> QuerySet[Any]:
+    """(task, model, number, *sums, bins or units, whether it is a tally): the sums by task and model, the bins, and the
+    fresh tallies."""
+    within = _within(selection.start, selection.end)
+    folded = _chosen(selection, ScoreCount.objects.exclude(task_id=NO_TASK)).filter(within)
+    binned = folded
+    if not (selection.task or selection.query.model_id or selection.grader or selection.grader_version):
+        binned = _chosen(selection, ScoreCount.objects.filter(task_id=NO_TASK)).filter(within)
     fresh = _chosen(selection, ScoreTally.objects.all())
     if selection.start:
         fresh = fresh.filter(hour__gte=selection.start)
     if selection.end:
         fresh = fresh.filter(hour__lt=selection.end)
-    columns = ("task_id", "model_id", "number", "sums", "bins")
     nothing = Value(None, output_field=JSONField())
-    rows = folded.values_list(*columns).union(
-        fresh.values_list("task_id", "model_id", "sign", nothing, "units"), all=True
+    zeros = [Value(0, output_field=BigIntegerField()) for _ in (*TOTAL, *SQUARES)]
+    by_part = folded.order_by().values("task_id", "model_id").annotate(n=Sum("number"))
+    summed = [Sum(name) for name in (*TOTAL, *SQUARES)]
+    by_part = by_part.annotate(**{f"s{place}": part for place, part in enumerate(summed)})
+    names = [f"s{place}" for place in range(len(summed))]
+    rows = by_part.values_list("task_id", "model_id", "n", *names, nothing, Value(False))
+    return rows.union(
+        binned.values_list("task_id", "model_id", "number", *zeros, "bins", Value(False)),
+        fresh.values_list("task_id", "model_id", "sign", *zeros, "units", Value(True)),
+        all=True,
     )
-    for task, model, number, sums, content in rows:
-        part = spread.parts.setdefault((task, model), Moments())
-        if sums is None:
-            part.note(content, number)
-            for units in content:
-                _add(spread.bins, bins.bin_of(units), number)
-        else:
-            part.add(number, *sums)
-            for bin_, count in content.items():
-                _add(spread.bins, int(bin_), count)
-    spread.parts = {key: part for key, part in spread.parts.items() if part.count}
-    spread.bins = {bin_: count for bin_, count in spread.bins.items() if count}
-    return spread
 
 
 def from_rows(scores: Any) -> Spread:

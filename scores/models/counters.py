@@ -5,11 +5,15 @@ job folds the tallies into counters (scores/counters/folding.py). Sums are whole
 so the order of folding does not matter and counters equal rows to the last digit.
 """
 
+from uuid import UUID
+
 from django.db import models
 from django.utils import timezone
 
 from scores.states import Standing
 from tasks.states import Source
+
+NO_TASK = UUID(int=0)
 
 
 class Counted(models.Model):
@@ -61,9 +65,13 @@ class Span(models.IntegerChoices):
 class ScoreCount(Counted):
     """The folded tallies of an hour, of a day (UTC), and of all time: each is in all three.
 
+    A row without a task (NO_TASK), model and version is the sum of an organization's rows, so that the figures of a
+    whole organization are few rows too.
+
+
     start   of the time; 1970 for all time
     number  of scores
-    sums    [sum, sum of squares] of their values in units
+    total_*, squares_*  sum, and sum of squares, of their values in units, in base 10^9 (fixedpoint.split)
     bins    {bin: number}: bin 2k is exactly k/1000, bin 2k + 1 lies between k/1000 and (k + 1)/1000
     """
 
@@ -71,13 +79,28 @@ class ScoreCount(Counted):
     span = models.SmallIntegerField(choices=Span.choices)
     start = models.DateTimeField()
     number = models.BigIntegerField()
-    sums = models.JSONField()
+    total_0 = models.BigIntegerField()
+    total_1 = models.BigIntegerField()
+    squares_0 = models.BigIntegerField()
+    squares_1 = models.BigIntegerField()
+    squares_2 = models.BigIntegerField()
+    squares_3 = models.BigIntegerField()
     bins = models.JSONField()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["task_id", "span", "start", "model_id", "grader_version_id", "source", "held_out", "standing"],
+                fields=[
+                    "task_id",
+                    "span",
+                    "start",
+                    "model_id",
+                    "grader_version_id",
+                    "source",
+                    "held_out",
+                    "standing",
+                    "organization_id",
+                ],
                 name="scores_scorecount_of",
             )
         ]

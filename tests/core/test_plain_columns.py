@@ -35,6 +35,8 @@ PLAIN = {
     "graders.Tally.latencies": "counts",
     "scores.Review.dimensions": "names and numbers of dimensions, which exports select by",
     "scores.Score.dimensions": "names and numbers of dimensions, which exports select by",
+    "scores.ScoreCount.bins": "counts",
+    "scores.ScoreTally.units": "values of scores, which stand in plain beside it",
     "scores.WorkflowRun.steps": "codes of ours and times",
     "tasks.Completion.external_id": "is unique and looked up",
     "tasks.Task.description": "is searched",

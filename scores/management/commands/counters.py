@@ -8,6 +8,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from autotune.access.models import Organization
 from autotune.core import ids
 from scores.counters import building, folding, triggers
 
@@ -48,6 +49,10 @@ class Command(BaseCommand):
             triggers.install(connection)
             self.stdout.write("Triggers made again.")
         wrong = 0
+        for organization_id in Organization.objects.order_by("pk").values_list("pk", flat=True):
+            if not building.check_whole(organization_id, repair=repair):
+                wrong += 1
+                self.stdout.write(f"{ids.encode('org', organization_id)}: counters differ from those of its tasks")
         for task_id in task_ids:
             if building.is_behind(task_id) or building.check(task_id):
                 continue
@@ -56,8 +61,8 @@ class Command(BaseCommand):
             if repair:
                 building.build(task_id)
         if wrong and not repair:
-            raise CommandError(f"Counters of {wrong} tasks differ: repair them with --repair.", returncode=1)
-        self.stdout.write(f"Counters of {wrong} tasks repaired." if wrong else "The counters equal the rows.")
+            raise CommandError(f"{wrong} sets of counters differ: repair them with --repair.", returncode=1)
+        self.stdout.write(f"{wrong} sets of counters repaired." if wrong else "The counters equal the rows.")
 
 
 def _task_ids(public_id: str | None) -> Iterable[UUID]:
