@@ -17,7 +17,7 @@ GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages bench-plans bench-plans-short screenshots faults faults-short contract contract-short lint format types imports check openapi clean
+.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages bench-plans bench-plans-short bench-history screenshots faults faults-short contract contract-short lint format types imports check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -112,6 +112,9 @@ bench-live-core: $(DEV) ## what an item of live rewards costs beside a plain sub
 
 bench-live: $(DEV) ## 2,000 calls of trainers that wait at once, at live and at web alone (ARGS: --short, --calls N)
 	@exec $(BIN)/python bench/live.py $(ARGS)
+
+bench-history: $(DEV) ## figures and lists with 1,500,000 scores, and what counting costs a save (ARGS: --scores N, --keep, --only saving)
+	@exec $(BIN)/python bench/history.py $(ARGS)
 
 bench-pages: $(DEV) ## server time and queries of every page with 100,000 scores (ARGS: --sqlite, --only PATH)
 	@exec $(BIN)/python bench/pages.py $(ARGS)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
 from autotune.access.principal import Principal
 from autotune.access.views import find
@@ -83,9 +83,12 @@ class ScoreListQuery(ScoreFilter):
     offset: Annotated[int, Meta(ge=0)] = 0
     cursor: str | None = None
     sort: str | None = None
+    page_number: Annotated[int, Meta(ge=1)] | None = field(default=None, name="page")
 
     def page(self) -> PageQuery:
-        return PageQuery(limit=self.limit, offset=self.offset, cursor=self.cursor, sort=self.sort)
+        return PageQuery(
+            limit=self.limit, offset=self.offset, cursor=self.cursor, sort=self.sort, page_number=self.page_number
+        )  # fmt: skip
 
 
 UNIT_SCALE = ScaleOut(0.0, 1.0)

@@ -31,7 +31,7 @@ def units(value: float) -> int:
 
 
 def split(amount: int, size: int) -> tuple[int, ...]:
-    """A whole number of any size as `size` columns of 64 bits, the lowest first; columns can be summed by themselves."""
+    """A whole number of any size as `size` columns of 64 bits, the lowest first. Columns may be summed."""
     parts = []
     for _ in range(size - 1):
         amount, part = divmod(amount, BASE)

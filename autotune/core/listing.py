@@ -11,12 +11,11 @@ from django.utils import timezone
 from autotune.core import parsing
 from autotune.core.api import QueryStruct
 from autotune.core.errors import Invalid
-from autotune.core.pagination import Pagination
+from autotune.core.pagination import COUNTED, Pagination
 
 Q = TypeVar("Q", bound=QueryStruct)
 PAGE_SIZE = 25
 AT_MOST = 100  # rows of a page, whose texts are all decrypted
-COUNTED: Final = 10_000  # rows of a long list; beyond them a page says that there are more
 SPANS: Final = {"Today": 1, "7 days": 7, "30 days": 30}  # days in UTC, the present one among them
 
 
@@ -47,7 +46,9 @@ def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixe
     given = {
         name: value.strip()
         for name in shape.__struct_encode_fields__
-        if (value := request.GET.get(name, "")).strip() and "\x00" not in value
+        if name != "page"  # pages move by offset
+        and (value := request.GET.get(name, "")).strip()
+        and "\x00" not in value
     }
     counted: dict[str, Any] = {"limit": str(limit), **given, **fixed}
     if counted["limit"].isdigit():
@@ -86,9 +87,10 @@ def pager(pagination: Pagination, shown: int) -> Pager:
     return Pager(
         first=offset + 1 if shown else 0,
         last=offset + shown,
-        total=pagination.total,
+        total=COUNTED if pagination.total_is_lower_bound else pagination.total,
         before=max(0, offset - limit) if offset else None,
         behind=offset + shown if pagination.next_cursor else None,
+        beyond=pagination.total_is_lower_bound,
     )
 
 

@@ -3,28 +3,32 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.core import signing
 from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, Length
-from msgspec import Meta
+from msgspec import Meta, field
 
 from autotune.core.api import ApiStruct, QueryStruct
 from autotune.core.errors import Invalid
 
 MAX_OFFSET = 100_000
+COUNTED: Final = 10_000  # rows of a list that are counted; the exact number of millions takes seconds
 MAX_PAGE_BYTES = 32 * 2**20
 
 
 class Pagination(ApiStruct):
-    """`total` is null with a cursor; `nextCursor` is null on the last page."""
+    """`total` is exact with `page`, and up to 10,000; 10,001 with `totalIsLowerBound` means more than 10,000. It is
+    null with a cursor. `nextCursor` is null on the last page.
+    """
 
     limit: int
     offset: int
     total: int | None
     next_cursor: str | None
+    total_is_lower_bound: bool = False
 
 
 class PageQuery(QueryStruct):
@@ -34,6 +38,7 @@ class PageQuery(QueryStruct):
     offset: Annotated[int, Meta(ge=0)] = 0
     cursor: str | None = None
     sort: str | None = None
+    page_number: Annotated[int, Meta(ge=1)] | None = field(default=None, name="page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +70,64 @@ def page(
     texts   columns that may be long: the page ends before they hold more octets than an answer should, and its `limit`
             says how many rows it took
     counted whether a page without a cursor tells the total
-    raises  Invalid for a bad sort, offset or cursor
+    raises  Invalid for a bad sort, page, offset or cursor
     """
-    if query.cursor is not None and query.offset:
-        raise Invalid.field("?offset", "invalid_choice", "give either an offset or a cursor.")
-    if query.offset > MAX_OFFSET:
-        raise Invalid.field("?offset", "out_of_range", f"at most {MAX_OFFSET}; page with the cursor instead.")
+    offset = _offset(query)
     sort, keys = _sort_keys(order.default if query.sort is None else query.sort, order)
     salt = f"cursor.{order.name}.{owner}"
     ordered = queryset.order_by(*keys)
     if query.cursor is None:
-        total = queryset.order_by().count() if counted else None
+        total = _total(queryset, query) if counted else None
     else:
         total = None
         ordered = ordered.filter(_after(query.cursor, sort, keys, salt))
-    limit = _bearable(ordered, query, texts) if texts else query.limit
-    rows = list(ordered[query.offset : query.offset + limit + 1])
+    limit = _bearable(ordered, offset, query.limit, texts) if texts else query.limit
+    rows = list(ordered[offset : offset + limit + 1])
     more = len(rows) > limit
     rows = rows[:limit]
     following = _cursor(rows[-1], sort, keys, salt) if more else None
-    return rows, Pagination(limit, query.offset, total, following)
+    is_lower_bound = total is not None and total > COUNTED and query.page_number is None
+    return rows, Pagination(limit, offset, total, following, is_lower_bound)
 
 
-def _bearable(ordered: QuerySet, query: PageQuery, texts: Sequence[str]) -> int:
+def _offset(query: PageQuery) -> int:
+    """How many rows lie before the page.
+
+    raises  Invalid for a place that is too far, or given in two ways
+    """
+    if query.page_number is None:
+        if query.cursor is not None and query.offset:
+            raise Invalid.field("?offset", "invalid_choice", "give either an offset or a cursor.")
+        if query.offset > MAX_OFFSET:
+            raise Invalid.field("?offset", "out_of_range", f"at most {MAX_OFFSET}; page with the cursor instead.")
+        return query.offset
+    if query.cursor is not None or query.offset:
+        raise Invalid.field("?page", "invalid_choice", "give only one of page, offset and cursor.")
+    if query.page_number * query.limit > MAX_OFFSET:
+        detail = f"page × limit may be at most {MAX_OFFSET}; page with the cursor instead."
+        raise Invalid.field("?page", "out_of_range", detail)
+    return (query.page_number - 1) * query.limit
+
+
+def _total(queryset: QuerySet, query: PageQuery) -> int:
+    """How many rows there are; unless a page is asked for by its number, only up to one more than COUNTED."""
+    rows = queryset.order_by()
+    if query.page_number is not None:
+        return rows.count()
+    if not (rows.query.distinct or rows.query.group_by or rows.query.combinator):
+        rows = rows.values("pk")
+    return rows[: COUNTED + 1].count()
+
+
+def _bearable(ordered: QuerySet, offset: int, limit: int, texts: Sequence[str]) -> int:
     """How many of the page's rows an answer can bear: one at least, all that was asked for as a rule."""
-    sizes = ordered.values_list(_octets(texts), flat=True)[query.offset : query.offset + query.limit]
+    sizes = ordered.values_list(_octets(texts), flat=True)[offset : offset + limit]
     total = 0
     for taken, size in enumerate(sizes):
         total += size
         if total > MAX_PAGE_BYTES:
             return max(taken, 1)
-    return query.limit
+    return limit
 
 
 def _octets(texts: Sequence[str]) -> Any:

@@ -53,7 +53,7 @@ def listed(request: PageRequest, task_id: UUID) -> HttpResponse:
         "title": "Versions",
         "crumbs": _crumbs(task),
         "task": task,
-        "rows": _rows(request.principal, chain, shown=len(found), first=(place.total or 0) - place.offset),
+        "rows": _rows(request.principal, chain, shown=len(found), first=task.versions.count() - place.offset),
         "pager": listing.pager(place, len(found)),
     }
     return render(request, "tasks/versions.html", context)

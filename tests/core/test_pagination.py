@@ -7,7 +7,7 @@ import pytest
 from django.test import override_settings
 
 from autotune.access.models import Organization
-from autotune.core import ids
+from autotune.core import ids, listing, pagination
 from autotune.core.errors import Invalid
 from autotune.core.pagination import MAX_OFFSET, Order, PageQuery, page
 from tests.factories import OrganizationFactory, TaskFactory
@@ -196,7 +196,13 @@ def test_through_the_api_a_list_is_walked_to_its_end(api_for):
     made = {TaskFactory(organization=api.organization).public_id for _ in range(7)}
     TaskFactory()
     answer = api.get("/tasks?limit=3").json()
-    assert answer["pagination"] | {"nextCursor": None} == {"limit": 3, "offset": 0, "total": 7, "nextCursor": None}
+    assert answer["pagination"] | {"nextCursor": None, "totalIsLowerBound": False} == {
+        "limit": 3,
+        "offset": 0,
+        "total": 7,
+        "nextCursor": None,
+        "totalIsLowerBound": False,
+    }
     seen = [task["id"] for task in answer["tasks"]]
     while cursor := answer["pagination"]["nextCursor"]:
         answer = api.get(f"/tasks?limit=3&cursor={cursor}").json()
@@ -213,3 +219,85 @@ def test_through_the_api_a_cursor_of_another_organization_is_refused(api_for):
     cursor = mine.get("/tasks?limit=1").json()["pagination"]["nextCursor"]
     answer = theirs.get(f"/tasks?cursor={cursor}")
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?cursor")
+
+
+def test_c24_a_total_is_exact_up_to_the_bound_and_then_one_more_and_says_so(rows, monkeypatch):
+    monkeypatch.setattr(pagination, "COUNTED", 25)
+    _, place = fetch(limit=10)
+    assert (place.total, place.total_is_lower_bound) == (25, False)
+    monkeypatch.setattr(pagination, "COUNTED", 24)
+    for offset in (0, 20):
+        _, place = fetch(limit=10, offset=offset)
+        assert (place.total, place.total_is_lower_bound) == (25, True)
+    monkeypatch.setattr(pagination, "COUNTED", 3)
+    _, place = fetch(limit=10)
+    assert (place.total, place.total_is_lower_bound) == (4, True)
+    _, place = fetch(limit=10, cursor=place.next_cursor)
+    assert (place.total, place.total_is_lower_bound) == (None, False)
+
+
+def test_c24_the_tenth_thousandth_row_is_counted_and_the_next_is_not(db):
+    made = [Organization(name=f"{n}", id=ids.new()) for n in range(pagination.COUNTED + 2)]
+    Organization.objects.bulk_create(made, batch_size=2_000)
+    first = Organization.objects.order_by("pk").values_list("pk", flat=True)[pagination.COUNTED - 1]
+    _, place = fetch(found=Organization.objects.filter(pk__lte=first), limit=1)
+    assert (place.total, place.total_is_lower_bound) == (10_000, False)
+    _, place = fetch(limit=1)
+    assert (place.total, place.total_is_lower_bound) == (10_001, True)
+    assert fetch(limit=1, page_number=1)[1].total >= 10_002
+
+
+def test_c24_a_page_by_its_number_has_an_exact_total_and_follows_the_one_before(rows, monkeypatch):
+    monkeypatch.setattr(pagination, "COUNTED", 3)
+    pages = [fetch(limit=10, page_number=number, sort="name") for number in (1, 2, 3, 4)]
+    assert [row.pk for found, _ in pages for row in found] == [row.pk for row in walk(limit=7, sort="name")]
+    assert {(place.total, place.total_is_lower_bound) for _, place in pages} == {(25, False)}
+    assert [place.offset for _, place in pages] == [0, 10, 20, 30]
+    assert pages[2][1].next_cursor is None
+
+
+def test_c24_a_page_number_has_a_limit_that_the_refusal_names(rows):
+    fetch(limit=1000, page_number=100)
+    fetch(limit=1, page_number=MAX_OFFSET)
+    for limit, number in ((1000, 101), (1, MAX_OFFSET + 1), (50, 2001), (50, 10**30)):
+        with pytest.raises(Invalid) as refused:
+            fetch(limit=limit, page_number=number)
+        (error,) = refused.value.errors
+        assert (error.pointer, error.code) == ("?page", "out_of_range")
+        assert "100000" in error.detail
+    assert refusal(page_number=2, offset=10) == ("?page", "invalid_choice")
+    assert refusal(page_number=2, cursor="x") == ("?page", "invalid_choice")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/scores",
+        "/completions",
+        "/workflow-runs",
+        "/tasks",
+        "/graders",
+        "/members",
+        "/webhooks",
+        "/exports",
+        "/reviews",
+    ],
+)
+def test_c24_every_list_takes_a_page_and_tells_how_its_total_is_meant(api_for, path):
+    api = api_for(role="organization_admin")
+    answer = api.get(f"{path}?page=1&limit=2")
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["pagination"]["totalIsLowerBound"] is False
+    for bad in ("page=0", "page=x", "page=101&limit=1000", "page=1&offset=1"):
+        refused = api.get(f"{path}?{bad}")
+        assert refused.status_code == 400, (path, bad)
+        assert refused.json()["errors"][0]["pointer"] == "?page", (path, bad)
+
+
+def test_c24_a_page_of_the_site_says_10_000_plus(client, rows, visitor, monkeypatch):
+    person = visitor("organization_admin")
+    TaskFactory.create_batch(4, organization=person.organization)
+    monkeypatch.setattr(pagination, "COUNTED", 3)
+    monkeypatch.setattr(listing, "COUNTED", 3)
+    html = person.get("/tasks?limit=2&page=7").content.decode()
+    assert "1–2 of 3+ tasks" in html

@@ -45,7 +45,7 @@ def test_a_stranger_does_not_see_it(api_for, path, role):
     assert stranger.get(path).status_code == 404
     assert stranger.get("/graders").json() == {
         "graders": [],
-        "pagination": {"limit": 50, "offset": 0, "total": 0, "nextCursor": None},
+        "pagination": {"limit": 50, "offset": 0, "total": 0, "nextCursor": None, "totalIsLowerBound": False},
     }
 
 

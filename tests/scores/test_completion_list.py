@@ -46,7 +46,7 @@ def test_the_list_has_the_shape_of_one(api, task):
     RunFactory(completion=completion)
     body = api.get("/completions").json()
     assert list(body) == ["completions", "pagination"]
-    assert body["pagination"] == {"limit": 50, "offset": 0, "total": 1, "nextCursor": None}
+    assert body["pagination"] == {"limit": 50, "offset": 0, "total": 1, "nextCursor": None, "totalIsLowerBound": False}
     assert body["completions"] == [api.get(f"/completions/{public('comp', completion)}").json()["completion"]]
 
 

@@ -41,7 +41,7 @@ def values(response):
 def test_a_score_has_the_shape_of_the_contract(api, task):
     score = scored(task, 0.25, reasoning="Right — “4”.", dimensions=[{"name": "tone", "value": 1.0, "weight": 0.5}])
     body = api.get(f"/scores?taskId={public('task', task)}").json()
-    assert body["pagination"] == {"limit": 50, "offset": 0, "total": 1, "nextCursor": None}
+    assert body["pagination"] == {"limit": 50, "offset": 0, "total": 1, "nextCursor": None, "totalIsLowerBound": False}
     assert body["scores"] == [
         {
             "id": public("score", score),

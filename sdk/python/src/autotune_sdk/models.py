@@ -22,7 +22,8 @@ FINAL_STATUSES = frozenset({"completed", "failed"})
 class Page(Generic[T]):
     """One page of a list: `items`. Iterating over it goes on through the pages after it, one request each.
 
-    total  of all pages; None when the page was asked for by cursor
+    total                 of all pages; None when the page was asked for by cursor
+    total_is_lower_bound  there are more than `total - 1` rows: the server counts up to 10,000
     """
 
     items: tuple[T, ...]
@@ -31,6 +32,7 @@ class Page(Generic[T]):
     total: int | None
     next_cursor: str | None
     following: Callable[[Page[T]], Page[T] | None] | None = field(default=None, repr=False, compare=False)
+    total_is_lower_bound: bool = False
 
     def __iter__(self) -> Iterator[T]:
         page: Page[T] | None = self

@@ -35,6 +35,7 @@ class Resource:
             offset=pagination.get("offset"),
             total=pagination.get("total"),
             next_cursor=pagination.get("nextCursor"),
+            total_is_lower_bound=bool(pagination.get("totalIsLowerBound")),
             following=following,
         )
 
