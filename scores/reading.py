@@ -15,6 +15,7 @@ from autotune.core.errors import Gone
 from autotune.core.fields import encrypted
 from autotune.core.pagination import Order, PageQuery, Pagination
 from scores import filters
+from scores.counters import narrowing
 from scores.filters import ScoreFilter
 from scores.models import Reward, Score
 from scores.privacy import Sight
@@ -98,7 +99,7 @@ _REASONING = encrypted(Score, "reasoning")
 def listed(query: ScoreListQuery, principal: Principal) -> ScoreList:
     """One page of the scores that the filters name."""
     selection = filters.check(query, principal)
-    found = filters.scores(selection).values_list(*COLUMNS, named=True)
+    found = narrowing.of_model(selection, filters.scores(selection)).values_list(*COLUMNS, named=True)
     texts = ("reasoning",) if query.limit > ALWAYS_BEARABLE else ()
     rows, page = pagination.page(found, query.page(), ORDER, owner=principal.organization.pk, texts=texts)
     return ScoreList(shapes(rows, Sight.of(principal)), page)

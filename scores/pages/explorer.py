@@ -21,6 +21,7 @@ from autotune.core.listing import Asked
 from autotune.core.pagination import Pagination
 from graders.models import Grader, GraderVersion
 from scores import choosing, distributions, filters
+from scores.counters import narrowing
 from scores.filters import Selection
 from scores.models import Score
 from scores.naming import Named, Names
@@ -124,7 +125,7 @@ def _page(chosen: Chosen, principal: Principal) -> tuple[list[Row], Pagination]:
     """One page. What its order or place cannot be is told, and the first page in the usual order shown."""
     selection = chosen.selection
     found = choosing.made_about(filters.scores(selection), selection.start, selection.end)
-    found = found.values_list(*COLUMNS, named=True)
+    found = narrowing.of_model(selection, found).values_list(*COLUMNS, named=True)
     try:
         rows, pages = pagination.page(
             found, chosen.query.page(), ORDER, owner=principal.organization.pk, counted=False

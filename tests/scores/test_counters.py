@@ -362,3 +362,25 @@ def test_c24_saves_append_one_tally_for_a_group_on_postgres():
     save(task.version.members.get().grader, [judged(run, version_id=task.version_id) for run in runs])
     assert [len(tally.units) for tally in ScoreTally.objects.all()] == [20]
     assert TaskTally.objects.get().rewarded == 20
+
+
+@pytest.mark.django_db
+def test_c24_scores_of_a_rare_model_are_found_among_many_and_of_an_unknown_one_at_once(api_for):
+    api = api_for(role="organization_admin")
+    tasks = [TaskFactory(organization=api.organization) for _ in range(3)]
+    for task in tasks:
+        add_scores(task, [0.5] * 5, models=("usual",))
+    (rare,) = add_scores(tasks[1], [0.25], models=("rare",))
+    shadow = add_scores(tasks[2], [0.3], models=("rare",), shadow=True)[0]
+    for folded in (False, True):
+        if folded:
+            folding.fold()
+        found = api.get("/scores?modelId=rare").json()
+        assert [row["id"] for row in found["scores"]] == [public("score", shadow), public("score", rare)]
+        assert found["pagination"]["total"] == 2
+        found = api.get(f"/scores?modelId=rare&taskId={public('task', tasks[1])}").json()
+        assert [row["id"] for row in found["scores"]] == [public("score", rare)]
+        with connection.execute_wrapper(refuse_scores):
+            assert api.get("/scores?modelId=unknown").json()["scores"] == []
+    deleting.delete_score(rare.pk)
+    assert [row["id"] for row in api.get("/scores?modelId=rare").json()["scores"]] == [public("score", shadow)]

@@ -23,7 +23,13 @@ def names(answer):
 def test_a_list_has_whole_tasks_and_a_pagination(api, make):
     task = make()
     answer = api.get("/tasks").json()
-    assert answer["pagination"] == {"limit": 50, "offset": 0, "total": 1, "nextCursor": None, "totalIsLowerBound": False}
+    assert answer["pagination"] == {
+        "limit": 50,
+        "offset": 0,
+        "total": 1,
+        "nextCursor": None,
+        "totalIsLowerBound": False,
+    }
     assert answer["tasks"][0]["id"] == task.public_id
     assert answer["tasks"][0]["promptTemplate"] == "{{question}}"
 

@@ -1,0 +1,45 @@
+"""Where the scores of a model lie: counters tell the tasks and days, so that a rare model's are found without a walk
+through all others."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Max, Min
+
+from autotune.access import policy
+from autotune.core import ids
+from scores.counters import building
+from scores.counters.ranks import NARROWED
+from scores.filters import Selection
+from scores.models import ScoreCount, ScoreTally
+from scores.models.counters import Span
+from scores.states import Standing
+
+DAY = timedelta(days=1)
+
+
+def of_model(selection: Selection, scores: Any) -> Any:
+    """`scores`, which are those of the selection, within the tasks and the days that have any of its model."""
+    principal, model = selection.principal, selection.query.model_id
+    reach = policy.reach(principal, "scores", "read")
+    if model is None or reach not in ("organization", "all") or building.is_behind(selection.task):
+        return scores
+    folded = ScoreCount.objects.filter(model_id=model, span=Span.DAY).exclude(standing=Standing.DELETED)
+    fresh = ScoreTally.objects.filter(model_id=model).exclude(standing=Standing.DELETED)
+    if selection.task:
+        folded, fresh = folded.filter(task_id=selection.task), fresh.filter(task_id=selection.task)
+    elif reach == "organization":
+        owner = principal.organization.pk
+        folded, fresh = folded.filter(organization_id=owner), fresh.filter(organization_id=owner)
+    by_task = folded.order_by().values("task_id").annotate(first=Min("start"), last=Max("start"))
+    recent = fresh.order_by().values("task_id").annotate(first=Min("hour"), last=Max("hour"))
+    columns = ("task_id", "first", "last")
+    rows = list(by_task.values_list(*columns).union(recent.values_list(*columns)))
+    if not rows:
+        return scores.none()
+    tasks = {task for task, _, _ in rows}
+    if selection.task is None and len(tasks) <= NARROWED:
+        scores = scores.filter(task_id__in=tasks)
+    first, last = min(row[1] for row in rows), max(row[2] for row in rows)
+    # Ids tell the time of a score too, less than a day from its column.
+    return scores.filter(pk__gte=ids.first_of(first - DAY), pk__lt=ids.first_of(last + 2 * DAY))
