@@ -91,7 +91,8 @@ POSTGRES: Final = {  # name: (table, event, transition tables, what runs)
         "scores_reward",
         "update",
         "old table as removed new table as added",
-        _REWARDS.format(source=_REWARDS_CHANGED),
+        # An upsert that inserts all of its rows runs this too.
+        f"if exists (select from added) then {_REWARDS.format(source=_REWARDS_CHANGED)}; end if",
     ),
     "scores_reward_removed": (
         "scores_reward",
