@@ -34,7 +34,7 @@ class Head(NamedTuple):
     version      the completion's task version
     form         of its conversation (tasks/states.py); None where it is not known yet
     external_id  UTF-8; None where it has none
-    reused_from  the completion whose scores were taken over; None where it was scored by itself
+    reused_from  the score that its own is a copy of, the first of a panel's; None where it was judged itself
     """
 
     completion: bytes

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, UUIDField, Value
-from django.db.models.functions import Cast, Coalesce, Length
+from django.db.models import Exists, OuterRef
+from django.db.models.functions import Coalesce, Length
 
 from exports import left_out, rows
 from exports.inputs import ExportQuery
@@ -21,8 +21,10 @@ from tasks.models import Completion, PanelMember
 from tasks.states import Part
 
 MAX_KNOWN = 10_000
-# Of a completion: the one whose scores it was given. None is, until equal answers of other models are reused.
-REUSED_FROM = Cast(Value(None), UUIDField())
+# Of a completion: the first score that it was given as a copy. Few have one, and a partial index holds these alone.
+REUSED_FROM = Subquery(
+    Score.objects.filter(completion=OuterRef("pk"), reused_from__isnull=False).order_by("pk").values("reused_from")[:1]
+)
 OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # as Head ends
 DIMENSIONS = ("grader_id", "organization_id", "dimensions")
 COUNTED = Score.objects.live().filter(shadow=False, superseded=False)  # what a newer score has replaced counts no more

@@ -147,5 +147,5 @@ def metadata(heads: Sequence[Head], labels: Labels) -> list[Values]:
         [head.confidence for head in heads],
         [head.scored_at for head in heads],
         [head.external_id or b"" for head in heads],
-        [text or b"" for text in labels.ids("comp", [head.reused_from for head in heads])],
+        [text or b"" for text in labels.ids("score", [head.reused_from for head in heads])],
     ]

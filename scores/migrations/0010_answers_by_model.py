@@ -48,6 +48,12 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddField(model_name="score", name="reused_from", field=models.UUIDField(blank=True, null=True)),
+        migrations.AddIndex(
+            model_name="score",
+            index=models.Index(
+                condition=models.Q(("reused_from__isnull", False)), fields=["completion"], name="scores_score_reused"
+            ),
+        ),
         migrations.AddField(model_name="workflowrun", name="reuses", field=models.UUIDField(blank=True, null=True)),
         migrations.AlterField(
             model_name="workflowrun",

@@ -63,6 +63,9 @@ class Score(models.Model):
             models.Index(fields=["organization", "id"], name="scores_score_by_org"),
             models.Index(fields=["task", "id"], name="scores_score_by_task"),
             models.Index(fields=["grader", "id"], name="scores_score_by_grader"),
+            models.Index(
+                fields=["completion"], condition=models.Q(reused_from__isnull=False), name="scores_score_reused"
+            ),
             models.Index(fields=["task", "value", "id"], name="scores_score_by_value"),
         ]
 

@@ -158,7 +158,7 @@ class WaitingFor:
     """Why something has no score yet.
 
     reason  'calling', 'queued', 'retry', 'rate_limited', 'not_before', 'circuit_open', 'paused', 'grader_inactive',
-            'callback' or 'review'
+            'reuse', 'callback' or 'review'
     until   when that ends by itself, where it is known
     detail  the same as a sentence
     """

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('access', '0010_second_factors'),
         ('graders', '0006_hours'),
-        ('scores', '0008_storage'),
+        ('scores', '0011_bounded_looks'),
         ('tasks', '0009_version_maker'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

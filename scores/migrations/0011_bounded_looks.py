@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('access', '0010_second_factors'),
         ('graders', '0006_hours'),
-        ('scores', '0008_storage'),
+        ('scores', '0010_answers_by_model'),
         ('tasks', '0009_version_maker'),
     ]
 
