@@ -21,8 +21,7 @@ class Export(models.Model):
     expected      rows that were counted when it began; null before
     dimensions    the names of those that every row tells, settled when it began; null where it tells none
     rows          in the parts that are done
-    left_out      rows that are not in it: their text was erased or cannot be decrypted, or the layout cannot carry their
-                  conversation
+    left_out      rows that are not in it: their text was erased or cannot be decrypted, or the layout cannot carry them
     left_out_by_reason  the same by reason, but for those that were erased (exports/left_out.py)
     cursor        how far the parts that are done reach; the reader's own text, '' at the beginning
     leased_until  while `running`: when another worker may take it; `attempt` is the lease's token. While `pending`: not

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Subquery
 from django.db.models.functions import Coalesce, Length
 
 from exports import left_out, rows
