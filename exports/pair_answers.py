@@ -69,13 +69,12 @@ def answer(principal: Principal, wanted: PairsWanted) -> PairsOut:
     made, available = pairs.sample(left_out.fitting(rewarded, forms), choice, wanted.sample_size)
     reasons = left_out.counted(rewarded, forms)
     release()
-    sizes = prompts.sizes(_completions(made), size=CONVERSATION_SIZE)
-    _check_size(made, sizes)
-    texts = ranges.texts_of(list(sizes), ("prompt", "response", "messages"))
+    _check_size(made)
+    texts = ranges.texts_of(_completions(made), ("prompt", "response", "messages"))
     release()
     kept = [pair for pair in made if pair.chosen in texts and pair.rejected in texts]
     reasons[left_out.ERASED] += len(made) - len(kept)
-    shown = _as_messages(kept, texts, sizes) if wanted.conversational else _as_texts(kept, texts)
+    shown = _as_messages(kept, texts) if wanted.conversational else _as_texts(kept, texts)
     told = PairsOut(shown, available, reasons.total(), left_out.by_reason(reasons.total(), reasons))
     told.task_id = ids.encode("task", task)  # type: ignore[attr-defined] # names what is erased with its texts
     return told
@@ -102,8 +101,8 @@ def _completions(made: Sequence[Pair]) -> list[bytes]:
     return list(dict.fromkeys(pk for pair in made for pk in (pair.chosen, pair.rejected)))
 
 
-def _check_size(made: Sequence[Pair], sizes: Mapping[bytes, Size]) -> None:
-    nothing = Size()
+def _check_size(made: Sequence[Pair]) -> None:
+    sizes, nothing = prompts.sizes(_completions(made), size=CONVERSATION_SIZE), Size()
     octets = sum(sizes.get(pk, nothing).octets for pair in made for pk in (pair.chosen, pair.rejected))
     if octets > MAX_OCTETS:
         detail = (
@@ -126,10 +125,11 @@ def _as_texts(kept: Sequence[Pair], texts: Texts) -> list[PairOut]:
     ]
 
 
-def _as_messages(kept: Sequence[Pair], texts: Texts, sizes: Mapping[bytes, Size]) -> list[PairOut]:
+def _as_messages(kept: Sequence[Pair], texts: Texts) -> list[PairOut]:
     """The pairs as conversations, the system prompt in effect first."""
     before = Conversations()
-    versions = [sizes[pair.chosen].version for pair in kept]
+    facts = prompts.sizes([pair.chosen for pair in kept])
+    versions = [facts[pair.chosen].version for pair in kept]
     before.learn(versions)
     chosen = [texts[pair.chosen] for pair in kept]
     asked = before.as_turns(versions, [row[0] or b"" for row in chosen], [row[2] for row in chosen])
