@@ -70,11 +70,8 @@ def answer(principal: Principal, wanted: PairsWanted) -> PairsOut:
     reasons = left_out.counted(rewarded, forms)
     release()
     _check_size(made)
-    texts = ranges.texts_of(_completions(made), ("prompt", "response", "messages"))
-    release()
-    kept = [pair for pair in made if pair.chosen in texts and pair.rejected in texts]
-    reasons[left_out.ERASED] += len(made) - len(kept)
-    shown = _as_messages(kept, texts) if wanted.conversational else _as_texts(kept, texts)
+    shown = (_told_as_messages if wanted.conversational else _told)(made)
+    reasons[left_out.ERASED] += len(made) - len(shown)
     told = PairsOut(shown, available, reasons.total(), left_out.by_reason(reasons.total(), reasons))
     told.task_id = ids.encode("task", task)  # type: ignore[attr-defined] # names what is erased with its texts
     return told
@@ -112,7 +109,16 @@ def _check_size(made: Sequence[Pair]) -> None:
         raise Invalid.field("/sampleSize", "out_of_range", detail)
 
 
-def _as_texts(kept: Sequence[Pair], texts: Texts) -> list[PairOut]:
+def _with_texts(made: Sequence[Pair]) -> tuple[list[Pair], Texts]:
+    """Those pairs that still have their texts, and these."""
+    texts = ranges.texts_of(_completions(made), ("prompt", "response", "messages"))
+    release()
+    return [pair for pair in made if pair.chosen in texts and pair.rejected in texts], texts
+
+
+def _told(made: Sequence[Pair]) -> list[PairOut]:
+    """The pairs with their texts; those with a text that was erased since they were drawn are left out."""
+    kept, texts = _with_texts(made)
     return [
         PairOut(
             _decoded(texts[pair.chosen][0]),
@@ -125,8 +131,9 @@ def _as_texts(kept: Sequence[Pair], texts: Texts) -> list[PairOut]:
     ]
 
 
-def _as_messages(kept: Sequence[Pair], texts: Texts) -> list[PairOut]:
-    """The pairs as conversations, the system prompt in effect first."""
+def _told_as_messages(made: Sequence[Pair]) -> list[PairOut]:
+    """The same as conversations, the system prompt in effect first."""
+    kept, texts = _with_texts(made)
     before = Conversations()
     facts = prompts.sizes([pair.chosen for pair in kept])
     versions = [facts[pair.chosen].version for pair in kept]
