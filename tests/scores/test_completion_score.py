@@ -36,7 +36,7 @@ def path_of(completion, query=""):
 def state(api, completion):
     answer = api.get(path_of(completion))
     assert answer.status_code == 200, answer.content
-    assert list(answer.json()) == ["score", "scores", "reward", "status"]
+    assert list(answer.json()) == ["score", "scores", "reward", "status", "waitingFor"]
     return answer.json()
 
 
@@ -51,13 +51,17 @@ def reward(completion, value, **members):
 
 def test_before_a_run_has_begun_it_is_pending(api, completion):
     RunFactory(completion=completion)
-    assert state(api, completion) == {"score": None, "scores": [], "reward": None, "status": "pending"}
+    pending = state(api, completion)
+    assert pending.pop("waitingFor")["reason"] == "queued"
+    assert pending == {"score": None, "scores": [], "reward": None, "status": "pending"}
 
 
 @pytest.mark.parametrize("run", [("running", 1), ("sleeping", 1), ("waiting", 1), ("pending", 2)])
 def test_from_then_on_it_is_processing(api, completion, run):
     RunFactory(completion=completion, status=run[0], attempt=run[1])
-    assert state(api, completion) == {"score": None, "scores": [], "reward": None, "status": "processing"}
+    processing = state(api, completion)
+    assert processing.pop("waitingFor")["reason"] in ("calling", "retry", "callback", "queued")
+    assert processing == {"score": None, "scores": [], "reward": None, "status": "processing"}
 
 
 def test_the_score_is_that_of_the_sole_grader(api, completion):
@@ -122,7 +126,9 @@ def test_a_shadow_score_is_shown_and_never_counts(api):
 def test_a_failed_completion_has_neither_score_nor_reward(api, completion):
     RunFactory(completion=completion, status="failed", attempt=5, error_code="grader_timeout")
     reward(completion, None, used=0, failed=1, error_code="grader_timeout")
-    assert state(api, completion) == {"score": None, "scores": [], "reward": None, "status": "failed"}
+    assert state(api, completion) == {
+        "score": None, "scores": [], "reward": None, "status": "failed", "waitingFor": None,
+    }  # fmt: skip
 
 
 def test_a_final_one_is_not_sent_again_to_who_has_it(api, completion):

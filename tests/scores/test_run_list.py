@@ -27,7 +27,7 @@ LATER, LATER_WIRE = AT + timedelta(seconds=5), "2026-01-31T12:00:05.000Z"
 UNKNOWN = "01jd0000000000000000000000"
 MEMBERS = [
     "id", "completionId", "graderId", "status", "currentStep", "attempt", "wakeAt", "startedAt", "completedAt",
-    "result", "error", "steps",
+    "result", "error", "steps", "waitingFor",
 ]  # fmt: skip
 
 

@@ -29,9 +29,10 @@ class TestTheAnswer:
         assert {one["confidence"] for one in rewards} == {0.9}
         assert len(fake.items) == 4
 
-    def test_each_has_five_members_whatever_became_of_it(self, trainer):
+    def test_each_has_six_members_whatever_became_of_it(self, trainer):
         (reward,) = trainer.ask("4")
         completion = Completion.objects.get()
+        assert reward.pop("waitingFor")["reason"] == "queued"
         assert reward == {
             "value": None, "confidence": None, "completionId": public("comp", completion), "status": "pending",
             "code": None,
