@@ -70,6 +70,7 @@ def test_a_run_that_waits_to_be_claimed(api, task):
     run = run_of(task, created_at=AT)
     body = read(api, run)
     assert list(body) == MEMBERS
+    assert body.pop("waitingFor")["reason"] == "queued"
     assert body == {
         "id": public("run", run), "completionId": public("comp", run.completion),
         "graderId": public("grader", run.grader), "status": "pending", "currentStep": "queue", "attempt": 0,
