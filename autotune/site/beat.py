@@ -24,6 +24,7 @@ class Scheduler(DatabaseScheduler):
     def setup_schedule(self) -> None:
         _wait_for_database()
         super().setup_schedule()
+        logger.info("beat: ready, %d jobs", len(self.schedule))
 
     def schedule_changed(self) -> bool:
         return _answers() and bool(super().schedule_changed())

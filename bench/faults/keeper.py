@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from autotune.site.supervisor import Process, Supervisor
 
-READY_WORD = {"worker": b" ready.", "beat": b"beat: Starting", "web": b"Booting worker"}
+READY_WORD = {"worker": b" ready.", "beat": b"beat: ready", "web": b"Booting worker"}
 SETTLED_S = 1.0  # from its word to the first kill
 
 
