@@ -33,7 +33,7 @@ from graders.models import (
     Tally,
 )
 from scores.callbacks import digest_of
-from scores.models import LiveAnswer, Pulse
+from scores.models import LiveAnswer, Pulse, ScoreCount, TaskCount, UncountedTask
 from tests.factories import (
     SECRET,
     WEBHOOK_SECRET,
@@ -75,6 +75,13 @@ def populate(rows, *, first=0):
         for table in (GraderStatistic, GraderHour):
             table.objects.create(grader=grader, start=timezone.now(), scored=2, value_sum=1.0)
         Tally.objects.create(grader_id=grader.pk, scored=1)
+        about = {"organization_id": organization.pk, "task_id": score.task_id, "model_id": "m", "source": "api"}
+        ScoreCount.objects.create(
+            **about, grader_version_id=grader.version_id, standing=0, span=0, start=timezone.now(), number=1, total_0=0,
+            total_1=500, squares_0=0, squares_1=0, squares_2=250_000, squares_3=0, bins={"1000": 1},
+        )  # fmt: skip
+        TaskCount.objects.create(task_id=score.task_id, completions=1, rewarded=1, reward_high=500_000)
+        UncountedTask.objects.create(task_id=ids.new())
         webhook = WebhookFactory(organization=organization, url=f"https://hooks.example.org/?token=hook-token-{n}")
         event = Event.objects.create(organization=organization, kind="score.failed", data={"said": PROMPT})
         Delivery.objects.create(webhook=webhook, event=event)
