@@ -11,8 +11,12 @@ from scores.counters import triggers
 
 def begin(apps: Any, schema_editor: Any) -> None:
     """Count from now on. What is there already is counted task by task by a job (scores/counters/building.py), so that
-    the migration holds nobody up; until then the figures of these tasks are read from their rows."""
-    triggers.install(schema_editor.connection)
+    the migration holds nobody up; until then the figures of these tasks are read from their rows.
+
+    On SQLite the triggers are made after all migrations (scores/migrating.py): later ones make their tables anew.
+    """
+    if schema_editor.connection.vendor == "postgresql":
+        triggers.install(schema_editor.connection)
     tasks = apps.get_model("tasks", "Task").objects.values_list("pk", flat=True)
     uncounted = apps.get_model("scores", "UncountedTask")
     uncounted.objects.bulk_create([uncounted(task_id=task_id) for task_id in tasks], batch_size=1_000)
