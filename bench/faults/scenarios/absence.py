@@ -1,6 +1,7 @@
 """PostgreSQL away for a while, restarted under idle connections, and read-only: refusals are quick, the return is noticed."""
 
 import http.client
+import re
 import signal
 import threading
 import time
@@ -30,6 +31,7 @@ POSTS = 30
 LATENCY_MS = 100
 UNTIL_RESUMED_S = 60.0
 LOG_LINES = 40  # of all processes together, at an outage's beginning and end, and in each minute of it
+RECORD = re.compile(rb"^\d{4}-\d\d-\d\d [\d:,]+ (?:WARNING|ERROR|CRITICAL) ", re.MULTILINE)
 WEBHOOK = {"url": "https://hooks.example.org/faults", "events": ["score.completed"]}
 
 
@@ -230,7 +232,6 @@ def _until(holds: Callable[[], bool], work: Work, watch: Watch, patience_s: floa
 
 
 def _log_lines(system: System) -> int:
-    """Lines in the logs of the server's own processes that somebody should read: those of jobs that were done are not."""
+    """Warnings and errors in the logs of the server's own processes, each counted once however long its traceback is."""
     names = [name for kind in ("web", "worker", "beat") for name in system.names(kind)]
-    lines = [line for name in names for line in system.keeper.log_of(name).read_bytes().splitlines()]
-    return sum(b" INFO " not in line for line in lines)
+    return sum(len(RECORD.findall(system.keeper.log_of(name).read_bytes())) for name in names)
