@@ -19,6 +19,7 @@ from autotune.core.fields import encrypted
 from exports import left_out, rows
 from exports.left_out import Forms
 from tasks.models import Completion
+from tasks.system_prompts import SystemPrompts
 
 RANGE_ROWS = 2_000
 TEXT_BYTES = 4 * 1024 * 1024
@@ -98,17 +99,19 @@ def groups(reader: Reader, after: str = "", *, columns: Sequence[str] = ("prompt
 
     columns  encrypted ones of the completion; a record without prompt or response is left out
     """
-    forms = reader.forms
+    forms, system_prompts = reader.forms, SystemPrompts()
     for heads, stored in ahead(_read(reader, UUID(after) if after else None, columns)):
         texts = decrypted(stored, columns)
         fitting = _fitting(heads, forms)
-        kept = [head for head in fitting if head.completion in texts] if len(texts) < len(fitting) else fitting
+        whole = _with_readable_version(fitting, system_prompts)
+        kept = [head for head in whole if head.completion in texts] if len(texts) < len(whole) else whole
         values = [list(column) for column in zip(*[texts[head.completion] for head in kept], strict=True)]
         reasons = Counter[str]()
         if len(fitting) < len(heads):
             reasons = left_out.tally(_form(head) for head in heads if not _fits(head, forms))
-        if texts.unreadable:
-            reasons[left_out.UNREADABLE] += sum(head.completion in texts.unreadable for head in fitting)
+        if texts.unreadable or len(whole) < len(fitting):
+            damaged = sum(head.completion in texts.unreadable for head in whole)
+            reasons[left_out.UNREADABLE] += len(fitting) - len(whole) + damaged
         yield Group(kept, values or [[] for _ in columns], len(heads) - len(kept), heads[-1].completion.hex(), reasons)
 
 
@@ -126,6 +129,12 @@ def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterato
 
 def _fitting(heads: list[Head], forms: Forms) -> list[Head]:
     return heads if forms is left_out.ALL else [head for head in heads if _fits(head, forms)]
+
+
+def _with_readable_version(heads: list[Head], system_prompts: SystemPrompts) -> list[Head]:
+    """Those whose task version can be read: without its system prompt a conversation would not be whole."""
+    damaged = system_prompts.unreadable({UUID(bytes=head.version) for head in heads})
+    return [head for head in heads if UUID(bytes=head.version) not in damaged] if damaged else heads
 
 
 def _fits(head: Head, forms: Forms) -> bool:

@@ -76,7 +76,7 @@ class Secrets:
 def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
     """The panel of a version of the task, for what needs no template."""
     members = list(PanelMember.objects.filter(task_version_id=task_version_id).select_related("grader", "task_version"))
-    system_prompt = members[0].task_version.content["systemPrompt"] if members else None
+    system_prompt = members[0].task_version.content.get("systemPrompt") if members else None
     return TaskPanel(task, "", tuple((member.grader, member.part) for member in members), system_prompt)
 
 

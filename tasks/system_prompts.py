@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Final
 from uuid import UUID
 
+from autotune.core.encryption import MasterKeyMissing, Undecryptable
 from tasks.models import TaskVersion
 
 MOST_KEPT: Final = 10_000
@@ -14,6 +15,7 @@ class SystemPrompts:
 
     def __init__(self) -> None:
         self._by_version: dict[UUID, str | None] = {}
+        self._damaged: set[UUID] = set()
 
     def of(self, version_ids: Collection[UUID]) -> dict[UUID, str]:
         """The system prompts by version, of those versions that have one. One query for those not read before.
@@ -24,6 +26,29 @@ class SystemPrompts:
             self._by_version.clear()
         if unread := set(version_ids) - self._by_version.keys():
             versions = TaskVersion.objects.filter(pk__in=unread).only("content")
-            read = {version.pk: version.content["systemPrompt"] or None for version in versions}
+            read = {version.pk: version.content.get("systemPrompt") or None for version in versions}
             self._by_version |= {**dict.fromkeys(unread), **read}
         return {pk: text for pk in version_ids if (text := self._by_version[pk]) is not None}
+
+    def unreadable(self, version_ids: Collection[UUID]) -> set[UUID]:
+        """Those versions whose content cannot be decrypted; each is tried once.
+
+        raises  MasterKeyMissing
+        """
+        try:
+            self.of([version_id for version_id in version_ids if version_id not in self._damaged])
+        except MasterKeyMissing:
+            raise
+        except Undecryptable:
+            for version_id in version_ids:
+                self._try(version_id)
+        return self._damaged.intersection(version_ids)
+
+    def _try(self, version_id: UUID) -> None:
+        try:
+            if version_id not in self._damaged:
+                self.of([version_id])
+        except MasterKeyMissing:
+            raise
+        except Undecryptable:
+            self._damaged.add(version_id)

@@ -105,13 +105,19 @@ def add_components(result: dict[str, Any], generator: Any, request: Any, public:
     components = result.setdefault("components", {})
     for shape in _kinds_of(ApiStruct):
         if shape.__name__ in schemas and not shape.__struct_config__.omit_defaults:
-            schemas[shape.__name__]["required"] = list(shape.__struct_encode_fields__)  # also those with a default
+            schemas[shape.__name__]["required"] = _present(shape)
     components["schemas"] = {**components.get("schemas", {}), **dict(sorted(schemas.items()))}
     components["securitySchemes"] = {
         "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key, `at_live_…` or `at_test_…`."},
         "session": {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "With the CSRF token."},
     }
     return result
+
+
+def _present(shape: type[msgspec.Struct]) -> list[str]:
+    """The members that every answer has, also those with a default; not those that may be absent."""
+    fields = msgspec.structs.fields(shape)
+    return [field.encode_name for field in fields if field.default is not msgspec.UNSET]
 
 
 def _kinds_of(base: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:

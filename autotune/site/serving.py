@@ -32,6 +32,8 @@ def main() -> None:
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", required=True, type=int)
     parser.add_argument("--workers", required=True, type=int)
+    parser.add_argument("--access-log", action="store_true", help="write a line for each request")
+    parser.add_argument("--log-level", default="info")
     arguments = parser.parse_args()
     config = Config(
         APPLICATION,
@@ -40,7 +42,8 @@ def main() -> None:
         port=arguments.port,
         workers=arguments.workers,
         backlog=BACKLOG,
-        access_log=False,
+        access_log=arguments.access_log,
+        log_level=arguments.log_level,
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,

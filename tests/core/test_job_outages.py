@@ -34,6 +34,7 @@ def test_any_other_error_is_raised(job):
         job(ProgrammingError("a fault of ours"))()
 
 
+@pytest.mark.django_db
 def test_every_job_of_ours_is_one():
     app.loader.import_default_modules()
     ours = [task for name, task in app.tasks.items() if not name.startswith("celery.")]

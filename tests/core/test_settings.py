@@ -19,6 +19,7 @@ PRODUCTION = {
     "SECRET_KEY": LONG,
     "AUTOTUNE_ENCRYPTION_KEYS": KEYS,
     "AUTOTUNE_PUBLIC_URL": "https://autotune.example.org",
+    "AUTOTUNE_TRUSTED_PROXIES": "10.0.0.0/8",
 }
 EVERY_NAME = re.findall(r"^([A-Z][A-Z0-9_]*)=", (ROOT / ".env.example").read_text(), re.MULTILINE)
 

@@ -67,7 +67,7 @@ def test_its_columns_have_fixed_types(api):
     metadata = schema.field("metadata").type
     assert [metadata.field(n).name for n in range(metadata.num_fields)] == [
         "task_id", "model_id", "completion_id", "grader_id", "grader_version", "grader_version_id", "confidence",
-        "scored_at",
+        "scored_at", "external_id", "reused_from",
     ]  # fmt: skip
     assert metadata.field("scored_at").type == pa.timestamp("ms", tz="UTC")
 

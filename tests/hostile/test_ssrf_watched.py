@@ -63,7 +63,9 @@ def watched(tmp_path_factory):
     data, watcher = tmp_path_factory.mktemp("watched"), strace()
     with serving(Receiver()) as grader, own_environment(data, empty=True) as base, Supervisor(data / "logs") as tree:
         base = {**base, "DATABASE_URL": "", "REDIS_URL": "", "WEB_WORKERS": "1", "AUTOTUNE_KEY_RATE_PER_MINUTE": "0"}
-        env = launch.environment(base, port=free_port(), data=data, grader_ports=[grader.port])
+        env = launch.environment(
+            base, port=free_port(), data=data, grader_ports=[grader.port], webhook_ports=[grader.port]
+        )
         launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
         planted = subprocess.run(
             [sys.executable, "-m", "tests.hostile.plant"], env={**env, "DJANGO_SETTINGS_MODULE": "autotune.settings"},

@@ -125,7 +125,7 @@ def test_no_log_holds_a_token_or_a_text(server, endpoint):
     url = endpoint("live logged", unscored="neutral", neutralValue=0.5)
     port, token = free_port(), url.rpartition("/")[2]
     live = next(one for one in launch.server_processes(server.env) if one.name == "live")
-    command = (*live.command[:-1], live.command[-1].replace("--no-access-log", "--log-level trace"))
+    command = (*live.command[:-1], f"{live.command[-1]} --access-log --log-level trace")
     env = {**live.env, "LIVE_PORT": str(port), "LOG_LEVEL": "DEBUG"}
     server.tree.start(Process("live-logged", command, env=env, cwd=live.cwd))
     until(lambda: answers(port, launch.HEALTH_PATH), seconds=PATIENCE_S)

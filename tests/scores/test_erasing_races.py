@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from autotune.webhooks import fanout
 from autotune.webhooks.models import Event
-from exports import ranges
+from exports import left_out, ranges
 from scores import deleting, erasing, erasures, legal_holds, recording, retention
 from scores.legal_holds import Scope
 from scores.materials import Facts
@@ -125,11 +125,28 @@ def test_of_a_batch_one_item_is_erased_and_the_other_recorded(asked, fake):
 def test_an_export_that_is_under_way_leaves_out_what_is_erased():
     scores = [ScoreFactory(run__completion__response=f"r{n}") for n in range(3)]
     heads = [
-        ranges.Head(one.completion_id.bytes, one.task_id.bytes, b"m", 10, 0.5, 0.9, 0, None, None, None)
+        ranges.Head(
+            one.completion_id.bytes,
+            one.task_id.bytes,
+            b"m",
+            10,
+            0.5,
+            0.9,
+            0,
+            None,
+            None,
+            None,
+            one.completion.task_version_id.bytes,
+            b"prompt",
+            None,
+            None,
+        )
         for one in scores
     ]
 
     class Reader:
+        forms = left_out.ALL
+
         def heads(self, after, limit):
             erase(scores[1].run)  # between the look at the rewards and the look at the texts
             return heads, None

@@ -71,7 +71,7 @@ def test_an_owner_sees_their_own_graders_and_no_other(house, page, mine):
 
 def test_the_console_signs_calls_and_shows_what_comes(house, page, mine):
     page.goto(f"{mine}/try")
-    page.get_by_label("Prompt").fill("How many?")
+    page.get_by_label("Prompt", exact=True).fill("How many?")
     page.get_by_label("Response").fill("72")
     page.get_by_role("button", name="Send it").click()
     answers = page.locator("#answers")

@@ -166,7 +166,7 @@ class TestFailures:
         (pending,) = trainer.ask("4")
         failed(pending)
         (reward,) = trainer.ask("4")
-        assert reward == {**pending, "status": "failed", "code": "timeout"}
+        assert reward == {**pending, "status": "failed", "code": "timeout", "waitingFor": None}
         assert rows() == (1, 1)
 
     def test_after_that_it_is_scored_anew(self, trainer):

@@ -34,7 +34,7 @@ def test_messages_stand_for_a_prompt(client, task, score):
     chat = [{"messages": [{"role": "user", "content": "2+2?"}], "response": "4"}]
     client.rewards(chat, task_id=task.id, model_id="policy-3", deadline_s=1.5)
     score()
-    (found,) = client.rewards(chat, task_id=task.id, deadline_s=5)
+    (found,) = client.rewards(chat, task_id=task.id, model_id="policy-3", deadline_s=5)
     completion = client.completions.get(found.completion_id)
     assert (found.value, completion.model_id, completion.messages) == (0.01, "policy-3", chat[0]["messages"])
 

@@ -19,7 +19,7 @@ def test_failed_runs_are_found_by_code_and_retried(client, grader, score, fake):
     assert [run.id for run in client.runs.iterate(task_id=task.id, page_size=2)] == [run.id for run in found][::-1]
     first = client.runs.get(found.items[0].id)
     assert (first.error.code, first.error.fault, first.current_step) == ("grader_error", "grader", None)
-    assert first.error.message.startswith("cannot ")
+    assert first.error.message.startswith("cannot. ")
     assert is_recent(first.completed_at)
     assert [step.step for step in first.steps] == ["queue", "call"]
 
