@@ -2,15 +2,15 @@
 
 from autotune_sdk import AutotuneClient
 
-client = AutotuneClient()
-grader = client.graders.list(search="Demo grader").items[0]
-task = client.tasks.create(
-    name="Reviewed", prompt_template="{{prompt}}", grader_id=grader.id, review={"below_confidence": 1.0}
+_client = AutotuneClient()
+_grader = _client.graders.list(search="Demo grader").items[0]
+_task = _client.tasks.create(
+    name="Reviewed", prompt_template="{{prompt}}", grader_id=_grader.id, review={"below_confidence": 1.0}
 )
-sample = next(client.scores.iterate(min_score=0.9))
-original = client.completions.get(sample.completion_id)
-client.completions.submit(
-    task_id=task.id, model_id="m-1", prompt=original.prompt, response=original.response, metadata=original.metadata
+_score = next(_client.scores.iterate(grader_id=_grader.id, min_score=0.9))
+_scored = _client.completions.get(_score.completion_id)
+_client.completions.submit(
+    task_id=_task.id, model_id="m-1", prompt=_scored.prompt, response=_scored.response, metadata=_scored.metadata
 )
-while not client.reviews.list(task_id=task.id, status="open").items:
+while not _client.reviews.list(task_id=_task.id, status="open").items:
     pass
