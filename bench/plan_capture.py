@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 PLANNED = re.compile(r"^\s*(select|insert|update|delete|with)\b", re.I)
+NAMED = re.compile(r"%\((\w+)\)s")
 MANY = re.compile(r"%s(\s*,\s*%s)+")
 GROWN = 10_000  # rows: with fewer, a table is read in a millisecond whatever the plan
 MOST_ROWS = 20_000  # that a node may look at; the largest group of the sweep is 2,000
@@ -97,6 +98,7 @@ class Capture:
             self.path = path
 
     def _take(self, raw, sql, params):
+        sql, params = positional(sql, params)
         statement = " ".join(MANY.sub("%s, …", sql).split())
         size = sum(len(value) if isinstance(value, (list, tuple)) else 1 for value in params)
         times, largest = self.seen.get((self.state, self.path, statement), (0, 0))
@@ -112,19 +114,27 @@ class Capture:
 
     def _explain(self, raw, sql, params, mode):
         """EXPLAIN's JSON."""
-        generic = mode == "generic" and bool(params)
+        generic, prepared = mode == "generic" and bool(params), False
         try:
             with raw.transaction(force_rollback=True), raw.cursor() as cursor:
                 if generic:
                     cursor.execute("set local plan_cache_mode = force_generic_plan")
                     cursor.execute(f"prepare taken as {numbered(sql)}")
+                    prepared = True
                     sql = f"execute taken({', '.join(['%s'] * len(params))})"
                 cursor.execute(f"explain (analyze, format json, timing off) {sql}", params or None)
                 return cursor.fetchone()[0][0]
         finally:
-            if generic:
+            if prepared:
                 with raw.cursor() as cursor:
                     cursor.execute("deallocate taken")  # PREPARE outlives the rollback
+
+
+def positional(sql, params):
+    """A statement with its parameters in their order, also where it names them."""
+    if not isinstance(params, dict):
+        return sql, params
+    return NAMED.sub("%s", sql), [params[name] for name in NAMED.findall(sql)]
 
 
 def numbered(sql):

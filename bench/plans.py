@@ -73,7 +73,9 @@ class Bench:
         from tests.fakes import serving
 
         self.capture = plan_capture.Capture()
-        self.chosen = [one for one in plan_paths.PATHS if self.a.only in one.__name__]
+        self.chosen = [
+            one for one in plan_paths.PATHS if self.a.only in one.__name__ and one.__name__ not in self.a.without
+        ]
         stub = plan_paths.Stub()
         with serving(stub.fake), connection.execute_wrapper(self.capture):
             from bench.plan_states import World
@@ -198,6 +200,7 @@ def main():
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--stored", type=int, default=STORED)
     parser.add_argument("--only", default="", help="paths whose name holds this")
+    parser.add_argument("--without", action="append", default=[], help="a path that is left out")
     parser.add_argument("--list", action="store_true", help="every statement with its plans")
     parser.add_argument("--width", type=int, default=600, help="characters of a statement that are shown")
     parser.add_argument("--drains", action="store_true", help="no plans: drains after an ANALYZE, and an estimate")
