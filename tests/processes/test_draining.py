@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 40
 AT_ONCE_S = 10.0  # on a busy machine; a connection that hangs does so for 30 s
 CLIENTS = 8
+SERVED = (201, 409)  # the second once the organization has its hundred webhooks
+SERVED_LINES = tuple(f"HTTP/1.1 {status}" for status in SERVED)
 BODY = json.dumps({"url": "https://hooks.example.org/x", "events": ["score.completed"]}).encode()
 
 
@@ -128,25 +130,25 @@ def test_c43_new_connections_are_refused_or_served_at_once_while_the_process_dra
     time.sleep(4.0)
     assert not web.has_ended(), "a request is under way"
     under_way.sendall(rest)
-    assert answer_of(under_way).startswith("HTTP/1.1 201")
+    assert answer_of(under_way).startswith(SERVED_LINES)
     ending.set()
     for client in clients:
         client.join(PATIENCE_S)
     outcomes = {outcome for _, outcome, _ in tries}
     assert "refused" in outcomes
-    assert outcomes <= {201, "refused", "ConnectionResetError"}, outcomes
+    assert outcomes <= {*SERVED, "refused", "ConnectionResetError"}, outcomes
     assert sum(outcome == "ConnectionResetError" for _, outcome, _ in tries) <= 4, "only in the moment of closing"
     assert max(seconds for *_, seconds in tries) < AT_ONCE_S, "none hangs"
 
 
 def test_c43_a_connection_that_is_kept_is_answered_once_more_and_then_closed(web):
     connection = web.connect()
-    assert web.post(connection)[0] == 201
+    assert web.post(connection)[0] in SERVED
     under_way, rest = slow_post(web)
     web.terminate()
     time.sleep(0.5)
     status, kept = web.post(connection)
-    assert (status, kept.lower()) == (201, "close")
+    assert (status in SERVED, kept.lower()) == (True, "close")
     under_way.sendall(rest)
     assert "connection: close" in answer_of(under_way).lower()
 
@@ -157,9 +159,9 @@ def test_c43_a_connection_that_was_made_and_not_used_yet_is_served(web):
     early.connect()
     web.terminate()
     time.sleep(0.5)
-    assert web.post(early)[0] == 201
+    assert web.post(early)[0] in SERVED
     under_way.sendall(rest)
-    assert answer_of(under_way).startswith("HTTP/1.1 201")
+    assert answer_of(under_way).startswith(SERVED_LINES)
 
 
 def test_c43_a_process_without_requests_ends_soon(web):

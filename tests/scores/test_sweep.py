@@ -250,7 +250,7 @@ def test_a_run_that_a_saver_has_locked_is_left_to_the_saver(make, grader, task):
 
 
 def test_a_pass_with_nothing_to_do_costs_few_queries(db, django_assert_max_num_queries):
-    with django_assert_max_num_queries(28):
+    with django_assert_max_num_queries(29):
         assert sweep.sweep() == []
 
 
