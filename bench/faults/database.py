@@ -9,7 +9,10 @@ from uuid import UUID
 import psycopg
 
 PATIENCE_S = 60.0
-AWAY = (psycopg.OperationalError, psycopg.InterfaceError, sqlite3.OperationalError)
+# The last of PostgreSQL's: a connection that was made while the server was read-only stays so.
+AWAY = (
+    psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction, sqlite3.OperationalError,
+)  # fmt: skip
 
 
 class Database:
