@@ -40,24 +40,29 @@ def node():
     return shutil.which("node")
 
 
+TRIES = 3  # somebody else may take the free port first
+
+
 @pytest.fixture
 def start(node):
     """`start(redirect_uri)`: the issuer's address; the processes end with the test."""
     running = []
 
     def make(redirect_uri):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        env = {**os.environ, "PORT": str(port), "REDIRECT_URI": redirect_uri, "PEOPLE": json.dumps(PEOPLE)}
-        env |= {"CLIENT_ID": CLIENT_ID, "CLIENT_SECRET": CLIENT_SECRET}
-        process = subprocess.Popen(
-            [node, "provider.mjs"], cwd=HERE, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        running.append(process)
-        assert "listening" in process.stdout.readline()
-        make.process = process
-        return f"http://127.0.0.1:{port}"
+        for _ in range(TRIES):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            env = {**os.environ, "PORT": str(port), "REDIRECT_URI": redirect_uri, "PEOPLE": json.dumps(PEOPLE)}
+            env |= {"CLIENT_ID": CLIENT_ID, "CLIENT_SECRET": CLIENT_SECRET}
+            process = subprocess.Popen(
+                [node, "provider.mjs"], cwd=HERE, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+            running.append(process)
+            if "listening" in process.stdout.readline():
+                make.process = process
+                return f"http://127.0.0.1:{port}"
+        raise AssertionError("the provider does not start")
 
     yield make
     for process in running:
