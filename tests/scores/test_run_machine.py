@@ -215,6 +215,7 @@ class RunMachine(RuleBasedStateMachine):
         assert dict(Reward.objects.values_list("completion_id", "value")) == ended
 
 
+@pytest.mark.timeout(500)  # 3,000 steps beside other processes; a time-out leaves its transaction to the tests after it
 def test_no_order_of_events_loses_or_doubles_a_score(db):
     run_state_machine_as_test(
         RunMachine,
