@@ -26,6 +26,7 @@ from .scenarios.absence import idle, outage, read_only
 from .scenarios.asynchronous import after_days, asynchronous, batches
 from .scenarios.embedded import embedded
 from .scenarios.hostile import hostile
+from .scenarios.hosts import full_redis, hosts, rolling
 from .scenarios.kills import kills
 from .scenarios.outages import postgres, redis
 from .scenarios.rivals import rivals
@@ -43,6 +44,9 @@ ON_POSTGRES: dict[str, Scenario] = {
     "postgres away": outage,
     "postgres read-only": read_only,
     "rivals": rivals,
+    "hosts": hosts,
+    "rolling": rolling,
+    "redis full": full_redis,
     "hostile": hostile,
     "async": asynchronous,
     "async batches": batches,

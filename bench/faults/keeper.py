@@ -3,12 +3,14 @@
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Mapping
 
-from autotune.site.supervisor import Process, Supervisor
+from autotune.site.supervisor import Process, Supervisor, SupervisorError
 
 READY_WORD = {"worker": b" ready.", "beat": b"beat: ready", "web": b"Booting worker"}
+RESTART_S = 45.0
 SETTLED_S = 1.0  # from its word to the first kill
 
 
@@ -57,6 +59,35 @@ class Keeper(Supervisor):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pick(below), signal.SIGKILL)
         return bool(below)
+
+    def restart(self, name: str) -> None:
+        """Tells a process to end, as a deployment does, and starts it again once it has.
+
+        raises SupervisorError if it does not end within RESTART_S, or ends with a status that is none of a good end
+        """
+        child = next(child for child in self._children if child.process.name == name)
+        os.kill(child.popen.pid, signal.SIGTERM)
+        try:
+            status = child.popen.wait(RESTART_S)
+        except subprocess.TimeoutExpired:
+            raise SupervisorError(f"{name} does not end within {RESTART_S:g} s") from None
+        if status not in (0, -signal.SIGTERM):
+            raise SupervisorError(f"{name} ended with status {status} when it was told to end")
+        self._children.remove(child)
+        signal_group(child.popen.pid, signal.SIGKILL)  # what it left behind
+        self.start(child.process)
+
+    def status_of(self, process: Process, patience_s: float) -> int | None:
+        """The exit status of a process that is not to stay; None, and its end, where it stays all the same."""
+        self.start(process)
+        child = self._children.pop()
+        try:
+            return child.popen.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            signal_group(child.popen.pid, signal.SIGKILL)
+            child.popen.wait()
 
     def retire(self, name: str) -> None:
         """Ends a process for good."""
