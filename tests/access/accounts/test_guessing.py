@@ -103,3 +103,13 @@ def test_a_password_is_not_guessed_by_a_session_that_was_left_open():
 
 def test_counts_are_kept_where_all_processes_see_them():
     assert type(cache._connections[cache._alias]).__name__ == "DatabaseCache"
+
+
+def test_c33_failed_logins_of_made_up_names_are_forgotten():
+    """Trying names leaves a row for each; the next failure deletes those whose lock is over."""
+    for n in range(4):
+        browser().post(LOGIN, {"login": f"nobody{n}@example.org", "password": WRONG})
+    assert AccessAttempt.objects.count() == 4
+    with time_machine.travel(timezone.now() + timedelta(minutes=16), tick=False):
+        browser().post(LOGIN, {"login": "somebody@example.org", "password": WRONG})
+    assert [row.username for row in AccessAttempt.objects.all()] == ["somebody@example.org"]
