@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import F
 
 from autotune.core.clock import database_now
 from autotune.core.encryption import MasterKeyMissing, Undecryptable
@@ -56,7 +56,7 @@ def claim(busy: Mapping[UUID, int], *, room: int, struggling_room: int) -> list[
     now = database_now()
     full = [pk for pk, out in busy.items() if out >= PER_ENDPOINT]
     due = Delivery.objects.due(now)
-    endpoints = Webhook.objects.active().filter(Exists(due.filter(webhook=OuterRef("pk")))).exclude(pk__in=full)
+    endpoints = Webhook.objects.active().with_any_of(due).exclude(pk__in=full)
     well_first = F("failing_since").desc(nulls_first=True)
     webhooks = {webhook.pk: webhook for webhook in endpoints.order_by(well_first, "pk")[:ENDPOINTS_AT_ONCE]}
     held: list[Delivery] = []
@@ -140,6 +140,6 @@ def secrets_of(webhook: Webhook, now: datetime) -> tuple[str, ...]:
     """The secrets that sign now: the current one, and the one before for its grace period."""
     held = [str(webhook.secret)]
     in_grace = webhook.previous_valid_until is not None and webhook.previous_valid_until > now
-    if in_grace and not is_damaged(webhook, "previous_secret"):  # else the current one signs alone
+    if in_grace and not is_damaged(webhook, "previous_secret"):  # otherwise only the current one signs
         held += filter(None, [webhook.previous_secret])
     return tuple(held)

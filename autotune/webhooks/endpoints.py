@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from msgspec import UNSET
 
@@ -68,10 +67,10 @@ def change(principal: Principal, webhook_id: UUID, body: WebhookPatch) -> Made:
     webhook = locked(webhook_id)
     changes: dict[str, Any] = {}
     secret = None
-    before = None if is_damaged(webhook, "url") else webhook.url  # the new one mends it
-    if isinstance(body.url, str) and (url := _address(body.url)) != before:
+    old_url = None if is_damaged(webhook, "url") else webhook.url  # a new one repairs it
+    if isinstance(body.url, str) and (url := _address(body.url)) != old_url:
         changes["url"] = url
-        if before is None or _origin(url) != _origin(before):
+        if old_url is None or _origin(url) != _origin(old_url):
             secret = signing.new_secret()
             changes |= {"secret": secret, "previous_secret": None, "previous_valid_until": None, "failing_since": None}
     if isinstance(body.events, list):
@@ -99,11 +98,11 @@ def rotate(webhook_id: UUID, *, force: bool = False) -> Made:
             "The previous secret still signs. Wait for the end of its grace period, or send `force`.",
             code="rotation_in_progress",
         )
-    secret, before = signing.new_secret(), None if is_damaged(webhook, "secret") else webhook.secret
+    secret, old_secret = signing.new_secret(), None if is_damaged(webhook, "secret") else webhook.secret
     changes = {
         "secret": secret,
-        "previous_secret": before,
-        "previous_valid_until": None if before is None else now + GRACE,
+        "previous_secret": old_secret,
+        "previous_valid_until": None if old_secret is None else now + GRACE,
     }
     _save(webhook, changes)
     return Made(webhook, secret)
@@ -155,11 +154,11 @@ def park(webhook_id: UUID) -> int:
 
 def park_overlooked() -> int:
     """Park what came to an endpoint in the moment in which it was switched off, or was out when its worker died."""
-    waiting = Exists(Delivery.objects.pending().filter(webhook=OuterRef("pk")))
-    off = Webhook.objects.exclude(status=WebhookStatus.ACTIVE, deleted_at=None).filter(waiting)
-    late = Delivery.objects.due(clock.database_now()).filter(webhook__in=off, leased_until__isnull=False)
+    off = Webhook.objects.exclude(status=WebhookStatus.ACTIVE, deleted_at=None).with_any_of(Delivery.objects.pending())
+    off_ids = list(off.values_list("pk", flat=True))
+    late = Delivery.objects.due(clock.database_now()).filter(webhook_id__in=off_ids, leased_until__isnull=False)
     late.update(leased_until=None)
-    return sum(park(webhook_id) for webhook_id in off.values_list("pk", flat=True))
+    return sum(park(webhook_id) for webhook_id in off_ids)
 
 
 def locked(webhook_id: UUID) -> Webhook:

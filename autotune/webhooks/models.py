@@ -131,7 +131,7 @@ class Delivery(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["webhook", "next_at"], condition=models.Q(status="pending"), name="webhooks_delivery_due"
+                fields=["webhook", "next_at", "id"], condition=models.Q(status="pending"), name="webhooks_delivery_next"
             ),
             models.Index(fields=["webhook", "-id"], name="webhooks_delivery_recent"),
         ]

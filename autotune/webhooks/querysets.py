@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Self
 
+from django.db.models import OuterRef, Subquery
+
 from autotune.access.policy import ScopedQuerySet
 from autotune.webhooks.states import DeliveryStatus, WebhookStatus
 
@@ -17,6 +19,15 @@ class WebhookQuerySet(ScopedQuerySet):
     def active(self) -> Self:
         """Those that get events."""
         return self.live().filter(status=WebhookStatus.ACTIVE)
+
+    def with_any_of(self, deliveries: "DeliveryQuerySet") -> Self:
+        """Those that have at least one of the pending deliveries.
+
+        By a scalar subquery, which reads one entry of an index for each webhook. PostgreSQL turns EXISTS into a join,
+        for which it may read all deliveries.
+        """
+        first = deliveries.filter(webhook=OuterRef("pk")).order_by("next_at", "pk").values("next_at")[:1]
+        return self.alias(first_delivery_at=Subquery(first)).exclude(first_delivery_at=None)
 
 
 class DeliveryQuerySet(ScopedQuerySet):

@@ -1,6 +1,6 @@
-"""Saving copies of scores, in two bodies: one statement on PostgreSQL, bulk statements on the embedded SQLite.
+"""Save copies of scores: in one statement on PostgreSQL, in bulk statements on the embedded SQLite.
 
-No statistics of the grader are written, and nothing is counted against its limits: nobody called it.
+Copies do not change the grader's statistics or use its limits, since Autotune did not call it.
 """
 
 import json
@@ -27,10 +27,10 @@ from scores.states import RunStatus, WaitsFor
 class Copy:
     """A score to copy to a run that waits for it.
 
-    score_id       of the copy
-    original       the score that is copied
-    reasoning      of the original, encrypted for the copy
-    step           the timeline's entry
+    score_id       id of the copy
+    original       id of the score to copy
+    reasoning      reasoning of the original, encrypted for the copy
+    step           entry for the timeline
     """
 
     run_id: UUID
@@ -41,38 +41,37 @@ class Copy:
 
 
 _REWARD: Final = ("value", "confidence", "aggregation", "used", "failed", "error_code")
-# The rows are looked up by their ids and locked in a step of its own: no plan can turn it into a scan.
+# Each row is looked up by its primary key, in steps that the planner cannot turn into a scan (see postgres.py).
 _COPY: Final = f"""
-with held as materialized (
-    select r.id, r.organization_id, r.completion_id, r.task_id, r.grader_id, r.panel_size, r.reuses
-    from scores_workflowrun r
-    where r.id = any(%s::uuid[]) and r.status = '{RunStatus.WAITING}' and r.waits_for = '{WaitsFor.REUSE}'
-    order by r.id for no key update of r
-), due as (
-    select held.*, x.score_id, x.event_id, x.original, x.reasoning, x.step
-    from unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::bytea[], %s::jsonb[])
+with incoming as (
+    select * from unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::bytea[], %s::jsonb[])
          as x(run_id, score_id, event_id, original, reasoning, step)
-    join held on held.id = x.run_id
+), due as materialized (
+    select x.*, run.* from incoming x cross join lateral (
+        select r.organization_id, r.completion_id, r.task_id, r.grader_id, r.panel_size, r.reuses,
+               r.status = '{RunStatus.WAITING}' and r.waits_for = '{WaitsFor.REUSE}' as is_due
+        from scores_workflowrun r where r.id = x.run_id offset 0 for no key update
+    ) run where is_due
 ), moved as (
     update scores_workflowrun r
     set status = '{RunStatus.COMPLETED}', completed_at = clock_timestamp(), waits_for = '', reuses = null,
         wake_at = null, steps = coalesce(r.steps, '[]'::jsonb) || due.step
-    from due where r.id = due.id
+    from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
     returning r.id
 ), copied as (
     insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id, shadow,
                               value, confidence, raw_value, reasoning, dimensions, reviewed_by_id, reused_from,
                               created_at)
-    select due.score_id, due.organization_id, due.id, due.completion_id, due.task_id, due.grader_id,
+    select due.score_id, due.organization_id, due.run_id, due.completion_id, due.task_id, due.grader_id,
            s.grader_version_id, false, s.value, s.confidence, s.raw_value, due.reasoning, s.dimensions,
            s.reviewed_by_id, s.id, clock_timestamp()
-    from due join scores_score s on s.id = due.original
+    from due cross join lateral (select * from scores_score o where o.id = due.original offset 0) s
 ), rewarded as (
     insert into scores_reward (completion_id, organization_id, task_id, value, confidence, aggregation, used, failed,
                                error_code, scored_at)
     select due.completion_id, due.organization_id, due.task_id, w.value, w.confidence, w.aggregation, w.used, w.failed,
            w.error_code, clock_timestamp()
-    from due join scores_reward w on w.completion_id = due.reuses
+    from due cross join lateral (select * from scores_reward o where o.completion_id = due.reuses offset 0) w
     where due.panel_size = 1
 ), told as (
     insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
@@ -80,34 +79,35 @@ with held as materialized (
     from due where panel_size = 1 and {subscribed_sql(EventKind.SCORE_COMPLETED)}
 )
 select id from moved
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 
 
 def copy(copies: Sequence[Copy]) -> set[UUID]:
-    """Complete the runs that still wait for a copy, and insert their scores and the rewards of sole graders with their
-    events; inside the caller's transaction, which holds the completions. The runs that moved."""
+    """Complete the runs that still wait for a copy, insert their scores, and the rewards of sole graders with their
+    events. The caller's transaction must lock the completions. Returns the ids of the completed runs."""
     if not copies:
         return set()
     return _copy_postgres(copies) if connection.vendor == "postgresql" else _copy_embedded(copies)
 
 
 def _copy_postgres(copies: Sequence[Copy]) -> set[UUID]:
-    run_ids = [one.run_id for one in copies]
+    copies = sorted(copies, key=lambda copy_: copy_.run_id)  # the order of the locks
     columns: list[Any] = [
-        [one.score_id for one in copies],
+        [copy_.run_id for copy_ in copies],
+        [copy_.score_id for copy_ in copies],
         [ids.new() for _ in copies],
-        [one.original for one in copies],
-        [one.reasoning for one in copies],
-        [json.dumps(one.step) for one in copies],
+        [copy_.original for copy_ in copies],
+        [copy_.reasoning for copy_ in copies],
+        [json.dumps(copy_.step) for copy_ in copies],
     ]
     with connection.cursor() as cursor:
-        cursor.execute(_COPY, [run_ids, run_ids, *columns])
+        cursor.execute(_COPY, columns)
         return {row[0] for row in cursor.fetchall()}
 
 
 def _copy_embedded(copies: Sequence[Copy]) -> set[UUID]:
     """SQLite has one writer: the immediate transaction is the lock."""
-    by_run = {one.run_id: one for one in copies}
+    by_run = {copy_.run_id: copy_ for copy_ in copies}
     waiting = WorkflowRun.objects.filter(pk__in=by_run, status=RunStatus.WAITING, waits_for=WaitsFor.REUSE)
     runs = list(waiting)
     originals = Score.objects.defer("reasoning").in_bulk([by_run[run.pk].original for run in runs])
@@ -130,9 +130,9 @@ def _copy_embedded(copies: Sequence[Copy]) -> set[UUID]:
     return {run.pk for run in runs}
 
 
-def _score(run: WorkflowRun, one: Copy, original: Score, now: datetime) -> Score:
+def _score(run: WorkflowRun, copy_: Copy, original: Score, now: datetime) -> Score:
     score = Score(
-        id=one.score_id,
+        id=copy_.score_id,
         organization_id=run.organization_id,
         run_id=run.pk,
         completion_id=run.completion_id,
@@ -147,7 +147,7 @@ def _score(run: WorkflowRun, one: Copy, original: Score, now: datetime) -> Score
         reused_from=original.pk,
         created_at=now,
     )
-    score.reasoning = one.reasoning  # already an envelope
+    score.reasoning = copy_.reasoning  # already an envelope
     return score
 
 

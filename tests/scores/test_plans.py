@@ -1,14 +1,16 @@
-"""Saving, claiming and the sweep keep their plans whatever PostgreSQL's statistics say (bench/plans.py takes all of them)."""
+"""Plans of saves, claims and the sweep do not depend on PostgreSQL's statistics (bench/plans.py captures them all)."""
 
 import pytest
 from django.db import connection
 
+from autotune.core import ids
 from bench.plan_capture import Capture
-from bench.plan_states import Filler
+from bench.plan_states import Filler, id_of, quoted
 from scores import claims, sweep
 from scores.materials import Facts
-from scores.models import WorkflowRun
-from tests.factories import CompletionFactory, OrganizationFactory, RunFactory, TaskFactory, UserFactory
+from scores.models import Reward, Score, WorkflowRun
+from scores.statements import copies as statements
+from tests.factories import CompletionFactory, OrganizationFactory, RunFactory, ScoreFactory, TaskFactory, UserFactory
 from tests.results import judged, save
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
@@ -17,7 +19,7 @@ GROUP = 64
 
 
 class World:
-    """What the bench's filler needs: one organization's task with two graders."""
+    """The data that the bench's filler needs: a task of one organization, and its graders."""
 
     def __init__(self):
         self.organization, self.user = OrganizationFactory(), UserFactory()
@@ -32,8 +34,8 @@ def world():
 
 
 @pytest.fixture
-def taken():
-    """`taken(work)`: the plans of what `work` executes."""
+def plans_of():
+    """`plans_of(work)`: the plans of the statements that `work` executes."""
 
     def take(work):
         capture = Capture(state="stale", path="test")
@@ -51,7 +53,7 @@ def analyze():
 
 
 def history(world):
-    """Runs that have ended, and statistics of that moment: nothing is queued."""
+    """Add ended runs and analyze, so that the statistics show an empty queue."""
     numbers = world.filler._completions(HISTORY)
     done = {"status": "'completed'", "completed_at": "now()", "panel_size": "1", "attempt": "1"}
     world.filler._runs(numbers, "a", world.grader, done)
@@ -63,7 +65,7 @@ def queue(world, count, **fields):
 
 
 def faults(plans):
-    grown = {"scores_workflowrun", "tasks_completion"}
+    grown = {"scores_workflowrun", "scores_score", "scores_reward", "tasks_completion"}
     return [
         (plan.mode, node.name, node.looked_at, plan.statement[:80])
         for plan in plans
@@ -72,7 +74,7 @@ def faults(plans):
     ]
 
 
-def test_c23_a_save_after_an_analyze_of_an_idle_queue_looks_up_its_own_runs_alone(world, taken):
+def test_c23_a_save_after_an_analyze_of_an_idle_queue_reads_only_its_own_runs(world, plans_of):
     history(world)
     queue(world, GROUP)
 
@@ -80,20 +82,20 @@ def test_c23_a_save_after_an_analyze_of_an_idle_queue_looks_up_its_own_runs_alon
         held = claims.take(world.grader.pk, limit=GROUP)
         save(world.grader, [judged(run, version_id=world.task.version_id) for run in held])
 
-    assert faults(taken(work)) == []
+    assert faults(plans_of(work)) == []
     assert WorkflowRun.objects.filter(status="pending").count() == 0
 
 
-def test_statistics_of_a_full_queue_change_nothing(world, taken):
+def test_statistics_of_a_full_queue_do_not_change_the_plans(world, plans_of):
     history(world)
     waiting = world.filler._completions(HISTORY)
     world.filler._runs(waiting, "a", world.grader, {"status": "'pending'", "panel_size": "1"})
     analyze()
-    plans = taken(lambda: claims.renew(claims.take(world.grader.pk, limit=GROUP)))
+    plans = plans_of(lambda: claims.renew(claims.take(world.grader.pk, limit=GROUP)))
     assert faults(plans) == []
 
 
-def test_leases_and_pauses_look_up_their_own_runs_alone(world, taken):
+def test_leases_and_pauses_read_only_their_own_runs(world, plans_of):
     history(world)
     queue(world, GROUP)
 
@@ -102,10 +104,10 @@ def test_leases_and_pauses_look_up_their_own_runs_alone(world, taken):
         claims.renew(held)
         claims.give_back(held)
 
-    assert faults(taken(work)) == []
+    assert faults(plans_of(work)) == []
 
 
-def test_the_sweep_finds_what_is_overdue_and_what_is_due_by_indexes(world, taken):
+def test_the_sweep_finds_overdue_and_due_runs_by_indexes(world, plans_of):
     numbers = world.filler._completions(HISTORY)
     world.filler._runs(numbers, "a", world.grader, {"status": "'completed'", "panel_size": "1"}, "n % 2 = 0")
     world.filler._runs(numbers, "a", world.other, {"status": "'pending'", "panel_size": "1"}, "n % 2 = 1")
@@ -116,12 +118,42 @@ def test_the_sweep_finds_what_is_overdue_and_what_is_due_by_indexes(world, taken
         sweep._end_gone()
         sweep.due_graders()
 
-    assert faults(taken(work)) == []
+    assert faults(plans_of(work)) == []
 
 
-def test_the_driver_prepares_nothing_so_no_plan_is_generic(world):
+def test_the_driver_prepares_no_statement_so_no_plan_is_generic(world):
     with connection.cursor() as cursor:
         for _ in range(12):
             cursor.execute("select count(*) from scores_workflowrun where status = %s", ["pending"])
         cursor.execute("select count(*) from pg_prepared_statements")
         assert cursor.fetchone()[0] == 0
+
+
+def test_copies_look_up_their_own_runs_scores_and_rewards(world, plans_of):
+    history(world)
+    copies = [waiting_copy(world) for _ in range(GROUP)]
+    fill_scores(world)  # after the statistics, which know of no score
+    plans = plans_of(lambda: statements.copy(copies))
+    assert faults(plans) == []
+    assert Score.objects.exclude(reused_from=None).count() == GROUP
+
+
+def waiting_copy(world):
+    original = ScoreFactory(run__completion__task=world.task)
+    completion = CompletionFactory(task=world.task)
+    run = RunFactory(completion=completion, status="waiting", waits_for="reuse", reuses=original.completion_id)
+    return statements.Copy(run.pk, ids.new(), original.pk, None, {"s": "reuse"})
+
+
+def fill_scores(world):
+    numbers = range(HISTORY)
+    places = world.filler._places()
+    places |= {"completion_id": id_of("c", "n"), "grader_id": quoted(world.grader.pk)}
+    version = {"grader_version_id": quoted(world.grader.version_id)}
+    figures = {"value": "0.5", "confidence": "0.9", "raw_value": "0.5", "created_at": "now()"}
+    world.filler.insert(
+        Score, numbers, {**places, **version, **figures, "id": id_of("d", "n"), "run_id": id_of("a", "n")}
+    )
+    reward = {"aggregation": "'mean'", "value": "0.5", "confidence": "0.9", "used": "1", "failed": "0"}
+    del places["grader_id"]
+    world.filler.insert(Reward, numbers, {**places, **reward, "error_code": "''", "scored_at": "now()"})

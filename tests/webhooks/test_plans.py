@@ -1,0 +1,60 @@
+"""Claiming deliveries reads what it takes, whatever PostgreSQL's statistics say of the deliveries that wait."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from autotune.webhooks import claims, endpoints
+from autotune.webhooks.models import Delivery, Event
+from bench.plan_capture import Capture
+from tests.factories import WebhookFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
+QUEUED = 12_000
+
+
+@pytest.fixture
+def looked_at():
+    """`looked_at(work)`: the most deliveries that a node of a plan looked at."""
+
+    def take(work):
+        capture = Capture(state="stale", path="test")
+        with connection.execute_wrapper(capture):
+            work()
+        return max(node.looked_at for plan in capture.plans for node in plan.nodes)
+
+    return take
+
+
+def analyze():
+    with connection.cursor() as cursor:
+        cursor.execute("analyze")
+
+
+def queue(webhook, **fields):
+    due_at = timezone.now() - timedelta(minutes=1)
+    events = [Event(organization=webhook.organization, kind="grader.status_changed") for _ in range(QUEUED)]
+    Event.objects.bulk_create(events)
+    Delivery.objects.bulk_create(Delivery(webhook=webhook, event=event, next_at=due_at, **fields) for event in events)
+
+
+@pytest.mark.parametrize("analyzed", ["before", "after"])
+def test_a_claim_reads_no_more_deliveries_than_it_takes(looked_at, analyzed):
+    webhook = WebhookFactory()
+    if analyzed == "before":
+        queue(webhook, status="delivered")
+        analyze()
+    queue(webhook)
+    if analyzed == "after":
+        analyze()
+    assert looked_at(lambda: claims.claim({}, room=64, struggling_room=0)) <= 2 * claims.PER_ENDPOINT
+    assert Delivery.objects.filter(attempt=1).count() == claims.PER_ENDPOINT
+
+
+def test_looking_for_deliveries_of_endpoints_that_are_off_reads_none_of_the_others(looked_at):
+    queue(WebhookFactory())
+    WebhookFactory(status="disabled")
+    analyze()
+    assert looked_at(endpoints.park_overlooked) <= 2
