@@ -1,7 +1,7 @@
 """What trainers send and read (docs/reward-endpoints.md), each protocol in a module of two pure functions.
 
 read(body)             the samples of a parsed body; raises Invalid with a pointer
-write(outcomes)        what is answered, one outcome for each sample in its order
+write(outcomes)        the answer, from one outcome for each sample in order
 
 None of them takes pickle, which some trainers speak: it would run their code here.
 """
@@ -27,10 +27,10 @@ MODULES: Final[dict[str, ModuleType]] = {
 
 
 def read(protocol: str, raw: bytes) -> list[Sample]:
-    """The samples of a body.
+    """Read the samples of a request body.
 
-    A trainer cannot change how it writes its data set's numbers, so an integer beyond 2^53 - 1, and a number beyond a
-    double, becomes the text of its digits: graders get all of them.
+    A trainer cannot change how it writes the numbers of its data set. So graders get every digit: an integer beyond
+    2^53 - 1, or a number beyond a double, becomes the text of its digits.
 
     A model may emit NUL, and a broken tokenizer half of a surrogate pair. The trainer cannot help it, so the sample is
     refused (`invalid_text`) and not the call.
@@ -50,7 +50,7 @@ def read(protocol: str, raw: bytes) -> list[Sample]:
 def write(protocol: str, raw: bytes, outcomes: list[Outcome], *, reward_key: str | None = None) -> bytes:
     """The answer as JSON.
 
-    raw     the body that is answered, which one of the protocols repeats
+    raw     the request body, which one of the protocols repeats
     raises  ValueError for a number that is not finite, which no outcome has
     """
     if protocol == Protocol.VERIFY:

@@ -1,6 +1,6 @@
-"""Chat messages as trainers spell them, made the ones that intake takes: one spelling for one conversation.
+"""Convert trainers' chat messages to the form that intake accepts, so that each conversation has one spelling.
 
-The SDK does the same before it sends (sdk/python, integrations/_conversations.py); a test holds the two together.
+The SDK does the same before it sends (sdk/python, integrations/_conversations.py); a test compares the two.
 """
 
 import json
@@ -22,14 +22,14 @@ SPEAKERS: Final[Mapping[str, str]] = {
     "assistant": "assistant", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "chatbot": "assistant",
     "ai": "assistant", "model": "assistant",
 }  # fmt: skip
-TEXT_PARTS: Final = ("text", "input_text", "output_text")  # no set: a type from outside may be anything
+TEXT_PARTS: Final = ("text", "input_text", "output_text")  # no set: a type in a request may be unhashable
 
 
 class Unmapped(Exception):
-    """What no message of ours can carry.
+    """A conversation that cannot be converted to Autotune's messages.
 
     code    unknown_role, unreadable_tool_call, unknown_item or reserved_name
-    reason  a sentence that names the place
+    reason  a sentence that names the location
     """
 
     def __init__(self, code: str, reason: str) -> None:
@@ -39,33 +39,33 @@ class Unmapped(Exception):
 
 
 def mapped(messages: Sequence[Mapping[str, Any]], *, noun: str = "Message", first: int = 0) -> list[dict[str, Any]]:
-    """The messages with our roles. Calls of tools become `tool_calls`, their results messages of the role `tool`.
+    """Convert messages to Autotune's roles. Tool calls become `tool_calls`, their results messages of the role `tool`.
 
-    Takes OpenAI's form (with `function_call` of old), ShareGPT's `from` and `value`, and the roles of ms-swift, veRL,
-    LLaMA-Factory and others. Messages that only call tools and follow each other are one message with several calls.
+    Accepts OpenAI's form (with the older `function_call`), ShareGPT's `from` and `value`, and the roles of ms-swift,
+    veRL, LLaMA-Factory and others. Consecutive messages that only call tools become one message with several calls.
 
     noun, first  how a reason names the messages
     raises       Unmapped
     """
-    ours: list[dict[str, Any]] = []
+    converted: list[dict[str, Any]] = []
     was_call = False
     for number, message in enumerate(messages, first):
-        converted, is_call = _message(message, f"{noun} {number}")
+        current, is_call = _message(message, f"{noun} {number}")
         if is_call and was_call:
-            ours[-1]["tool_calls"] += converted["tool_calls"]
+            converted[-1]["tool_calls"] += current["tool_calls"]
         else:
-            ours.append(converted)
+            converted.append(current)
         was_call = is_call
-    return ours
+    return converted
 
 
 def is_assistant(role: Any) -> bool:
-    """Whether a role is one of the names that trainers have for the model."""
+    """Whether a role is one of the names that trainers use for the model."""
     return isinstance(role, str) and SPEAKERS.get(role.strip().lower()) == "assistant"
 
 
 def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str, Any]:
-    """A call of a function as OpenAI writes it; arguments that are no text become their JSON.
+    """A function call in OpenAI's form; arguments that are not text become their JSON.
 
     raises  Unmapped for a call without a name
     """
@@ -76,27 +76,27 @@ def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str
 
 
 def content_of(parts: Any) -> Any:
-    """The content of a message of OpenAI's Responses as chat content: parts that are only text as one text.
+    """Convert the content of an OpenAI Responses message to chat content: parts that are only text become one text.
 
-    Other parts (images, files, refusals) stay as they are, beside the text parts. What is no content stays as it is:
-    intake refuses it, instead of anybody reading it as an empty text.
+    Other parts (images, files, refusals) stay as they are, beside the text parts. Invalid content stays as it is, so
+    that intake refuses it and nobody reads it as an empty text.
     """
     if not isinstance(parts, list) or not parts:
         return parts
-    chat = [_part(part) for part in parts]
-    texts = [part.get("text") if is_text_part(part) else None for part in chat]
+    chat_parts = [_part(part) for part in parts]
+    texts = [part.get("text") if is_text_part(part) else None for part in chat_parts]
     if all(isinstance(text, str) for text in texts):
         return "\n".join(texts)  # type: ignore[arg-type]
-    return chat
+    return chat_parts
 
 
 def is_text_part(part: Any) -> bool:
-    """Whether a part of a content is text, as its type says."""
+    """Whether the type of a content part is text."""
     return isinstance(part, dict) and part.get("type", "text") in TEXT_PARTS
 
 
 def texts_of(content: Any) -> list[str]:
-    """All text of a content: the string, or its text parts. Nothing where there is none, or none that can be read."""
+    """All text of a content: the string, or its text parts. Empty if it has no readable text."""
     if isinstance(content, str):
         return [content]
     parts = [_part(part) for part in content] if isinstance(content, list) else []
@@ -106,7 +106,7 @@ def texts_of(content: Any) -> list[str]:
 def compact(value: Any, place: str) -> str:
     """JSON without spaces, members in their order.
 
-    raises  Unmapped for what JSON cannot carry
+    raises  Unmapped for a value that JSON cannot carry
     """
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -121,7 +121,7 @@ def _part(part: Any) -> Any:
 
 
 def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bool]:
-    """The message, and whether it is nothing but a call of a tool."""
+    """The converted message, and whether it is only a tool call."""
     if "role" not in message and isinstance(message.get("from"), str):  # ShareGPT
         rest = {name: value for name, value in message.items() if name not in ("from", "value")}
         message = {"role": message["from"], "content": message.get("value"), **rest}
@@ -130,9 +130,9 @@ def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bo
         raise Unmapped("unknown_role", f"{place} has no role.")
     name = role.strip().lower().replace("-", "_").replace(" ", "_")
     if name in TOOL_CALLS:
-        return _called({**message, "content": message.get("content")}, place), True
+        return _call_message({**message, "content": message.get("content")}, place), True
     if name in TOOL_RESULTS:
-        return _result(message, place), False
+        return _result_message(message, place), False
     if name not in SPEAKERS:
         raise Unmapped("unknown_role", f"{place} has the role {role[:60]!r}, which is not known.")
     converted = {**message, "role": SPEAKERS[name]}
@@ -140,18 +140,23 @@ def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bo
         call = converted.pop("function_call")
         if call is not None:
             converted["tool_calls"] = list(_calls(call, place))
-    elif any(_is_flat(call) for call in _listed(converted.get("tool_calls"))):
+    elif any(_is_flat(call) for call in _tool_calls(converted, place)):
         calls = [next(iter(_calls(call, place))) if _is_flat(call) else call for call in converted["tool_calls"]]
         converted["tool_calls"] = calls
     return converted, False
 
 
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
+def _tool_calls(message: Mapping[str, Any], place: str) -> Sequence[Any]:
+    calls = message.get("tool_calls")
+    if calls is None:
+        return ()
+    if not isinstance(calls, list) or not all(isinstance(call, Mapping) for call in calls):
+        raise Unmapped("unreadable_tool_call", f"{place} has tool_calls that are not a list of objects.")
+    return calls
 
 
 def _is_flat(call: Any) -> bool:
-    """A call with its name beside its type, as verifiers and LangChain write it."""
+    """Whether a call has its name beside its type, as verifiers and LangChain write it."""
     return (
         isinstance(call, Mapping)
         and "name" in call
@@ -160,8 +165,8 @@ def _is_flat(call: Any) -> bool:
     )
 
 
-def _called(message: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """A message whose content is the call, or several: objects with name and arguments, or their JSON."""
+def _call_message(message: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Convert a message whose content is one or several calls: objects with name and arguments, or their JSON."""
     calls = message["content"]
     if isinstance(calls, str):
         try:
@@ -173,21 +178,21 @@ def _called(message: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _calls(calls: Any, place: str) -> Iterable[dict[str, Any]]:
-    """raises  Unmapped for what is no call"""
-    listed = calls if isinstance(calls, list) else [calls]
-    if not listed:
+    """raises  Unmapped for anything that is not a call"""
+    call_list = calls if isinstance(calls, list) else [calls]
+    if not call_list:
         raise Unmapped("unreadable_tool_call", f"{place} calls no tool.")
-    for call in listed:
+    for call in call_list:
         function = call.get("function", call) if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):
             raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a form that is not known.")
         members = {"id": call["id"]} if isinstance(call.get("id"), str) else {}
-        arguments = next((function[word] for word in ARGUMENTS if function.get(word) is not None), None)
+        arguments = next((function[name] for name in ARGUMENTS if function.get(name) is not None), None)
         yield tool_call(function.get("name"), arguments, place, **members)
 
 
-def _result(message: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """What a tool gave back; anything but text and parts as its JSON."""
+def _result_message(message: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Convert the result of a tool; content other than text and parts becomes its JSON."""
     content = message.get("content")
     if not isinstance(content, (str, list, type(None))):
         content = compact(content, place)

@@ -21,8 +21,7 @@ def read(body: Any) -> list[Sample]:
     if item is not None and not isinstance(item, dict):
         raise Invalid.field("/item", "wrong_type", "must be an object.")
     metadata = {name: members[name] for name in ("item", "trace_id") if members.get(name)}
-    graded = the_member(members, "sample")
-    text, calls = _response(graded)
+    text, calls = _response(the_member(members, "sample"))
     sample = Sample(text or "", has_text=text is not None, metadata=metadata or None)
     name, prompt = next(((name, item[name]) for name in PROMPTS if item and item.get(name)), ("", None))
     try:
@@ -42,10 +41,10 @@ def write(outcomes: list[Outcome]) -> dict[str, Any]:
 
 
 def _response(sample: dict[str, Any]) -> tuple[str | None, list[Any]]:
-    """The text of the answer (`output_text`, else the first choice's message, else `output_json`; None where it has
-    none), and the tools that it calls.
+    """The text of the answer and its tool calls. The text is `output_text`, else the first choice's message, else
+    `output_json`; None if the answer has no text.
 
-    raises  Invalid if there is none of the three members
+    raises  Invalid if all three members are missing
     """
     message, output = _message(sample.get("choices")), sample.get("output_text")
     calls = message.get("tool_calls") or sample.get("output_tools")
@@ -57,14 +56,14 @@ def _response(sample: dict[str, Any]) -> tuple[str | None, list[Any]]:
         return _json(sample["output_json"]), calls
     if not message and "output_text" not in sample and not sample.get("choices"):
         raise Invalid.field("/sample", "missing_field", "give one of output_text, choices and output_json.")
-    said_nothing = bool(texts) if message else isinstance(output, str)  # an empty text that was sent as text
-    if said_nothing and not calls and not message.get("refusal") and not _has_other_parts(message):
+    has_empty_text = bool(texts) if message else isinstance(output, str)  # an empty text that was sent as text
+    if has_empty_text and not calls and not message.get("refusal") and not _has_other_parts(message):
         return "", calls
     return None, calls
 
 
 def _message(choices: Any) -> dict[str, Any]:
-    """The first choice's message; empty where there is none."""
+    """The first choice's message; empty if there is none."""
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     return message if isinstance(message, dict) else {}

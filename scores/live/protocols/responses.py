@@ -1,4 +1,4 @@
-"""Items of OpenAI's Responses, in and out, as the chat messages and the one text that are judged."""
+"""Convert input and output items of OpenAI's Responses to the chat messages and the text that graders judge."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ KEPT: Final = ("name", "tool_call_id", "tool_calls", "function_call")  # members
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model gave back.
+    """The output of a model, split at the text that graders judge.
 
-    before  chat messages of what it did first: calls of tools, their results, earlier messages
-    text    of the last message in its last turn; None where that has no text, or the turn has no message
-    after   chat messages of what came after the text: calls of the same turn, and their results
+    before  chat messages before the text: tool calls, their results, earlier messages
+    text    of the last message in the last turn; None if that has no text, or the turn has no message
+    after   chat messages after the text: calls of the same turn, and their results
     """
 
     before: list[dict[str, Any]]
@@ -32,47 +32,47 @@ class Reply:
 
 
 def conversation(items: Sequence[Any]) -> list[dict[str, Any]]:
-    """Chat messages of items. Reasoning is left out; an item of another kind stands as a part, as it is.
+    """Convert items to chat messages, without reasoning. An item of an unknown kind becomes a part, unchanged.
 
     raises  Unmapped for an item that is neither a message nor has a type
     """
-    converted = [one for at, item in enumerate(items) for one in _messages(item, at)]
-    return _joined(converted)
+    return _join_calls([message for at, item in enumerate(items) for message in _messages(item, at)])
 
 
 def reply(output: Sequence[Any]) -> Reply:
-    """The parts of a response's `output`. `type` is optional on messages, as it is in the input form.
+    """Split a response's `output`. `type` is optional on messages, as in the input form.
 
     raises  Unmapped
     """
-    place = next((at for at in reversed(_last_turn(output)) if _is_answer(output[at])), None)
-    if place is None:
+    position = next((at for at in reversed(_last_turn(output)) if _is_answer(output[at])), None)
+    if position is None:
         return Reply(conversation(output), None, [])
-    message, rest = output[place], output[place + 1 :]
+    message, rest = output[position], output[position + 1 :]
     content = message.get("content")
     texts = texts_of(content)
     text = "".join(texts)  # as OpenAI's own `output_text` joins them
-    calls = [_call(call) for call in message.get("tool_calls") or ()]  # in chat form: beside the text
-    after = _joined([*calls, *conversation(rest)])
-    says_nothing = not text and (after or (isinstance(content, list) and len(texts) < len(content)))
-    if not texts or says_nothing:
+    (chat_message,) = _messages(message, position)
+    calls = [_call(call) for call in chat_message.get("tool_calls") or ()]  # chat form has them beside the text
+    after = _join_calls([*calls, *conversation(rest)])
+    has_only_other_content = not text and (after or (isinstance(content, list) and len(texts) < len(content)))
+    if not texts or has_only_other_content:
         return Reply(conversation(output), None, [])
-    return Reply(conversation(output[:place]), text, after)
+    return Reply(conversation(output[:position]), text, after)
 
 
 def _last_turn(output: Sequence[Any]) -> range:
-    """The places of the model's last items, with no result of a tool and nobody else's message between them."""
+    """The positions of the model's last consecutive items: no tool result or other speaker's message is among them."""
     end = len(output)
-    while end and not _is_models(output[end - 1]):
+    while end and not _is_by_model(output[end - 1]):
         end -= 1
     start = end
-    while start and _is_models(output[start - 1]):
+    while start and _is_by_model(output[start - 1]):
         start -= 1
     return range(start, end)
 
 
-def _is_models(item: Any) -> bool:
-    """Whether the model made the item; one that names no role is its own."""
+def _is_by_model(item: Any) -> bool:
+    """Whether the model wrote the item. An item without a role is the model's, unless it is an output of a tool."""
     if not isinstance(item, dict):
         return False
     kind = item.get("type")
@@ -80,7 +80,7 @@ def _is_models(item: Any) -> bool:
 
 
 def _is_answer(item: dict[str, Any]) -> bool:
-    """Whether an item of the model is a message, typed or not, and not only calls of tools in chat form."""
+    """Whether an item of the model is a message, typed or not, with more than tool calls in chat form."""
     is_message = item.get("type", "message") == "message"
     return is_message and not (item.get("content") is None and bool(item.get("tool_calls")))
 
@@ -113,7 +113,7 @@ def _call(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _id(item: dict[str, Any], name: str) -> dict[str, str]:
-    """The id of a call under another name, where it has one."""
+    """The id of a call under another name, if it has one."""
     return {name: item["call_id"]} if isinstance(item.get("call_id"), str) else {}
 
 
@@ -122,15 +122,15 @@ def _output(value: Any, place: str) -> Any:
     return content if isinstance(content, (str, list, type(None))) else compact(content, place)
 
 
-def _joined(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Calls that follow each other are one message: their results come after all of them."""
-    ours: list[dict[str, Any]] = []
+def _join_calls(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join consecutive calls into one message, since their results follow all of them."""
+    joined: list[dict[str, Any]] = []
     for message in messages:
-        if ours and _only_calls(ours[-1]) and _only_calls(message):
-            ours[-1] = {**ours[-1], "tool_calls": ours[-1]["tool_calls"] + message["tool_calls"]}
+        if joined and _only_calls(joined[-1]) and _only_calls(message):
+            joined[-1] = {**joined[-1], "tool_calls": joined[-1]["tool_calls"] + message["tool_calls"]}
         else:
-            ours.append(message)
-    return ours
+            joined.append(message)
+    return joined
 
 
 def _only_calls(message: dict[str, Any]) -> bool:

@@ -16,9 +16,9 @@ _NOT_PLAIN: Final = re.compile("[\x00\ud800-\udfff]")
 class Sample:
     """One answer of a model: to `prompt`, or to `messages`.
 
-    has_text  whether the answer held any text; where it held none `response` is '', and the endpoint's policy counts
+    has_text  whether the answer held any text; if not, `response` is '' and the endpoint's policy applies
     refused   why it can never be scored, as a code; '' for one that can
-    reason    the same as a sentence, where there is more to say
+    reason    the same as a sentence, if it adds detail
     """
 
     response: str
@@ -30,13 +30,13 @@ class Sample:
     reason: str = ""
 
     def add_after(self, messages: list[dict[str, Any]]) -> None:
-        """Hand on what came after the text: graders read it in the metadata.
+        """Add the messages that followed the text to the metadata, where graders read them.
 
-        raises  Unmapped where the trainer's own metadata has the name
+        raises  Unmapped if the trainer's own metadata has the name
         """
         if messages:
             if self.metadata and AFTER in self.metadata:
-                raise Unmapped("reserved_name", f"A field of the name {AFTER} is ours: rename it.")
+                raise Unmapped("reserved_name", f"The field name {AFTER} is reserved: rename the field.")
             self.metadata = {**(self.metadata or {}), AFTER: messages}
 
 
@@ -46,7 +46,7 @@ class Outcome:
 
     value   a finite number; the endpoint's neutral value for what has no score
     code    why it has none: `pending` at the deadline, else what failed; None for a score
-    reason  the same as a sentence, where there is more to say
+    reason  the same as a sentence, if it adds detail
     """
 
     value: float

@@ -24,13 +24,13 @@ _scan = json.JSONDecoder(parse_int=len, parse_float=len).scan_once  # type: igno
 def read(body: Any) -> list[Sample]:
     """raises  Invalid with a pointer"""
     members = the_object(body)
-    asked, answered = the_member(members, ASKED), the_member(members, ANSWERED)
-    output = answered.get("output")
+    params, response = the_member(members, ASKED), the_member(members, ANSWERED)
+    output = response.get("output")
     if not isinstance(output, list):
         raise Invalid.field(f"/{ANSWERED}/output", "wrong_type", "must be a list.")
     fields = {name: value for name, value in members.items() if name not in OURS}
     sample = Sample("", metadata=fields or None)
-    prompt, instructions = _asked(asked)
+    prompt, instructions = _prompt(params)
     try:
         reply = responses.reply(output)
         sample.response, sample.has_text = reply.text or "", reply.text is not None
@@ -46,47 +46,47 @@ def read(body: Any) -> list[Sample]:
 
 
 def write(raw: bytes, outcomes: list[Outcome]) -> bytes:
-    """The body as it came, octet for octet, with the reward in place of one that it had."""
+    """The received body, byte for byte, with the reward in place of its own if it had one."""
     (outcome,) = outcomes
-    told: dict[str, Any] = {REWARD: outcome.value}
+    added_members: dict[str, Any] = {REWARD: outcome.value}
     if not outcome.is_scored:
-        told |= {FAILURE_CLASS: FAILED, CODE: outcome.code}
-        told |= {REASON: outcome.reason} if outcome.reason else {}
-    added = [f"{json.dumps(name)}:{json.dumps(value, allow_nan=False)}" for name, value in told.items()]
+        added_members |= {FAILURE_CLASS: FAILED, CODE: outcome.code}
+        added_members |= {REASON: outcome.reason} if outcome.reason else {}
+    added = [f"{json.dumps(name)}:{json.dumps(value, allow_nan=False)}" for name, value in added_members.items()]
     kept = [text for name, text in _members(str(raw, "utf-8")) if name not in (REWARD, FAILURE_CLASS, CODE, REASON)]
     return f"{{{','.join([*kept, *added])}}}".encode()
 
 
-def _asked(asked: dict[str, Any]) -> tuple[str | list[dict[str, Any]], list[dict[str, Any]]]:
+def _prompt(params: dict[str, Any]) -> tuple[str | list[dict[str, Any]], list[dict[str, Any]]]:
     """The input, and the instructions as a system message.
 
     raises  Invalid with a pointer
     """
-    given, instructions = asked.get("input"), asked.get("instructions")
+    prompt, instructions = params.get("input"), params.get("instructions")
     if instructions is not None and not isinstance(instructions, str):
         raise Invalid.field(f"/{ASKED}/instructions", "wrong_type", "must be a string, or null.")
-    first = [] if instructions is None else [{"role": "system", "content": instructions}]
-    return given if isinstance(given, str) else the_messages(given, f"/{ASKED}/input"), first
+    system_messages = [] if instructions is None else [{"role": "system", "content": instructions}]
+    return prompt if isinstance(prompt, str) else the_messages(prompt, f"/{ASKED}/input"), system_messages
 
 
 def _members(text: str) -> Iterator[tuple[str, str]]:
-    """Each member of the object that a valid JSON text holds: its name, and the text of the member as it stands.
+    """Yield each member of the object in a valid JSON text: its name, and the unchanged text of the member.
 
-    Numbers are not read: there is no double for some of them, and every digit is to come back.
+    It does not convert numbers: the answer must repeat every digit, and some numbers fit no double.
     """
     at = text.index("{") + 1
     while True:
-        at = _past(text, at, "," + _SPACE)
+        at = _skip(text, at, "," + _SPACE)
         if text[at] == "}":
             return
         name, colon = json.decoder.scanstring(text, at + 1)  # type: ignore[attr-defined]
-        _, end = _scan(text, _past(text, colon, ":" + _SPACE))
+        _, end = _scan(text, _skip(text, colon, ":" + _SPACE))
         yield name, text[at:end]
         at = end
 
 
-def _past(text: str, at: int, characters: str) -> int:
-    """The place of the first character from `at` on that is none of these."""
+def _skip(text: str, at: int, characters: str) -> int:
+    """The index of the first character from `at` on that is not one of `characters`."""
     while text[at] in characters:
         at += 1
     return at

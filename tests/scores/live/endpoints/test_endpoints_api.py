@@ -139,14 +139,14 @@ def test_a_change_keeps_what_it_does_not_name(api, body):
 
 
 def test_c4_the_policy_for_answers_without_text_is_set_and_changed(api, body):
-    made = api.post("/reward-endpoints", body).json()["rewardEndpoint"]
-    assert made["withoutText"] == "unscored"
-    path = f"/reward-endpoints/{made['id']}"
+    created = api.post("/reward-endpoints", body).json()["rewardEndpoint"]
+    assert created["withoutText"] == "unscored"
+    path = f"/reward-endpoints/{created['id']}"
     for policy in ("empty", "strict", "unscored"):
         assert api.patch(path, {"withoutText": policy}).json()["rewardEndpoint"]["withoutText"] == policy
     assert api.patch(path, {"enabled": False}).json()["rewardEndpoint"]["withoutText"] == "unscored"
-    given = api.post("/reward-endpoints", {**body, "withoutText": "strict"}).json()["rewardEndpoint"]
-    assert given["withoutText"] == "strict"
+    strict = api.post("/reward-endpoints", {**body, "withoutText": "strict"}).json()["rewardEndpoint"]
+    assert strict["withoutText"] == "strict"
 
 
 def test_rotating_makes_another_address(api, body, client):

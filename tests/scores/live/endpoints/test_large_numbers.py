@@ -1,4 +1,4 @@
-"""Whole numbers that a trainer cannot write otherwise reach graders digit by digit, and come back as they were sent."""
+"""Graders get every digit of the large numbers that trainers send, and answers repeat them unchanged."""
 
 import json
 
@@ -19,7 +19,7 @@ GYM = json.dumps(ROLLOUT)[:-1]
 def test_c16_openrlhfs_labels_are_carried_as_text_and_judged(endpoint_of, call):
     body = {**whole("a", "b"), "labels": [BIG, {"deep": [-BIG, 2**53, 2**53 - 1, 1.5]}]}
     assert call(endpoint_of(), body).status == 200
-    labels = {one.response: one.metadata["label"] for one in Completion.objects.all()}
+    labels = {completion.response: completion.metadata["label"] for completion in Completion.objects.all()}
     assert labels == {"a": str(BIG), "b": {"deep": [str(-BIG), str(2**53), 2**53 - 1, 1.5]}}
 
 
@@ -32,7 +32,7 @@ def test_c16_openrlhfs_labels_are_carried_as_text_and_judged(endpoint_of, call):
          {"item": {"prompt": "p", "n": str(BIG)}}),
     ],
 )  # fmt: skip
-def test_c16_so_are_those_of_the_other_trainers(endpoint_of, call, settings, protocol, body, metadata):
+def test_c16_other_trainers_numbers_are_carried_as_text_too(endpoint_of, call, settings, protocol, body, metadata):
     settings.FOUNDRY_GRADER = True
     assert call(endpoint_of(protocol), body).status == 200
     assert Completion.objects.get().metadata == metadata
@@ -45,7 +45,7 @@ def test_c16_numbers_in_messages_are_carried_too(endpoint_of, call):
 
 
 @pytest.mark.parametrize(
-    ("number", "read"),
+    ("number", "value"),
     [
         ("1e999", "1e999"),
         ("-1E400", "-1E400"),
@@ -59,19 +59,19 @@ def test_c16_numbers_in_messages_are_carried_too(endpoint_of, call):
         ("0.1", 0.1),
     ],
 )
-def test_c16_a_number_beyond_a_double_is_its_own_text(number, read):
+def test_c16_a_number_beyond_a_double_is_its_own_text(number, value):
     (sample,) = protocols.read("slime", f'{{"prompt":"p","response":"r","label":{number}}}'.encode())
-    assert sample.metadata == {"label": read}
+    assert sample.metadata == {"label": value}
 
 
-def test_c16_a_million_digits_are_refused_alone_and_at_once(endpoint_of, call):
+def test_c16_a_million_digits_refuse_only_their_own_sample(endpoint_of, call):
     labels = ",".join(["9" * 1_000_000, "1"])
     body = json.dumps(whole("a", "b"))[:-1].rpartition('"labels"')[0] + f'"labels":[{labels}]}}'
     assert call(endpoint_of(), body.encode()).json["extra_logs"] == {"autotune_unscored": [1.0, 1.0]}
-    assert [one.response for one in Completion.objects.all()] == ["b"]  # the other is too large for metadata
+    assert Completion.objects.get().response == "b"  # the other is too large for metadata
 
 
-def test_c16_a_number_that_is_not_json_is_refused_still():
+def test_c16_a_number_that_is_not_json_is_still_refused():
     for number in ("NaN", "Infinity", "01", "1.", "+1"):
         with pytest.raises(Invalid):
             protocols.read("slime", f'{{"prompt":"p","response":"r","label":{number}}}'.encode())
@@ -94,13 +94,13 @@ def test_c16_a_member_of_a_repeated_body_keeps_its_odd_name():
     assert answer == {**ROLLOUT, "reward": 0.5, 'a"b': {"reward": 1}, "": []}
 
 
-def test_c16_the_api_itself_still_says_what_to_change(trainer):
+def test_c16_the_api_itself_still_refuses_a_large_integer(trainer):
     answer = trainer.refused({"prompt": "p", "response": "r", "metadata": {"n": BIG}})
     assert answer.status_code == 400
-    assert [one["code"] for one in answer.json()["errors"]] == ["integer_out_of_range"]
+    assert [error["code"] for error in answer.json()["errors"]] == ["integer_out_of_range"]
 
 
-def test_c16_the_fault_beside_a_large_number_is_the_one_that_is_named():
+def test_c16_an_error_beside_a_large_number_is_the_one_reported():
     raw = f'{{"a":{BIG},"b":{{"c":1,"c":2}}}}'.encode()
     with pytest.raises(strictjson.JSONRefused) as caught:
         strictjson.loads(raw, large_as_text=True)

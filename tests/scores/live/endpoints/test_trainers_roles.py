@@ -1,4 +1,4 @@
-"""Roles and calls of tools in trainers' spellings are mapped before intake, so that one conversation has one digest."""
+"""Autotune maps trainers' spellings of roles and tool calls before intake: one conversation has one digest."""
 
 import pytest
 
@@ -21,7 +21,7 @@ SPELLINGS = {
     ],
     "Llama": [USER, {"role": "tool_call", "content": CALL}, {"role": "ipython", "content": "sunny"}],
     "environment": [USER, {"role": "tool_calls", "content": f"[{CALL}]"}, {"role": "environment", "content": "sunny"}],
-    "OpenAI of old": [
+    "older OpenAI": [
         USER,
         {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": '{"city":"Rome"}'}},
         {"role": "function", "content": "sunny"},
@@ -31,7 +31,7 @@ SPELLINGS = {
         {"role": "tool-call", "content": {"name": "weather", "parameters": {"city": "Rome"}}},
         {"role": "Tool Response", "content": "sunny"},
     ],
-    "ours": OURS,
+    "Autotune": OURS,
 }  # fmt: skip
 
 
@@ -55,18 +55,18 @@ def test_c9_foundrys_rows_and_gyms_inputs_are_mapped_too(endpoint_of, call, sett
     items = [{"role": "human", "content": "Weather?"}, {"role": "ipython", "content": "sunny"}]
     output = [{"role": "gpt", "content": "x"}]
     call(endpoint_of("verify"), {"responses_create_params": {"input": items}, "response": {"output": output}})
-    found = [one.messages for one in Completion.objects.order_by("pk")]
-    assert found == [OURS, [USER, SUNNY]]
+    conversations = [completion.messages for completion in Completion.objects.order_by("pk")]
+    assert conversations == [OURS, [USER, SUNNY]]
 
 
 @pytest.mark.parametrize("name", sorted(TOOL_RESULTS))
-def test_c9_every_name_of_a_result_is_a_tool_message(name):
+def test_c9_every_name_of_a_result_becomes_the_tool_role(name):
     message = {"role": name, "content": "4", "name": "add", "tool_call_id": "c"}
     assert mapped([message]) == [{**message, "role": "tool"}]
 
 
 @pytest.mark.parametrize(("name", "role"), sorted(SPEAKERS.items()))
-def test_c9_every_name_of_a_speaker_is_one_of_ours(name, role):
+def test_c9_every_name_of_a_speaker_becomes_one_of_our_roles(name, role):
     assert mapped([{"role": name.upper(), "content": "x"}]) == [{"role": role, "content": "x"}]
 
 
@@ -78,10 +78,10 @@ def test_c9_calls_that_follow_each_other_are_one_message(name):
         {"role": name, "content": CALL},
         {"role": "tool", "content": "x"},
     ]
-    assert [len(one.get("tool_calls", ())) for one in mapped(messages)] == [0, 2, 0]
+    assert [len(message.get("tool_calls", ())) for message in mapped(messages)] == [0, 2, 0]
 
 
-def test_c9_messages_of_ours_stay_as_they_are():
+def test_c9_messages_in_our_form_stay_unchanged():
     messages = [
         {"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "image_url", "image_url": {}}]},
         {"role": "assistant", "content": "x", "tool_calls": [{"id": "c", **CALLED}], "name": "a"}, SUNNY,
@@ -89,7 +89,7 @@ def test_c9_messages_of_ours_stay_as_they_are():
     assert mapped(messages) == messages
 
 
-def test_c9_a_result_that_is_no_text_becomes_its_json():
+def test_c9_a_result_that_is_not_text_becomes_its_json():
     assert mapped([{"role": "observation", "content": {"b": 1, "a": [None]}}]) == [
         {"role": "tool", "content": '{"b":1,"a":[null]}'}
     ]
@@ -109,16 +109,20 @@ def test_c9_a_result_that_is_no_text_becomes_its_json():
         ({"role": "tool_call", "content": '{"arguments": {}}'}, "unreadable_tool_call"),
         ({"role": "tool_call", "content": '{"name": "", "arguments": {}}'}, "unreadable_tool_call"),
         ({"role": "assistant", "content": None, "function_call": "f"}, "unreadable_tool_call"),
+        ({"role": "assistant", "content": "x", "tool_calls": 5}, "unreadable_tool_call"),
+        ({"role": "assistant", "content": "x", "tool_calls": "add"}, "unreadable_tool_call"),
+        ({"role": "assistant", "content": "x", "tool_calls": {"name": "add"}}, "unreadable_tool_call"),
+        ({"role": "assistant", "content": "x", "tool_calls": [None]}, "unreadable_tool_call"),
     ],
 )
-def test_c9_what_cannot_be_mapped_is_refused_with_its_place(message, code):
+def test_c9_a_message_that_cannot_be_mapped_is_refused_with_its_place(message, code):
     with pytest.raises(Unmapped) as caught:
         mapped([USER, message])
     assert caught.value.code == code
     assert caught.value.reason.startswith("Message 1 ")
 
 
-def test_c9_a_row_that_cannot_be_mapped_is_answered_alone(endpoint_of, call):
+def test_c9_a_row_that_cannot_be_mapped_is_answered_with_its_code(endpoint_of, call):
     body = {"prompt": [USER, {"role": "critic", "content": "x"}], "response": "y"}
     answer = call(endpoint_of("slime", unscored="error"), body)
     assert (answer.status, answer.json["code"]) == (502, "unknown_role")
