@@ -113,7 +113,7 @@ bench-live-core: $(DEV) ## what an item of live rewards costs beside a plain sub
 bench-live: $(DEV) ## 2,000 calls of trainers that wait at once, at live and at web alone (ARGS: --short, --calls N)
 	@exec $(BIN)/python bench/live.py $(ARGS)
 
-bench-history: $(DEV) ## figures and lists with 1,500,000 scores, and what counting costs a save (ARGS: --scores N, --keep, --only saving)
+bench-history: $(DEV) ## figures and lists with 1,500,000 scores, and the cost of counting per save (ARGS: --scores N, --keep, --only saving)
 	@exec $(BIN)/python bench/history.py $(ARGS)
 
 bench-pages: $(DEV) ## server time and queries of every page with 100,000 scores (ARGS: --sqlite, --only PATH)

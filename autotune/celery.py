@@ -17,8 +17,10 @@ outages = logs.repeating(__name__)
 
 
 class Job(Task):
-    """What each job of ours is. One that meets a database that is away ends with a line in the log instead of a
-    traceback for each message: its work is in the database, where the sweep and beat find it again."""
+    """The base class of Autotune's jobs. While the database is away, a job logs one line and ends, without a traceback.
+
+    Its work is in the database, where the sweep and beat find it again.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -50,7 +50,7 @@ def networks(name: str) -> list[str]:
 def allowances(name: str) -> tuple[Allowance, ...]:
     """The entries of NAME, each a network with optional ports such as 127.0.0.1/32:9100-9199.
 
-    raises ImproperlyConfigured if one is not
+    raises ImproperlyConfigured for a malformed entry
     """
     try:
         return parse_allow(os.environ.get(name, ""))
@@ -114,18 +114,18 @@ def broker_tls(url: str) -> dict[str, object] | None:
 
     The address may name `ssl_ca_certs`, a private authority's file, and a client's `ssl_certfile` and `ssl_keyfile`.
 
-    raises ImproperlyConfigured for any other option of TLS: verification cannot be switched off
+    raises ImproperlyConfigured for any other TLS option: verification cannot be switched off
     """
     parts = urlsplit(url)
     options = {name: value for name, value in parse_qsl(parts.query) if name.startswith("ssl")}
     if unknown := sorted(options.keys() - TLS_FILES):
         raise ImproperlyConfigured(
-            f"REDIS_URL: {unknown[0]} is not taken. The certificate is always verified; "
-            "ssl_ca_certs=/path/ca.pem names the authority where it is not a public one."
+            f"REDIS_URL: {unknown[0]} is not supported. Autotune always verifies the certificate; "
+            "for a private authority, set ssl_ca_certs=/path/ca.pem."
         )
     if parts.scheme != "rediss":
         if options:
-            raise ImproperlyConfigured("REDIS_URL: options of TLS need an address that begins with rediss://.")
+            raise ImproperlyConfigured("REDIS_URL: TLS options need an address that starts with rediss://.")
         return None
     for name, path in options.items():
         if not os.access(path, os.R_OK):

@@ -55,7 +55,7 @@ if AUTOTUNE_KEY_PROVIDER == keyproviders.LOCAL:
 else:
     AUTOTUNE_ENCRYPTION_KEYS = ""  # somebody else keeps them
 AUTOTUNE_ENCRYPTION_KEYS_PATH = secret_path("AUTOTUNE_ENCRYPTION_KEYS", data_dir=DATA_DIR)
-AUTOTUNE_OUTBOUND_ALLOW = allowances("AUTOTUNE_OUTBOUND_ALLOW")  # the former name, for the two beside webhooks
+AUTOTUNE_OUTBOUND_ALLOW = allowances("AUTOTUNE_OUTBOUND_ALLOW")  # former name; not for webhooks
 AUTOTUNE_OUTBOUND_ALLOW_GRADERS = allowances("AUTOTUNE_OUTBOUND_ALLOW_GRADERS") or AUTOTUNE_OUTBOUND_ALLOW
 AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS = allowances("AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS")
 AUTOTUNE_OUTBOUND_ALLOW_IDENTITY = allowances("AUTOTUNE_OUTBOUND_ALLOW_IDENTITY") or AUTOTUNE_OUTBOUND_ALLOW
@@ -140,15 +140,15 @@ if PRODUCTION:
         raise ImproperlyConfigured("DATABASE_URL must be a postgres:// address; without it the server runs on SQLite.")
     _database["ENGINE"] = "autotune.core.postgresql"  # whose pool notices an outage and its end (docs/reliability.md)
     _database["OPTIONS"] = {
-        # A host that vanished without a word is noticed by a connection attempt after 2 s, by a statement after 11 s.
-        # The address may say otherwise: postgres://…/autotune?connect_timeout=5
+        # A connection attempt notices a silently vanished host after 2 s, a statement after 11 s.
+        # The address may override these: postgres://…/autotune?connect_timeout=5
         "connect_timeout": 2,
         "keepalives_idle": 5,
         "keepalives_interval": 2,
         "keepalives_count": 3,
         "tcp_user_timeout": 11_000,
         **_database.get("OPTIONS", {}),
-        "pool": {"min_size": 1, "max_size": DB_POOL_SIZE, "timeout": 10},  # 10 s in the line for a busy pool
+        "pool": {"min_size": 1, "max_size": DB_POOL_SIZE, "timeout": 10},  # a caller waits 10 s for a busy pool
     }
 else:
     _database = {
@@ -389,7 +389,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # with a hundred, a worker would end after an hour without its broker
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # the default of 100 would end a worker after an hour without its broker
 CELERY_TASK_DEFAULT_QUEUE = "autotune"
 CELERY_TIMEZONE = "UTC"
 if REDIS_URL:
@@ -452,8 +452,8 @@ LOGGING = {
     },
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="") or "INFO"},
     "loggers": {
-        "django.request": {"level": "ERROR", "filters": ["refusals"]},  # not a line for each while the database is away
-        "psycopg.pool": {"level": "ERROR"},  # what it warns of, autotune.core.postgresql reports once
+        "django.request": {"level": "ERROR", "filters": ["refusals"]},  # one line a minute while the database is away
+        "psycopg.pool": {"level": "ERROR"},  # autotune.core.postgresql reports its warnings once
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},  # an idle worker would write a line for each sweep
         "celery.beat": {"level": "WARNING"},

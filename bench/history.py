@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Figures and lists over a long history: `make bench-history`.
 
-Fills a database of its own (autotune_bench_history, made afresh unless --keep) with 1,500,000 scores of 40 tasks, 8
-models and 60 days by a few statements. Then asks for figures as the API and the pages do, in this process: first from
-the rows (as if no task's counters were built), then from the counters. Last it saves scores, group by group, into the
-empty and into the full tables, and with and without the triggers that count them. Prints markdown tables.
+Fills a database of its own (autotune_bench_history, created again unless --keep) with 1,500,000 scores of 40 tasks, 8
+models and 60 days by a few statements. Then requests figures as the API and the pages do, in this process: first from
+the rows (as if no task's counters were built), then from the counters. Finally it saves scores, group by group, into the
+empty and into the full tables, with and without the triggers that count them. Prints markdown tables.
 """
 
 import argparse
@@ -25,7 +25,7 @@ TASKS, MODELS, DAYS = 40, 8, 60
 SAVED, GROUP = 2_048, 64  # scores of one measurement of saving, and of one group
 
 FILL = (
-    # The first tasks have most of the scores, and of the models too; a score lies somewhere in the last DAYS days.
+    # The first tasks and the first models have most of the scores; their times are spread over the last DAYS days.
     """create temporary table made as
     select n, (power(random(), 2) * {tasks})::int % {tasks} as task, (power(random(), 2) * {models})::int % {models} as model,
         clock_timestamp() - random() * interval '{days} days' as at,
@@ -59,7 +59,7 @@ FILL = (
 
 
 def prepare(a):
-    """An environment with a migrated database."""
+    """Set up the environment and a migrated database."""
     import psycopg
     from psycopg import sql
 
@@ -85,7 +85,7 @@ def prepare(a):
 
 
 def world():
-    """An organization with an administrator and TASKS tasks."""
+    """Create an organization with an administrator and TASKS tasks."""
     from autotune.access.models import Membership, Organization, Role, User
     from graders.models import Grader, GraderVersion
     from tasks.models import PanelMember, Task, TaskVersion
@@ -159,36 +159,36 @@ ROUTES = (
 )  # fmt: skip
 
 
-def asks(names):
-    person, api, ids = names
+def requests_of(clients_and_ids):
+    person, api, ids = clients_and_ids
     for path in PAGES:
         yield f"page {path}", lambda path=path: person.get(path.format(**ids))
     for path in ROUTES:
         yield path, lambda path=path: api.get("/api/v1" + path.format(**ids))
 
 
-def measure(ask, rounds):
+def measure(request, rounds):
     """Median ms of the answers."""
-    took = []
+    durations_ms = []
     for _ in range(rounds):
-        begun = time.perf_counter()
-        answer = ask()
-        took.append((time.perf_counter() - begun) * 1000)
-        assert answer.status_code == 200, answer.content[:500]
-    return statistics.median(took)
+        started = time.perf_counter()
+        response = request()
+        durations_ms.append((time.perf_counter() - started) * 1000)
+        assert response.status_code == 200, response.content[:500]
+    return statistics.median(durations_ms)
 
 
-def figures(names, rounds):
-    """{what: ms} from rows, and from counters."""
+def figures(clients_and_ids, rounds):
+    """Median ms by request: from rows, and from counters."""
     from scores.models import UncountedTask
     from tasks.models import Task
 
     UncountedTask.objects.bulk_create(UncountedTask(task_id=pk) for pk in Task.objects.values_list("pk", flat=True))
-    from_rows = {what: measure(ask, 1) for what, ask in asks(names)}
+    from_rows = {name: measure(request, 1) for name, request in requests_of(clients_and_ids)}
     UncountedTask.objects.all().delete()
-    for _, ask in asks(names):
-        ask()
-    return from_rows, {what: measure(ask, rounds) for what, ask in asks(names)}
+    for _, request in requests_of(clients_and_ids):
+        request()
+    return from_rows, {name: measure(request, rounds) for name, request in requests_of(clients_and_ids)}
 
 
 def save_cpu():
@@ -212,14 +212,14 @@ def save_cpu():
         backend = cursor.fetchone()[0]
     facts, spent, session = Facts(), 0.0, 0.0
     for number in range(SAVED // GROUP):
-        claimed = claims.take(grader.pk, limit=GROUP)
+        runs = claims.take(grader.pk, limit=GROUP)
         judged = [
             Judged(run, Verdict((number * 64 + n) / SAVED, 0.9), task.version_id, NO_VERSION, 20.0)
-            for n, run in enumerate(claimed)
+            for n, run in enumerate(runs)
         ]
-        before, begun = common.stat(backend)[1], time.process_time()
+        before, started = common.stat(backend)[1], time.process_time()
         recording.save(grader.pk, grader.version_id, Results(judged=judged), facts)
-        spent, session = spent + time.process_time() - begun, session + common.stat(backend)[1] - before
+        spent, session = spent + time.process_time() - started, session + common.stat(backend)[1] - before
     return (spent + session) * 1000 / SAVED
 
 
@@ -263,32 +263,30 @@ def main():
     parser.add_argument("--scores", type=int, default=1_500_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keep", action="store_true", help="use the database of the last run, with its scores")
-    parser.add_argument("--only", default="", help="figures or saving alone")
+    parser.add_argument("--only", default="", help="run one part: figures or saving")
     a = parser.parse_args()
     prepare(a)
     empty = None
     if not a.keep:
         world()
         empty = saving(a.rounds)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         fill(a.scores)
-        print(f"filled with {a.scores:,} scores in {time.perf_counter() - begun:.0f} s", flush=True)
+        print(f"filled with {a.scores:,} scores in {time.perf_counter() - started:.0f} s", flush=True)
     from scores.counters import folding
 
-    begun, folded = time.perf_counter(), 0
+    started, folded = time.perf_counter(), 0
     while count := folding.fold():
         folded += count
-    print(f"folded {folded:,} tallies in {time.perf_counter() - begun:.0f} s\n", flush=True)
+    print(f"folded {folded:,} tallies in {time.perf_counter() - started:.0f} s\n", flush=True)
     analyze()
     late = []
     if a.only != "saving":
         from_rows, from_counters = figures(clients(), a.rounds)
         print("| what | ms from rows | ms |\n| --- | ---: | ---: |")
-        for what, took in from_counters.items():
-            late += [what] if took > AT_MOST_MS else []
-            print(
-                f"| {what} | {from_rows[what]:.0f} | {took:.0f}{' MISSED' if took > AT_MOST_MS else ''} |", flush=True
-            )
+        for name, ms in from_counters.items():
+            late += [name] if ms > AT_MOST_MS else []
+            print(f"| {name} | {from_rows[name]:.0f} | {ms:.0f}{' MISSED' if ms > AT_MOST_MS else ''} |", flush=True)
     if a.only != "figures":
         full = saving(a.rounds)
         print("\n| saving 1,000 scores | CPU s, counted | CPU s, not counted |\n| --- | ---: | ---: |")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drains after statistics of an idle queue, and what a submission was told of its time: `make bench-plans ARGS=--drains`.
+"""Drains after statistics of an idle queue, and the time estimate of a submission: `make bench-plans ARGS=--drains`.
 
 Three drains of as many completions in one database, with an ANALYZE of the idle queue before each: the third must take at
 most 10 % more of PostgreSQL's CPU than the first. Then a long queue, and in the middle of its drain a submission whose
@@ -28,7 +28,7 @@ def backend_cpu():
     return total / TICKS
 
 
-def left(grader):
+def has_queued_runs(grader):
     from scores.models import WorkflowRun
 
     return WorkflowRun.objects.filter(grader=grader, status__in=("pending", "running")).exists()
@@ -37,7 +37,7 @@ def left(grader):
 def drain(grader):
     from scores import drains
 
-    while left(grader):
+    while has_queued_runs(grader):
         drains.drain(grader.pk)
 
 
@@ -85,11 +85,11 @@ def drained(world, connection, drains, each):
     figures = []
     print("| drain | completions/s | PostgreSQL CPU s/1,000 |\n| --- | ---: | ---: |")
     submit(world, each)
-    drain(world.grader)  # a history
+    drain(world.grader)  # gives the queue a history
     connection.close = lambda: None  # one backend, whose CPU is counted
     for number in range(drains):
         with connection.cursor() as cursor:
-            cursor.execute("vacuum analyze")  # dead entries of the queue are not what is measured
+            cursor.execute("vacuum analyze")  # dead entries of the queue must not count
         submit(world, each)
         before, began = backend_cpu(), time.monotonic()
         drain(world.grader)
@@ -100,7 +100,7 @@ def drained(world, connection, drains, each):
 
 
 def estimated(world, long):
-    """What a submission behind a long queue was told, by what it took."""
+    """The estimated time of a submission behind a long queue, divided by the actual time."""
     from scores import estimates
 
     del __import__("django.db").db.connection.close
@@ -115,8 +115,8 @@ def estimated(world, long):
     queued = WorkflowRun.objects.filter(grader=world.grader, status="pending").count()
     world.submit(world.task, 10)
     world.grader.refresh_from_db()
-    told_ms = estimates.milliseconds(world.grader, {2: 10}, world.organization.pk)
+    estimated_ms = estimates.milliseconds(world.grader, {2: 10}, world.organization.pk)
     worker.join()
     took_ms = (time.monotonic() - began) * 1000
-    print(f"\n{queued:,} queued: estimated {told_ms:,} ms, took {took_ms:,.0f} ms")
-    return told_ms / took_ms
+    print(f"\n{queued:,} queued: estimated {estimated_ms:,} ms, took {took_ms:,.0f} ms")
+    return estimated_ms / took_ms

@@ -72,7 +72,7 @@ class ExportAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
         ("How far it is", {"fields": (
             "share", ("expected", "rows", "left_out"), "bytes", ("attempt", "failures"), "leased_until",
         )}),
-        ("What came of it", {"fields": (
+        ("Result", {"fields": (
             "sha256", "metadata_shown", "error_code", "error_message", "storage_host", "storage_id",
         )}),
         ("Times", {"fields": ("created_at", "started_at", "completed_at", "expires_at")}),

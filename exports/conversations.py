@@ -1,6 +1,6 @@
 """Prompts and answers as conversations, in UTF-8: as lists of messages, or as JSON text.
 
-Every way out begins with the system prompt in effect (tasks/conversations.py).
+Each form starts with the system prompt in effect (tasks/conversations.py).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,21 +23,22 @@ _NOTHING: Final = (b"", b"", b"")  # name, tool_call_id and tool_calls of a mess
 
 
 def kind_of(query: ExportQuery) -> Kind:
-    """What a column of conversations holds."""
+    """The kind of a column of conversations."""
     if not query.conversational:
         return Kind.TEXT
     return Kind.TOOL_MESSAGES if query.tools else Kind.MESSAGES
 
 
 def tools_column(query: ExportQuery) -> Schema:
-    """The column `tools`, where it was asked for."""
+    """The column `tools`, if the query asks for it."""
     return (Column("tools", Kind.TEXT, repeats=True),) if query.tools else ()
 
 
 class Conversations:
-    """The conversations before the answers of many completions.
+    """Builds the conversations that precede the answers of many completions.
 
-    Each method takes as many task versions (16 octets), prompts and messages as stored (None: the prompt is all).
+    `as_json` and `as_turns` take the task version (16 bytes), the prompt and the stored messages of each completion;
+    messages are None where the prompt is the whole conversation.
     """
 
     def __init__(self) -> None:
@@ -45,27 +46,27 @@ class Conversations:
         self._by_version: dict[bytes, str] = {}
 
     def learn(self, versions: Collection[bytes]) -> set[str]:
-        """Read the versions' system prompts. Public ids of those that have one.
+        """Read the versions' system prompts and return the public ids of the versions that have one.
 
         raises  Undecryptable
         """
-        read = self._system_prompts.of([UUID(bytes=version) for version in set(versions)])
+        system_prompts = self._system_prompts.of([UUID(bytes=version) for version in set(versions)])
         release()
-        self._by_version = {version.bytes: text for version, text in read.items()}
-        return {ids.encode("taskv", version) for version in read}
+        self._by_version = {version.bytes: text for version, text in system_prompts.items()}
+        return {ids.encode("taskv", version) for version in system_prompts}
 
     def as_json(
         self, versions: Sequence[bytes], prompts: Sequence[bytes], messages: Sequence[bytes | None]
     ) -> list[bytes]:
-        """Each as JSON text, its messages as they were submitted."""
+        """The conversations as JSON text, with their messages as submitted."""
         leads = self._leads()
         if not leads:
             return [
-                _one_message(prompt) if stored is None else stored
+                _single_message(prompt) if stored is None else stored
                 for prompt, stored in zip(prompts, messages, strict=True)
             ]
         return [
-            _led(leads.get(version), _one_message(prompt) if stored is None else stored)
+            _with_lead(leads.get(version), _single_message(prompt) if stored is None else stored)
             for version, prompt, stored in zip(versions, prompts, messages, strict=True)
         ]
 
@@ -77,23 +78,23 @@ class Conversations:
         *,
         tools: bool = False,
     ) -> list[Turns]:
-        """Each as messages of a role and a text.
+        """The conversations as messages of a role and a text.
 
-        tools  with the name, the id and the calls of each message
+        tools  include the name, the id and the calls of each message
         """
         rest = _NOTHING if tools else ()
         conversations: list[Turns] = []
         for version, prompt, stored in zip(versions, prompts, messages, strict=True):
             submitted = None if stored is None else msgspec.json.decode(stored)
             turns: Turns = (
-                [(b"user", prompt, *rest)] if submitted is None else [_turn(one, tools=tools) for one in submitted]
+                [(b"user", prompt, *rest)] if submitted is None else [_turn(turn, tools=tools) for turn in submitted]
             )
             in_effect = system_prompt_in_effect(submitted, self._by_version.get(version))
             conversations.append(turns if in_effect is None else [(b"system", in_effect.encode(), *rest), *turns])
         return conversations
 
     def _leads(self) -> dict[bytes, bytes]:
-        """What the JSON text of a conversation begins with, by version."""
+        """The start of a conversation's JSON text, by version."""
         return {
             version: b'[{"role":"system","content":' + msgspec.json.encode(text) + b"},"
             for version, text in self._by_version.items()
@@ -107,7 +108,7 @@ def answers(texts: Sequence[bytes], *, tools: bool = False) -> list[Turns]:
 
 
 def tools_of(metadata: Sequence[bytes | None]) -> list[bytes]:
-    """The tools that each completion was offered, by its metadata: a list of JSON Schemas as JSON text."""
+    """The tools offered to each completion, from its metadata: a list of JSON Schemas as JSON text."""
     offered = (_offered(msgspec.json.decode(stored)) if stored else None for stored in metadata)
     return [NO_TOOLS if tools is None else msgspec.json.encode(tools) for tools in offered]
 
@@ -117,12 +118,12 @@ def _offered(metadata: Mapping[str, Any]) -> list[Any] | None:
     return tools if isinstance(tools, list) else None
 
 
-def _one_message(prompt: bytes) -> bytes:
+def _single_message(prompt: bytes) -> bytes:
     return b'[{"role":"user","content":' + msgspec.json.encode(prompt.decode()) + b"}]"
 
 
-def _led(lead: bytes | None, conversation: bytes) -> bytes:
-    """The JSON text of a conversation behind a system prompt, unless it begins with its own."""
+def _with_lead(lead: bytes | None, conversation: bytes) -> bytes:
+    """Put a system prompt before the JSON text of a conversation, unless that starts with its own."""
     if lead is None or system_prompt_in_effect(msgspec.json.decode(conversation), "its own") is None:
         return conversation
     return lead + conversation[1:]

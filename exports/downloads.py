@@ -25,11 +25,11 @@ def find(export: Export, name: str | None, at: str = "?file") -> Download:
 
     at      the pointer of the name, for errors
     raises  Conflict for an export without files yet; Gone for one that has none any more; NotFound for a name of none;
-            Invalid where the parts are files of their own; StoredElsewhere where another machine has them
+            Invalid where the parts are separate files; StoredElsewhere where they are on another machine
     """
     require_files(export)
     if export.storage_id is not None and export.storage_id != storing.place()[0]:
-        logger.error("the files of %s lie in the folder of %s", export.public_id, export.storage_host)
+        logger.error("the files of %s are in the folder of %s", export.public_id, export.storage_host)
         raise StoredElsewhere
     files = list(ExportFile.objects.filter(export=export).order_by("number").defer("values"))
     if name is None:

@@ -32,7 +32,7 @@ LAYOUTS_OF = {
 }
 FORMATS_OF = {"verl": ("jsonl", "parquet")}  # what its loader reads
 CAPPED = ("all", "random")  # strategies that make several pairs of a prompt
-INCLUDED = ("metadata", "variables")  # what a row may have of its completion's own, as JSON text
+INCLUDED = ("metadata", "variables")  # data of the completion that a row may include, as JSON text
 MAX_CAP = 1_000
 MAX_SEED = 2**53 - 1
 
@@ -45,10 +45,10 @@ def _one_of(name: str) -> Any:
 class ExportQuery(ScoreFilter):
     """The filters of scores, and how the rows are written.
 
-    `threshold` (0.5) is for the layout `kto`; `conversational` for `records`, `preferences` and `kto`, and `tools`
-    (rows with tool calls) with it; `minScoreDelta` (0), `strategy` (`best_worst`), `seed` (0; with `random`) and
-    `capPerPrompt` for `preferences`; `dimensions`, `dimensionColumns` and `include` (`metadata`, `variables` or both,
-    with a comma between) for `records`.
+    `threshold` (0.5) is for the layout `kto`; `conversational` for `records`, `preferences` and `kto`; `tools` (rows
+    with tool calls) requires `conversational`; `minScoreDelta` (0), `strategy` (`best_worst`), `seed` (0; with
+    `random`) and `capPerPrompt` are for `preferences`; `dimensions`, `dimensionColumns` and `include` (`metadata`,
+    `variables` or both, separated by a comma) for `records`.
     """
 
     min_reward: Unit | None = None
@@ -75,9 +75,9 @@ class ExportQuery(ScoreFilter):
 
     @property
     def included(self) -> tuple[str, ...]:
-        """The members of INCLUDED that the rows have, in their order."""
-        named = (self.include or "").split(",")
-        return tuple(name for name in INCLUDED if name in named)
+        """The members of INCLUDED that the query asks for, in their order."""
+        names = (self.include or "").split(",")
+        return tuple(name for name in INCLUDED if name in names)
 
 
 def check(query: ExportQuery, *, at: str = "?") -> None:
@@ -100,10 +100,10 @@ def check(query: ExportQuery, *, at: str = "?") -> None:
     if query.dimensions and query.dimension_columns:
         raise Invalid.field(f"{at}dimensionColumns", "does_not_fit", "it stands in the place of `dimensions`.")
     if query.tools and not query.conversational:
-        detail = "it goes with conversational=true: texts have no place for tool calls."
+        detail = "it requires conversational=true: plain text has no place for tool calls."
         raise Invalid.field(f"{at}tools", "does_not_fit", detail)
     if query.include is not None and not set(query.include.split(",")) <= set(INCLUDED):
-        detail = f"give {' or '.join(INCLUDED)}, or both with a comma between."
+        detail = f"it must be {' or '.join(INCLUDED)}, or both separated by a comma."
         raise Invalid.field(f"{at}include", "invalid_choice", detail)
     formats = FORMATS_OF.get(query.layout, CHOICES["format"])
     if query.format not in formats:

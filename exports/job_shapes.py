@@ -28,9 +28,9 @@ class ExportErrorOut(ApiStruct):
 
 
 class ExportOut(ApiStruct):
-    """`progress`: 0 to 1. `rows`, `leftOut` and `bytes`: of the parts that are done; `leftOutByReason` adds up to
-    `leftOut`. `sha256`: of the only data file, or of the manifest. `files`: null until it is completed, after its files
-    went, and in lists."""
+    """`progress`: 0 to 1. `rows`, `leftOut` and `bytes`: of the finished parts; `leftOutByReason` adds up to `leftOut`.
+    `sha256`: of the only data file, or of the manifest. `files`: null until the export is completed, after its files
+    are deleted, and in lists."""
 
     id: str
     organization_id: str

@@ -1,6 +1,6 @@
-"""What an export leaves out, and why: conversations that its rows cannot carry whole, and text that is gone.
+"""Rows that an export leaves out: their conversation does not fit whole, or their text is gone or unreadable.
 
-The form of a conversation is a plain column, so rows are chosen and counted without decrypting any.
+The form of a conversation is an unencrypted column, so Autotune selects and counts rows without decrypting them.
 """
 
 from collections import Counter
@@ -27,14 +27,14 @@ REASONS: Final[Mapping[str | None, str]] = {
 }
 SENTENCES: Final = {
     ERASED: "The text was erased.",
-    "conversation": "Conversations of several messages: ask with conversational=true.",
-    "tools": "Tool calls, results of tools or named speakers: ask with conversational=true and tools=true.",
-    "parts": "Images or other content that is not text: only `messages` of layout=records has it.",
-    UNSORTED: "Stored by an earlier release and not examined yet: ask again in some minutes.",
+    "conversation": "Conversations of several messages: set conversational=true.",
+    "tools": "Tool calls, tool results or named speakers: set conversational=true and tools=true.",
+    "parts": "Images or other content that is not text: only `messages` of layout=records includes it.",
+    UNSORTED: "Stored by an earlier release and not examined yet: try again in a few minutes.",
     UNREADABLE: "The text cannot be decrypted.",
     TOOLS_DIFFER: "The two answers of a pair were offered different tools.",
 }
-_VERL_TOOLS: Final = "Tool calls, results of tools or named speakers, which layout=verl has no columns for."
+_VERL_TOOLS: Final = "Tool calls, tool results or named speakers: layout=verl has no columns for them."
 
 
 def carried(query: ExportQuery) -> Forms:
@@ -45,7 +45,7 @@ def carried(query: ExportQuery) -> Forms:
 
 
 def carried_by(*, conversational: bool, tools: bool = False) -> Forms:
-    """The same of texts, of messages, and of messages with the members of tool calls."""
+    """The forms that fit into plain text, into messages (`conversational`), or into tool calls (`tools`)."""
     forms = [Form.PROMPT.value, *([Form.CHAT.value] if conversational else []), *([Form.TOOLS.value] if tools else [])]
     return frozenset(forms)
 
@@ -56,12 +56,12 @@ def fitting(completions: Any, forms: Forms) -> Any:
 
 
 def unfit(completions: Any, forms: Forms) -> Any:
-    """The others, also those whose form is not known yet."""
+    """The completions that do not fit, including those whose form is not known yet."""
     return completions.none() if forms == ALL else completions.exclude(form__in=sorted(forms))
 
 
 def counted(completions: Any, forms: Forms) -> Counter[str]:
-    """How many completions of a queryset make no pair or prompt, by reason; erased ones are not among them."""
+    """Count the completions of a queryset that make no pair or prompt, by reason. Skips erased completions."""
     present = completions.filter(erased_at=None).order_by()
     with_digest = unfit(present.filter(prompt_digest__gt=b""), forms)
     reasons = Counter({REASONS[form]: n for form, n in with_digest.values_list("form").annotate(n=Count("pk"))})
@@ -69,7 +69,7 @@ def counted(completions: Any, forms: Forms) -> Counter[str]:
 
 
 def undigested(completions: Any) -> Counter[str]:
-    """Those without a digest of the prompt, by reason: not examined yet, or not to be read any more."""
+    """Count the completions without a prompt digest, by reason: not examined yet, or unreadable."""
     waiting = completions.filter(Q(prompt_digest=None) | Q(prompt_digest=b""), erased_at=None).order_by()
     digests = waiting.values_list("prompt_digest").annotate(n=Count("pk"))
     reasons = Counter({UNSORTED if digest is None else UNREADABLE: n for digest, n in digests})
@@ -78,14 +78,14 @@ def undigested(completions: Any) -> Counter[str]:
 
 
 def by_reason(total: int, reasons: Mapping[str, int]) -> dict[str, int]:
-    """All that was left out by reason, sorted: what has no other reason was erased."""
+    """Count all rows left out by reason, sorted. Rows without another reason were erased."""
     erased = total - sum(reasons.values())
     whole = {**reasons, ERASED: reasons.get(ERASED, 0) + erased}
     return {reason: whole[reason] for reason in sorted(whole) if whole[reason] > 0}
 
 
 def sentences(reasons: Mapping[str, int], layout: str) -> list[tuple[int, str]]:
-    """(how many, why and what to ask for instead), the most frequent reason first."""
+    """(count, sentence with the reason and what to set instead), the most frequent reason first."""
     ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     return [(n, sentence(reason, layout)) for reason, n in ordered]
 
@@ -97,5 +97,5 @@ def sentence(reason: str, layout: str) -> str:
 
 
 def tally(forms: Iterable[str | None]) -> Counter[str]:
-    """How many there are of each reason, of forms that do not fit."""
+    """Count forms that do not fit, by reason."""
     return Counter(REASONS[form] for form in forms)

@@ -21,16 +21,16 @@ class Export(models.Model):
     expected      rows that were counted when it began; null before
     dimensions    the names of those that every row tells, settled when it began; null where it tells none
     rows          in the parts that are done
-    left_out      rows that are not in it: their text was erased or cannot be decrypted, or the layout cannot carry them
-    left_out_by_reason  the same by reason, but for those that were erased (exports/left_out.py)
+    left_out      rows that it lacks: their text was erased or cannot be decrypted, or the layout cannot carry them
+    left_out_by_reason  the same by reason, without erased rows (exports/left_out.py)
     cursor        how far the parts that are done reach; the reader's own text, '' at the beginning
     leased_until  while `running`: when another worker may take it; `attempt` is the lease's token. While `pending`: not
                   before
     disturbed     counts the erasures of what it may hold: a part during which it changed is looked at again
     purged_to     the greatest id of those that were deleted altogether: a part that reaches below it is made anew
     file_key      32 octets in base64, with which its files are encrypted; null once they are gone
-    storage_id    the folder that its files lie in, where they lie in one; null in a bucket, and before it began
-    storage_host  the machine that made that folder
+    storage_id    the folder that holds its files; null in a bucket, and until the export starts
+    storage_host  the machine that created that folder
     sha256        of the only file, or of the manifest, as downloaded
     metadata      of the dataset: exportedAt, taskIds, modelIds, totalRecords, leftOut, leftOutByReason,
                   systemPromptVersions, scoreDistribution

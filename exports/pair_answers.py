@@ -31,7 +31,7 @@ class MessageOut(ApiStruct):
 
 
 class PairOut(ApiStruct):
-    """Two answers to a prompt, and what they were rewarded: texts, or with `conversational` lists of messages."""
+    """Two answers to a prompt and their rewards: text, or with `conversational` lists of messages."""
 
     prompt: str | list[MessageOut]
     chosen: str | list[MessageOut]
@@ -43,8 +43,8 @@ class PairOut(ApiStruct):
 class PairsOut(ApiStruct, dict=True):
     """The sample, and how many pairs it was drawn from. Its attribute `task_id` is not part of the answer.
 
-    `leftOut`: rewarded completions that are in none of them, because their conversation does not fit into the pairs;
-    `leftOutByReason` says why.
+    `leftOut`: rewarded completions that are in no pair because their conversation does not fit; `leftOutByReason` says
+    why.
     """
 
     pairs: list[PairOut]
@@ -53,28 +53,26 @@ class PairsOut(ApiStruct, dict=True):
     left_out_by_reason: dict[str, int]
 
 
-def answer(principal: Principal, wanted: PairsWanted) -> PairsOut:
+def answer(principal: Principal, query: PairsWanted) -> PairsOut:
     """A sample of the pairs, the same for the same seed as long as the rewards are the same.
 
     raises  NotFound for a task that the caller may not see; Invalid for a cap without use, or if the texts were too
             much for one answer
     """
-    check_cap(wanted.cap_per_prompt, wanted.strategy, at="/")
-    task = wanted.task_id.uuid
-    choice = Choice(
-        wanted.strategy or pairs.BEST_WORST, wanted.min_score_delta, wanted.cap_per_prompt, wanted.seed or 0
-    )
-    forms = left_out.carried_by(conversational=bool(wanted.conversational))
-    rewarded = _rewarded(principal, task, wanted.model_id)
-    made, available = pairs.sample(left_out.fitting(rewarded, forms), choice, wanted.sample_size)
+    check_cap(query.cap_per_prompt, query.strategy, at="/")
+    task = query.task_id.uuid
+    choice = Choice(query.strategy or pairs.BEST_WORST, query.min_score_delta, query.cap_per_prompt, query.seed or 0)
+    forms = left_out.carried_by(conversational=bool(query.conversational))
+    rewarded = _rewarded(principal, task, query.model_id)
+    sample, available = pairs.sample(left_out.fitting(rewarded, forms), choice, query.sample_size)
     reasons = left_out.counted(rewarded, forms)
     release()
-    _check_size(made)
-    shown = (_told_as_messages if wanted.conversational else _told)(made)
-    reasons[left_out.ERASED] += len(made) - len(shown)
-    told = PairsOut(shown, available, reasons.total(), left_out.by_reason(reasons.total(), reasons))
-    told.task_id = ids.encode("task", task)  # type: ignore[attr-defined] # names what is erased with its texts
-    return told
+    _check_size(sample)
+    shown = (_as_messages if query.conversational else _as_text)(sample)
+    reasons[left_out.ERASED] += len(sample) - len(shown)
+    pairs_out = PairsOut(shown, available, reasons.total(), left_out.by_reason(reasons.total(), reasons))
+    pairs_out.task_id = ids.encode("task", task)  # type: ignore[attr-defined] # names what is erased with its texts
+    return pairs_out
 
 
 def forget(completions: Collection[UUID], **_: Any) -> None:
@@ -88,37 +86,37 @@ def _rewarded(principal: Principal, task: UUID, model_id: str | None) -> Any:
     tasks = Task.objects.visible_to(principal) | policy.scope(Task.objects.all(), principal, RESOURCE, "create")
     if not tasks.filter(pk=task).exists():
         raise NotFound.at("/taskId", "task")
-    found = policy.scope(Completion.objects.all(), principal, RESOURCE, "create")
-    found = found.filter(task_id=task, reward__task_id=task, reward__value__isnull=False)
-    return found if model_id is None else found.filter(model_id=model_id)
+    completions = policy.scope(Completion.objects.all(), principal, RESOURCE, "create")
+    completions = completions.filter(task_id=task, reward__task_id=task, reward__value__isnull=False)
+    return completions if model_id is None else completions.filter(model_id=model_id)
 
 
-def _completions(made: Sequence[Pair]) -> list[bytes]:
+def _completions(sample: Sequence[Pair]) -> list[bytes]:
     """The completions of pairs, each once."""
-    return list(dict.fromkeys(pk for pair in made for pk in (pair.chosen, pair.rejected)))
+    return list(dict.fromkeys(pk for pair in sample for pk in (pair.chosen, pair.rejected)))
 
 
-def _check_size(made: Sequence[Pair]) -> None:
-    sizes, nothing = prompts.sizes(_completions(made), size=CONVERSATION_SIZE), Size()
-    octets = sum(sizes.get(pk, nothing).octets for pair in made for pk in (pair.chosen, pair.rejected))
+def _check_size(sample: Sequence[Pair]) -> None:
+    sizes, nothing = prompts.sizes(_completions(sample), size=CONVERSATION_SIZE), Size()
+    octets = sum(sizes.get(pk, nothing).octets for pair in sample for pk in (pair.chosen, pair.rejected))
     if octets > MAX_OCTETS:
         detail = (
-            f"the texts of these {len(made)} pairs are {octets >> 20} MiB, and an answer holds {MAX_OCTETS >> 20}: "
+            f"the texts of these {len(sample)} pairs are {octets >> 20} MiB, and an answer holds {MAX_OCTETS >> 20}: "
             "ask for fewer, or for an export with layout=preferences."
         )
         raise Invalid.field("/sampleSize", "out_of_range", detail)
 
 
-def _with_texts(made: Sequence[Pair]) -> tuple[list[Pair], Texts]:
-    """Those pairs that still have their texts, and these."""
-    texts = ranges.texts_of(_completions(made), ("prompt", "response", "messages"))
+def _with_texts(sample: Sequence[Pair]) -> tuple[list[Pair], Texts]:
+    """The pairs that still have their text, and that text by completion."""
+    texts = ranges.texts_of(_completions(sample), ("prompt", "response", "messages"))
     release()
-    return [pair for pair in made if pair.chosen in texts and pair.rejected in texts], texts
+    return [pair for pair in sample if pair.chosen in texts and pair.rejected in texts], texts
 
 
-def _told(made: Sequence[Pair]) -> list[PairOut]:
-    """The pairs with their texts; those with a text that was erased since they were drawn are left out."""
-    kept, texts = _with_texts(made)
+def _as_text(sample: Sequence[Pair]) -> list[PairOut]:
+    """The pairs with their text, without pairs whose text was erased since they were drawn."""
+    kept, texts = _with_texts(sample)
     return [
         PairOut(
             _decoded(texts[pair.chosen][0]),
@@ -131,15 +129,15 @@ def _told(made: Sequence[Pair]) -> list[PairOut]:
     ]
 
 
-def _told_as_messages(made: Sequence[Pair]) -> list[PairOut]:
-    """The same as conversations, the system prompt in effect first."""
-    kept, texts = _with_texts(made)
-    before = Conversations()
+def _as_messages(sample: Sequence[Pair]) -> list[PairOut]:
+    """The pairs as conversations, each with the system prompt in effect first."""
+    kept, texts = _with_texts(sample)
+    conversations = Conversations()
     facts = prompts.sizes([pair.chosen for pair in kept])
     versions = [facts[pair.chosen].version for pair in kept]
-    before.learn(versions)
+    conversations.learn(versions)
     chosen = [texts[pair.chosen] for pair in kept]
-    asked = before.as_turns(versions, [row[0] or b"" for row in chosen], [row[2] for row in chosen])
+    prompt_turns = conversations.as_turns(versions, [row[0] or b"" for row in chosen], [row[2] for row in chosen])
     return [
         PairOut(
             [MessageOut(_decoded(role), _decoded(content)) for role, content in turns],
@@ -148,7 +146,7 @@ def _told_as_messages(made: Sequence[Pair]) -> list[PairOut]:
             pair.chosen_score,
             pair.rejected_score,
         )
-        for pair, turns in zip(kept, asked, strict=True)
+        for pair, turns in zip(kept, prompt_turns, strict=True)
     ]
 
 

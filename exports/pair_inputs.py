@@ -13,9 +13,9 @@ MAX_SAMPLE = 10_000
 
 
 class PairsWanted(BodyStruct):
-    """`capPerPrompt`: without it `all` takes 1,000 pairs of a prompt at most, `random` one.
+    """`capPerPrompt`: without it `all` takes at most 1,000 pairs of a prompt, `random` takes one.
 
-    `conversational`: also of conversations of several messages, and each text as a list of `{role, content}`.
+    `conversational`: also use conversations of several messages; each text is then a list of `{role, content}`.
     """
 
     task_id: TaskId

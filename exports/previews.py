@@ -122,12 +122,12 @@ def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) ->
         rewards = selection.scoped(Reward.objects.filter(value__isnull=False), "exports")
         rewards = selection.period(selection.bounded(rewards), "scored_at")
         return _up_to(rewards if query.min_reward is None else rewards.filter(value__gte=query.min_reward)), ""
-    found = reader.fitting()
+    rewarded = reader.fitting()
     all_ = selection.scoped(Completion.objects.all(), "exports").order_by("id").values_list("id", flat=True)
     last = all_[READ : READ + 1].first()
     if last is None:
-        return _up_to(found), ""
-    return Amount(found.filter(id__lte=last, reward__pk__lte=last).count(), more=True), _looked_at(READ)
+        return _up_to(rewarded), ""
+    return Amount(rewarded.filter(id__lte=last, reward__pk__lte=last).count(), more=True), _looked_at(READ)
 
 
 def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[Amount, str]:
@@ -165,13 +165,13 @@ def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[Le
     rewarded = completions.filter(reward__value__isnull=False, erased_at=None)
     unfit = left_out.unfit(rewarded, left_out.carried(query)).order_by().values_list("form")
     reasons = {left_out.REASONS[form]: n for form, n in unfit.annotate(n=Count("pk"))}
-    found = [("not scored yet", total.value - judged["n"]), ("failed: no reward", judged["n"] - judged["passed"])]
+    counts = [("not scored yet", total.value - judged["n"]), ("failed: no reward", judged["n"] - judged["passed"])]
     if query.layout not in prompts.LAYOUTS and query.per == "completion":
         outside = judged["passed"] - rows.value - sum(reasons.values())
-        found.append(("outside the bounds, dates or grader", outside))
-    found += [(why, n) for n, why in left_out.sentences(reasons, query.layout)]
-    found.append(("rewarded, but the text was erased", _up_to(erased).value))
-    return [LeftOut(why, Amount(number)) for why, number in found if number > 0]
+        counts.append(("outside the bounds, dates or grader", outside))
+    counts += [(reason, n) for n, reason in left_out.sentences(reasons, query.layout)]
+    counts.append(("rewarded, but the text was erased", _up_to(erased).value))
+    return [LeftOut(reason, Amount(number)) for reason, number in counts if number > 0]
 
 
 def _up_to(queryset: Any) -> Amount:

@@ -23,7 +23,7 @@ from tasks.models import Completion, Task
 
 LAYOUTS: Final = ("preferences", "verl")  # that read so
 RANGE_ROWS: Final = 2_000  # completions at least; a prompt that has more is a range by itself
-START: Final = b"\0"  # before all digests, and behind the completions that have none
+START: Final = b"\0"  # before all digests, and after the completions that have none
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Place:
 
 
 class Unfit(NamedTuple):
-    """How many completions of a prompt are left out, and why."""
+    """The number of completions of a prompt that are left out for one reason."""
 
     prompt: bytes
     reason: str
@@ -65,10 +65,10 @@ class Unfit(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The rewarded completions of some prompts of a task: of digests behind `after` up to `upto` (None: to the end).
+    """The rewarded completions of a task with prompt digests greater than `after` up to `upto` (None: to the end).
 
-    of_task  those of the whole task
-    counts   whether what is left out is counted; a preview counts by itself
+    of_task  the rewarded completions of the whole task
+    counts   whether to count what is left out; a preview counts that itself
     """
 
     task: UUID
@@ -79,7 +79,7 @@ class Range(NamedTuple):
     counts: bool = True
 
     def undigested(self) -> Counter[str]:
-        """What has no digest of its prompt, by reason: counted with the task's first range."""
+        """Completions without a prompt digest, by reason; counted with the task's first range."""
         return Counter() if self.after or not self.counts else left_out.undigested(self.of_task)
 
     def unfit(self, forms: Forms) -> list[Unfit]:
@@ -89,7 +89,7 @@ class Range(NamedTuple):
         prompts = Completion.objects.filter(task_id=self.task, prompt_digest__gt=self.after)
         if self.upto is not None:
             prompts = prompts.filter(prompt_digest__lte=self.upto)
-        if not left_out.unfit(prompts, forms).exists():  # the index tells it, without looking at rewards
+        if not left_out.unfit(prompts, forms).exists():  # answered by the index, without reading rewards
             return []
         completions = left_out.unfit(self.rewarded, forms).order_by("prompt_digest", "form")
         counts = completions.values_list("prompt_digest", "form").annotate(n=Count("pk"))
@@ -155,7 +155,7 @@ def _end(task: UUID, after: bytes, length: int) -> bytes | None:
 
 
 class Size(NamedTuple):
-    """Octets of a completion's texts as stored; its model and its task version."""
+    """The bytes of a completion's stored text, its model and its task version."""
 
     octets: int = 0
     model: bytes = b""
@@ -163,12 +163,12 @@ class Size(NamedTuple):
 
 
 def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, Size]:
-    """Of each of the completions, counting the texts that `size` counts."""
-    found = rows.among(Completion.objects.all(), "id", completions).annotate(size=size)
-    columns = found.values_list("id", "size", "model_id", "task_version_id")
-    known = {pk: Size(*facts) for pk, *facts in rows.plain(columns)}
+    """The size of each completion, over the columns that `size` adds up."""
+    completions_with_size = rows.among(Completion.objects.all(), "id", completions).annotate(size=size)
+    columns = completions_with_size.values_list("id", "size", "model_id", "task_version_id")
+    sizes_by_id = {pk: Size(*facts) for pk, *facts in rows.plain(columns)}
     release()
-    return known
+    return sizes_by_id
 
 
 def groups(items: Sequence[Any], octets: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:

@@ -31,11 +31,11 @@ Stored = list[tuple[Any, ...]]  # completion id, then the envelope of each colum
 class Head(NamedTuple):
     """A record without its text: ids as 16 octets, `scored_at` in milliseconds since 1970.
 
-    size         of the text as stored, in octets
+    size         of the stored text, in bytes
     version      the completion's task version
-    form         of its conversation (tasks/states.py); None where it is not known yet
+    form         of its conversation (tasks/states.py); None if not known yet
     external_id  UTF-8; None where it has none
-    reused_from  the score that its own is a copy of, the first of a panel's; None where it was judged itself
+    reused_from  the score that its own score copies (the first copied one of a panel); None if a grader judged it
     """
 
     completion: bytes
@@ -59,9 +59,9 @@ class Group:
     """Records with their texts, in UTF-8.
 
     texts     of each column that was asked for, the values in the order of `heads`
-    left_out  heads that are not here: their text was erased or cannot be decrypted, or their conversation does not fit
+    left_out  number of heads dropped: their text was erased or cannot be decrypted, or their conversation does not fit
     cursor    the last completion that was looked at
-    reasons   how many cannot be decrypted or do not fit, by reason
+    reasons   number of heads that cannot be decrypted or do not fit, by reason
     """
 
     heads: list[Head]
@@ -72,7 +72,7 @@ class Group:
 
 
 class Texts(dict[bytes, tuple[bytes | None, ...]]):
-    """The texts of completions by their ids. `unreadable`: those that are left out because one is damaged."""
+    """Decrypted text by completion id. `unreadable`: completions left out because a column is damaged."""
 
     unreadable: frozenset[bytes] = frozenset()
 
@@ -119,8 +119,8 @@ def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterato
     """The heads of each group, and the texts of their completions as stored."""
     forms = reader.forms
     while True:
-        found, after = reader.heads(after, RANGE_ROWS)
-        for heads in _grouped(found, forms) if found else ():
+        range_heads, after = reader.heads(after, RANGE_ROWS)
+        for heads in _grouped(range_heads, forms) if range_heads else ():
             fitting = dict.fromkeys([head.completion for head in _fitting(heads, forms)])
             yield heads, stored_of([*fitting], columns) if fitting else []
         if after is None:
@@ -132,7 +132,7 @@ def _fitting(heads: list[Head], forms: Forms) -> list[Head]:
 
 
 def _with_readable_version(heads: list[Head], system_prompts: SystemPrompts) -> list[Head]:
-    """Those whose task version can be read: without its system prompt a conversation would not be whole."""
+    """Drop heads whose task version is unreadable: without its system prompt a conversation is incomplete."""
     damaged = system_prompts.unreadable({UUID(bytes=head.version) for head in heads})
     return [head for head in heads if UUID(bytes=head.version) not in damaged] if damaged else heads
 
@@ -167,18 +167,18 @@ def _next(items: Iterator[Item]) -> Item | None:
         release()
 
 
-def _grouped(found: Sequence[Head], forms: Forms) -> Iterator[list[Head]]:
-    """The heads in groups whose texts fit into TEXT_BYTES, or of one completion; what is left out is not read."""
+def _grouped(heads: Sequence[Head], forms: Forms) -> Iterator[list[Head]]:
+    """Split heads into groups whose text fits into TEXT_BYTES, or of one completion. Unfit text is not read."""
     start = size = 0
-    for at, head in enumerate(found):
-        if at and head.completion == found[at - 1].completion:
+    for at, head in enumerate(heads):
+        if at and head.completion == heads[at - 1].completion:
             continue
         octets = head.size if _fits(head, forms) else 0
         if at > start and size + octets > TEXT_BYTES:
-            yield list(found[start:at])
+            yield list(heads[start:at])
             start, size = at, 0
         size += octets
-    yield list(found[start:])
+    yield list(heads[start:])
 
 
 def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> Texts:
@@ -193,9 +193,9 @@ def stored_of(completions: Sequence[bytes], columns: Sequence[str]) -> Stored:
 
 
 def decrypted(stored: Stored, columns: Sequence[str]) -> Texts:
-    """What was stored as texts in UTF-8, by completion. One with a damaged text is left out, and on record as such.
+    """The stored columns as UTF-8 text, by completion. Completions with a damaged column are only in `unreadable`.
 
-    raises MasterKeyMissing: then the export is not made, for it would lack everything under that key
+    raises  MasterKeyMissing: the export must then stop, since it would lack all text under that key
     """
     if not stored:
         return Texts()
@@ -213,13 +213,15 @@ def decrypted(stored: Stored, columns: Sequence[str]) -> Texts:
 
 
 def _one_by_one(stored: Stored, columns: Sequence[str]) -> Texts:
-    """The same where a text is damaged: row by row, which is slower."""
+    """Decrypt row by row, to find the damaged text. This is slower."""
     texts = Texts()
     places = [encrypted(Completion, name).place for name in columns]
     doubtful: list[bytes] = []
     for pk, *envelopes in stored:
         try:
-            row = [encryption.decrypt_all(at, [pk], [value])[0] for at, value in zip(places, envelopes, strict=True)]
+            row = [
+                encryption.decrypt_all(place, [pk], [value])[0] for place, value in zip(places, envelopes, strict=True)
+            ]
         except MasterKeyMissing:
             raise
         except Undecryptable:
@@ -232,7 +234,7 @@ def _one_by_one(stored: Stored, columns: Sequence[str]) -> Texts:
 
 
 def _read_again(completions: Sequence[bytes], columns: Sequence[str], texts: Texts) -> None:
-    """A re-encryption may have dropped their data key between two reads; what is still unreadable is damaged."""
+    """Read again: a re-encryption may have dropped their data key in between. Text still unreadable is damaged."""
     fields = [encrypted(Completion, name) for name in columns]
     for pk, *envelopes in stored_of(completions, columns):
         try:

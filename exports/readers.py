@@ -21,11 +21,11 @@ from tasks.models import Completion, PanelMember
 from tasks.states import Part
 
 MAX_KNOWN = 10_000
-# Of a completion: the first score that it was given as a copy. Few have one, and a partial index holds these alone.
+# The score that a completion's first copied score copies. Few completions have one; a partial index holds only those.
 REUSED_FROM = Subquery(
     Score.objects.filter(completion=OuterRef("pk"), reused_from__isnull=False).order_by("pk").values("reused_from")[:1]
 )
-OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # as Head ends
+OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # the last members of Head
 DIMENSIONS = ("grader_id", "organization_id", "dimensions")
 COUNTED = Score.objects.live().filter(shadow=False, superseded=False)  # what a newer score has replaced counts no more
 # Octets of prompt and response as stored: the database knows them without reading the texts.
@@ -44,7 +44,7 @@ def reader(query: ExportQuery, selection: Selection) -> Reader:
 class RewardReader:
     """`per=completion`: rewards with a value. The sole grader's score is told beside it; a panel has no such score."""
 
-    counts: ClassVar[bool] = True  # what is left out of a layout by prompts
+    counts: ClassVar[bool] = True  # whether layouts by prompt count what they leave out
     query: ExportQuery
     selection: Selection
     sight: Sight
@@ -59,24 +59,24 @@ class RewardReader:
         completions = completions.order_by("id").annotate(size=_size(self.query), reused_from=REUSED_FROM)
         if after:  # of both tables, or the database would read one of them from its beginning each time
             completions = completions.filter(id__gt=after, reward__pk__gt=after)
-        found = rows.plain(
+        completion_rows = rows.plain(
             completions.values_list(
                 "id", "task_id", "model_id", "size", "reward__value", "reward__confidence", "reward__scored_at",
                 *OF_COMPLETION,
             )[:limit]
         )  # fmt: skip
-        self._learn({row[7] for row in found})
-        graders = [self.sole_graders[row[7]] for row in found]
+        self._learn({row[7] for row in completion_rows})
+        graders = [self.sole_graders[row[7]] for row in completion_rows]
         if self.query.tells_dimensions:
-            scores = self._scores_with_dimensions([row[0] for row in found])
+            scores = self._scores_with_dimensions([row[0] for row in completion_rows])
         else:
-            scores = self._sole_scores([row[0] for row, grader in zip(found, graders, strict=True) if grader])
+            scores = self._sole_scores([row[0] for row, grader in zip(completion_rows, graders, strict=True) if grader])
         nothing = (None, None)
         heads = [
             Head._make((*row[:7], grader, *scores.get((row[0], grader), nothing), *row[7:]))
-            for row, grader in zip(found, graders, strict=True)
+            for row, grader in zip(completion_rows, graders, strict=True)
         ]
-        return heads, UUID(bytes=found[-1][0]) if len(found) == limit else None
+        return heads, UUID(bytes=completion_rows[-1][0]) if len(completion_rows) == limit else None
 
     def count(self) -> int:
         return self.fitting().count()
@@ -86,9 +86,9 @@ class RewardReader:
         return left_out.fitting(self.rewarded(), self.forms)
 
     def scores(self) -> Any:
-        found = self.selection.scoped(COUNTED.all(), "exports")
-        found = found.filter(completion__in=self.rewarded().values("pk"))
-        return telling_dimensions(found, self.sight.reader)
+        scores = self.selection.scoped(COUNTED.all(), "exports")
+        scores = scores.filter(completion__in=self.rewarded().values("pk"))
+        return telling_dimensions(scores, self.sight.reader)
 
     def rewarded(self) -> Any:
         """The completions with their rewards, as a queryset over the whole selection."""
@@ -109,18 +109,20 @@ class RewardReader:
         """(completion, grader) -> (grader version, dimensions) of the newest score, which is the one rewarded."""
         if not completions:
             return {}
-        found = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
-        plain = rows.plain(found.values_list("completion_id", "grader_id", "grader_version_id"))
-        return {(pk, grader): (version, None) for pk, grader, version in plain}
+        scores = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
+        score_rows = rows.plain(scores.values_list("completion_id", "grader_id", "grader_version_id"))
+        return {(pk, grader): (version, None) for pk, grader, version in score_rows}
 
     def _scores_with_dimensions(self, completions: list[bytes]) -> dict[tuple[bytes, bytes | None], tuple[Any, Any]]:
-        """The same with dimensions, of each grader, and under None those of the whole panel."""
+        """Versions and dimensions by completion and grader; under None the dimensions of the whole panel."""
         if not completions:
             return {}
-        found = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
-        told = _told(self.sight, rows.plain(found.values_list("completion_id", "grader_version_id", *DIMENSIONS)))
+        counted = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
+        with_dimensions = _told(
+            self.sight, rows.plain(counted.values_list("completion_id", "grader_version_id", *DIMENSIONS))
+        )
         scores: dict[tuple[bytes, bytes | None], tuple[Any, Any]] = {
-            (row[0], row[2]): (row[1], dimensions) for row, dimensions in told
+            (row[0], row[2]): (row[1], dimensions) for row, dimensions in with_dimensions
         }
         panels: dict[bytes, list[Any]] = {}
         for (completion, _), (_, dimensions) in scores.items():
@@ -170,10 +172,10 @@ class ScoreReader:
         if self.query.model_id is not None:
             completions = completions.filter(model_id=self.query.model_id)
         completions = completions.order_by("id").annotate(size=_size(self.query), reused_from=REUSED_FROM)
-        found = rows.plain(completions.values_list("id", "task_id", "model_id", "size", *OF_COMPLETION)[:limit])
-        facts = {row[0]: row for row in found}
+        selected = rows.plain(completions.values_list("id", "task_id", "model_id", "size", *OF_COMPLETION)[:limit])
+        facts = {row[0]: row for row in selected}
         heads = [Head._make((*facts[row[0]][:4], *row[1:], *facts[row[0]][4:])) for row in self._of(facts or ())]
-        return heads, UUID(bytes=found[-1][0]) if len(found) == limit else None
+        return heads, UUID(bytes=selected[-1][0]) if len(selected) == limit else None
 
     def count(self) -> int:
         selected = self._selected()
@@ -215,15 +217,15 @@ def _settled(scores: Any) -> Any:
 
 
 def merged(panel: Sequence[list[dict[str, Any]] | None]) -> list[dict[str, Any]] | None:
-    """The dimensions of a panel: each name once, the mean of those that several graders gave; None where none did."""
+    """Combine a panel's dimensions: each name once, with the mean over its graders. None if there are none."""
     values: dict[str, list[float]] = {}
     for dimension in chain.from_iterable(dimensions or () for dimensions in panel):
         values.setdefault(dimension["name"], []).append(float(dimension["value"]))
-    return [{"name": name, "value": fmean(given)} for name, given in values.items()] or None
+    return [{"name": name, "value": fmean(numbers)} for name, numbers in values.items()] or None
 
 
 def _size(query: ExportQuery) -> Any:
-    """Of the columns that a layout reads."""
+    """The stored size of the columns that a layout reads."""
     if query.layout != "records":
         return WHOLE_SIZE if query.conversational else SIZE
     included = [Coalesce(Length(name), 0) for name in query.included]

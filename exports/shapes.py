@@ -17,7 +17,7 @@ class Kind(Enum):
     MOMENT      int, milliseconds since 1970 in UTC
     DIMENSIONS  dict of name -> float or None, with the same names on every row
     MESSAGES    list of (role, content), bytes both
-    TOOL_MESSAGES  list of (role, content, name, tool_call_id, tool_calls), bytes all: empty where a message has none,
+    TOOL_MESSAGES  list of (role, content, name, tool_call_id, tool_calls), bytes all; empty where a message has none,
                 the last as JSON text
     STRUCT      a list of the members' sequences, in the order of `Column.members`; never null itself
     """
@@ -66,9 +66,9 @@ class Batch:
     scores       the numbers that the data set's distribution is made of
     tasks        public ids, and `models` names, of what the rows come from
     versions     public ids of the rows' task versions that have a system prompt
-    left_out     rows that would have stood here, but that their text was erased or cannot be decrypted, or their
-                 conversation does not fit
-    reasons      how many of these were left out for another reason than an erasure (exports/left_out.py)
+    left_out     rows missing here because their text was erased or cannot be decrypted, or their conversation does
+                 not fit
+    reasons      counts of these by reason, without erased rows (exports/left_out.py)
     first, last  the least and the greatest completion id in the rows
     cursor       where reading goes on behind this batch
     """

@@ -15,7 +15,7 @@ CHANGES_FOR: Final = timedelta(days=400)
 GUARDS_FOR: Final = timedelta(days=1)  # after the grader was deleted
 KEPT: Final = 200  # of each grader's rows the newest stay, whatever their age
 MOST_CHECKS: Final = 20_000  # and no more checks than so many, however young
-MOST_CHANGES: Final = 5_000  # the same of changes of status: a grader may fall and rise as often as it likes
+MOST_CHANGES: Final = 5_000  # likewise for status changes: nothing limits how often a grader changes status
 AT_ONCE: Final = 5_000  # rows in one statement
 
 

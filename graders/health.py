@@ -72,15 +72,15 @@ def look(graders: Sequence[Grader]) -> int:
     for at in range(0, len(graders), GROUP):
         group = graders[at : at + GROUP]
         loaded = targets.load_many(group)
-        _note_secrets(group, loaded)
+        _update_secret_troubles(group, loaded)
         release()
         _settle_all(loaded, probing.ask_health(loaded))
         asked += len(loaded)
     return asked
 
 
-def _note_secrets(graders: Sequence[Grader], loaded: Mapping[UUID, GraderTarget]) -> None:
-    """A grader whose secret cannot be decrypted is in trouble until it can be, or was rotated."""
+def _update_secret_troubles(graders: Sequence[Grader], loaded: Mapping[UUID, GraderTarget]) -> None:
+    """Report a secret that cannot be decrypted as trouble, until it can be decrypted again or is rotated."""
     for grader in graders:
         if grader.pk in loaded and Trouble.SECRET in grader.troubles:
             status.recovered(grader.pk, Trouble.SECRET, credentials.READABLE_AGAIN)
@@ -108,7 +108,7 @@ def _settle_all(loaded: Mapping[UUID, GraderTarget], found: Mapping[UUID, Health
             continue  # it was changed or deleted meanwhile: the next look sees what it is now
         except Exception as exc:
             if is_away(exc):
-                raise  # the next look comes in five minutes
+                raise  # the next health check follows in five minutes
             logger.exception("the look at grader %s could not be settled", grader_id)  # the others still can
 
 

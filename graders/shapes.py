@@ -30,8 +30,8 @@ class CapabilitiesOut(ApiStruct):
 class AuthenticationOut(ApiStruct):
     """The public ids of the secrets; never a secret.
 
-    `unreadable` is `["secret"]` where the current secret cannot be decrypted, so that the grader cannot be called until
-    it is rotated; it is absent otherwise.
+    `unreadable` is `["secret"]` if the current secret cannot be decrypted: Autotune cannot call the grader until the
+    secret is rotated. Otherwise it is absent.
     """
 
     scheme: str

@@ -16,30 +16,30 @@ SECRET_UNREADABLE: Final = "The grader's shared secret cannot be decrypted, so n
 def load(grader: Grader) -> GraderTarget:
     """What the gateway needs to call `grader`.
 
-    raises  Conflict `no_secret` for one that was deleted, Unreadable `secret_unreadable` where its secret is damaged
+    raises  Conflict `no_secret` for a deleted grader, Unreadable `secret_unreadable` if its secret is damaged
     """
-    held = list(GraderSecret.objects.filter(grader=grader))
-    if not held:
+    secrets = list(GraderSecret.objects.filter(grader=grader))
+    if not secrets:
         raise Conflict("The grader has no secret and cannot be called.", code="no_secret")
-    target = _target(grader, held)
+    target = _target(grader, secrets)
     if target is None:
         raise Unreadable(SECRET_UNREADABLE, code="secret_unreadable")
     return target
 
 
 def load_many(graders: Iterable[Grader]) -> dict[UUID, GraderTarget]:
-    """The same for many, in one query; those without a secret, or with a damaged one, are left out."""
+    """Load many targets in one query, except those of graders whose secret is missing or damaged."""
     by_id = {grader.pk: grader for grader in graders}
     secrets: dict[UUID, list[GraderSecret]] = {}
     for secret in GraderSecret.objects.filter(grader_id__in=by_id):
         secrets.setdefault(secret.grader_id, []).append(secret)
-    found = {pk: _target(by_id[pk], held) for pk, held in secrets.items()}
-    return {pk: target for pk, target in found.items() if target is not None}
+    targets = {pk: _target(by_id[pk], grader_secrets) for pk, grader_secrets in secrets.items()}
+    return {pk: target for pk, target in targets.items() if target is not None}
 
 
-def _target(grader: Grader, held: list[GraderSecret]) -> GraderTarget | None:
+def _target(grader: Grader, secrets: list[GraderSecret]) -> GraderTarget | None:
     """None if the current secret cannot be decrypted. A damaged previous one only ends its grace period early."""
-    usable = [secret for secret in credentials.active(held) if not is_damaged(secret, "secret")]
+    usable = [secret for secret in credentials.active(secrets) if not is_damaged(secret, "secret")]
     if not any(secret.current for secret in usable):
         return None
     signing = tuple(Secret(secret.key_id, str(secret.secret), secret.current) for secret in usable)

@@ -32,7 +32,7 @@ Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 
 
 class SampleIn(BodyStruct):
-    """One completion to be judged, as a task would send it. `systemPrompt`: that of the task."""
+    """One completion to be judged, as a task would send it. `systemPrompt` is the task's."""
 
     prompt: Text
     response: Text

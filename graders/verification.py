@@ -34,7 +34,7 @@ from graders.states import GraderStatus, HealthStatus, Trouble
 
 VERIFIED: Final = "Verified: it answered /health and a sample /score with valid signatures."
 SAYS_DEGRADED: Final = "Verified, but its /health says that it is degraded."
-ENDED: Final = frozenset(Trouble) - {Trouble.CIRCUIT}  # the circuit ends by real calls alone
+ENDED: Final = frozenset(Trouble) - {Trouble.CIRCUIT}  # only real calls close the circuit
 SAMPLE_PROMPT: Final = "What is 2 + 2?"
 SAMPLE_RESPONSE: Final = "4"
 COMPARED: Final = (

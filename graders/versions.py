@@ -13,28 +13,28 @@ from graders.shapes import VersionOut
 from graders.states import Trouble
 
 UNREPORTED: Final = "unreported"  # the label of a grader whose /health names no version
-UNLISTED: Final = "unlisted"  # the label of all versions beyond MAX_NEW: which of them judged is not known
-MAX_NEW: Final = 20  # versions of a grader that are listed within NEW_WITHIN
+UNLISTED: Final = "unlisted"  # the shared label of versions beyond MAX_NEW: scores cannot say which of them judged
+MAX_NEW: Final = 20  # new versions of a grader that Autotune lists within NEW_WITHIN
 NEW_WITHIN: Final = timedelta(days=1)
 CHANGING_REASON: Final = (
-    f"The grader reported more than {MAX_NEW} new versions within a day. Further ones are recorded as "
-    f'"{UNLISTED}". Report a version that changes only when the grader does.'
+    f"The grader reported more than {MAX_NEW} new versions within a day. Autotune records further ones "
+    f'as "{UNLISTED}". Report a version that changes only when the grader does.'
 )
-STEADY_REASON: Final = "The grader's version no longer changes all the time."
+STEADY_REASON: Final = "The grader no longer reports new versions too often."
 ORDER: Final = Order("versions", {"firstSeenAt": "first_seen_at", "label": "label"}, default="-firstSeenAt")
 
 
 def seen(grader: Grader, label: str | None) -> GraderVersion:
     """The version with this label, made at its first appearance; it is the grader's current one from now on.
 
-    A grader whose version changes with each answer is in trouble, and does not fill the table: beyond MAX_NEW within
-    a day its versions share one row, UNLISTED.
+    Beyond MAX_NEW new versions within a day, further ones share one row, UNLISTED, and the grader is in trouble. So a
+    grader whose version changes with each answer cannot fill the table.
 
     label  as the grader reports it; None or '' for one that reports none
     """
     version = GraderVersion.objects.filter(grader=grader, label=label or UNREPORTED).first()
     if version is None:
-        version = _first_seen(grader, label or UNREPORTED)
+        version = _record(grader, label or UNREPORTED)
     elif Trouble.VERSIONS in grader.troubles and _new_count(grader) < MAX_NEW:
         status.recovered(grader.pk, Trouble.VERSIONS, STEADY_REASON)
     Grader.objects.filter(pk=grader.pk).exclude(version=version).update(version=version)
@@ -42,7 +42,8 @@ def seen(grader: Grader, label: str | None) -> GraderVersion:
     return version
 
 
-def _first_seen(grader: Grader, label: str) -> GraderVersion:
+def _record(grader: Grader, label: str) -> GraderVersion:
+    """Record a version at its first appearance: as UNLISTED if the grader reported too many new ones."""
     if label != UNREPORTED and _new_count(grader) >= MAX_NEW:
         status.trouble(grader.pk, Trouble.VERSIONS, CHANGING_REASON)
         label = UNLISTED
@@ -61,7 +62,7 @@ def listed(grader: Grader, query: PageQuery) -> tuple[list[VersionOut], Paginati
 
 
 def newest(grader: Grader, count: int) -> list[VersionOut]:
-    """The newest versions of a grader, as `listed` gives them."""
+    """The newest versions of a grader, in the form of `listed`."""
     return with_counts(grader, GraderVersion.objects.filter(grader=grader).order_by("-id")[:count])
 
 

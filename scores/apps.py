@@ -13,5 +13,5 @@ class ScoresConfig(AppConfig):
         events.register()
         event_examples.register()
         grader_queues.connect(waiting, dispatch_uid="scores.queues")
-        pre_migrate.connect(migrating.before, sender=self, dispatch_uid="scores.triggers")
-        post_migrate.connect(migrating.after, sender=self, dispatch_uid="scores.triggers")
+        pre_migrate.connect(migrating.drop_triggers, sender=self, dispatch_uid="scores.triggers")
+        post_migrate.connect(migrating.restore_triggers, sender=self, dispatch_uid="scores.triggers")

@@ -85,12 +85,12 @@ def receive(token: str, headers: signing.Headers, body: bytes) -> Reply:
     if row is None:
         raise NotFound("There is no such callback.")
     if row.grader.deleted_at is not None:
-        return Reply(410, CANCELLED)  # its secrets are gone: no signature can be judged, and it shall stop sending
+        return Reply(410, CANCELLED)  # its secrets are deleted, so no signature can be verified: it must stop sending
     target = targets.load_many([row.grader]).get(row.grader_id)
     grader_id = ids.encode("grader", row.grader_id)
     calls.about(grader_id)
     if target is None and GraderSecret.objects.filter(grader=row.grader).exists():
-        raise Unavailable(targets.SECRET_UNREADABLE)  # it can be verified once it is mended: the grader tries again
+        raise Unavailable(targets.SECRET_UNREADABLE)  # the grader retries until the secret is repaired
     if target is None or not _is_signed(row, target, headers, body):
         return gateway.UNAUTHORIZED
     calls.by(grader_id, organization_id=row.grader.organization_id)

@@ -46,6 +46,6 @@ def _cancel(run_ids: Collection[UUID], facts: Facts) -> int:
             return 0
         ended = recording.fail(runs, "cancelled", MESSAGE, facts, step="cancel")
         statuses = WorkflowRun.objects.filter(pk__in=[run.run_id for run in runs]).values_list("pk", "status")
-        # Chosen here: asked for by its status, all failed runs of the history would be looked through in their index.
+        # Filtered in Python: a condition on the status would read the index of all failed runs of the history.
         reviews.cancel(pk for pk, status in statuses if status == RunStatus.FAILED)
     return ended

@@ -112,7 +112,7 @@ def excerpts(completion_ids: Iterable[UUID]) -> Mapping[UUID, tuple[str, str]]:
 
 
 def _excerpt(row: Completion, name: str) -> str:
-    """A text for a list. What cannot be decrypted says so: an empty one would look real."""
+    """The start of a text for a list. Text that cannot be decrypted is marked: an empty string would look real."""
     return getattr(row, name) or "" if is_legible(row, name) else "(cannot be read)"
 
 

@@ -58,8 +58,8 @@ set status = 'running', attempt = attempt + 1, leased_until = clock_timestamp() 
 where r.id = any(array(select id from due))
 returning {", ".join(f"r.{name}" for name in _COLUMNS)}
 """  # noqa: S608 - constants alone
-# Locked in id order, as a save does: two statements that share rows must not wait for each other. Each run is looked up
-# by its key, so the plan does not follow the statistics (scores/statements/postgres.py).
+# Rows are locked in id order, as in a save: two statements that share rows must not wait for each other. Each run is
+# looked up by its key, so the plan does not depend on the statistics (scores/statements/postgres.py).
 _OURS = """
 with held as materialized (
     select h.id from unnest(%s::uuid[], %s::int[]) as h(id, attempt) cross join lateral (

@@ -22,8 +22,8 @@ MOMENTS: Final = 24  # points over time
 Z95: Final = 1.959964
 T95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # by degrees of freedom, from 1
 
-# Rewards are taken to twelve decimals, and deviations below TINY as none: PostgreSQL refuses a product or a quotient
-# that is too small for it, and a grader may answer the least number there is.
+# Rewards are rounded to twelve decimals, and deviations below TINY count as 0: PostgreSQL rejects a product or quotient
+# that underflows, and a grader may return the smallest positive number.
 TINY: Final = "1e-100"
 _STATEMENT: Final = """
 with newest (completion_id, value, at) as ({source}),
@@ -187,15 +187,15 @@ def _welch(one: ModelFigures, other: ModelFigures) -> float:
     a, b = (one.error or 0.0) ** 2, (other.error or 0.0) ** 2
     if a + b == 0:
         return 0.0
-    share = a / (a + b)  # and not squares of a and b, which may be too small to be told from 0
+    share = a / (a + b)  # the squares of a and b might underflow to 0
     freedom = 1 / (share**2 / (one.prompts - 1) + (1 - share) ** 2 / (other.prompts - 1))
     return quantile95(freedom) * math.sqrt(a + b)
 
 
 def _error(prompts: int, n: float, spread: float) -> float | None:
-    """The standard error of a mean whose completions come in groups, one for a prompt, that are alike among themselves.
+    """The standard error of a mean whose completions form groups, one per prompt, with similar values in a group.
 
-    spread  the sum over the groups of (total − mean·n)². With one completion for each prompt it is the usual s/√n
+    spread  the sum over the groups of (total − mean·n)². With one completion per prompt the error is the usual s/√n
     """
     if prompts < 2:
         return None

@@ -107,7 +107,7 @@ class BatchPartly(ApiStruct):
 class ScoreStateOut(ApiStruct):
     """`score` is the sole grader's, the newest if it was scored again; for a panel the reward in a score's shape.
 
-    Null until the completion is final. Until then `waitingFor` tells why: of a panel the reason that ends last.
+    Null until the completion is final. Until then `waitingFor` says why; for a panel, the reason that ends last.
     """
 
     score: ScoreOut | None

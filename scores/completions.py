@@ -85,28 +85,28 @@ def score_state(principal: Principal, completion_id: UUID, *, wait_s: float, gon
 
     wait_s  seconds to wait at most; no database connection is held meanwhile
     gone    whether the caller has left
-    raises  NotFound; Unauthenticated, Forbidden if the caller lost the right to it while it waited
+    raises  NotFound; Unauthenticated or Forbidden if the caller lost access during the wait
     """
     completion = find(_readable(principal), completion_id, "completion")
     state = _score_state(principal, completion)
     if state.status in FINAL or wait_s <= 0:
         return state
     is_final = hub.wait(completion_id, wait_s, gone=gone)
-    principal = _still(principal)
+    principal = _current_principal(principal)
     return _score_state(principal, completion) if is_final else state
 
 
-def _still(principal: Principal) -> Principal:
-    """The principal after a wait, in which its key may have been revoked or its person may have left.
+def _current_principal(principal: Principal) -> Principal:
+    """Reload the principal after a wait: its key may be revoked by then, or its user may have left.
 
     raises  Unauthenticated, Forbidden
     """
     key_id = principal.key.pk if principal.key else None
-    now = standing.principal_now(principal.organization.pk, principal.user.pk, key_id)
-    if now is None:
+    current = standing.principal_now(principal.organization.pk, principal.user.pk, key_id)
+    if current is None:
         raise Unauthenticated("The API key or session ended while the request waited.")
-    policy.require(now, "scores", "read")
-    return now
+    policy.require(current, "scores", "read")
+    return current
 
 
 def _readable(principal: Principal) -> Any:
@@ -144,7 +144,7 @@ def _score_state(principal: Principal, completion: Completion) -> ScoreStateOut:
 
 
 def _wait(principal: Principal, runs: Sequence[WorkflowRun]) -> Wait | None:
-    """What the completion waits for. A grader's owner sees no other grader's runs, and so is not told."""
+    """Why the completion has no score yet. None for a grader's owner, who sees no other grader's runs."""
     waits = waiting_reasons.of_runs([run for run in runs if run.panel_size > 0])
     return waiting_reasons.longest(list(waits.values())) if waits and not _sees_own_alone(principal) else None
 

@@ -1,9 +1,9 @@
-"""Copies of judgements: completions whose equal content another completion of the task is, or was, judged for.
+"""Copies of scores: a completion takes the scores of another completion of the task that has equal content.
 
-Their runs wait for `reuse` and are never due. Once the source is final they end with a copy of its scores and reward:
-in the call that submitted them, at the hub where somebody waits for them, else in the sweep. A source is always a
-completion that was judged itself, so no copy depends on another. Where it brings nothing (it failed, in whole or in
-part, was erased or deleted, or a grader reports another version by now) the runs become due and are judged as any.
+The runs of a copy wait for `reuse` and are never due. Once the source is final they end with a copy of its scores and
+reward: in the call that submitted them, at the hub if a caller waits for them, otherwise in the sweep. A source is
+always a completion that graders judged, so no copy depends on another. If the source has nothing to copy (it failed, in
+whole or in part, was erased or deleted, or a grader reports another version by now), graders judge the runs as usual.
 """
 
 import logging
@@ -31,8 +31,8 @@ from tasks.models import Completion, PanelMember, Task
 from tasks.states import Part
 
 logger = logging.getLogger(__name__)
-AT_ONCE: Final = 200  # completions of one transaction
-LOOKED_AT: Final = 2_000  # waiting runs of one pass of the sweep
+AT_ONCE: Final = 200  # completions in one transaction
+LOOKED_AT: Final = 2_000  # waiting runs that one pass of the sweep checks
 _NIL: Final = UUID(int=0)
 _START: Final = (_NIL, _NIL)
 _REASONING: Final = encrypted(Score, "reasoning")
@@ -40,7 +40,7 @@ _REASONING: Final = encrypted(Score, "reasoning")
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A completion that waits for no copy any more. `is_final`: it has one, or else its runs are due now."""
+    """A completion that no longer waits for a copy. `is_final`: it has its copy; otherwise its runs are due now."""
 
     completion_id: UUID
     is_final: bool
@@ -48,29 +48,29 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class _Judgement:
-    """The scores of a source by grader. Empty: it brings none."""
+    """The scores of a source by grader. Empty if none can be copied."""
 
     scores: Mapping[UUID, Score]
 
 
 class _Position:
-    """Where the next pass of this process's sweep begins: (source, run)."""
+    """Where the next pass of this process's sweep starts: (source, run)."""
 
     after: tuple[UUID, UUID] = _START
 
 
 def end(sources: Mapping[UUID, UUID]) -> list[Ended]:
-    """End what waits for sources that have a reward by now, in transactions of its own.
+    """End the waits for sources that have a reward by now, in transactions of its own.
 
-    sources  waiting completion -> the one that is judged
+    sources  waiting completion -> the completion that graders judge
     """
     final = set(Reward.objects.filter(pk__in=set(sources.values())).values_list("pk", flat=True))
     return _end_all([copy for copy, source in sources.items() if source in final])
 
 
 def sweep() -> list[Ended]:
-    """The same for what nobody waits for, and for sources that are gone: at most LOOKED_AT runs, the next ones after
-    those of the pass before."""
+    """End all other waits, also those for sources that are gone: at most LOOKED_AT runs, continuing after the previous
+    pass."""
     rows = list(_page().values_list("completion_id", "reuses", "pk"))
     if not rows and _Position.after != _START:
         _Position.after = _START
@@ -85,7 +85,7 @@ def sweep() -> list[Ended]:
 
 
 def _page() -> RunQuerySet:
-    """The next waiting runs in the order of their index."""
+    """The next waiting runs, in the order of their index."""
     source, run = _Position.after
     later = _waiting().filter(Q(reuses__gt=source) | Q(reuses=source, pk__gt=run), reuses__gte=source)
     return later.order_by("reuses", "pk")[:LOOKED_AT]
@@ -96,7 +96,7 @@ def _waiting() -> RunQuerySet:
 
 
 def _unfinished(completion_ids: Collection[UUID]) -> set[UUID]:
-    """Those of the completions that a grader still judges."""
+    """The completions that a grader still judges."""
     if not completion_ids:
         return set()
     runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, panel_size__gt=0).exclude(status__in=FINAL)
@@ -116,45 +116,45 @@ def _end_all(completion_ids: Iterable[UUID]) -> list[Ended]:
 
 
 def _end(completion_ids: Sequence[UUID]) -> list[Ended]:
-    """Inside a transaction: everything is read again once the completions and their sources are locked."""
+    """End waits inside a transaction: all rows are read again once the completions and their sources are locked."""
     waiting = _waiting().filter(completion_id__in=completion_ids)
     settling.lock({pk for pair in waiting.values_list("completion_id", "reuses") for pk in pair if pk})
     runs: dict[UUID, list[WorkflowRun]] = {}
     for run in waiting.order_by("pk"):
         runs.setdefault(run.completion_id, []).append(run)
-    judgements = _judgements({of_one[0].reuses for of_one in runs.values() if of_one[0].reuses})
+    judgements = _judgements({group[0].reuses for group in runs.values() if group[0].reuses})
     copies: list[Copy] = []
     due: list[WorkflowRun] = []
     ended: list[Ended] = []
     writer = _Writer(database_now())
-    for completion_id, of_one in runs.items():
-        judgement = judgements.get(of_one[0].reuses or _NIL)
+    for completion_id, group in runs.items():
+        judgement = judgements.get(group[0].reuses or _NIL)
         if judgement is None:
             continue
-        copied = writer.copies(of_one, judgement)
-        copies += copied
-        due += () if copied else of_one
-        ended.append(Ended(completion_id, is_final=bool(copied)))
+        new_copies = writer.copies(group, judgement)
+        copies += new_copies
+        due += () if new_copies else group
+        ended.append(Ended(completion_id, is_final=bool(new_copies)))
     statements.copy(copies)
-    panels = {one.completion_id for one in ended if one.is_final and runs[one.completion_id][0].panel_size > 1}
+    panels = {row.completion_id for row in ended if row.is_final and runs[row.completion_id][0].panel_size > 1}
     settling.settle(panels, Facts())
     _make_due(due)
     return ended
 
 
 def _judgements(sources: Collection[UUID]) -> dict[UUID, _Judgement]:
-    """What each of the (locked) sources brings; no entry for one that is still judged."""
+    """The judgement of each (locked) source; no entry for a source that graders still judge."""
     rewards = Reward.objects.in_bulk(list(sources))
-    texts = set(Completion.objects.filter(pk__in=sources, erased_at=None).values_list("pk", flat=True))
+    with_text = set(Completion.objects.filter(pk__in=sources, erased_at=None).values_list("pk", flat=True))
     scores = _scores([pk for pk, reward in rewards.items() if reward.value is not None and not reward.failed])
     unfinished = _unfinished(sources)
     judgements: dict[UUID, _Judgement] = {}
     for source in sources:
-        of_source = scores.get(source, {}) if source in texts else {}
-        # A panel that is scored again has scores of both rounds: they count together when the reward follows them.
-        if source in unfinished and (source not in rewards or len(of_source) > 1):
+        source_scores = scores.get(source, {}) if source in with_text else {}
+        # A panel that is re-scored has scores of both rounds: they count together once the reward includes them.
+        if source in unfinished and (source not in rewards or len(source_scores) > 1):
             continue
-        judgements[source] = _Judgement(of_source if _are_current(of_source.values()) else {})
+        judgements[source] = _Judgement(source_scores if _are_current(source_scores.values()) else {})
     return judgements
 
 
@@ -168,19 +168,19 @@ def _scores(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, Score]]:
 
 
 def _are_current(scores: Iterable[Any]) -> bool:
-    """Whether the graders are the versions that judged, and judged themselves."""
+    """Whether each score is from the grader's current version, and is not a copy."""
     return all(score.grader_version_id == score.version_now and score.reused_from is None for score in scores)
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Makes copies. `ciphers`: by organization, each opened once."""
+    """Prepares copies. `ciphers`: by organization, each opened once."""
 
     now: datetime
     ciphers: dict[UUID, encryption.Cipher] = field(default_factory=dict)
 
     def copies(self, runs: Sequence[WorkflowRun], judgement: _Judgement) -> list[Copy]:
-        """A copy for each of a completion's runs; none if a score is missing, or its reasoning cannot be read."""
+        """A copy for each run of a completion; none if a score is missing or its reasoning cannot be read."""
         copies: list[Copy] = []
         for run in runs:
             original = judgement.scores.get(run.grader_id)
@@ -199,7 +199,7 @@ class _Writer:
         return copies
 
     def _reasoning(self, organization_id: UUID, score_id: UUID, original: Score) -> Ciphertext | None:
-        """The original's, encrypted for the row of the copy."""
+        """The reasoning of the original, encrypted for the copy's row."""
         text = original.reasoning
         if text is None:
             return None
@@ -209,7 +209,7 @@ class _Writer:
 
 
 def _make_due(runs: Sequence[WorkflowRun]) -> None:
-    """Let waiting runs be judged: due now, with a deadline that begins now, and with the panel's shadow graders."""
+    """Have graders judge waiting runs: due now, with a deadline that starts now and the panel's shadow graders."""
     if not runs:
         return
     now = database_now()
@@ -232,9 +232,9 @@ def _make_due(runs: Sequence[WorkflowRun]) -> None:
 
 
 def _shadow_runs(runs: Sequence[WorkflowRun], deadlines: Mapping[UUID, datetime]) -> list[WorkflowRun]:
-    """Those that the completions would have had, had they been judged from the beginning."""
-    first = {run.completion_id: run for run in reversed(runs)}
-    version_of = dict(Completion.objects.filter(pk__in=first).values_list("pk", "task_version_id"))
+    """The shadow runs that the completions would have if graders had judged them from the start."""
+    first_runs = {run.completion_id: run for run in reversed(runs)}
+    version_of = dict(Completion.objects.filter(pk__in=first_runs).values_list("pk", "task_version_id"))
     members = PanelMember.objects.filter(task_version__in=set(version_of.values()), part=Part.SHADOW)
     graders: dict[UUID, list[UUID]] = {}
     for version_id, grader_id in members.filter(grader__deleted_at=None).values_list("task_version_id", "grader_id"):
@@ -250,13 +250,13 @@ def _shadow_runs(runs: Sequence[WorkflowRun], deadlines: Mapping[UUID, datetime]
             deadline_at=deadlines[run.task_id],
             generation=run.generation,
         )
-        for completion_id, run in first.items()
+        for completion_id, run in first_runs.items()
         for grader_id in graders.get(version_of[completion_id], ())
     ]
 
 
 def _mark_judged(completion_ids: Collection[UUID]) -> None:
-    """From now on others may wait for them. In the order in which live requests take their rows."""
+    """Let other completions wait for these. Rows are locked in the same order as by live requests."""
     answers = LiveAnswer.objects.filter(completion_id__in=completion_ids).order_by("task_version", "answer_digest")
     rows = list(answers.select_for_update(no_key=True))
     for row in rows:

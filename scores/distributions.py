@@ -1,9 +1,9 @@
 """How the scores of a selection are spread: counts for a chart from which a range can be chosen, and the figures beside
-it. Where counters tell of the selection it is exact and costs the same for any number of scores.
+it. Where counters cover the selection, it is exact and costs the same for any number of scores.
 
-Elsewhere it takes one pass over the scores, on a grid of a thousand steps. Count, mean, deviation, lowest and highest
-are exact; a quantile lies between the lowest and the highest score of its step, so it is exact where these are equal,
-and right to 0.001 elsewhere. Of tens of millions it takes the newest NEWEST.
+Otherwise one pass reads the scores, on a grid of a thousand steps. Count, mean, deviation, lowest and highest are
+exact; a quantile lies between the lowest and the highest score of its step, so it is exact where these are equal, and
+right to 0.001 otherwise. Of tens of millions of scores it reads the newest NEWEST.
 `scores/summary.py` has the exact ones, for twice the time.
 """
 
@@ -92,7 +92,7 @@ def of(selection: Selection) -> Distribution:
 
 
 def _from_counters(selection: Selection) -> Distribution:
-    scores = spread.counted(selection)
+    scores = spread.from_counters(selection)
     counts, moments = bins.histogram(scores.bins, BUCKETS), scores.moments()
     if moments.mean is None or moments.std is None:
         return Distribution(counts, None)
@@ -129,10 +129,10 @@ def _grid(scores: Any, bounds: Q) -> list[_Step]:
             whole=Count("pk"), lowest=Min("value", filter=within), highest=Max("value", filter=within), **sums
         )
     )  # fmt: skip
-    found = rows.values_list("step", "whole", "lowest", "highest", *sums)
+    step_rows = rows.values_list("step", "whole", "lowest", "highest", *sums)
     return sorted(
         (_Step(at, whole, fixedpoint.moments(amounts), low or 0.0, high or 0.0)
-         for at, whole, low, high, *amounts in found),
+         for at, whole, low, high, *amounts in step_rows),
         key=lambda step: step.at,
     )  # fmt: skip
 

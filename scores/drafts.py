@@ -35,8 +35,8 @@ class Draft:
 
     not_before  when its runs may begin; None: at once
     pk          the id that it will have; None: a new one
-    variables   what the prompt was rendered from; None where it was sent as it is
-    source      the completion of equal content that is judged, whose scores it will have too; None: it is judged itself
+    variables   the values that filled the prompt template; None if the prompt was sent as it is
+    source      the completion of equal content whose scores this one copies; None: graders judge this one
     """
 
     index: int

@@ -69,7 +69,7 @@ def failed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
     runs = WorkflowRun.objects.filter(completion_id__in=rewards, panel_size__gt=0).order_by("generation", "id").only(
         "completion_id", "organization_id", "grader_id", "status", "error_code", "error_message"
     )  # fmt: skip
-    # The failed ones are chosen here: asked for by their status, all of the history would be looked through.
+    # Filtered in Python: a condition on the status would read the failed runs of the whole history.
     messages = {(run.completion_id, run.error_code): run for run in runs if run.status == RunStatus.FAILED}
     judges = Judges()
     judges.meet(run.grader_id for run in messages.values() if run.error_code not in SAID_TO_ALL)

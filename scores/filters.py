@@ -150,7 +150,7 @@ def counted(selection: Selection) -> ScoreQuerySet:
 
 
 def unscored(selection: Selection, status: str) -> RunQuerySet:
-    """The scoring runs of a selection that are in a state of UNSCORED and have no score.
+    """The scoring runs of a selection that have no score and are in `status`, one of UNSCORED.
 
     Of a completion that was scored again only the newest run of a grader counts, and none where the grader has a score.
 
@@ -171,9 +171,9 @@ def unscored(selection: Selection, status: str) -> RunQuerySet:
 
 
 def unscored_by_model(selection: Selection) -> dict[str, int]:
-    """How many scoring runs of each model have no score.
+    """Count the scoring runs of each model that have no score.
 
-    One statement with a part for each state: each has a partial index, and all together would read the whole table.
+    One statement with a part for each state: each has a partial index; one part for all would read the whole table.
     """
     parts: list[Any] = [
         unscored(selection, status)

@@ -160,14 +160,14 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) ->
 
 
 def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], organization: UUID) -> int:
-    """Milliseconds until all is scored: the slowest grader's, and what begins later is waited for."""
+    """Milliseconds until all completions are scored: the slowest grader's time, plus the latest start (`notBefore`)."""
     counts: dict[UUID, dict[int, int]] = {}
     graders: dict[UUID, Grader] = {}
-    for one in drafts:
-        for grader, part in panels[one.task_id].graders:
+    for submission in drafts:
+        for grader, part in panels[submission.task_id].graders:
             if part == Part.SCORING:
                 by_priority = counts.setdefault(grader.pk, {})
-                by_priority[one.priority] = by_priority.get(one.priority, 0) + 1
+                by_priority[submission.priority] = by_priority.get(submission.priority, 0) + 1
                 graders[grader.pk] = grader
     times = [estimates.milliseconds(graders[key], submitted, organization) for key, submitted in counts.items()]
     last = max((one.not_before for one in drafts if one.not_before), default=None)

@@ -40,7 +40,7 @@ select id, task_id, task_version_id, prompt, response, messages, metadata from (
 """
 _FIELDS = tuple(encrypted(Completion, name) for name in _TEXT_COLUMNS)
 _CONTENT = encrypted(TaskVersion, "content")
-# A version never changes, so a process looks once whether it has a system prompt. No text is kept beyond a drain.
+# A version never changes, so a process checks only once whether it has a system prompt. No text outlives a drain.
 _without_system_prompt: set[UUID] = set()
 
 
@@ -118,19 +118,19 @@ class Facts:
         return {version_id: self._versions[version_id] for version_id in wanted}
 
     def system_prompts(self, version_ids: Iterable[UUID]) -> dict[UUID, str | Failure | None]:
-        """The system prompt of each version that has one, decrypted once; a Failure for one that cannot be read.
+        """The system prompts by version, decrypted once; a Failure if one cannot be read, None or no entry without one.
 
-        One query for the versions that are new here, and none for those that an earlier drain found without.
+        One query for versions not read before, and none for those that an earlier drain found to have none.
 
         raises MasterKeyMissing
         """
-        perhaps = set(version_ids) - _without_system_prompt
-        if unread := perhaps - self._system_prompts.keys():
+        candidates = set(version_ids) - _without_system_prompt
+        if unread := candidates - self._system_prompts.keys():
             for version_id, content in TaskVersion.objects.filter(pk__in=unread).values_list("pk", "content"):
                 system_prompt = self._system_prompts[version_id] = _system_prompt(version_id, content)
                 if system_prompt is None:
                     _remember_without(version_id)
-        return {version_id: self._system_prompts.get(version_id) for version_id in perhaps}
+        return {version_id: self._system_prompts.get(version_id) for version_id in candidates}
 
 
 def _system_prompt(version_id: UUID, content: bytes) -> str | Failure | None:

@@ -1,4 +1,4 @@
-"""What migrations need around them: on SQLite a table is made anew to be altered, without its triggers."""
+"""Triggers around migrations: to alter a table on SQLite, Django recreates it without its triggers."""
 
 from typing import Any
 
@@ -6,20 +6,20 @@ from django.db import connections, transaction
 
 from scores.counters import triggers
 
-_REMADE = ("scores", "tasks")  # apps whose tables have triggers, or are named in one
+_APPS = ("scores", "tasks")  # apps whose tables have triggers, or are named in a trigger
 
 
-def before(using: str, plan: Any, **_: Any) -> None:
-    """Take the triggers away where a migration might have to remake their tables."""
+def drop_triggers(using: str, plan: Any, **_: Any) -> None:
+    """Drop the triggers if a migration might recreate their tables."""
     connection = connections[using]
-    if connection.vendor == "postgresql" or not any(migration.app_label in _REMADE for migration, _ in plan):
+    if connection.vendor == "postgresql" or not any(migration.app_label in _APPS for migration, _ in plan):
         return
     if _has_counters(connection):
         triggers.drop(connection)
 
 
-def after(using: str, **_: Any) -> None:
-    """Make them again where any is missing; what was written without them is counted anew."""
+def restore_triggers(using: str, **_: Any) -> None:
+    """Create the triggers again if any is missing, and have all counters rebuilt, which missed rows until now."""
     from scores.models import UncountedTask
     from tasks.models import Task
 

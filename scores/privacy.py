@@ -81,7 +81,7 @@ class Judges:
 
     def meet_those_of(self, verdicts: Iterable[Verdict]) -> None:
         """Look up who gave these verdicts, as far as there is something in them that could be hidden."""
-        self.meet({one.grader_id for one in verdicts if one.dimensions is not None or _reasons(one)})
+        self.meet({row.grader_id for row in verdicts if row.dimensions is not None or _has_reasoning(row)})
 
     def get(self, grader: UUID) -> _Judge:
         """One that was not met keeps everything to itself."""
@@ -138,8 +138,8 @@ class Sight:
         return False
 
 
-def _reasons(row: Any) -> bool:
-    """Whether it has a reasoning, readable or not. A row of plain values holds the ciphertext."""
+def _has_reasoning(row: Any) -> bool:
+    """Whether a verdict has a reasoning, readable or not. A row of plain values holds the ciphertext."""
     return not is_legible(row, "reasoning") or row.reasoning is not None
 
 

@@ -12,15 +12,15 @@ class RunQuerySet(ScopedQuerySet):
     owner_organization_path = "grader__organization_id"
 
     def next_pending(self, grader: Any) -> Self:
-        """The run of a grader that is claimed next, if there is one; `grader` may be an OuterRef.
+        """The next pending run of a grader, if there is one, in the order of claims; `grader` may be an OuterRef.
 
-        For a subquery in place of EXISTS. The order is that of the index of due runs. Without one PostgreSQL reads the
-        whole table where its statistics say that most runs are pending, and this grader happens to have none.
+        Use it in a subquery instead of EXISTS. The order is that of the index of due runs. Without an order PostgreSQL
+        reads the whole table if its statistics say that most runs are pending and this grader has none.
         """
         return self.filter(grader=grader, status=RunStatus.PENDING).order_by("-priority", "pk")[:1]
 
     def next_resting(self, grader: Any, status: RunStatus, **lookups: Any) -> Self:
-        """The same for the sleeping or the waiting ones: the first that wakes."""
+        """The sleeping or waiting run of a grader that wakes first, if there is one."""
         resting = self.filter(grader=grader, status=status, wake_at__gt=LONG_AGO, **lookups)
         return resting.order_by("wake_at")[:1]
 

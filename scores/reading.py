@@ -44,7 +44,7 @@ class DimensionOut(ApiStruct):
 class ScoreOut(ApiStruct):
     """A Score. `graderVersion` is a `graderv_…` id; it and `graderId` and `id` are null for the reward of a panel.
 
-    `reusedFrom` is the id of the score that this one is a copy of: an equal answer of another model was judged.
+    `reusedFrom` is the id of the score that this one copies: graders judged an equal answer of another model.
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
 
@@ -174,7 +174,7 @@ def reward_shape(reward: Reward) -> ScoreOut | None:
 
 
 def _text(row: Any) -> tuple[str | None, list[str] | UnsetType]:
-    """The reasoning, decrypted (a model's attribute does it, a bare row holds the ciphertext), and what is damaged."""
+    """The decrypted reasoning (a model decrypts on access, a bare row holds ciphertext), and the damaged members."""
     try:
         stored = row.reasoning
         return _REASONING.decrypt(row.id, stored) if isinstance(stored, bytes) else stored, UNSET

@@ -83,7 +83,7 @@ def _weighted_mean(values: Sequence[float], weights: Sequence[float | Fraction])
 
 
 def _shares(weights: Sequence[float | Fraction]) -> list[float]:
-    """The weights as shares of the greatest: what is tiny beside nothing greater counts in full."""
+    """The weights as shares of the greatest weight, so that weights that are all tiny still count in full."""
     greatest = max(weights)
     if not greatest:
         return [1.0] * len(weights)

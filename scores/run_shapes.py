@@ -89,7 +89,7 @@ class RescoreAnswer(ApiStruct):
 
 
 def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight, wait: Wait | None = None) -> WorkflowRunOut:
-    """A run as this reader sees it; of a failed one the reader has met the grader. `wait`: of an unfinished one."""
+    """A run as this reader sees it; for a failed run the reader has met the grader. `wait`: for an unfinished run."""
     return WorkflowRunOut(
         id=run.public_id,
         completion_id=ids.encode("comp", run.completion_id),
@@ -116,11 +116,11 @@ def error_of(run: WorkflowRun, sight: Sight) -> RunErrorOut | None:
 
 def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
     """A failure as this reader sees it: the message of the run, where it is for them, and what must change."""
-    said = ""
+    own_message = ""
     if run is not None and sight.failure(code, run.grader_id):
         text = Legible(run)
-        said = MESSAGE_UNREADABLE if (message := text.error_message) is None and text.unreadable else message
-    return RunErrorOut(code, sentences.joined(said, failure_codes.advice(code)), failure_codes.fault(code))
+        own_message = MESSAGE_UNREADABLE if (message := text.error_message) is None and text.unreadable else message
+    return RunErrorOut(code, sentences.joined(own_message, failure_codes.advice(code)), failure_codes.fault(code))
 
 
 def step_outs(found: Sequence[Step]) -> list[StepOut]:

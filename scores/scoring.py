@@ -83,7 +83,7 @@ class Drain:
             return
         try:
             self._take_over(grader)
-        except Unreadable:  # its secret was damaged meanwhile: the next drain says so of each run
+        except Unreadable:  # its secret is damaged since then: the next drain reports that for each run
             self.stopped = True
         else:
             self.pace.take_over(grader)

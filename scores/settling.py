@@ -23,7 +23,7 @@ from scores.states import FINAL, RunStatus
 from tasks.models import Completion
 
 LOOK_BACK = timedelta(minutes=15)
-LOOKED_AT = 500  # runs in one statement of the guard
+LOOKED_AT = 500  # runs that one statement of the guard checks
 SCORE_DELETED = "score_deleted"
 _CHANGEABLE = ("value", "confidence", "used", "failed", "error_code", "scored_at")
 _COMPARED = ("value", "confidence", "used", "failed", "error_code")
@@ -63,36 +63,36 @@ def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
 
 
 def settle_overlooked(facts: Facts, *, ever: bool = False, limit: int = 500) -> int:
-    """Rewards of panels that finished lately and have none: a guard of the sweep. How many were found.
+    """Settle panels that finished recently without a reward, as a guard of the sweep. Return their number.
 
-    ever  since any sweeper last looked, which may be long ago; the first one looks at all that there is
+    ever  look back to the last check of any sweeper, which may be long ago; the first sweeper checks all panels
     """
-    since, found = _since(ever), 0
+    since, count = _since(ever), 0
     for completion_ids in _finished(since):
         unsettled = _unsettled(completion_ids)
         if unsettled:
             with transaction.atomic():
                 lock(unsettled)
                 settle(unsettled, facts)
-        found += len(unsettled)
-        if found >= limit:
-            return found  # the rest is for the next look
+        count += len(unsettled)
+        if count >= limit:
+            return count  # the next check handles the rest
     pulses.beat(pulses.SETTLE)
-    return found
+    return count
 
 
 def _since(ever: bool) -> datetime | None:
-    """From when on what finished is looked at; None: from the beginning."""
-    lately = database_now() - LOOK_BACK
+    """The time from which finished runs are checked; None: from the beginning."""
+    recent_start = database_now() - LOOK_BACK
     if not ever:
-        return lately
+        return recent_start
     last = pulses.all_of_them().get(pulses.SETTLE)
-    return None if last is None else min(lately, last - LOOK_BACK)
+    return None if last is None else min(recent_start, last - LOOK_BACK)
 
 
 def _finished(since: datetime | None) -> Iterator[set[UUID]]:
-    """The completions of panels' runs that finished since then, in the order of an index and a bounded part of it at a
-    time: one statement for all would compare them with every reward that there is."""
+    """The completions of panel runs that finished since then, in bounded parts and the order of an index: one statement
+    for all would compare them with every reward."""
     of_panel = WorkflowRun.objects.filter(panel_size__gt=1).order_by("completed_at", "pk")
     rest = of_panel.filter(completed_at__isnull=False) if since is None else of_panel.filter(completed_at__gt=since)
     while rows := list(rest.values_list("completed_at", "pk", "completion_id")[:LOOKED_AT]):
@@ -102,27 +102,27 @@ def _finished(since: datetime | None) -> Iterator[set[UUID]]:
 
 
 def _unsettled(completion_ids: set[UUID]) -> set[UUID]:
-    """Those without a reward whose scoring runs have all ended."""
+    """The completions without a reward whose scoring runs have all ended."""
     unsettled = completion_ids - set(Reward.objects.filter(pk__in=completion_ids).values_list("pk", flat=True))
     if not unsettled:
         return unsettled
     runs = WorkflowRun.objects.filter(completion_id__in=unsettled, panel_size__gt=1)
-    at_work = runs.exclude(status__in=FINAL).values_list("completion_id", flat=True)
-    return unsettled - set(at_work)
+    unfinished = runs.exclude(status__in=FINAL).values_list("completion_id", flat=True)
+    return unsettled - set(unfinished)
 
 
 def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
     """By completion and grader."""
     members: dict[UUID, dict[UUID, _Member]] = {}
-    of_completions = WorkflowRun.objects.filter(completion_id__in=completion_ids, panel_size__gt=0)
-    runs = list(of_completions.defer("steps").order_by("generation", "pk"))
+    scoring_runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, panel_size__gt=0)
+    runs = list(scoring_runs.defer("steps").order_by("generation", "pk"))
     for run in runs:
         of_completion = members.setdefault(run.completion_id, {})
         if member := of_completion.get(run.grader_id):
             member.run = run
         else:
             of_completion[run.grader_id] = _Member(run)
-    generations = {run.pk: run.generation for run in runs}  # not by a join, which would be free to begin at all runs
+    generations = {run.pk: run.generation for run in runs}  # no join: the planner could start it at all runs
     scores = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False).defer("reasoning")
     for score in sorted(scores, key=lambda score: (generations.get(score.run_id, 0), score.pk)):
         if member := members[score.completion_id].get(score.grader_id):

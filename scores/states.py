@@ -5,13 +5,14 @@ from typing import Final
 
 from django.db import models
 
-# In the condition of an index, true of every row: only a query that says the same may use it. Where statistics are of
-# a moment when nothing was queued, PostgreSQL takes all partial indexes of a status for empty and reads a wrong one.
+# An index condition that is true for every row: only a query with the same condition may use that index. If statistics
+# are from a moment when nothing was queued, PostgreSQL assumes that all partial indexes of a status are empty and may
+# read the wrong one.
 LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class RunStatus(models.TextChoices):
-    """`sleeping` until `wake_at`; `waiting` as WaitsFor says. `completed` and `failed` are final."""
+    """`sleeping` until `wake_at`; `waiting` for what WaitsFor names. `completed` and `failed` are final."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -22,9 +23,9 @@ class RunStatus(models.TextChoices):
 
 
 class WaitsFor(models.TextChoices):
-    """What a waiting run waits for; a sleeping one may sleep for its grader, which is held.
+    """The cause of a run's wait; a sleeping run may also wait for its grader, which is held.
 
-    `reuse`: another completion of equal content is being judged, and this run will take a copy of its score.
+    `reuse`: graders judge another completion of equal content, and this run will copy its score.
     """
 
     GRADER = "grader"
@@ -34,7 +35,7 @@ class WaitsFor(models.TextChoices):
 
 
 class WaitingReason(models.TextChoices):
-    """Why a run has no score yet, from what ends soonest to what ends last (scores/waiting_reasons.py)."""
+    """Why a run has no score yet, from the reason that ends first to the reason that ends last (waiting_reasons.py)."""
 
     CALLING = "calling"
     QUEUED = "queued"
@@ -97,7 +98,7 @@ class Unscored(models.TextChoices):
 class WithoutText(models.TextChoices):
     """What a reward endpoint does with an answer that holds no text: leave it unscored, or judge it as an empty text.
 
-    STRICT leaves unscored what holds nothing but spaces too.
+    STRICT also leaves answers unscored that hold only spaces.
     """
 
     UNSCORED = "unscored"
@@ -106,7 +107,7 @@ class WithoutText(models.TextChoices):
 
 
 class Standing(models.IntegerChoices):
-    """What becomes of a score in figures. A listed one is a shadow grader's, or was replaced by a newer score."""
+    """Whether a score counts in figures. A listed score is a shadow grader's, or was replaced by a newer score."""
 
     COUNTS = 0
     LISTED = 1

@@ -11,7 +11,7 @@ from scores.states import RunStatus, WaitsFor
 
 QUEUE, CALL, BACKOFF, HOLD, NOT_BEFORE = "queue", "call", "backoff", "hold", "not_before"
 REUSE = WaitsFor.REUSE.value
-COPIED, NOT_REUSABLE = "copied", "not_reusable"  # how a wait for reuse ends: with a score, or with runs that are due
+COPIED, NOT_REUSABLE = "copied", "not_reusable"  # how a wait for reuse ends: with a copied score, or with due runs
 _ENDS = frozenset({"callback", "decision", REUSE})  # stored steps that end a completed run
 
 
@@ -32,12 +32,12 @@ def of(run: WorkflowRun) -> list[Step]:
     stored = [_read(entry) for entry in run.steps or ()]
     if run.status == RunStatus.WAITING and run.waits_for == REUSE:
         return [Step(REUSE, 0, run.created_at), *stored]
-    waited, later = (stored[:1], stored[1:]) if stored and stored[0].step == REUSE else ([], stored)
-    if waited and waited[0].outcome == COPIED:
-        return stored  # nobody claimed it
-    begun, due = run.started_at, waited[0].ended_at if waited else run.created_at
-    first = Step(QUEUE, 0, due, begun or run.completed_at, "claimed" if begun else None)
-    return [*waited, first, *later, *_last(run, later)]
+    reuse_wait, later_steps = (stored[:1], stored[1:]) if stored and stored[0].step == REUSE else ([], stored)
+    if reuse_wait and reuse_wait[0].outcome == COPIED:
+        return stored  # no worker claimed it
+    claimed_at, queued_at = run.started_at, reuse_wait[0].ended_at if reuse_wait else run.created_at
+    first = Step(QUEUE, 0, queued_at, claimed_at or run.completed_at, "claimed" if claimed_at else None)
+    return [*reuse_wait, first, *later_steps, *_last(run, later_steps)]
 
 
 def current(run: WorkflowRun) -> str | None:

@@ -37,12 +37,12 @@ _PROMPT, _RESPONSE, _MESSAGES, _METADATA, _VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class TaskPanel:
-    """A task as intake needs it. `template` is None where it cannot be decrypted."""
+    """A task as intake needs it. `template` is None if it cannot be decrypted."""
 
     task: Task
     template: str | None
     graders: tuple[tuple[Grader, str], ...]  # grader and part
-    system_prompt: str | None = None  # of the version: equal prompts are those under an equal one
+    system_prompt: str | None = None  # of the version; prompts are equal only under equal system prompts
 
     @property
     def scoring(self) -> int:
@@ -121,30 +121,31 @@ def store(
     digests = _digests(drafts, panels)
     taken, clashes, known = _existing(drafts, digests)
     fresh = []
-    for one in drafts:
-        if one.index in known:
+    for draft in drafts:
+        if draft.index in known:
             continue
-        if refused := _closed(one, panels[one.task_id], principal):
+        if refused := _closed(draft, panels[draft.task_id], principal):
             clashes.append(refused)
         else:
-            fresh.append(one)
+            fresh.append(draft)
     # Ids in the order of the request; rows in one order for all, so that rivals never wait for each other in a circle.
-    made = sorted(
-        ((one, one.pk or ids.new()) for one in fresh), key=lambda pair: (pair[0].external_id or "", pair[0].task_id)
+    with_ids = sorted(
+        ((draft, draft.pk or ids.new()) for draft in fresh),
+        key=lambda pair: (pair[0].external_id or "", pair[0].task_id),
     )
     now = clock.shared_now()
-    owners = {panels[one.task_id].task.organization_id for one in fresh}
+    owners = {panels[draft.task_id].task.organization_id for draft in fresh}
     secrets = {owner: Secrets(encryption.cipher_for(owner), Digester(owner)) for owner in owners}
-    bulk.insert(Completion, COMPLETION_COLUMNS, _completion_rows(principal, made, digests, panels, secrets, now))
-    runs = _run_rows(made, panels, now)
-    pairs = list(zip(made, runs, strict=True))
-    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (one, _), rows in pairs if one.source is None for row in rows])
-    waiting = [(*row, WaitsFor.REUSE.value, one.source) for (one, _), rows in pairs if one.source for row in rows]
+    bulk.insert(Completion, COMPLETION_COLUMNS, _completion_rows(principal, with_ids, digests, panels, secrets, now))
+    runs = _run_rows(with_ids, panels, now)
+    pairs = list(zip(with_ids, runs, strict=True))
+    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (draft, _), rows in pairs if draft.source is None for row in rows])
+    waiting = [(*row, WaitsFor.REUSE.value, draft.source) for (draft, _), rows in pairs if draft.source for row in rows]
     if waiting:
         bulk.insert(WorkflowRun, COPY_COLUMNS, waiting)
-    for (one, completion_id), rows in pairs:
-        taken.append(Taken(one.index, completion_id, one.external_id, [row[0] for row in rows]))
-    due = {one.task_id for one in fresh if one.not_before is None and one.source is None}
+    for (draft, completion_id), rows in pairs:
+        taken.append(Taken(draft.index, completion_id, draft.external_id, [row[0] for row in rows]))
+    due = {draft.task_id for draft in fresh if draft.not_before is None and draft.source is None}
     wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
     return taken, clashes
 
@@ -194,7 +195,7 @@ def _add_runs(taken: Sequence[Taken]) -> None:
 
 def _completion_rows(
     principal: Principal,
-    made: Sequence[tuple[Draft, UUID]],
+    with_ids: Sequence[tuple[Draft, UUID]],
     digests: dict[int, bytes],
     panels: dict[UUID, TaskPanel],
     secrets: dict[UUID, Secrets],
@@ -204,8 +205,8 @@ def _completion_rows(
 
     The secrets are had beforehand: while COPY reads these rows, its connection can answer no query for a key.
     """
-    for one, pk in made:
-        task, system_prompt = panels[one.task_id].task, panels[one.task_id].system_prompt
+    for draft, pk in with_ids:
+        task, system_prompt = panels[draft.task_id].task, panels[draft.task_id].system_prompt
         cipher, digester = secrets[task.organization_id].cipher, secrets[task.organization_id].digester
         yield (
             pk,
@@ -213,35 +214,37 @@ def _completion_rows(
             task.pk,
             task.version_id,
             principal.user.pk,
-            one.model_id,
-            one.external_id,
-            digests.get(one.index),
-            *digester.stored(one.prompt, one.messages, one.response, system_prompt=system_prompt),
-            form_of(one.messages).value,
-            _PROMPT.envelope(cipher, pk, one.prompt),
-            _RESPONSE.envelope(cipher, pk, one.response),
-            _MESSAGES.envelope(cipher, pk, one.messages),
-            _METADATA.envelope(cipher, pk, one.metadata),
-            _VARIABLES.envelope(cipher, pk, one.variables),
-            one.priority.value,
+            draft.model_id,
+            draft.external_id,
+            digests.get(draft.index),
+            *digester.stored(draft.prompt, draft.messages, draft.response, system_prompt=system_prompt),
+            form_of(draft.messages).value,
+            _PROMPT.envelope(cipher, pk, draft.prompt),
+            _RESPONSE.envelope(cipher, pk, draft.response),
+            _MESSAGES.envelope(cipher, pk, draft.messages),
+            _METADATA.envelope(cipher, pk, draft.metadata),
+            _VARIABLES.envelope(cipher, pk, draft.variables),
+            draft.priority.value,
             Source.API.value,
             now,
         )
 
 
-def _run_rows(made: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel], now: datetime) -> list[list[tuple]]:
+def _run_rows(
+    with_ids: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel], now: datetime
+) -> list[list[tuple]]:
     """For each completion its runs, scoring ones first, in the order of RUN_COLUMNS; they sleep until `notBefore`.
 
-    What will be a copy has scoring runs alone, which wait: a shadow grader judges equal content once.
+    A completion that will be a copy has only scoring runs, which wait: a shadow grader judges equal content once.
     """
     out = []
-    for one, completion_id in made:
-        panel = panels[one.task_id]
+    for draft, completion_id in with_ids:
+        panel = panels[draft.task_id]
         task = panel.task
-        status = RunStatus.PENDING if one.not_before is None else RunStatus.SLEEPING
-        if one.source is not None:
+        status = RunStatus.PENDING if draft.not_before is None else RunStatus.SLEEPING
+        if draft.source is not None:
             status = RunStatus.WAITING
-        deadline = (one.not_before or now) + timedelta(milliseconds=task.deadline_ms)
+        deadline = (draft.not_before or now) + timedelta(milliseconds=task.deadline_ms)
         ordered = sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
         out.append(
             [
@@ -253,10 +256,10 @@ def _run_rows(made: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel],
                     grader.pk,
                     panel.scoring if part == Part.SCORING else 0,
                     status.value,
-                    one.priority.value,
+                    draft.priority.value,
                     0,
                     0,
-                    one.not_before,
+                    draft.not_before,
                     deadline,
                     "",
                     None,
@@ -264,7 +267,7 @@ def _run_rows(made: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel],
                     now,
                 )
                 for grader, part in ordered
-                if part == Part.SCORING or one.source is None
+                if part == Part.SCORING or draft.source is None
             ]
         )
     return out

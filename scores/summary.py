@@ -1,4 +1,4 @@
-"""Figures over a selection of scores: from counters where these can tell, else from the scores themselves."""
+"""Figures over a selection of scores: from counters where they cover it, otherwise from the scores."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -26,7 +26,7 @@ class PercentilesOut(ApiStruct):
 
 
 class DistributionOut(ApiStruct):
-    """`std` is the population's. Values are taken to twelve decimals."""
+    """`std` is the population's. Values are rounded to twelve decimals."""
 
     mean: float
     std: float
@@ -77,7 +77,7 @@ def of(query: ScoreFilter, principal: Principal) -> SummaryOut:
 
 
 def distribution(scores: Spread, selection: Selection) -> DistributionOut | None:
-    """How the values of a selection are spread; None without any."""
+    """The distribution of a selection's values; None if there are none."""
     moments = scores.moments()
     if not moments.count or moments.mean is None or moments.std is None:
         return None

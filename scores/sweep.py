@@ -1,6 +1,6 @@
 """The sweep: returns expired leases, wakes sleepers, ends what is overdue, and finds work that nobody holds.
 
-Waits for a callback or a person end here too, when their time is over, and waits for a copy when its source is final.
+It also ends waits for a callback or a person when their time is over, and waits for a copy when its source is final.
 
 Every worker and beat run it, one at a time. It rests on rows alone, so killing any process, flushing the broker or
 restarting the database loses nothing.
@@ -115,8 +115,8 @@ def _end_overdue(facts: Facts) -> None:
     """Runs that no call may begin for any more: their grader is inactive, or the queue was too long."""
     now = database_now()
     for status in HELD_BY_NOBODY:
-        # In the order of its index: by statistics that find most runs overdue, the table would be read from its
-        # beginning until enough are found, and all of it where none is.
+        # The order is that of the index. Without it, if statistics say that most runs are overdue, PostgreSQL reads the
+        # table from its start until it has enough rows, and all of the table if there are none.
         overdue = WorkflowRun.objects.filter(status=status, deadline_at__gt=LONG_AGO, deadline_at__lt=now)
         overdue = overdue.order_by("deadline_at")
         runs = [Saved(*row) for row in overdue.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
@@ -139,14 +139,16 @@ def _end_gone() -> None:
     deleted = Q(deleted_at__isnull=False)
     gone = Q(gone_at__isnull=False, status=GraderStatus.INACTIVE) | deleted
     runs, grader = WorkflowRun.objects, OuterRef("pk")
-    rests = {
+    first_runs = {
         "pending": runs.next_pending(grader),
         "sleeping": runs.next_resting(grader, RunStatus.SLEEPING),
         "unanswerable": runs.next_resting(grader, RunStatus.WAITING, waits_for=WaitsFor.CALLBACK),
     }
-    unended = Q(pending__isnull=False) | Q(sleeping__isnull=False) | (deleted & Q(unanswerable__isnull=False))
-    found = Grader.objects.filter(gone).alias(**{name: Subquery(run.values("pk")) for name, run in rests.items()})
-    for grader_id in found.filter(unended).values_list("pk", flat=True):
+    has_open_runs = Q(pending__isnull=False) | Q(sleeping__isnull=False) | (deleted & Q(unanswerable__isnull=False))
+    gone_graders = Grader.objects.filter(gone).alias(
+        **{name: Subquery(run.values("pk")) for name, run in first_runs.items()}
+    )
+    for grader_id in gone_graders.filter(has_open_runs).values_list("pk", flat=True):
         fail_gone(grader_id)
 
 

@@ -42,7 +42,7 @@ class Sweeper:
             try:
                 for grader_id in sweep(passes=passes):
                     self._start_drain(grader_id)
-            except Exception as exc:  # noqa: BLE001 - the next pass must come whatever happened in this one
+            except Exception as exc:  # noqa: BLE001 - the next pass must run whatever failed in this one
                 _report(exc, "sweep")
             finally:
                 passes += 1
@@ -59,12 +59,12 @@ class Sweeper:
         self._in_line.discard(grader_id)
         try:
             drains.drain(grader_id)
-        except Exception as exc:  # noqa: BLE001 - nobody waits for this future
+        except Exception as exc:  # noqa: BLE001 - no code waits for this future
             _report(exc, f"drain of {grader_id}")
 
 
-def _report(exc: Exception, what: str) -> None:
+def _report(exc: Exception, action: str) -> None:
     if connections.is_away(exc):
-        outages.warning("%s: the database is away: %s", what, exc)
+        outages.warning("%s: the database is away: %s", action, exc)
     else:
-        logger.error("%s failed", what, exc_info=exc)
+        logger.error("%s failed", action, exc_info=exc)

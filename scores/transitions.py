@@ -28,23 +28,23 @@ MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """One kind of wait.
+class WaitRule:
+    """The rule for one kind of wait.
 
-    takes_answer  an answer of the grader still completes the run
-    expiry        the code with which the run fails when `wake_at` has passed; '': it waits without end for what ends it
+    takes_answer  whether an answer of the grader still completes the run
+    expiry        error code of the run when `wake_at` has passed; '' if the wait has no time limit
     """
 
     takes_answer: bool
     expiry: str
 
 
-WAITS: Final[Mapping[WaitsFor, Wait]] = {
-    WaitsFor.CALLBACK: Wait(takes_answer=True, expiry="callback_expired"),  # the grader's callback ends it
-    WaitsFor.REVIEW: Wait(takes_answer=False, expiry="review_expired"),  # the decision of a person
-    WaitsFor.REUSE: Wait(takes_answer=False, expiry=""),  # the end of the completion that is judged
+WAITS: Final[Mapping[WaitsFor, WaitRule]] = {
+    WaitsFor.CALLBACK: WaitRule(takes_answer=True, expiry="callback_expired"),  # the grader's callback ends it
+    WaitsFor.REVIEW: WaitRule(takes_answer=False, expiry="review_expired"),  # a person's decision ends it
+    WaitsFor.REUSE: WaitRule(takes_answer=False, expiry=""),  # the end of the completion in `reuses` ends it
 }
-UNANSWERABLE: Final = tuple(name.value for name, wait in WAITS.items() if not wait.takes_answer)
+UNANSWERABLE: Final = tuple(name.value for name, rule in WAITS.items() if not rule.takes_answer)
 
 
 class InvalidTransition(Exception):
@@ -77,6 +77,6 @@ def guard(to: RunStatus, *, unless: frozenset[RunStatus] = frozenset(), alias: s
 
 
 def answerable(*, alias: str = "r") -> str:
-    """The SQL condition that a run waits for nothing that a grader's answer cannot end."""
+    """The SQL condition that a run is in no wait that excludes an answer of its grader."""
     named = ", ".join(f"'{name}'" for name in UNANSWERABLE)
     return f"{alias}.waits_for not in ({named})"

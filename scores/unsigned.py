@@ -1,7 +1,7 @@
 """Due runs of a grader whose shared secret cannot be decrypted: no call can be signed, so each attempt fails at once.
 
-The task's retry policy decides what follows, with RETRY_AFTER_S between attempts: the grader's owner can rotate the
-secret until then, and the runs go on.
+The task's retry policy applies, with RETRY_AFTER_S between attempts. If the grader's owner rotates the secret in that
+time, the runs continue.
 """
 
 import time
@@ -32,11 +32,11 @@ SECRET_UNREADABLE: Final = Failure(
 
 
 def miss_due_runs(grader: Grader, *, until: float) -> None:
-    """End an attempt at every due run of the grader, and make it degraded so that its owner hears of it.
+    """Fail one attempt of every due run of the grader, and mark the grader as degraded so that its owner sees it.
 
-    until  the monotonic time at which to stop; the next drain goes on
+    until  the monotonic time at which to stop; the next drain continues
     """
-    assert grader.version_id is not None  # callable_grader sees to it
+    assert grader.version_id is not None  # callable_grader checks it
     status.trouble(grader.pk, Trouble.SECRET, targets.SECRET_UNREADABLE)
     facts = Facts()
     while time.monotonic() < until and (claimed := claims.take(grader.pk, limit=AT_ONCE)):

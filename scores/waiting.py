@@ -44,9 +44,9 @@ def _nobody() -> bool:
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
-    """Somebody who waits until all of `missing` are final. `wake` is called by the hub's thread, once.
+    """A caller that waits until all of `missing` are final. The hub's thread calls `wake` once.
 
-    sources  of those among them that wait for a copy: the completion that is judged
+    sources  for those of `missing` that wait for a copy: the completion that graders judge
     """
 
     missing: set[UUID]
@@ -61,7 +61,7 @@ class Hub:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[UUID, set[_Waiter]] = {}
-        self._sources: dict[UUID, UUID] = {}  # of those that wait for a copy, until the source is final
+        self._sources: dict[UUID, UUID] = {}  # source by waiting copy, until the source is final
         self._count = 0  # of waiting threads
         self._newest = 0.0
         self._running = False
@@ -80,7 +80,7 @@ class Hub:
     ) -> set[UUID]:
         """Wait until all are final, at most `seconds`, and not at all when too many threads wait already.
 
-        sources  of those that wait for a copy: the completion that is judged
+        sources  for those that wait for a copy: the completion that graders judge
         gone     whether the wait is for nobody any more; asked now and then
         returns  those that are final by then
         """
@@ -165,7 +165,7 @@ class Hub:
                     self._changed.wait(SLOWLY_S - EVERY_S)  # a newcomer ends it
 
     def _copy(self, sources: Mapping[UUID, UUID]) -> None:
-        """End what waits for sources that are final; each is tried once, the sweep sees to what is left."""
+        """End the copies whose sources are final. The hub tries each once; the sweep handles the rest."""
         final = _final_among(list(set(sources.values())))
         ready = {completion_id: source for completion_id, source in sources.items() if source in final}
         if not ready:
@@ -173,7 +173,7 @@ class Hub:
         with self._changed:
             for completion_id in ready:
                 self._sources.pop(completion_id, None)
-        self._tell(_copied(ready))
+        self._tell(_end_copies(ready))
 
     def _tell(self, final: Iterable[UUID]) -> None:
         with self._changed:
@@ -200,14 +200,14 @@ def _final_among(wanted: Sequence[UUID]) -> set[UUID]:
     return found
 
 
-def _copied(ready: Mapping[UUID, UUID]) -> set[UUID]:
-    """Those that have got their copies."""
+def _end_copies(ready: Mapping[UUID, UUID]) -> set[UUID]:
+    """Store the copies whose sources are final, and return the completions that now have scores."""
     try:
         return {ended.completion_id for ended in copies.end(ready) if ended.is_final}
     except Error as exc:
         logger.warning("waiting: copies cannot be stored: %s", exc)
         connection.close()
-    except Exception:  # as above
+    except Exception:  # see _final_among
         logger.exception("waiting: copies cannot be stored")
     return set()
 

@@ -1,7 +1,7 @@
-"""Why a run or a completion has no score yet, and until when: what the API, the SDK and the pages say of pending work.
+"""The reason why a run or a completion has no score yet, and its end, as the API, the SDK and the pages report it.
 
-Whoever may read the run reads the reason. It names the kind of a grader's pause and its end, and nothing else of a
-grader: neither what it answered nor its limits.
+Every reader of a run may read the reason. Of a grader it shows only the kind and the end of its pause, neither its
+answers nor its limits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,13 +42,13 @@ _WAITS: Final[Mapping[str, WaitingReason]] = {
     WaitsFor.CALLBACK: WaitingReason.CALLBACK,
     WaitsFor.REVIEW: WaitingReason.REVIEW,
 }
-# Of a panel the run that is farthest from its score speaks for the completion.
+# For a panel, the run that is farthest from its score gives the completion's reason.
 _ORDER: Final = tuple(reversed(WaitingReason))
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why an unfinished run does not have its score. `until`: when that ends by itself, as far as it is known."""
+    """The reason why an unfinished run has no score. `until`: when the reason ends by itself, if that is known."""
 
     reason: WaitingReason
     until: datetime | None = None
@@ -62,8 +62,8 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class _Callable:
-    """Whether a grader may be called, as far as its row says."""
+class _GraderState:
+    """Whether Autotune may call a grader, from its row."""
 
     paused_until: datetime | None
     pause: str
@@ -71,7 +71,7 @@ class _Callable:
 
 
 def of_runs(runs: Sequence[WorkflowRun]) -> dict[UUID, Wait]:
-    """By run, the wait of each unfinished one; one query for their graders, none where all are final."""
+    """The wait of each unfinished run, by run id; one query for their graders, none if all runs are final."""
     unfinished = [run for run in runs if run.status not in FINAL]
     if not unfinished:
         return {}
@@ -79,14 +79,14 @@ def of_runs(runs: Sequence[WorkflowRun]) -> dict[UUID, Wait]:
     columns = ("pk", "held_until", "held_reason", "status", "deleted_at")
     rows = Grader.objects.filter(pk__in={run.grader_id for run in unfinished}).values_list(*columns)
     graders = {
-        pk: _Callable(until if until and until > now else None, why, bool(deleted) or status == GraderStatus.INACTIVE)
-        for pk, until, why, status, deleted in rows
+        pk: _GraderState(until if until and until > now else None, pause, bool(gone) or status == GraderStatus.INACTIVE)
+        for pk, until, pause, status, gone in rows
     }
     return {run.pk: _wait(run, graders[run.grader_id]) for run in unfinished}
 
 
 def of_completions(completion_ids: Iterable[UUID]) -> dict[UUID, Wait]:
-    """By completion, what those wait for that have an unfinished scoring run; in two queries."""
+    """The wait of each completion that has an unfinished scoring run, by completion id; in two queries."""
     runs = WorkflowRun.objects.filter(completion_id__in=list(completion_ids), panel_size__gt=0)
     rows = list(runs.only("completion_id", "grader_id", "status", "attempt", "wake_at", "deadline_at", "waits_for",
                           "steps"))  # fmt: skip
@@ -95,15 +95,15 @@ def of_completions(completion_ids: Iterable[UUID]) -> dict[UUID, Wait]:
     for run in rows:
         if wait := waits.get(run.pk):
             by_completion.setdefault(run.completion_id, []).append(wait)
-    return {key: longest(several) for key, several in by_completion.items()}
+    return {key: longest(run_waits) for key, run_waits in by_completion.items()}
 
 
 def longest(waits: Sequence[Wait]) -> Wait:
-    """Of several waits the one that is expected to end last."""
+    """The wait that is expected to end last."""
     return min(waits, key=lambda wait: (_ORDER.index(wait.reason), -wait.until.timestamp() if wait.until else 0.0))
 
 
-def _wait(run: WorkflowRun, grader: _Callable) -> Wait:
+def _wait(run: WorkflowRun, grader: _GraderState) -> Wait:
     match run.status:
         case RunStatus.RUNNING:
             return Wait(WaitingReason.CALLING)
@@ -115,17 +115,17 @@ def _wait(run: WorkflowRun, grader: _Callable) -> Wait:
         return Wait(WaitingReason.GRADER_INACTIVE, run.deadline_at)
     if grader.paused_until:
         return Wait(_pause(grader.pause), grader.paused_until)
-    if run.status == RunStatus.SLEEPING:  # its grader's pause has ended by now, or ends with its own sleep
+    if run.status == RunStatus.SLEEPING:  # the pause of its grader is over, or ends when the run wakes
         return Wait(_pause(str(run.steps[-1]["o"]) if run.steps else ""), run.wake_at)
     return Wait(WaitingReason.QUEUED)
 
 
-def _rest(run: WorkflowRun, grader: _Callable) -> Wait:
-    """A run that sleeps for itself; a pause of its grader that lasts longer is what it waits for."""
+def _rest(run: WorkflowRun, grader: _GraderState) -> Wait:
+    """The wait of a run that sleeps for its own reason, or its grader's pause if that lasts longer."""
     if grader.paused_until and run.wake_at and grader.paused_until > run.wake_at:
         return Wait(_pause(grader.pause), grader.paused_until)
-    is_later = steps.current(run) == steps.NOT_BEFORE
-    return Wait(WaitingReason.NOT_BEFORE if is_later else WaitingReason.RETRY, run.wake_at)
+    starts_later = steps.current(run) == steps.NOT_BEFORE
+    return Wait(WaitingReason.NOT_BEFORE if starts_later else WaitingReason.RETRY, run.wake_at)
 
 
 def _pause(reason: str) -> WaitingReason:

@@ -1,11 +1,11 @@
-"""What goes out about the reason for which something has no score yet."""
+"""The API shape of the reason why there is no score yet."""
 
 from autotune.core.api import ApiStruct
 from scores.states import WaitingReason
 
 
 class WaitingForOut(ApiStruct):
-    """Why there is no score yet. `until`: when the reason ends by itself, null where that is not known."""
+    """Why there is no score yet. `until`: when the reason ends by itself; null if unknown."""
 
     reason: WaitingReason
     until: str | None

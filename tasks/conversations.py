@@ -1,7 +1,7 @@
-"""Conversations: what a completion answers, as the list of messages before its response.
+"""Conversations: the list of messages that a completion answers.
 
-A prompt is the conversation of one user message. The system prompt of the task comes first, unless the conversation
-begins with a system or developer message of its own, which wins.
+A prompt is a conversation of one user message. The task's system prompt is the first message, unless the conversation
+starts with its own system or developer message, which takes precedence.
 """
 
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ from tasks.states import Form
 
 SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 RESULT_ROLES: Final = frozenset({"tool", "function"})  # of messages that hold what a tool returned
-TEXT_PARTS: Final = ("text", "input_text", "output_text", None)  # types of parts; a part may have none
+TEXT_PARTS: Final = ("text", "input_text", "output_text", None)  # types of parts; a part may have no type
 TOOL_MEMBERS: Final = frozenset({"name", "tool_call_id", "tool_calls"})
-_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})  # values of a member that says nothing
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})  # values of a member without content
 _PLAIN: Final = frozenset({"role", "content"})
-_ORDER: Final = (Form.CHAT, Form.TOOLS, Form.PARTS)  # each carries all that the one before it carries
+_ORDER: Final = (Form.CHAT, Form.TOOLS, Form.PARTS)  # each form carries everything that the previous form carries
 
 
 def form_of(messages: Sequence[dict[str, Any]] | None) -> Form:
-    """The least form that carries the whole conversation.
+    """The simplest form that carries the whole conversation.
 
-    messages  as they were submitted; None for a prompt
+    messages  as submitted; None for a prompt
     """
     if messages is None:
         return Form.PROMPT
@@ -32,13 +32,13 @@ def form_of(messages: Sequence[dict[str, Any]] | None) -> Form:
 
 
 def brings_system_prompt(messages: Sequence[Any] | None) -> bool:
-    """Whether the first message is a system or developer message, which wins over the task's system prompt."""
+    """Whether the first message is a system or developer message, which replaces the task's system prompt."""
     first = messages[0] if messages else None
     return isinstance(first, dict) and first.get("role") in SYSTEM_ROLES
 
 
 def system_prompt_in_effect(messages: Sequence[dict[str, Any]] | None, system_prompt: str | None) -> str | None:
-    """The task's system prompt, or None where it has none or the conversation brings its own."""
+    """The task's system prompt, or None if it has none or the conversation has its own."""
     return None if not system_prompt or brings_system_prompt(messages) else system_prompt
 
 
@@ -52,7 +52,7 @@ def whole_conversation(
 
 
 def text_of(content: Any) -> str:
-    """The text of a message's content: of several parts the texts, one a line; empty where there is none."""
+    """The text of a message's content: the texts of several parts on separate lines; empty if there is none."""
     if isinstance(content, list):
         return "\n".join(part["text"] for part in content if isinstance(part.get("text"), str))
     return content or ""
@@ -63,20 +63,20 @@ def _form_of_message(message: dict[str, Any]) -> Form:
     if isinstance(content, list) and not all(map(_is_text, content)):
         return Form.PARTS
     members = message.keys() - _PLAIN
-    spoken = {name for name in members if message[name] not in _EMPTY} if members else members
-    if spoken - TOOL_MEMBERS or not _fits_tool_columns(message):
+    nonempty = {name for name in members if message[name] not in _EMPTY} if members else members
+    if nonempty - TOOL_MEMBERS or not _fits_tool_columns(message):
         return Form.PARTS
-    return Form.TOOLS if spoken or message.get("role") in RESULT_ROLES else Form.CHAT
+    return Form.TOOLS if nonempty or message.get("role") in RESULT_ROLES else Form.CHAT
 
 
 def _is_text(part: dict[str, Any]) -> bool:
-    """Whether a part is text and nothing else that would be lost with it."""
-    spoken = {name for name, value in part.items() if value not in _EMPTY}
-    return part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str) and spoken <= {"type", "text"}
+    """Whether a part holds only text, so that keeping the text loses nothing."""
+    nonempty = {name for name, value in part.items() if value not in _EMPTY}
+    return part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str) and nonempty <= {"type", "text"}
 
 
 def _fits_tool_columns(message: dict[str, Any]) -> bool:
-    """Whether `name` and `tool_call_id` are texts and `tool_calls` is a list, as far as they are there."""
+    """Whether `name` and `tool_call_id` are strings and `tool_calls` is a list, if they are present."""
     texts = (message.get("name"), message.get("tool_call_id"))
     return all(text in _EMPTY or isinstance(text, str) for text in texts) and isinstance(
         message.get("tool_calls") or [], list

@@ -18,7 +18,7 @@ from tasks.shapes import NOTHING
 from tasks.states import Aggregation
 
 EMPTY: dict[str, Any] = {"systemPrompt": None, "promptTemplate": "", "responseSchema": None, "model": None}
-CONTENT = ("system_prompt", "prompt_template", "response_schema", "model")  # what a version's content is made of
+CONTENT = ("system_prompt", "prompt_template", "response_schema", "model")  # members of a version's content
 DEFINES = (*CONTENT, "grader_id", "graders", "aggregation")
 NAME_CONSTRAINT = "tasks_task_name"
 
@@ -149,17 +149,17 @@ def _version(task: Task, given: TaskPatch, principal: Principal) -> TaskVersion:
     return versions.find_or_make(task, content, panel, aggregation, principal.user)
 
 
-def _content(present: TaskVersion, given: TaskPatch) -> dict[str, Any]:
-    """What the present version says. Where it cannot be decrypted the change must replace all of it.
+def _content(present: TaskVersion, change: TaskPatch) -> dict[str, Any]:
+    """The content of the current version. If it cannot be decrypted, the change must replace all of it.
 
     raises Unreadable
     """
     if not is_damaged(present, "content"):
         return dict(present.content)
-    if any(getattr(given, name) is UNSET for name in CONTENT):
+    if any(getattr(change, name) is UNSET for name in CONTENT):
         raise Unreadable(
-            "The task's present version cannot be decrypted. To replace it, send systemPrompt, promptTemplate,"
-            " responseSchema and model; null where there is none."
+            "The task's current version cannot be decrypted. To replace it, send systemPrompt, promptTemplate,"
+            " responseSchema and model; send null for those without a value."
         )
     return NOTHING
 

@@ -110,14 +110,14 @@ def names(old: TaskVersion, new: TaskVersion) -> list[str]:
     """What differs, in words, without the work of comparing texts. Wants the members of both prefetched."""
     before, after = content_of(old), content_of(new)
     if before is None or after is None:
-        found = ["Unknown: one cannot be read"]
+        labels = ["Unknown: one version cannot be read"]
     else:
-        found = [label for name, label in (*TEXTS, *OTHERS) if _written(before[name]) != _written(after[name])]
+        labels = [label for name, label in (*TEXTS, *OTHERS) if _written(before[name]) != _written(after[name])]
     if seats_of(old, {}) != seats_of(new, {}):
-        found.append("Panel")
+        labels.append("Panel")
     if old.aggregation != new.aggregation:
-        found.append("Aggregation")
-    return found
+        labels.append("Aggregation")
+    return labels
 
 
 def text_change(name: str, before: str, after: str, *, context: int = CONTEXT) -> TextChange:
@@ -193,7 +193,7 @@ def _added(lines: Sequence[str], start: int) -> list[Line]:
 
 
 def _legibility(version: TaskVersion) -> str:
-    return "stored" if is_legible(version, "content") else "stored, and cannot be read"
+    return "stored" if is_legible(version, "content") else "stored, but cannot be read"
 
 
 def _written(value: Any) -> str:

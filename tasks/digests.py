@@ -1,8 +1,8 @@
 """Keyed digests by which equal prompts and equal answers find each other: ciphertext cannot be compared.
 
 HMAC-SHA256 under the organization's digest key, which never rotates. A prompt that came as chat messages is equal to
-the same messages alone, whatever its last text is. Where the task's system prompt is in effect, the whole conversation
-counts, that prompt first: answers under different system prompts are never equal.
+the same messages alone, whatever its last text is. If the task's system prompt is in effect, the digest covers the
+whole conversation with that prompt first: answers under different system prompts are never equal.
 """
 
 import hashlib
@@ -29,9 +29,9 @@ class Digester:
     def stored(
         self, prompt: str, messages: Sequence[Any] | None, response: str, *, system_prompt: str | None = None
     ) -> tuple[bytes, bytes]:
-        """(`prompt_digest`, `answer_digest`) of a completion, OCTETS each; the prompt is gone over once for both.
+        """(`prompt_digest`, `answer_digest`) of a completion, OCTETS bytes each; the prompt is hashed once for both.
 
-        system_prompt  of the completion's task version
+        system_prompt  system prompt of the completion's task version
         """
         mac = self._of_prompt(prompt, messages, system_prompt)
         first = mac.digest()[:OCTETS]

@@ -1,4 +1,4 @@
-"""Gives completions that were stored before there were digests or forms theirs, in the background and in bounded steps.
+"""Add digests and forms to completions stored before these existed, in the background and in bounded steps.
 
 A partial index knows what is left, which mostly is nothing. Who is interrupted leaves the rest to the next one.
 """
@@ -25,8 +25,8 @@ AT_ONCE: Final = 200  # completions of one transaction, with texts of 2 MiB each
 SHARE_S: Final = 20.0  # of the minute between two calls of beat
 
 
-class Filled(NamedTuple):
-    """What a completion lacked."""
+class DerivedColumns(NamedTuple):
+    """The values to store for a completion that has no digests or no form."""
 
     pk: UUID
     prompt_digest: bytes
@@ -35,7 +35,7 @@ class Filled(NamedTuple):
 
 
 def undigested() -> QuerySet[Completion]:
-    """What has texts, and no digests or no form."""
+    """Completions that have text, but no digests or no form."""
     return Completion.objects.filter(Q(prompt_digest=None) | Q(form=None), erased_at=None)
 
 
@@ -62,27 +62,27 @@ def step() -> int:
     system_prompts = SystemPrompts()
     for organization_id, owned in by_organization.items():
         digester = Digester(organization_id)
-        _write([_filled(digester, system_prompts, row) for row in owned])
+        _write([_derive(digester, system_prompts, row) for row in owned])
     return len(rows)
 
 
-def _filled(digester: Digester, system_prompts: SystemPrompts, row: Completion) -> Filled:
-    """UNREADABLE for what cannot be read any more: else each call would try in vain again."""
+def _derive(digester: Digester, system_prompts: SystemPrompts, row: Completion) -> DerivedColumns:
+    """Digests and form of a completion; UNREADABLE if it cannot be decrypted, so that no later call retries it."""
     try:
         if row.prompt is None or row.response is None:
-            return Filled(row.pk, UNREADABLE, UNREADABLE, Form.PARTS)
+            return DerivedColumns(row.pk, UNREADABLE, UNREADABLE, Form.PARTS)
         system_prompt = _system_prompt(system_prompts, row.task_version_id)
         digests = digester.stored(row.prompt, row.messages, row.response, system_prompt=system_prompt)
-        return Filled(row.pk, *digests, form_of(row.messages))
+        return DerivedColumns(row.pk, *digests, form_of(row.messages))
     except MasterKeyMissing:
         raise
     except Undecryptable as exc:
         logger.error("the completion %s gets no digests: %s", row.public_id, exc)
-        return Filled(row.pk, UNREADABLE, UNREADABLE, Form.PARTS)
+        return DerivedColumns(row.pk, UNREADABLE, UNREADABLE, Form.PARTS)
 
 
 def _system_prompt(system_prompts: SystemPrompts, version_id: UUID) -> str | None:
-    """The version's system prompt. One that cannot be read is equal to no other version's, and to itself."""
+    """The version's system prompt. If it cannot be decrypted, a value unique to the version replaces it."""
     try:
         return system_prompts.of([version_id]).get(version_id)
     except MasterKeyMissing:
@@ -91,17 +91,17 @@ def _system_prompt(system_prompts: SystemPrompts, version_id: UUID) -> str | Non
         return f"unreadable: {version_id}"
 
 
-def _write(filled: Sequence[Filled]) -> None:
+def _write(rows: Sequence[DerivedColumns]) -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(
                 "update tasks_completion set prompt_digest = filled.prompt, answer_digest = filled.answer,"
                 " form = filled.form from unnest(%s::uuid[], %s::bytea[], %s::bytea[], %s::varchar[])"
                 " as filled (id, prompt, answer, form) where tasks_completion.id = filled.id",
-                [list(column) for column in zip(*filled, strict=True)],
+                [list(column) for column in zip(*rows, strict=True)],
             )
         else:
             cursor.executemany(
                 "update tasks_completion set prompt_digest = %s, answer_digest = %s, form = %s where id = %s",
-                [(prompt, answer, form, pk.hex) for pk, prompt, answer, form in filled],
+                [(prompt, answer, form, pk.hex) for pk, prompt, answer, form in rows],
             )

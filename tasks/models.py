@@ -120,13 +120,12 @@ class Completion(models.Model):
     """One answer of one model to one prompt. Written by bulk COPY: no defaults run there (scores/intake.py).
 
     content_digest  HMAC-SHA256 of model, prompt or messages, response and metadata; only where there is an external id
-    prompt_digest   the first 16 octets of the HMAC of the conversation (tasks/digests.py)
-    answer_digest   the same of conversation and response. Both null for what was stored before them, until
-                    the background has come by (tasks/filling.py), and once the text is erased
-    form            what carries the conversation whole (tasks/conversations.py), so that rows can be chosen and counted
-                    without decrypting them; null for what was stored before there were forms, until the background has
-                    come by
-    variables       what the prompt template was filled with; null where the prompt was sent as it is
+    prompt_digest   the first 16 bytes of the HMAC of the conversation (tasks/digests.py)
+    answer_digest   the same of conversation and response. Both are null for rows older than digests, until the
+                    background job adds them (tasks/filling.py), and once the text is erased
+    form            the form that carries the whole conversation (tasks/conversations.py), so that rows can be selected
+                    and counted without decryption; null for rows older than forms, until the background job adds it
+    variables       the values that filled the prompt template; null if the prompt was sent as it is
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -188,7 +187,7 @@ class Completion(models.Model):
         return ids.encode("comp", self.pk)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Give a row that is stored by itself its form; intake gives bulk rows theirs."""
+        """Set the form of a row that is saved singly; intake sets it for bulk rows."""
         if self.form is None and self._state.adding and self.prompt is not None:
             self.form = form_of(self.messages)
         super().save(*args, **kwargs)

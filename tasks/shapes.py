@@ -157,7 +157,7 @@ def task_out(task: Task) -> TaskOut:
 
 
 def content_of(version: TaskVersion) -> dict[str, Any] | None:
-    """What a version says: `systemPrompt`, `promptTemplate`, `responseSchema` and `model`; None if it is damaged."""
+    """A version's content: `systemPrompt`, `promptTemplate`, `responseSchema` and `model`; None if it is damaged."""
     content: dict[str, Any] | None = Legible(version).content
     return content
 

@@ -37,12 +37,12 @@ class Source(models.TextChoices):
 
 
 class Form(models.TextChoices):
-    """What is needed to carry a completion's conversation whole; each carries all that the one before it carries.
+    """The form that carries a whole conversation; each form carries everything that the previous form carries.
 
-    PROMPT  one user text, however it was sent
-    CHAT    messages of a role and a text
-    TOOLS   tool calls, results of tools or names beside them
-    PARTS   parts that are not text, or members that no other form has
+    PROMPT  one user text, sent as a prompt or as a message
+    CHAT    messages with a role and a text
+    TOOLS   also tool calls, tool results or names
+    PARTS   also parts that are not text, or members that no other form has
     """
 
     PROMPT = "prompt"

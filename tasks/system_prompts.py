@@ -1,4 +1,4 @@
-"""The system prompts of task versions, for many completions at once."""
+"""The system prompts of task versions, read once for many completions."""
 
 from collections.abc import Collection
 from typing import Final
@@ -11,14 +11,14 @@ MOST_KEPT: Final = 10_000
 
 
 class SystemPrompts:
-    """Reads and decrypts each version once: a version never changes."""
+    """A cache of system prompts: it reads and decrypts each version once, since a version never changes."""
 
     def __init__(self) -> None:
         self._by_version: dict[UUID, str | None] = {}
         self._damaged: set[UUID] = set()
 
     def of(self, version_ids: Collection[UUID]) -> dict[UUID, str]:
-        """The system prompts by version, of those versions that have one. One query for those not read before.
+        """The system prompts by version, for versions that have one. One query for all versions not read before.
 
         raises  Undecryptable
         """
@@ -26,12 +26,12 @@ class SystemPrompts:
             self._by_version.clear()
         if unread := set(version_ids) - self._by_version.keys():
             versions = TaskVersion.objects.filter(pk__in=unread).only("content")
-            read = {version.pk: version.content.get("systemPrompt") or None for version in versions}
-            self._by_version |= {**dict.fromkeys(unread), **read}
+            texts = {version.pk: version.content.get("systemPrompt") or None for version in versions}
+            self._by_version |= {**dict.fromkeys(unread), **texts}
         return {pk: text for pk in version_ids if (text := self._by_version[pk]) is not None}
 
     def unreadable(self, version_ids: Collection[UUID]) -> set[UUID]:
-        """Those versions whose content cannot be decrypted; each is tried once.
+        """The versions whose content cannot be decrypted; each is tried once.
 
         raises  MasterKeyMissing
         """

@@ -39,7 +39,7 @@ def find_or_make(
     """
     found = digest(content, panel, aggregation)
     if version := TaskVersion.objects.filter(task=task, digest=found).first():
-        if is_damaged(version, "content"):  # the digest shows that this is what it said
+        if is_damaged(version, "content"):  # the equal digest proves that the content is the same
             version.content = content
             version.save(update_fields=["content"])
         return version

@@ -121,8 +121,8 @@ def pytest_sessionstart(session):
 
 
 @pytest.fixture(autouse=True)
-def _lines_of_other_tests_are_not_repeats():
-    """A line that another test has logged would be dropped as a repeat of it."""
+def _no_repeats_across_tests():
+    """Clear the repeat filters, which would otherwise drop a line that an earlier test has logged."""
     for logger in list(logging.root.manager.loggerDict.values()):
         for repeats in getattr(logger, "filters", ()):
             if isinstance(repeats, RepeatFilter):
@@ -259,16 +259,18 @@ def api_for(db):
 
 
 def with_data_keys(assertion):
-    """The assertion, before which every organization has its data keys: the first text of a month makes one, in six
-    queries that no later call needs."""
+    """Wrap a query assertion so that every organization has its data keys before it starts.
 
-    def counted(*arguments, **options):
+    The first text of a month creates a data key, in six queries that no later call needs.
+    """
+
+    def assertion_with_keys(*arguments, **options):
         for scope in (INSTALLATION, *Organization.objects.values_list("pk", flat=True)):
             encryption.cipher_for(scope)
             encryption.digest_key(scope)
         return assertion(*arguments, **options)
 
-    return counted
+    return assertion_with_keys
 
 
 @pytest.fixture

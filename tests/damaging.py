@@ -1,4 +1,4 @@
-"""Damaged ciphertext: every encrypted column by introspection, rows for all of them, and a wrong last octet."""
+"""Damage ciphertext: list every encrypted column, create rows for all of them, and alter the last byte of a value."""
 
 import hashlib
 from datetime import timedelta
@@ -22,16 +22,16 @@ JSON = {
 
 
 def columns():
-    """{`tasks.Completion.prompt`: its field} of every encrypted column of every model, with the name that it stores."""
+    """Every encrypted column of every model, by the name that it stores: {`tasks.Completion.prompt`: the field}."""
     return reencryption.columns()
 
 
 def filled_world(organization, role="admin"):
-    """What a person of this role made (see `owned`), with a value in every encrypted column of the database."""
-    me = owned(organization, role)
-    grader = Grader.objects.get(pk=ids.decode("grader", me.ids["grader"]))
-    GraderCheck.objects.create(grader=grader, name="health", passed=False, detail="What it said.")
-    GraderStatusChange.objects.create(grader=grader, previous="active", current="degraded", reason="Why it moved.")
+    """Create the objects of a person of this role (see `owned`), with a value in every encrypted column."""
+    owner = owned(organization, role)
+    grader = Grader.objects.get(pk=ids.decode("grader", owner.ids["grader"]))
+    GraderCheck.objects.create(grader=grader, name="health", passed=False, detail="The answer.")
+    GraderStatusChange.objects.create(grader=grader, previous="active", current="degraded", reason="The reason.")
     GraderSecret.objects.create(
         grader=grader, organization=grader.organization, secret="an old one", current=False, confirmed=True,
         valid_until=timezone.now() + timedelta(hours=1),
@@ -46,11 +46,11 @@ def filled_world(organization, role="admin"):
             if not getattr(row, field.name):
                 setattr(row, field.name, JSON.get(name, {"a": 1}) if isinstance(field, EncryptedJSONField) else "text")
                 row.save(update_fields=[field.name])
-    return me
+    return owner
 
 
 def damage_rows(field, rows=None):
-    """Alter the last octet of a column, in these rows or all; how many were altered."""
+    """Alter the last byte of a column in these rows, or in all; return how many rows were altered."""
     name = field.name
     stored = (field.model._base_manager.all() if rows is None else rows).values_list("pk", name)
     altered = [(pk, flipped(value)) for pk, value in stored if value]
@@ -60,31 +60,31 @@ def damage_rows(field, rows=None):
 
 
 def damage_row(row, name):
-    """Alter the last octet of one value."""
+    """Alter the last byte of one value; return the row as read again."""
     field = row._meta.get_field(name)
     assert damage_rows(field, type(row)._base_manager.filter(pk=row.pk)) == 1
     return type(row)._base_manager.get(pk=row.pk)
 
 
-def flipped(octets):
-    octets = bytes(octets)
-    return octets[:-1] + bytes([octets[-1] ^ 1])
+def flipped(ciphertext):
+    ciphertext = bytes(ciphertext)
+    return ciphertext[:-1] + bytes([ciphertext[-1] ^ 1])
 
 
 def damage_everything():
-    """Every value of every encrypted column. {column: how many}"""
+    """Alter every value of every encrypted column; return {column: how many}."""
     return {name: damage_rows(field) for name, field in columns().items()}
 
 
 def restart():
-    """As a process that has read nothing yet."""
+    """Forget keys and damage, as in a process that has read nothing yet."""
     encryption.keyring.clear()
     damage.forget()
 
 
-def of_kind(me, model: type[models.Model], kind):
-    """The object of `me` of this kind."""
-    return model._base_manager.get(pk=ids.decode(kind, me.ids[kind]))
+def of_kind(owner, model: type[models.Model], kind):
+    """The owner's object of this kind."""
+    return model._base_manager.get(pk=ids.decode(kind, owner.ids[kind]))
 
 
 __all__ = ["columns", "damage_everything", "damage_row", "damage_rows", "filled_world", "flipped", "public", "restart"]

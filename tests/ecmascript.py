@@ -1,4 +1,4 @@
-"""What a receiver in JavaScript does with a body: parses it, and writes it again. Node does it where it is installed."""
+"""Parse a body and write it again as a JavaScript receiver would, with Node where it is installed."""
 
 import json
 import shutil
@@ -20,13 +20,13 @@ needs_node = pytest.mark.skipif(NODE is None, reason="Node is not installed")
 def rewritten(*texts, indent=0):
     """`JSON.stringify(JSON.parse(text), null, indent)` of each text."""
     parts = json.dumps([[text if isinstance(text, str) else text.decode(), indent] for text in texts])
-    done = subprocess.run([NODE, "-e", _REWRITE], input=parts.encode(), capture_output=True, check=True, timeout=60)
-    return json.loads(done.stdout)
+    node = subprocess.run([NODE, "-e", _REWRITE], input=parts.encode(), capture_output=True, check=True, timeout=60)
+    return json.loads(node.stdout)
 
 
 def assert_as_ecmascript_writes_it(*texts):
-    """Writing it again changes no octet: by our own encoder, and by Node where there is one."""
-    plain = [text if isinstance(text, str) else text.decode() for text in texts]
-    assert [ecmajson.dumps(json.loads(text)).decode() for text in plain] == plain
+    """Check that our encoder, and Node where it is installed, write each text again without changing a byte."""
+    expected = [text if isinstance(text, str) else text.decode() for text in texts]
+    assert [ecmajson.dumps(json.loads(text)).decode() for text in expected] == expected
     if NODE is not None:
-        assert rewritten(*plain) == plain
+        assert rewritten(*expected) == expected

@@ -1,4 +1,4 @@
-"""Runs the examples of one page in order, as a reader would: Python in one interpreter, each command in a shell."""
+"""Run the examples of one page in order, as a reader would: Python in one interpreter, each command in a shell."""
 
 import json
 import os
@@ -31,16 +31,16 @@ for line in sys.stdin:
 
 
 class ExampleFailed(AssertionError):
-    """An example that does not work as it stands."""
+    """An example does not work as written."""
 
 
 class Notebook:
-    """A context manager: leaving it ends whatever the page started.
+    """A context manager that runs a page's examples; on exit, it ends every process that the page started.
 
-    folder        where the reader stands; files that the page has saved lie here
+    folder        the reader's working folder; files that the page saves are here
     env           the environment of every example
-    replacements  {what the page writes for something of the reader's own: the reader's}
-    given         {a name that a page takes for granted: the Python source that makes it}
+    replacements  {a placeholder of the page: the reader's own value}
+    given         {a name that a page takes for granted: the Python source that defines it}
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Notebook:
         self.folder, self.env, self.replacements, self.given = folder, env, replacements, given
         self.background: list[subprocess.Popen] = []
         self._interpreter: subprocess.Popen | None = None
-        self._known: set[str] = set()
+        self._defined_names: set[str] = set()
 
     def __enter__(self) -> "Notebook":
         return self
@@ -65,16 +65,16 @@ class Notebook:
             process.wait(20)
 
     def run(self, snippet: Snippet) -> str:
-        """What the example printed; '' for one that goes on in the background.
+        """Run the example and return what it printed; '' for one that continues in the background.
 
         raises ExampleFailed with the example's own error
         """
         source = snippet.source
-        for theirs, ours in self.replacements.items():
-            source = source.replace(theirs, ours)
+        for placeholder, value in self.replacements.items():
+            source = source.replace(placeholder, value)
         for name in snippet.given:
-            if name not in self._known:
-                self._known.add(name)
+            if name not in self._defined_names:
+                self._defined_names.add(name)
                 self._python(f"given {name}", self.given[name])
         if snippet.file:
             (self.folder / snippet.file).write_text(source)
@@ -96,32 +96,32 @@ class Notebook:
         return self._shell(str(snippet), source)
 
     def _shell(self, name: str, source: str) -> str:
-        done = subprocess.run(
+        shell = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", source], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
-        if done.returncode:
-            raise ExampleFailed(f"{name} ended with status {done.returncode}:\n{done.stdout}")
-        return done.stdout
+        if shell.returncode:
+            raise ExampleFailed(f"{name} ended with status {shell.returncode}:\n{shell.stdout}")
+        return shell.stdout
 
     def _python(self, name: str, source: str) -> str:
         if self._interpreter is None:
             self._start()
         log = self.folder / "python.log"
-        before = log.stat().st_size
+        previous_size = log.stat().st_size
         self._interpreter.stdin.write(json.dumps([name, source]) + "\n")
         self._interpreter.stdin.flush()
         answer = self._answers.readline()
         error = json.loads(answer) if answer else "the interpreter ended"
         if error:
             raise ExampleFailed(f"{name}:\n{error}")
-        return log.read_bytes()[before:].decode()
+        return log.read_bytes()[previous_size:].decode()
 
     def _start(self) -> None:
-        reading, writing = os.pipe()
+        read_end, write_end = os.pipe()
         self._interpreter = subprocess.Popen(
-            [sys.executable, "-c", INTERPRETER, str(writing)], cwd=self.folder, env=self.env, stdin=subprocess.PIPE,
-            stdout=(self.folder / "python.log").open("ab"), pass_fds=[writing], text=True,
+            [sys.executable, "-c", INTERPRETER, str(write_end)], cwd=self.folder, env=self.env, stdin=subprocess.PIPE,
+            stdout=(self.folder / "python.log").open("ab"), pass_fds=[write_end], text=True,
         )  # fmt: skip
-        os.close(writing)
-        self._answers = os.fdopen(reading)
+        os.close(write_end)
+        self._answers = os.fdopen(read_end)

@@ -1,4 +1,4 @@
-"""An operator who follows the first start in a checkout of their own."""
+"""Follow the commands of the first start in a new checkout, as an operator would."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ FILES = (
 
 
 def copy_project(folder: Path) -> None:
-    """The project as a checkout has it, without what a run leaves behind, and with the environment of these tests."""
+    """Copy the project as a checkout has it, without files that a run leaves behind, with these tests' environment."""
     for name in SOURCES:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in FILES:
@@ -49,7 +49,7 @@ def copy_project(folder: Path) -> None:
 
 
 class Operator:
-    """Runs the block in a shell; `folder` is the checkout. What it starts ends with `end`."""
+    """Runs a page's block of commands in a shell in `folder`, the checkout; `end` stops what it started."""
 
     def __init__(self, folder: Path, database_url: str, redis_url: str) -> None:
         copy_project(folder)
@@ -62,11 +62,11 @@ class Operator:
         self.shell: subprocess.Popen | None = None
 
     def run(self, block: Snippet) -> None:
-        """Paste the block; it goes on in the background, since its last line stays."""
+        """Run the block in the background, because its last line does not return."""
         source = block.source
-        for theirs, ours in self.replacements.items():
-            assert theirs in source
-            source = source.replace(theirs, ours)
+        for placeholder, value in self.replacements.items():
+            assert placeholder in source
+            source = source.replace(placeholder, value)
         names = ("PATH", "HOME", "LANG", "PYTHONDONTWRITEBYTECODE")
         env = {name: os.environ[name] for name in names if name in os.environ}
         env |= {"PORT": str(self.port), "LIVE_PORT": str(self.live_port)}

@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster of the tests' own, which they may stop, freeze and start, and a web process on it."""
+"""A PostgreSQL cluster that tests may stop, freeze and start, and a web process on it."""
 
 import contextlib
 import http.client
@@ -27,27 +27,27 @@ PATIENCE_S = 30.0
 
 
 class OwnPostgres(Postgres):
-    """Can be frozen too: a server that is there and says nothing."""
+    """A cluster that tests can also freeze: the server runs, but does not answer."""
 
     def freeze(self):
-        self._all(signal.SIGSTOP)
+        self._signal_all(signal.SIGSTOP)
 
     def thaw(self):
         if self._popen is None:
             return
-        self._all(signal.SIGCONT)
+        self._signal_all(signal.SIGCONT)
 
-    def _all(self, number):
+    def _signal_all(self, number):
         main = self._popen.pid
-        below = [int(pid) for pid in Path(f"/proc/{main}/task/{main}/children").read_text().split()]
-        for pid in [main, *below]:
+        children = [int(pid) for pid in Path(f"/proc/{main}/task/{main}/children").read_text().split()]
+        for pid in [main, *children]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
 
 @contextlib.contextmanager
 def own_postgres(*, tables):
-    """A running cluster with a database; `tables`: as the migrations leave it."""
+    """Yield a running cluster with a database; with `tables`, the database is as the migrations leave it."""
     folder = Path(tempfile.mkdtemp(prefix="autotune-outages-"))
     folder.chmod(0o755)  # PostgreSQL runs as another user
     server = OwnPostgres(folder, free_port())
@@ -65,8 +65,8 @@ def own_postgres(*, tables):
 
 def _copy_migrated_to(url):
     source = databases.sibling(settings.DATABASE_URL, migrated.source())
-    dumped = subprocess.run(["pg_dump", "--no-owner", source], capture_output=True, check=True)
-    subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", url], input=dumped.stdout, check=True, capture_output=True)
+    dump = subprocess.run(["pg_dump", "--no-owner", source], capture_output=True, check=True)
+    subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", url], input=dump.stdout, check=True, capture_output=True)
 
 
 @dataclass
@@ -80,43 +80,43 @@ class Web:
     key: str
 
     def ask_live(self, path, body):
-        """The same of a POST to the process `live`."""
+        """Send a POST to the process `live`; returns the same as `ask`."""
         return self.ask("POST", path, body, port=self.live_port)
 
     def ask(self, method, path, body=None, *, prefix="/api/v1", port=0, timeout_s=PATIENCE_S, **headers):
-        """(status, answer, headers, seconds) of one request on a connection of its own; status 0 if it is refused."""
-        began = time.monotonic()
+        """Send one request on its own connection; return (status, answer, headers, seconds)."""
+        started = time.monotonic()
         connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=timeout_s)
-        sent = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json", **headers}
+        all_headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json", **headers}
         try:
-            connection.request(method, prefix + path, None if body is None else json.dumps(body), sent)
+            connection.request(method, prefix + path, None if body is None else json.dumps(body), all_headers)
             answer = connection.getresponse()
             text = answer.read()
             content = json.loads(text) if text.startswith(b"{") else text.decode("utf-8", "replace")
-            return answer.status, content, dict(answer.getheaders()), time.monotonic() - began
+            return answer.status, content, dict(answer.getheaders()), time.monotonic() - started
         finally:
             connection.close()
 
     def at_once(self, count, method, path, body=None):
-        """So many requests at the same moment; what `ask` gives for each."""
-        found, start = [None] * count, threading.Barrier(count)
+        """Send `count` requests at the same moment; return what `ask` returns for each."""
+        answers_by_number, start = [None] * count, threading.Barrier(count)
 
         def run(number):
             start.wait()
-            found[number] = self.ask(method, path, body)
+            answers_by_number[number] = self.ask(method, path, body)
 
         threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(count)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(2 * PATIENCE_S)
-        return found
+        return answers_by_number
 
     def log(self):
         return self.tree.log_of("web").read_text()
 
     def events(self, **filters):
-        """Rows of the audit trail: (action, status, code, objects_count)."""
+        """The audit trail's rows that match: (action, status, code, objects_count)."""
         where = " and ".join(f"{name} = %s" for name in filters) or "true"
         with psycopg.connect(self.postgres.url) as connection:
             statement = f"select action, status, code, objects_count from access_auditevent where {where}"
@@ -125,7 +125,7 @@ class Web:
 
 @contextlib.contextmanager
 def web_on(postgres, folder, **more):
-    """`web` and `live` on this cluster; `more` goes into their environment."""
+    """Run `web` and `live` on this cluster, with `more` in their environment."""
     base = {
         **os.environ,
         "DATABASE_URL": postgres.url,
@@ -146,9 +146,9 @@ def web_on(postgres, folder, **more):
 
 
 def seconds_until(holds, *, patience_s=PATIENCE_S):
-    """How long it takes until `holds()`; asked again and again."""
-    began = time.monotonic()
+    """Poll `holds()` until it is true; return how many seconds that took."""
+    started = time.monotonic()
     while not holds():
-        assert time.monotonic() - began < patience_s, "it never came true"
+        assert time.monotonic() - started < patience_s, "the condition did not become true"
         threading.Event().wait(0.05)
-    return time.monotonic() - began
+    return time.monotonic() - started

@@ -1,4 +1,4 @@
-"""Scores in number, written in a few statements."""
+"""Add many scores in a few statements."""
 
 from datetime import UTC, datetime
 
@@ -8,13 +8,13 @@ from tasks.models import Completion
 
 
 def add_scores(task, values, *, models=("model-a",), created_at=None, **fields):
-    """A score of the task's first grader for each value, with run, completion and reward; models take turns."""
+    """Add a score of the task's first grader for each value, with run, completion and reward; models take turns."""
     grader = task.version.members.select_related("grader").first().grader
-    about = {"organization_id": task.organization_id, "task": task}
+    shared = {"organization_id": task.organization_id, "task": task}
     times = {} if created_at is None else {"created_at": created_at}
     completions = [
         Completion(
-            task_version=task.version, created_by=task.created_by, model_id=models[n % len(models)], **about, **times
+            task_version=task.version, created_by=task.created_by, model_id=models[n % len(models)], **shared, **times
         )
         for n in range(len(values))
     ]  # fmt: skip
@@ -22,7 +22,7 @@ def add_scores(task, values, *, models=("model-a",), created_at=None, **fields):
     runs = [
         WorkflowRun(
             completion=completion, grader=grader, panel_size=1, status="completed", attempt=1, deadline_at=datetime(2030, 1, 1, tzinfo=UTC),
-            **about,
+            **shared,
         )
         for completion in completions
     ]  # fmt: skip
@@ -30,16 +30,16 @@ def add_scores(task, values, *, models=("model-a",), created_at=None, **fields):
     scores = [
         Score(
             id=ids.new(), run=run, completion=run.completion, grader=grader, grader_version_id=grader.version_id,
-            value=value, raw_value=value, **{"confidence": value, **about, **times, **fields},
+            value=value, raw_value=value, **{"confidence": value, **shared, **times, **fields},
         )
         for run, value in zip(runs, values, strict=True)
     ]  # fmt: skip
     Score.objects.bulk_create(scores)
-    ended = {} if created_at is None else {"scored_at": created_at}
+    scored_at = {} if created_at is None else {"scored_at": created_at}
     Reward.objects.bulk_create(
         Reward(
             completion=score.completion, value=score.value, confidence=score.confidence, aggregation="mean", used=1,
-            failed=0, **about, **ended,
+            failed=0, **shared, **scored_at,
         )
         for score in scores
     )  # fmt: skip

@@ -1,11 +1,11 @@
-"""The fenced examples of the documentation, and the surroundings that the comment above each of them states.
+"""Read the fenced examples of the documentation. The comment above each one states how the tests run it:
 
-<!-- run: live -->                   the running demo, with what `GIVEN` of the surroundings names
+<!-- run: live -->                   against the running demo, with the names in `GIVEN` of the surroundings
 <!-- run: live, given task -->       the same, with a name that the page takes for granted
-<!-- run: file my_grader.py -->      is saved under this name, and imported
-<!-- run: background -->             a command that goes on until the page has ended
-<!-- run: production -->             a checkout of its own, and an empty PostgreSQL database
-<!-- run by: make example-grpo -->   runs there, with the program that the page is about
+<!-- run: file my_grader.py -->      saved under this name, and imported
+<!-- run: background -->             as a command that continues until the page has ended
+<!-- run: production -->             in its own checkout, with an empty PostgreSQL database
+<!-- run by: make example-grpo -->   by this command or test, with the program that the page is about
 <!-- not run: why -->
 """
 
@@ -28,8 +28,8 @@ FENCE = re.compile(
 class Snippet:
     """One fenced block.
 
-    how    'run', 'run by', 'not run', or '' where nothing stands above it
-    what   what stands behind it: the surroundings, the other command or test, or the reason
+    how    'run', 'run by', 'not run', or '' without a comment above it
+    what   the rest of the comment: the surroundings, the other command or test, or the reason
     """
 
     page: str
@@ -45,12 +45,12 @@ class Snippet:
 
     @property
     def file(self) -> str:
-        """The name under which the page has it saved."""
+        """The name under which the page tells readers to save it."""
         return self.what.removeprefix("file ").partition(",")[0] if self.surroundings == "file" else ""
 
     @property
     def script(self) -> str:
-        """The name of the program that it is."""
+        """The file name of the program, if the example is one."""
         return self.what.removeprefix("script ").partition(",")[0] if self.surroundings == "script" else ""
 
     @property

@@ -1,9 +1,9 @@
 """Where outbound calls may go: the allowance an operator grants, and the check of the address a socket is opened to.
 
 Public https is open to all: global unicast addresses, port 443 and ports from 1024 without those of known databases.
-Everything else, plain http included, needs an `Allowance` of the kind of call (`VARIABLES`): what may be a grader is
-not what a webhook may write to. A port of a known database is allowed only by an entry for this port alone. The check
-of a URL as it is registered is a courtesy to whoever registers it. The check of the resolved address is the guard.
+Everything else, plain http included, needs an `Allowance` for the kind of call (`VARIABLES`): an address that may be a
+grader is not open to webhooks. Only an entry for exactly its port allows a port of a known database. The check of a
+URL at registration is a courtesy to the person who registers it. The check of the resolved address is the guard.
 """
 
 import re
@@ -74,7 +74,7 @@ class Allowance:
         return self.covers_port(port) and address.version == self.network.version and address in self.network
 
     def covers_port(self, port: int) -> bool:
-        """A range that happens to span a database's port does not mean the database."""
+        """Whether the entry allows the port. A range that spans a database's port does not allow the database."""
         if port in DATABASE_PORTS:
             return self.first_port == port == self.last_port
         return self.first_port <= port <= self.last_port
@@ -208,8 +208,8 @@ def check_url(url: str, *, allow: Sequence[Allowance], kind: Kind) -> str:
 
 
 def allowed_by(kind: Kind) -> str:
-    """Who may allow an address that is refused, and where."""
-    return f"Whoever runs the server can allow it in {VARIABLES[kind]}."
+    """The sentence that names the setting in which the operator can allow a refused address."""
+    return f"The operator of the server can allow it in {VARIABLES[kind]}."
 
 
 def _port(text: str | None, scheme: str) -> int:

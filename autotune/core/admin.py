@@ -156,12 +156,12 @@ class ReencryptionAdmin(Record, admin.ModelAdmin):
 
 @admin.register(DamagedValue)
 class DamagedValueAdmin(Record, admin.ModelAdmin):
-    """Encrypted values that could not be decrypted. A value that was mended leaves the list within an hour."""
+    """Encrypted values that could not be decrypted. A repaired value leaves the list within an hour."""
 
     list_display = ("row", "table", "column", moment("seen_at", "first seen"))
     list_filter = ("table", "column")
     search_fields = ("=row",)
-    search_help_text = "A row's id as the log names it"
+    search_help_text = "A row's id, as in the log"
     show_full_result_count = False
     ordering = ("-seen_at",)
     fields = ("table", "column", "row", "seen_at")
@@ -169,7 +169,7 @@ class DamagedValueAdmin(Record, admin.ModelAdmin):
 
 @admin.register(MasterKey)
 class MasterKeyAdmin(Record, admin.ModelAdmin):
-    """Which master keys have wrapped data keys here; not their check values."""
+    """The master keys that have wrapped data keys of this database, without their check values."""
 
     list_display = ("id", moment("created_at", "first used"))
     list_filter = ("created_at",)

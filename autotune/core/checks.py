@@ -1,4 +1,4 @@
-"""System checks of the core: `manage.py check`, and what runs before most commands."""
+"""System checks of the core. `manage.py check` runs them, and so do most commands before they start."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from autotune.core import keychecks
 
 @checks.register()
 def master_keys(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
-    """The master keys open what is in the database. Where it is away, or not migrated yet, there is nothing to say."""
+    """Check that the master keys open the data keys of the database, unless it is away or not migrated yet."""
     if app_configs is not None:
         return []
     try:
@@ -25,5 +25,5 @@ def master_keys(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessag
         return []
     if not refusal:
         return []
-    hint = "Set AUTOTUNE_ENCRYPTION_KEYS to the keys of this database; docs/encryption.md says more."
+    hint = "Set AUTOTUNE_ENCRYPTION_KEYS to the keys of this database; see docs/encryption.md."
     return [checks.Error(f"{refusal[0].upper()}{refusal[1:]}", hint=hint, id="autotune.E001")]

@@ -8,8 +8,8 @@ from typing import Any, Final
 from django.db import connection
 from django.db.models import DateTimeField, Func
 
-READING_S: Final = 60.0  # so long a reading of the database's clock is used by those that may read it again
-NOTICED_S: Final = 5.0  # a machine whose clock is off by more is told about
+READING_S: Final = 60.0  # callers that may read the database's clock use an earlier reading for this long
+NOTICED_S: Final = 5.0  # a larger difference between the clocks is logged
 WARN_EVERY_S: Final = 600.0
 
 log = logging.getLogger(__name__)
@@ -37,17 +37,17 @@ def database_now() -> datetime:
 
 
 def shared_time() -> float:
-    """Seconds since 1970 by the database's clock as this process last read it; by the machine's before that.
+    """Seconds since 1970 by the database's clock as this process last read it; before that, by the machine's clock.
 
-    Asks nobody, so that a thread without a connection may call it. Machines whose clocks differ so sign alike.
+    Runs no query, so a thread without a connection may call it. Machines whose clocks differ sign with the same time.
     """
     return _reading.time()
 
 
 def shared_now(*, may_read: bool = True) -> datetime:
-    """The same as a moment.
+    """The time of `shared_time` as a datetime.
 
-    may_read  the caller has a connection at hand: the database's clock is read where it was not for a minute
+    may_read  the caller has a connection: read the database's clock if the last reading is older than a minute
     """
     if may_read and connection.vendor == "postgresql" and _reading.age() > READING_S:
         return database_now()
@@ -55,10 +55,10 @@ def shared_now(*, may_read: bool = True) -> datetime:
 
 
 class _Reading:
-    """What the database's clock said, and when this process read it, by a clock that nobody sets."""
+    """The last reading of the database's clock, with the monotonic time at which this process took it."""
 
     def __init__(self) -> None:
-        self._taken: tuple[float, float] | None = None  # database's seconds, monotonic seconds; replaced as one
+        self._taken: tuple[float, float] | None = None  # database's seconds, monotonic seconds; replaced together
         self._warned = -WARN_EVERY_S
 
     def take(self, moment: datetime) -> None:
@@ -75,7 +75,7 @@ class _Reading:
             )
 
     def age(self) -> float:
-        """Seconds since it was taken; endless before the first time."""
+        """Seconds since the last reading; infinite before the first."""
         return machine.monotonic() - self._taken[1] if self._taken else float("inf")
 
     def time(self) -> float:

@@ -7,7 +7,7 @@ import psycopg
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.http import HttpRequest
 
-# Of PostgreSQL's class "invalid transaction state", but no fault of the statement. To Django they are an InternalError.
+# PostgreSQL's class is "invalid transaction state", but the statement is not at fault. Django raises InternalError.
 READ_ONLY: Final = psycopg.errors.ReadOnlySqlTransaction
 ENDED: Final = psycopg.errors.IdleInTransactionSessionTimeout
 
@@ -35,12 +35,12 @@ def has_left(request: HttpRequest) -> bool:
 
 
 def refuses_writes(exc: BaseException | None) -> bool:
-    """Whether a statement failed because the server takes no writes: a standby, or a failover under way."""
+    """Whether a statement failed because the server accepts no writes: a standby, or a failover under way."""
     return isinstance(exc, DatabaseError) and isinstance(exc.__cause__, READ_ONLY)
 
 
 def is_away(exc: BaseException | None) -> bool:
-    """Whether a statement failed because of the server or the way to it, and may succeed if it is repeated later."""
+    """Whether a statement failed because of the server or the network, so that a later retry may succeed."""
     if isinstance(exc, OperationalError | InterfaceError | psycopg.OperationalError | psycopg.InterfaceError):
         return True
     return refuses_writes(exc) or (isinstance(exc, DatabaseError) and isinstance(exc.__cause__, ENDED))

@@ -1,7 +1,7 @@
-"""Keeps a record of encrypted values that could not be decrypted: a line in the log and a row for each, once.
+"""Records encrypted values that could not be decrypted: one log line and one row for each.
 
-Whatever meets such a value goes on without it. The rows are counted by `/metrics`, and deleted when the value can be
-read again or is gone (mending.py).
+Code that meets such a value goes on without it. `/metrics` counts the rows, and mending.py deletes a row when its value
+can be read again or is gone.
 """
 
 import logging
@@ -15,7 +15,7 @@ from django.db.models import Count
 from autotune.core.models import DamagedValue
 
 logger = logging.getLogger(__name__)
-REMEMBERED: Final = 10_000  # values that a process names in its log once
+REMEMBERED: Final = 10_000  # values that a process remembers, to log each only once
 AT_ONCE: Final = 500
 
 Place = tuple[str, str, UUID]  # table, column, row
@@ -24,9 +24,9 @@ _unsaved: dict[Place, None] = {}
 
 
 def note(table: str, column: str, row: UUID, reason: str) -> None:
-    """Record that a value cannot be decrypted. Costs a look into memory where that is known already.
+    """Record that a value cannot be decrypted. For a value on record this costs only a lookup in memory.
 
-    Inside a transaction the row is written after its commit, else at once; a database that refuses loses nothing.
+    Inside a transaction the row is written after the commit, otherwise at once. If that fails, the next `save` retries.
     """
     place = (table, column, row)
     if place in _noted:
@@ -43,7 +43,7 @@ def note(table: str, column: str, row: UUID, reason: str) -> None:
 
 
 def save() -> None:
-    """Write what was noted and is not in the database yet."""
+    """Write the noted values that are not in the database yet."""
     places = list(_unsaved)[:AT_ONCE]
     if not places:
         return
@@ -61,11 +61,11 @@ def save() -> None:
 def counts() -> dict[tuple[str, str], int]:
     """How many damaged values are on record, by table and column."""
     save()
-    found = DamagedValue.objects.values_list("table", "column").annotate(Count("pk")).order_by("table", "column")
-    return {(table, column): count for table, column, count in found}
+    rows = DamagedValue.objects.values_list("table", "column").annotate(Count("pk")).order_by("table", "column")
+    return {(table, column): count for table, column, count in rows}
 
 
 def forget() -> None:
-    """Name everything once more: a value was mended, and may be damaged again."""
+    """Log every damaged value again from now on: a repaired value may be damaged again."""
     _noted.clear()
     _unsaved.clear()

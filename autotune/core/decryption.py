@@ -1,12 +1,12 @@
-"""What can go wrong when a value is decrypted. Apart from `encryption`, which needs the models."""
+"""Errors of decryption, in a module of their own because `encryption` imports the models."""
 
 from uuid import UUID
 
 
 class Undecryptable(Exception):
-    """The ciphertext is not what this row's key and place say: moved, altered, or its data key was dropped.
+    """The ciphertext does not fit this row's key and place: it was moved or altered, or its data key was dropped.
 
-    data_key  the id of the data key, where that is what is damaged
+    data_key  the id of the data key, if the data key itself is damaged
     """
 
     def __init__(self, detail: str, *, data_key: UUID | None = None) -> None:
@@ -15,4 +15,4 @@ class Undecryptable(Exception):
 
 
 class MasterKeyMissing(Undecryptable):
-    """The master keys are not what they were: nothing of the data key's period can be read until it is mended."""
+    """A master key is missing or wrong: no value of the data key's period can be read until the key is restored."""

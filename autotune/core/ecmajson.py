@@ -1,4 +1,4 @@
-"""JSON to graders and webhooks, written so that ECMAScript's JSON.stringify(JSON.parse(text)) gives the same octets.
+"""JSON for graders and webhooks, written so that ECMAScript's JSON.stringify(JSON.parse(text)) returns the same bytes.
 
 No spaces; members named like array indexes first, in ascending order, then the rest as given; numbers and escapes as
 ECMAScript prints them. See docs/protocol/README.md, "Text that survives parsing and writing again".

@@ -24,13 +24,13 @@ from autotune.core.decryption import MasterKeyMissing, Undecryptable
 from autotune.core.keyproviders import RefusedKey, UnknownKey, provider
 from autotune.core.models import DataKey
 
-__all__ = ["Cipher", "MasterKeyMissing", "Undecryptable"]  # the errors are part of what this module offers
+__all__ = ["Cipher", "MasterKeyMissing", "Undecryptable"]  # the errors are part of this module's interface
 VERSION = b"\x01"
 NONCE_BYTES = 12
 HEADER_BYTES = 1 + 16 + NONCE_BYTES
 DIGEST_PERIOD = "digest"
-SPARES: Final = ("", "b", "c", "d")  # suffixes of a month's period: the next key, where the one before is damaged
-DAMAGED_FOR_S: Final = 5.0  # then a damaged data key is looked at again: each value under it need not
+SPARES: Final = ("", "b", "c", "d")  # suffixes of a month's period: each further key replaces a damaged one
+DAMAGED_FOR_S: Final = 5.0  # a damaged data key is tried again only after this time, not for each value under it
 CURRENT_FOR_S: Final = 30.0  # then a process looks whether the data key in use was retired
 
 
@@ -134,12 +134,12 @@ def cipher_of(scope: UUID, period: str) -> Cipher:
     return cipher
 
 
-def _cipher(scope: UUID, period: str, kept: Cipher | None) -> Cipher:
-    """The cipher in use. Where the month's data key is damaged a further one takes its place for what is new."""
+def _cipher(scope: UUID, period: str, previous: Cipher | None) -> Cipher:
+    """The cipher for new values. If the month's data key is damaged, a further key replaces it."""
     for spare in SPARES:
         row = _data_key(scope, period[:7] + spare)
-        if kept is not None and kept.key_id == row.id:
-            return kept
+        if previous is not None and previous.key_id == row.id:
+            return previous
         try:
             return Cipher(row.id, AESGCM(unwrap(row)))
         except MasterKeyMissing:
@@ -217,7 +217,7 @@ def _data_key(scope: UUID, period: str) -> DataKey:
 
 
 def wrap(row: DataKey, key: bytes) -> tuple[str, bytes]:
-    """The id of the master key in use, and the data key of the row wrapped by it."""
+    """Wrap the row's data key with the master key in use; return that key's id and the wrapped data key."""
     name = provider().current()
     return name, provider().wrap(name, key, keychecks.context(row))
 
@@ -225,14 +225,14 @@ def wrap(row: DataKey, key: bytes) -> tuple[str, bytes]:
 def unwrap(row: DataKey) -> bytes:
     """The data key itself.
 
-    raises MasterKeyMissing; Undecryptable if the master key is right, so that the row is damaged
+    raises MasterKeyMissing; Undecryptable if the master key is right but the row is damaged
     """
     name = row.wrapping_key
     try:
         return provider().unwrap(name, bytes(row.wrapped), keychecks.context(row))
     except UnknownKey:
-        raise MasterKeyMissing(keychecks.missing(name)) from None
+        raise MasterKeyMissing(keychecks.missing_key(name)) from None
     except RefusedKey:
         if not keychecks.fits(name):
-            raise MasterKeyMissing(keychecks.other(name)) from None
+            raise MasterKeyMissing(keychecks.wrong_key(name)) from None
         raise Undecryptable("its data key is damaged", data_key=row.id) from None

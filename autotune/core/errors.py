@@ -90,13 +90,13 @@ class Conflict(AutotuneError):
 
 
 class Unreadable(Conflict):
-    """What the operation needs is stored and cannot be decrypted. Trying again does not help."""
+    """The operation needs a stored value that cannot be decrypted. A retry does not help."""
 
     code, title = "unreadable", "Stored value cannot be read"
 
     def __init__(
         self,
-        detail: str = "A stored value that this needs cannot be decrypted. Replace it, or report it to the operator.",
+        detail: str = "This needs a stored value that cannot be decrypted. Replace it, or report it to the operator.",
         *,
         code: str | None = None,
     ) -> None:

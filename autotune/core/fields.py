@@ -70,15 +70,15 @@ class EncryptedField(models.BinaryField):
         return None if value is None else Ciphertext(cipher.encrypt(self.place, row_id, self.to_octets(value)))
 
     def decrypt(self, row_id: Any, stored: bytes | memoryview | None) -> Any:
-        """The plain value of what is stored in the row `row_id`.
+        """Decrypt the stored value of the row `row_id`.
 
-        raises Undecryptable, once it is on record (see damage.py)
+        raises Undecryptable, after recording the damage (damage.py)
         """
         octets = self.octets(row_id, stored)
         return None if octets is None else self.from_octets(octets)
 
     def octets(self, row_id: Any, stored: bytes | memoryview | None) -> bytes | None:
-        """The plain value as it was encrypted.
+        """Decrypt the stored value to the bytes that were encrypted.
 
         raises Undecryptable, as `decrypt`
         """
@@ -91,7 +91,7 @@ class EncryptedField(models.BinaryField):
             raise
 
     def note(self, row_id: Any, exc: Undecryptable) -> None:
-        """Put it on record that the value of this row is damaged; not where a master key is what is missing."""
+        """Record that the value of this row is damaged. A missing master key is not damage."""
         if isinstance(exc, MasterKeyMissing):
             return
         if exc.data_key is not None:
@@ -123,9 +123,9 @@ class EncryptedField(models.BinaryField):
 
 
 class Legible:
-    """The attributes of a row for whom a damaged one is no reason to show nothing of the row.
+    """Reads a row's attributes so that a damaged one does not hide the rest.
 
-    `Legible(task).metadata` is the value, or None where it cannot be decrypted; then `unreadable` names it.
+    `Legible(task).metadata` is the value, or None if it cannot be decrypted; `unreadable` then lists its name.
     """
 
     def __init__(self, row: models.Model) -> None:
@@ -140,17 +140,17 @@ class Legible:
             return None
 
     def read(self, *names: str) -> None:
-        """Find out whether these can be decrypted."""
+        """Try to decrypt these attributes, so that `unreadable` lists the damaged ones."""
         for name in names:
             getattr(self, name)
 
     def marker(self) -> list[str] | UnsetType:
-        """What an answer has as `unreadable`: the names read so far that are damaged; the member is absent without."""
+        """The member `unreadable` of an answer: the damaged names among those read so far; absent if there are none."""
         return self.unreadable or UNSET
 
 
 def is_legible(row: models.Model, name: str) -> bool:
-    """Whether an encrypted attribute can be decrypted, for who shows it."""
+    """Whether an encrypted attribute can be decrypted, and so shown."""
     try:
         getattr(row, name)
     except Undecryptable:
@@ -159,9 +159,9 @@ def is_legible(row: models.Model, name: str) -> bool:
 
 
 def is_damaged(row: models.Model, name: str) -> bool:
-    """Whether an encrypted attribute is damaged, so that something else may take its place.
+    """Whether an encrypted attribute is damaged, so that another value may replace it.
 
-    raises MasterKeyMissing: then nothing is known of it
+    raises MasterKeyMissing, because the attribute may then be intact
     """
     try:
         getattr(row, name)
@@ -173,7 +173,7 @@ def is_damaged(row: models.Model, name: str) -> bool:
 
 
 def refresh(row: models.Model) -> None:
-    """Read a row again, without what is encrypted: `refresh_from_db` decrypts all of it, so that damage stops it."""
+    """Reload a row without its encrypted fields: `refresh_from_db` decrypts them all, and fails if one is damaged."""
     row.refresh_from_db(
         fields=[field.name for field in row._meta.concrete_fields if not isinstance(field, EncryptedField)]
     )

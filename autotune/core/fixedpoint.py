@@ -2,11 +2,11 @@
 
 Floating-point sums are not safe for every valid number. PostgreSQL refuses an operation whose result underflows
 (`5e-324 * 5e-324`), squares of close numbers cancel each other, and the last digits depend on the order. Whole numbers
-have none of this. A number is rounded to a unit, so a mean or a deviation is at most half a unit (5e-13) off, and exact
-where the numbers have twelve decimals or fewer.
+have none of these problems. A number is rounded to a unit, so a mean or a deviation is at most half a unit (5e-13) off,
+and exact where the numbers have twelve decimals or fewer.
 
 A sum of squares exceeds 64 bits early, so a unit count is cut into two limbs (high * 10^6 + low) in the database and
-put together in Python, whose integers have no end. On SQLite a sum of limbs holds nine million numbers.
+combined in Python, whose integers have no limit. On SQLite a sum of limbs holds nine million numbers.
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ def split(amount: int, size: int) -> tuple[int, ...]:
 
 
 def joined(parts: Iterable[int]) -> int:
-    """The number of such columns, or of their sums."""
+    """Combine such columns, or their sums, into one number."""
     return sum(int(part) * BASE**place for place, part in enumerate(parts))
 
 
@@ -65,19 +65,19 @@ class Moments:
     squares: int = 0
 
     def add(self, count: int, total: int, squares: int) -> None:
-        """Add the sums of more numbers; negative ones take them away."""
+        """Add the sums of more numbers; negative sums remove numbers."""
         self.count += count
         self.total += total
         self.squares += squares
 
     def note(self, values: Iterable[int], sign: int = 1) -> None:
-        """Add numbers, given in units."""
+        """Add numbers in units; `sign=-1` removes them."""
         for value in values:
             self.add(sign, sign * value, sign * value * value)
 
     @property
     def mean(self) -> float | None:
-        """None without numbers."""
+        """The mean; None without numbers."""
         return self.total / (self.count * UNITS) if self.count else None
 
     @property
@@ -91,7 +91,7 @@ class Moments:
 
 
 def sums(field: str, **options: Any) -> dict[str, Any]:
-    """The aggregates of which `moments` makes the Moments of a column, by name.
+    """Aggregates of a column by name, from which `moments` computes its Moments.
 
     options  of each aggregate, such as `filter`
     """
@@ -108,6 +108,6 @@ def sums(field: str, **options: Any) -> dict[str, Any]:
 
 
 def moments(row: Iterable[Any]) -> Moments:
-    """The Moments of a row of `sums`, in their order."""
+    """Compute the Moments from a row of `sums`, in its order."""
     count, high, low, high_high, high_low, low_low = (int(amount or 0) for amount in row)
     return Moments(count, high * LIMB + low, high_high * LIMB * LIMB + 2 * high_low * LIMB + low_low)

@@ -110,7 +110,7 @@ class _Transfer:
                 return socket.socket(family, kind, protocol)
         except (OSError, ValueError):
             return pycurl.SOCKET_BAD
-        # the log alone tells where it leads: whoever registered the name shall not learn what is inside
+        # only the log has the address: the person who registered the name must not learn about the inside
         logger.warning("%s is not called: its host leads to %s port %s", self.kind, host, port)
         message = f"The host leads to an address or port that is not called. {allowed_by(self.kind)}"
         self.receipt.refuse("address_refused", message)
@@ -140,7 +140,7 @@ _MASKS: Final = {
 class Engine:
     """Many exchanges at once, on one thread. Not to be shared between threads nor carried over a fork.
 
-    kind     what it calls; kinds share no engine, since a connection that is kept is not checked again
+    kind     the kind of its calls; kinds share no engine, because a kept connection is not checked again
     allow    allowances; None reads those of the kind from the settings at each request
     ca_file  the certificates that are trusted; certifi's unless given
     """
@@ -289,16 +289,16 @@ _abandoned: list[Any] = []  # a parent's engines, kept from the garbage collecto
 
 
 def engine(kind: Kind = "grader") -> Engine:
-    """This thread's engine for calls of the kind, made at first use."""
-    made: Engine | None = getattr(_local, kind, None)
-    if made is None:
-        made = Engine(kind)
-        setattr(_local, kind, made)
+    """This thread's engine for calls of the kind, created at first use."""
+    thread_engine: Engine | None = getattr(_local, kind, None)
+    if thread_engine is None:
+        thread_engine = Engine(kind)
+        setattr(_local, kind, thread_engine)
         with _engines_lock:
             for key in [key for key in _engines if not key[0].is_alive()]:
                 _engines.pop(key).close()
-            _engines[threading.current_thread(), kind] = made
-    return made
+            _engines[threading.current_thread(), kind] = thread_engine
+    return thread_engine
 
 
 def fetch(request: OutboundRequest, kind: Kind = "grader") -> OutboundResponse:

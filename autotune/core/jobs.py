@@ -13,5 +13,5 @@ def reencrypt() -> None:
 
 @shared_task(name="core.look_at_damaged", ignore_result=True)
 def look_at_damaged() -> None:
-    """Take what was mended off the record of damaged values; hourly."""
-    mending.look_again()
+    """Delete the records of damaged values that have been repaired; hourly."""
+    mending.delete_repaired()

@@ -1,8 +1,8 @@
-"""Checks that the master keys at hand are the ones that this database was written with.
+"""Checks that the configured master keys are those with which this database was written.
 
 Two hosts can hold different digits under the same id, and a restored dump can meet the keys of another installation.
-Each master key therefore leaves a check value in the database when it first wraps a data key: 32 random octets, wrapped
-by it. A key that opens neither its check value nor its newest data keys is another key, and must write nothing.
+Therefore Autotune stores a check value for each master key when the key first wraps a data key: 32 random bytes,
+wrapped with the key. A key that opens neither its check value nor its newest data keys is wrong, and must not write.
 """
 
 import secrets
@@ -15,15 +15,15 @@ from django.db import IntegrityError, transaction
 from autotune.core.keyproviders import RefusedKey, UnknownKey, provider
 from autotune.core.models import DataKey, MasterKey
 
-NEWEST: Final = 3  # data keys that are tried where there is no check value, or it does not open
+NEWEST: Final = 3  # data keys to try if there is no check value, or it does not open
 RIGHT_FOR_S: Final = 10.0  # how long a process trusts that its keys are right
 WRONG_FOR_S: Final = 1.0
 
 
 def refusal() -> str:
-    """Why nothing may be written with the master keys at hand, in a sentence that names the key's id; '' if they fit.
+    """Why the configured master keys must not write, as a sentence with the key's id; '' if they are right.
 
-    Looks at the key that wraps the newest data key, and at the one that would wrap the next.
+    Checks the key that wraps the newest data key, and the key that would wrap the next one.
     """
     newest = DataKey.objects.order_by("-pk").values_list("wrapping_key", flat=True).first()
     names = dict.fromkeys(filter(None, (newest, provider().current())))
@@ -39,21 +39,21 @@ def refusal_of(name: str) -> str:
             return ""
         opened = [_opens(name, bytes(row.wrapped), context(row)) for row in wrapped]
     except UnknownKey:
-        return missing(name) if check is not None or wrapped else ""
+        return missing_key(name) if check is not None or wrapped else ""
     if check is None:
         fits = not opened or any(opened)  # one data key may be damaged
     else:
         fits = bool(opened) and all(opened)  # the check value is damaged
-    return "" if fits else other(name)
+    return "" if fits else wrong_key(name)
 
 
-def missing(name: str) -> str:
-    """The sentence for a master key that is not at hand."""
+def missing_key(name: str) -> str:
+    """The sentence for a master key that is not configured."""
     return f"AUTOTUNE_ENCRYPTION_KEYS lacks the key {name!r} that wraps a data key: add it."
 
 
-def other(name: str) -> str:
-    """The sentence for a master key of the right id and other digits."""
+def wrong_key(name: str) -> str:
+    """The sentence for a master key with the right id and wrong digits."""
     return (
         f"the master key {name!r} is not the one that wrapped this database's data keys:"
         " its id is right, its digits are not. Restore the right key."
@@ -66,58 +66,58 @@ def fits(name: str) -> bool:
 
 
 def recent_refusal() -> str:
-    """What `refusal` said, at most a few seconds ago: for `/ready`, which is asked often."""
+    """The result of `refusal`, at most a few seconds old: for `/ready`, which is called often."""
     return _remembered("", refusal)
 
 
 def establish() -> str:
-    """Leave the check value of the current master key if there is none. Why it must not be used, or ''.
+    """Store the check value of the current master key if there is none; return why the key must not be used, or ''.
 
-    Inside the transaction that writes the first data key under it: of two hosts with different keys one is refused.
+    Belongs inside the transaction that writes the first data key: of two hosts with different keys one is refused.
     """
-    if said := refusal():
-        return said
+    if reason := refusal():
+        return reason
     name = provider().current()
     if MasterKey.objects.filter(pk=name).exists():
         return ""
-    octets = provider().wrap(name, secrets.token_bytes(32), check_context(name))
+    check_value = provider().wrap(name, secrets.token_bytes(32), check_context(name))
     try:
         with transaction.atomic():
-            MasterKey.objects.create(pk=name, check_value=octets)
+            MasterKey.objects.create(pk=name, check_value=check_value)
     except IntegrityError:  # another process was first, perhaps with another key
         return refusal_of(name)
     return ""
 
 
 def unopened(rows: Sequence[DataKey]) -> list[DataKey]:
-    """Those of these data keys that no master key at hand opens."""
+    """The data keys among `rows` that no configured master key opens."""
     return [row for row in rows if not _is_opened(row)]
 
 
 def context(row: DataKey) -> bytes:
-    """What a data key's wrapping is bound to."""
+    """The bytes to which a data key's wrapping is bound."""
     return b"data-key." + row.pk.bytes
 
 
 def check_context(name: str) -> bytes:
-    """What a check value's wrapping is bound to."""
+    """The bytes to which a check value's wrapping is bound."""
     return b"master-key." + name.encode()
 
 
 def forget() -> None:
-    """Look again at the next question: the keys of this process have changed (in tests)."""
+    """Forget the remembered results: the keys of this process have changed (in tests)."""
     _memory.clear()
 
 
-_memory: dict[str, tuple[str, float]] = {}  # '' is the whole look
+_memory: dict[str, tuple[str, float]] = {}  # by key id; '' holds the result of `refusal`
 
 
-def _remembered(name: str, look: Callable[[], str]) -> str:
-    said, until = _memory.get(name, ("", 0.0))
+def _remembered(name: str, check: Callable[[], str]) -> str:
+    reason, until = _memory.get(name, ("", 0.0))
     if time.monotonic() >= until:
-        said = look()
-        _memory[name] = said, time.monotonic() + (WRONG_FOR_S if said else RIGHT_FOR_S)
-    return said
+        reason = check()
+        _memory[name] = reason, time.monotonic() + (WRONG_FOR_S if reason else RIGHT_FOR_S)
+    return reason
 
 
 def _is_opened(row: DataKey) -> bool:

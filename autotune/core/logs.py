@@ -1,4 +1,4 @@
-"""What log lines may not hold, and how often the same one is written."""
+"""Log filters: they redact secrets, and limit how often the same line is written."""
 
 import logging
 import re
@@ -37,18 +37,18 @@ REPEATED_S: Final = 60.0
 
 
 class RepeatFilter(logging.Filter):
-    """Passes a line once in so many seconds, for lines that repeat while something is away; says how many it dropped.
+    """Passes a line once in `every_s` seconds and adds how many it dropped; for lines that repeat during an outage.
 
-    Lines are the same if logger, place in the code and level are; what differs inside of them does not count.
+    Two lines are the same if their logger, place in the code and level are, whatever their text.
 
-    statuses  only answers of these HTTP statuses are counted, as `django.request` names them; all else passes
+    statuses  filter only answers with these HTTP statuses, as `django.request` names them; all other lines pass
     """
 
     def __init__(self, every_s: float = REPEATED_S, statuses: tuple[int, ...] = ()) -> None:
         super().__init__()
         self.every_s, self.statuses = every_s, statuses
         self._lock = threading.Lock()
-        self._passed: dict[tuple[str, int, int], tuple[float, int]] = {}  # when the last passed, how many since then
+        self._passed: dict[tuple[str, int, int], tuple[float, int]] = {}  # time of the last line, dropped since
 
     def filter(self, record: logging.LogRecord) -> bool:
         if self.statuses and getattr(record, "status_code", None) not in self.statuses:
@@ -66,7 +66,7 @@ class RepeatFilter(logging.Filter):
 
 
 def repeating(name: str) -> logging.Logger:
-    """A logger for lines that may come with each request or each second: each is written once in REPEATED_S seconds."""
+    """A logger for lines that may repeat with each request or second: it writes each once in REPEATED_S seconds."""
     logger = logging.getLogger(f"{name}.repeating")
     if not any(isinstance(present, RepeatFilter) for present in logger.filters):
         logger.addFilter(RepeatFilter())

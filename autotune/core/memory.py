@@ -1,11 +1,11 @@
-"""Returns the memory of large requests to the system. On another C library than glibc nothing happens."""
+"""Returns the memory of large requests to the system. Does nothing on a C library other than glibc."""
 
 import ctypes
 import gc
 from contextlib import suppress
 from typing import Any, Final
 
-LARGE: Final = 4 * 2**20  # octets of a request after which it is worth a few milliseconds
+LARGE: Final = 4 * 2**20  # bytes of a request from which this is worth a few milliseconds
 _MMAP_THRESHOLD: Final = -3  # mallopt's M_MMAP_THRESHOLD
 
 
@@ -20,13 +20,13 @@ _libc: Final = _library()
 
 
 def keep_large_blocks_apart() -> None:
-    """Called once in each process. glibc otherwise learns from each freed block to keep larger ones, up to 32 MiB."""
+    """Stop glibc from learning to keep larger blocks, up to 32 MiB, with each freed one. Called once per process."""
     if _libc is not None:
         _libc.mallopt(_MMAP_THRESHOLD, 2**20)
 
 
-def give_back() -> None:
-    """Return what is free, after a large request. An error in it leaves its body in a cycle, which is ended first."""
-    gc.collect()  # milliseconds: what was loaded at the start is frozen and not looked through
+def release() -> None:
+    """Return free memory after a large request. An error may leave the body in a cycle, so collect garbage first."""
+    gc.collect()  # takes milliseconds: it skips what was loaded at the start, which is frozen
     if _libc is not None:
         _libc.malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Looks again at the values on record as damaged: what can be read by now, or is gone, leaves the record."""
+"""Checks recorded damaged values again, and deletes the records of those that are readable now or gone."""
 
 from collections.abc import Iterable
 
@@ -11,21 +11,21 @@ from autotune.core.reencryption import columns
 AT_ONCE = 1_000
 
 
-def look_again() -> int:
-    """Delete the records of values that are not damaged any more, of the oldest AT_ONCE; how many."""
+def delete_repaired() -> int:
+    """Check the oldest AT_ONCE records, delete those of repaired values, and return how many."""
     fields = {(field.model._meta.db_table, str(field.column)): field for field in columns().values()}
-    mended = [row.pk for row in DamagedValue.objects.order_by("seen_at", "pk")[:AT_ONCE] if _is_whole(row, fields)]
-    DamagedValue.objects.filter(pk__in=mended).delete()
-    if mended:
+    stale_ids = [row.pk for row in DamagedValue.objects.order_by("seen_at", "pk")[:AT_ONCE] if _is_whole(row, fields)]
+    DamagedValue.objects.filter(pk__in=stale_ids).delete()
+    if stale_ids:
         damage.forget()
-    return len(mended)
+    return len(stale_ids)
 
 
 def _is_whole(record: DamagedValue, fields: dict[tuple[str, str], EncryptedField]) -> bool:
     if record.table == DataKey._meta.db_table:
         return _opens(DataKey.objects.filter(pk=record.row))
     field = fields.get((record.table, record.column))
-    if field is None:  # the column is not there any more
+    if field is None:  # the column no longer exists
         return True
     stored = field.model._base_manager.filter(**{field.row: record.row}).values_list(field.name, flat=True).first()
     if not stored:

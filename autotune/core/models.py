@@ -9,7 +9,7 @@ class DataKey(models.Model):
     """A wrapped AES-256 key of one organization and month (or its content-digest key, which never rotates).
 
     scope       the organization's id; no foreign key, since the core knows no organizations
-    period      `YYYY-MM`, with a letter where the month's first key is damaged; or `digest`
+    period      `YYYY-MM`, with a letter for a key that replaces a damaged one; or `digest`
     wrapped     what the master key `wrapping_key` made of it (keyproviders.py)
     retired_at  since when it encrypts nothing new; it is dropped when nothing is left under it
     """
@@ -34,10 +34,10 @@ class DataKey(models.Model):
 
 
 class MasterKey(models.Model):
-    """What shows whether a master key is the one that this database was written with (keychecks.py).
+    """A check value, by which Autotune recognizes a master key of this database (keychecks.py).
 
     id           of the key, as AUTOTUNE_ENCRYPTION_KEYS or the key provider names it
-    check_value  random octets, wrapped by it
+    check_value  random bytes, wrapped with the key
     """
 
     id = models.CharField(max_length=64, primary_key=True)
@@ -51,7 +51,7 @@ class MasterKey(models.Model):
 class DamagedValue(models.Model):
     """An encrypted value that could not be decrypted when something read it (damage.py).
 
-    table, column  where it is; `core_datakey.wrapped` for a data key, which stands for all values under it
+    table, column  its place; `core_datakey.wrapped` for a data key, which represents all values under it
     row            the row's id
     """
 

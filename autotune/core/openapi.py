@@ -105,7 +105,7 @@ def add_components(result: dict[str, Any], generator: Any, request: Any, public:
     components = result.setdefault("components", {})
     for shape in _kinds_of(ApiStruct):
         if shape.__name__ in schemas and not shape.__struct_config__.omit_defaults:
-            schemas[shape.__name__]["required"] = _present(shape)
+            schemas[shape.__name__]["required"] = _required_members(shape)
     components["schemas"] = {**components.get("schemas", {}), **dict(sorted(schemas.items()))}
     components["securitySchemes"] = {
         "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key, `at_live_…` or `at_test_…`."},
@@ -114,8 +114,8 @@ def add_components(result: dict[str, Any], generator: Any, request: Any, public:
     return result
 
 
-def _present(shape: type[msgspec.Struct]) -> list[str]:
-    """The members that every answer has, also those with a default; not those that may be absent."""
+def _required_members(shape: type[msgspec.Struct]) -> list[str]:
+    """The members that every answer has, including those with a default, without those that may be absent."""
     fields = msgspec.structs.fields(shape)
     return [field.encode_name for field in fields if field.default is not msgspec.UNSET]
 

@@ -15,7 +15,7 @@ from autotune.core.api import ApiStruct, QueryStruct
 from autotune.core.errors import Invalid
 
 MAX_OFFSET = 100_000
-COUNTED: Final = 10_000  # rows of a list that are counted; the exact number of millions takes seconds
+COUNTED: Final = 10_000  # a list counts only so many rows: counting millions takes seconds
 MAX_PAGE_BYTES = 32 * 2**20
 
 
@@ -91,9 +91,9 @@ def page(
 
 
 def _offset(query: PageQuery) -> int:
-    """How many rows lie before the page.
+    """How many rows precede the page.
 
-    raises  Invalid for a place that is too far, or given in two ways
+    raises  Invalid if the page is too far, or the query names it in two ways
     """
     if query.page_number is None:
         if query.cursor is not None and query.offset:
@@ -110,7 +110,7 @@ def _offset(query: PageQuery) -> int:
 
 
 def _total(queryset: QuerySet, query: PageQuery) -> int:
-    """How many rows there are; unless a page is asked for by its number, only up to one more than COUNTED."""
+    """Count the rows: all of them for a page by number, otherwise at most one more than COUNTED."""
     rows = queryset.order_by()
     if query.page_number is not None:
         return rows.count()

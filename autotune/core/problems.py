@@ -16,7 +16,7 @@ from autotune.core.decryption import MasterKeyMissing, Undecryptable
 from autotune.core.errors import AutotuneError
 
 logger = logging.getLogger(__name__)
-outages = logs.repeating(__name__)  # each request meets one while the database is away
+outages = logs.repeating(__name__)  # each request would log a line while the database is away
 
 
 class Location(msgspec.Struct, rename="camel"):

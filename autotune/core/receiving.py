@@ -5,7 +5,7 @@ from typing import Final
 from autotune.core.outbound import OutboundRequest, OutboundResponse
 
 STOP: Final = -1  # what libcurl's callbacks return to end the exchange
-_JUDGED: Final = b"cCtT \t"  # how the headers begin that are looked at
+_JUDGED: Final = b"cCtT \t"  # first characters of the headers that are checked
 _ENCODED: Final = "The answer is compressed (Content-Encoding) although identity was asked for."
 
 
@@ -26,7 +26,7 @@ class Receipt:
         self._head: list[bytes] = []
         self._head_size = 0
         self._ended = False  # whether the empty line after the headers has come
-        self._framing = False  # whether a header has said how the body ends
+        self._framing = False  # whether a header has defined where the body ends
         self._body: list[bytes] = []
         self._size = 0
 
@@ -60,9 +60,9 @@ class Receipt:
         return None
 
     def _breach(self, line: bytes) -> tuple[str, str] | None:
-        """What is wrong with a header that decides how the body is read.
+        """Code and text of what is wrong with a header that defines where the body ends.
 
-        Two of these could be read in two ways: a proxy between may have seen another answer than we would.
+        Two such headers can be read in two ways: a proxy in between may have seen another answer than we would.
         """
         if line[:1] in b" \t":
             return "malformed_answer", "A header is folded over two lines."
@@ -73,7 +73,7 @@ class Receipt:
         if name.strip() not in (b"content-length", b"transfer-encoding"):
             return None
         if self._framing:
-            return "malformed_answer", "Content-Length and Transfer-Encoding are there more than once, or both."
+            return "malformed_answer", "The answer repeats Content-Length or Transfer-Encoding, or has both."
         self._framing = True
         is_right = value == b"chunked" if name == b"transfer-encoding" else value.isdigit()
         if not is_right or name.strip() != name:

@@ -2,8 +2,8 @@
 
 kombu's own puts unacknowledged messages back when a connection ends, and acknowledges finished ones when its loop does.
 With Redis away both need a connection that is gone already, fail in a way that Celery does not expect, and so end the
-worker. A Redis that takes no writes, since its memory is full or it is a replica, counts as away: the worker goes on by
-the sweep, and connects again until the broker works.
+worker. A Redis that takes no writes, because its memory is full or it is a replica, counts as away: the worker goes on
+with the sweep, and reconnects until the broker works.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ class QoS(redis.QoS):
     """Knows when its connection is gone."""
 
     def restore_visible(self, *args: Any, **options: Any) -> None:
-        """Puts nothing back: a message that was lost with its worker is a hint less, and the sweep finds the work."""
+        """Do nothing: a message that was lost with its worker was only a hint, and the sweep finds the work."""
 
     def restore_unacked(self, client: Any = None) -> None:
         self._delivered.clear()  # type: ignore[union-attr]

@@ -19,10 +19,10 @@ AT_ONCE: Final = 500
 
 @dataclass(slots=True)
 class UnopenedKeys:
-    """Data keys that the master keys at hand do not open.
+    """Data keys that the configured master keys do not open.
 
-    lost     how many, by the id of a master key that is missing or another one
-    damaged  whose master key is right, so that their own row is not what it was
+    lost     how many, by the id of the missing or wrong master key
+    damaged  those whose master key is right, so that their own row is damaged
     """
 
     lost: Counter[str] = field(default_factory=Counter)
@@ -33,7 +33,7 @@ class UnopenedKeys:
 
 
 def unopened() -> UnopenedKeys:
-    """Try every data key: one call of the key provider for each."""
+    """Try every data key, with one call of the key provider for each."""
     unopened_keys = UnopenedKeys()
     rest = DataKey.objects.order_by("pk")
     while rows := list(rest[:AT_ONCE]):
@@ -48,7 +48,7 @@ def unopened() -> UnopenedKeys:
 
 @dataclass(slots=True)
 class Rewrapped:
-    """What a rotation did. `failed`: data keys that it could not open, by the id of what wraps them."""
+    """The result of a rotation. `failed` counts the data keys that it could not open, by the id of their master key."""
 
     current: str
     rewrapped: int = 0
@@ -60,7 +60,7 @@ def rewrap() -> Rewrapped:
 
     Whoever reads meanwhile finds the old wrapping or the new one, whole. Interrupted, it goes on when it is run again.
 
-    raises MasterKeyMissing if the current master key is not the one that wrapped data keys under its id before
+    raises MasterKeyMissing if another key wrapped data keys under the current master key's id before
     """
     done = Rewrapped(provider().current())
     if refusal := keychecks.refusal_of(done.current):

@@ -1,4 +1,4 @@
-"""Sentences set one after the other, whoever wrote them."""
+"""Joins sentences of different authors into one text."""
 
 import re
 from typing import Final
@@ -7,9 +7,9 @@ _ENDED: Final = re.compile(r"""[.!?…:;。！？]["'”’»)\]]*\Z""")
 
 
 def joined(*sentences: str | None) -> str:
-    """One text of several sentences: a full stop where a sentence lacks its end, and one space between two.
+    """Join sentences with one space between two, and add a full stop to each that has no end.
 
-    sentences  each as somebody wrote it, perhaps a grader; empty ones and None are left out
+    sentences  as their authors wrote them, such as graders; empty ones and None are skipped
     """
-    kept = [sentence.strip() for sentence in sentences if sentence and sentence.strip()]
-    return " ".join(sentence if _ENDED.search(sentence) else f"{sentence}." for sentence in kept)
+    parts = [sentence.strip() for sentence in sentences if sentence and sentence.strip()]
+    return " ".join(sentence if _ENDED.search(sentence) else f"{sentence}." for sentence in parts)

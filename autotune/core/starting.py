@@ -1,7 +1,7 @@
-"""Refuses the start of a process whose master keys are not those of its database.
+"""Refuses to start a process whose master keys are not those of its database.
 
-Where the database is away the process starts, and checks as soon as the database answers: a process that only waits for
-its database must not need to be started twice.
+If the database is away, the process starts, and checks the keys as soon as the database answers, so that nobody has to
+start it twice.
 """
 
 import logging
@@ -19,7 +19,7 @@ from django.db import connection
 from autotune.core import keychecks
 
 logger = logging.getLogger(__name__)
-EXIT_STATUS: Final = 3  # gunicorn ends as a whole where a worker of it ends with this
+EXIT_STATUS: Final = 3  # gunicorn ends as a whole if one of its workers exits with this
 LOOK_EVERY_S: Final = 2.0
 
 
@@ -41,20 +41,20 @@ def _check_later(process: str) -> None:
 
 
 def _is_answered(process: str, end: Callable[[int], object]) -> bool:
-    """Whether the database answered. What is wrong with the keys ends the process."""
-    with ThreadPoolExecutor(1, thread_name_prefix="master-keys") as aside:  # the caller may be within an event loop
-        refusal = aside.submit(_refusal).result()
+    """Whether the database answered. A missing or wrong key ends the process."""
+    with ThreadPoolExecutor(1, thread_name_prefix="master-keys") as executor:  # the caller may be in an event loop
+        refusal = executor.submit(_refusal).result()
     if refusal:
         logger.critical("%s does not start: %s", process, refusal)
         logging.shutdown()
-        if (supervisor := multiprocessing.parent_process()) and supervisor.pid:  # uvicorn's, which would start it again
+        if (supervisor := multiprocessing.parent_process()) and supervisor.pid:  # uvicorn's, which would restart it
             os.kill(supervisor.pid, signal.SIGTERM)
         end(EXIT_STATUS)
     return refusal is not None
 
 
 def _refusal() -> str | None:
-    """What is wrong with the master keys; None if the database does not answer."""
+    """Why the master keys are refused, or ''; None if the database does not answer."""
     try:
         return keychecks.refusal()
     except Exception as exc:  # noqa: BLE001 - away, not migrated yet, or the pool's time-out, which is no DatabaseError

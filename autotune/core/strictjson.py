@@ -66,9 +66,7 @@ def loads(
         raise _located(text, exc, numbers) from exc
     except JSONDecodeError as exc:
         if text.startswith(BYTE_ORDER_MARK):
-            raise JSONRefused(
-                "invalid_json", "The text begins with a byte-order mark (EF BB BF). Leave it out."
-            ) from exc
+            raise JSONRefused("invalid_json", "The text begins with a byte-order mark (EF BB BF). Remove it.") from exc
         raise JSONRefused("invalid_json", f"{exc.msg} (line {exc.lineno}, column {exc.colno}).") from exc
     except RecursionError as exc:
         raise JSONRefused("too_deep", "The text is nested too deeply.") from exc
@@ -165,7 +163,7 @@ def _constant(name: str) -> Any:
 
 
 class _Numbers(NamedTuple):
-    """How numbers are read; see `loads`."""
+    """The options for numbers; see `loads`."""
 
     max_digits: int = MAX_DIGITS
     safe_integers: bool = False

@@ -1,4 +1,4 @@
-"""The scheduler of the process `beat`, which goes on with the schedule that it read last while the database is away."""
+"""The scheduler of the process `beat`. While the database is away, it goes on with the schedule that it read last."""
 
 import logging
 import time
@@ -11,14 +11,14 @@ from autotune.core import logs
 
 logger = logging.getLogger(__name__)
 outages = logs.repeating(__name__)
-START_EVERY_S: Final = 0.5  # a beat that is started while the database is away looks for it so often
+START_EVERY_S: Final = 0.5  # interval at which a beat that starts without its database looks for it
 
 
 class Scheduler(DatabaseScheduler):
     """`--scheduler autotune.site.beat:Scheduler`.
 
-    django-celery-beat's own one ends the process when the database is away at its full read, which comes every five
-    minutes, and writes a traceback every five seconds until then.
+    While the database is away, django-celery-beat's own scheduler writes a traceback every five seconds, and ends the
+    process at its next full read, which is due every five minutes.
     """
 
     def setup_schedule(self) -> None:
@@ -40,7 +40,7 @@ class Scheduler(DatabaseScheduler):
             outages.warning("beat: the schedule cannot be read, the last one stays: %s", exc)
             return dict(self._schedule or {})
         finally:
-            connection.close()  # of the pool: the next read gets one that works
+            connection.close()  # back to the pool: the next read gets one that works
 
 
 def _wait_for_database() -> None:
@@ -49,7 +49,7 @@ def _wait_for_database() -> None:
 
 
 def _answers() -> bool:
-    """Whether the database does; the pool has checked a connection that it hands out."""
+    """Whether the database answers; the pool checks a connection before it hands it out."""
     try:
         connection.ensure_connection()
     except DatabaseError as exc:

@@ -19,10 +19,10 @@ def label(env: Mapping[str, str]) -> str:
     url = env.get("DATABASE_URL")
     if not url:
         return "sqlite"
-    at = urlsplit(url)
+    parts = urlsplit(url)
     # Several hosts (docs/operations.md) are one place together; the user before them may change.
-    hosts = [host if ":" in host else f"{host}:5432" for host in at.netloc.rpartition("@")[2].split(",")]
-    place = f"{','.join(hosts)}{at.path}"
+    hosts = [host if ":" in host else f"{host}:5432" for host in parts.netloc.rpartition("@")[2].split(",")]
+    place = f"{','.join(hosts)}{parts.path}"
     return f"postgres-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
 

@@ -1,4 +1,4 @@
-"""Which database engine this process uses, said where a reader might expect the other one."""
+"""Reports that a process uses SQLite, where an operator might expect PostgreSQL."""
 
 import logging
 import sys
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def note() -> str | None:
-    """A sentence where the embedded engine is used; None on PostgreSQL."""
+    """The sentence that reports SQLite; None on PostgreSQL."""
     if settings.DATABASE_URL:
         return None
     return (

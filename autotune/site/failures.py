@@ -31,7 +31,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """An exception outside a view. A database that is away is 503 in the middleware too."""
+    """Answer an exception outside a view. In the middleware too, a database that is away is 503."""
     failure = sys.exc_info()[1]
     if isinstance(failure, Exception) and (error := problems.typed(failure)) is not None and error.status == 503:
         return problems.answer(error, request)

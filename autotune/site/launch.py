@@ -17,7 +17,7 @@ from autotune.site.supervisor import Process, Supervisor, SupervisorError
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_PORT = 8000
-SPARE_PORTS = range(8100, 8200)  # what is proposed where a port is taken: none that live would take
+SPARE_PORTS = range(8100, 8200)  # proposed if a port is taken; the process `live` uses none of them
 READY_PATH = "/api/v1/ready"
 HEALTH_PATH = "/api/v1/health"
 READY_TIMEOUT_S = 60.0
@@ -50,7 +50,7 @@ def environment(
     """
     require_port(port, hint=hint or f"choose another one: PORT={free_port(SPARE_PORTS)}")
     data.mkdir(parents=True, exist_ok=True)
-    before = base.get("AUTOTUNE_OUTBOUND_ALLOW_GRADERS") or base.get("AUTOTUNE_OUTBOUND_ALLOW", "")
+    grader_entries = base.get("AUTOTUNE_OUTBOUND_ALLOW_GRADERS") or base.get("AUTOTUNE_OUTBOUND_ALLOW", "")
     gunicorn = f"--bind {LOOPBACK}:{port} --graceful-timeout 5 {base.get('GUNICORN_CMD_ARGS', '')}"
     hosts = ["localhost", LOOPBACK, "[::1]", *filter(None, base.get("ALLOWED_HOSTS", "").split(","))]
     return {
@@ -65,7 +65,7 @@ def environment(
         "ALLOWED_HOSTS": ",".join(hosts),
         "AUTOTUNE_DATA_DIR": str(data),
         "AUTOTUNE_PUBLIC_URL": f"http://localhost:{port}",
-        "AUTOTUNE_OUTBOUND_ALLOW_GRADERS": _with_ports(before, grader_ports),
+        "AUTOTUNE_OUTBOUND_ALLOW_GRADERS": _with_ports(grader_entries, grader_ports),
         "AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS": _with_ports(
             base.get("AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS", ""), webhook_ports
         ),
@@ -74,7 +74,7 @@ def environment(
 
 
 def _with_ports(entries: str, ports: Iterable[int]) -> str:
-    """The allowances of a list, and these ports of loopback, each by an entry of its own."""
+    """Add an entry for each of these loopback ports to a list of allowances."""
     return ",".join(filter(None, [entries, *(f"{LOOPBACK}/32:{port}" for port in ports)]))
 
 

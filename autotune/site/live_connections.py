@@ -1,7 +1,7 @@
-"""The connections of the process `live`: what uvicorn accepts, but none of them may wait for ever or keep others out.
+"""Limits the connections of the process `live`, so that none of them waits for ever or keeps others out.
 
-Uvicorn gives a client as long as it likes to send the head of a request, and to read its answer. At its limit of
-descriptors it stops accepting. Here both are bounded in time, and at the limit quiet connections are closed.
+Uvicorn lets a client take as long as it likes to send the head of a request, and to read its answer. At its limit of
+descriptors it stops accepting. Here both times have a limit, and at the limit of descriptors quiet connections close.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from autotune.site.quiet_connections import QuietConnections, open_file_limit
 
-ARRIVE_S: Final = 15.0  # from the connection, or the first octet of a request, to the end of the head
-READ_S: Final = 5.0  # how often it is checked that a client reads
-MIN_RATE: Final = 16 * 1024  # octets a second that it has to read
-MAX_CONNECTIONS: Final = 12_000  # more than LIVE_MAX_CALLS: those beyond are refused by an answer
-SHARE_CLOSED: Final = 32  # at the limit, one connection of so many is closed at once
+ARRIVE_S: Final = 15.0  # from the connection, or the first byte of a request, to the end of the head
+READ_S: Final = 5.0  # interval of the checks that a client reads
+MIN_RATE: Final = 16 * 1024  # bytes a second that it must read
+MAX_CONNECTIONS: Final = 12_000  # more than LIVE_MAX_CALLS: an answer refuses the calls beyond that
+SHARE_CLOSED: Final = 32  # at the limit, one connection in this many is closed at once
 
 
 class PatientProtocol(H11Protocol):
@@ -65,7 +65,7 @@ class PatientProtocol(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def settle(self) -> None:
-        """After what has arrived: is a request in flight, and how long may the connection be without one?"""
+        """After new data: find out whether a request is in flight, and limit how long the connection is without one."""
         if self.is_in_flight and not self.cycle.more_body:
             self.quiet.discard(self)
         elif not self.transport.is_closing():
@@ -77,7 +77,7 @@ class PatientProtocol(H11Protocol):
             self.arrival = self.loop.call_later(ARRIVE_S, self.give_up)
 
     def give_up(self) -> None:
-        """No request has arrived in time."""
+        """Close a connection on which no request has arrived in time."""
         from autotune.site import refusals  # Django is not set up yet when uvicorn imports this
 
         if self.conn.trailing_data[0] and not self.transport.is_closing():
@@ -106,7 +106,7 @@ class PatientProtocol(H11Protocol):
             self.reading = None
 
     def check_reading(self, unsent: int) -> None:
-        """Abort where the client has read too little since there were `unsent` octets for it."""
+        """Abort if the client has read too little since `unsent` bytes were left for it."""
         left = self.transport.get_write_buffer_size()
         if left > unsent - READ_S * MIN_RATE:
             self.transport.abort()
@@ -114,7 +114,7 @@ class PatientProtocol(H11Protocol):
         self.reading = self.loop.call_later(READ_S, self.check_reading, left)
 
     def send_400_response(self, msg: str) -> None:
-        """What is no well-formed request is refused as a problem, like everything else."""
+        """Refuse a malformed request with a problem, like any other error."""
         from autotune.site import refusals
 
         exc = sys.exc_info()[1]
@@ -125,5 +125,5 @@ class PatientProtocol(H11Protocol):
 
 
 def raise_limits() -> None:
-    """Called once in each process, before it accepts: the limit of descriptors, and so that of connections."""
+    """Raise the limit of descriptors, and so that of connections. Called once in each process, before it accepts."""
     PatientProtocol.limit = open_file_limit(MAX_CONNECTIONS)

@@ -147,10 +147,10 @@ def _endpoints() -> GaugeMetricFamily:
 
 
 def _damaged() -> GaugeMetricFamily:
-    """Where values cannot be decrypted, never what or whose they are."""
+    """Show where values cannot be decrypted, never their content or owner."""
     family = GaugeMetricFamily(
         "autotune_unreadable_values",
-        "Encrypted values on record that could not be decrypted; a data key stands for all values under it.",
+        "Encrypted values on record that could not be decrypted; a data key counts once for all values under it.",
         labels=["table", "column"],
     )
     for (table, column), count in damage.counts().items():

@@ -12,7 +12,7 @@ from autotune.core import keychecks, redis
 from autotune.core.api import ApiStruct
 
 MIN_FREE_BYTES = 64 * 2**20
-PROBED, PROBED_S = "autotune:probed", 60  # a write: a Redis whose memory is full answers pings
+PROBED, PROBED_S = "autotune:probed", 60  # a write, because a Redis whose memory is full still answers pings
 
 
 class Health(ApiStruct):
@@ -80,7 +80,7 @@ class _Migrated:
 
 
 def _encryption() -> str:
-    """The newest data keys open; remembered for a few seconds, since a key service may be slow."""
+    """Check that the newest data keys open; remembered for a few seconds, because a key service may be slow."""
     try:
         refusal = keychecks.recent_refusal()
     except DatabaseError:

@@ -24,13 +24,13 @@ class QuietConnections(Generic[Connection]):
         return len(self._addresses)
 
     def add(self, connection: Connection, address: str) -> None:
-        """The connection is quiet from now on."""
+        """Note that the connection is quiet from now on."""
         self.discard(connection)
         self._addresses[connection] = address
         self._by_address.setdefault(address, {})[connection] = None
 
     def discard(self, connection: Connection) -> None:
-        """The connection is busy, or closed."""
+        """Note that the connection is busy, or closed."""
         address = self._addresses.pop(connection, None)
         if address is not None:
             of_address = self._by_address[address]
@@ -39,9 +39,9 @@ class QuietConnections(Generic[Connection]):
                 del self._by_address[address]
 
     def to_close(self, count: int) -> list[Connection]:
-        """Up to `count` of them: each from the address that then has the most, the longest quiet first.
+        """Choose up to `count` of them: each from the address that then has the most, the longest quiet first.
 
-        A client with few connections so keeps them while another one opens thousands.
+        So a client with few connections keeps them while another opens thousands.
         """
         queues = {address: iter(of_address) for address, of_address in self._by_address.items()}
         heap = [(-len(of_address), address) for address, of_address in self._by_address.items()]
@@ -58,7 +58,7 @@ class QuietConnections(Generic[Connection]):
 
 
 def open_file_limit(connections: int) -> int:
-    """Raise the process's limit of descriptors as far as `connections` need; how many connections fit into it."""
+    """Raise the process's limit of descriptors as far as `connections` need, and return how many of them fit."""
     needed = connections + RESERVED_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:

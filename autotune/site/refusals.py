@@ -1,4 +1,4 @@
-"""Answers to requests that no view sees: what the servers refuse on the wire, as the problems that views answer."""
+"""Problem answers, in the form of the views', to requests that the servers refuse before a view sees them."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from autotune.core.errors import AutotuneError
 MALFORMED: Final = "The request is not well-formed HTTP/1.1."
 NO_CODING: Final = "Send the body with a Content-Length and without Transfer-Encoding."
 LATE: Final = (errors.RequestTimeout, "The request did not arrive in time.")
-CROWDED: Final = (errors.Unavailable, "There are more connections than the server holds. Try again.")
+CROWDED: Final = (errors.Unavailable, "The server has too many connections. Try again.")
 _FAULTS_OF_THE_CLIENT: Final = (
     *(wire.InvalidRequestLine, wire.InvalidRequestMethod, wire.InvalidHeader, wire.InvalidHeaderName),
     *(wire.ObsoleteFolding, wire.InvalidChunkSize, wire.ChunkMissingTerminator, wire.InvalidChunkExtension),
@@ -21,26 +21,26 @@ _FAULTS_OF_THE_APPLICATION: Final = (wire.InvalidResponseHeader, wire.InvalidRes
 
 
 def error_of(exc: BaseException) -> AutotuneError | None:
-    """The error for what gunicorn's parser raised; None for a fault that is not the client's."""
+    """The error for an exception of gunicorn's parser; None if the client is not at fault."""
     if isinstance(exc, _FAULTS_OF_THE_APPLICATION):
         return None
     if isinstance(exc, wire.LimitRequestLine):
-        return errors.AddressTooLong("Path and query are longer than the server reads. Shorten or drop a filter.")
+        return errors.AddressTooLong("Path and query are longer than the server accepts. Shorten or remove a filter.")
     if isinstance(exc, wire.LimitRequestHeaders):
-        return errors.HeadersTooLarge("A header is longer than the server reads, or there are more than it reads.")
+        return errors.HeadersTooLarge("A header is longer than the server accepts, or there are too many headers.")
     if isinstance(exc, wire.InvalidHTTPVersion):
         return errors.VersionNotSupported("Send the request as HTTP/1.1.")
     if isinstance(exc, wire.UnsupportedTransferCoding):
         return errors.NotImplementedHere(NO_CODING)
     if isinstance(exc, wire.ExpectationFailed):
-        return errors.ExpectationFailed("The only expectation that is met is 100-continue.")
+        return errors.ExpectationFailed("The server supports only the expectation 100-continue.")
     return errors.Invalid(MALFORMED) if isinstance(exc, _FAULTS_OF_THE_CLIENT) else None
 
 
 def error_with(status: int) -> AutotuneError:
-    """The error for the status by which h11 refuses a request."""
+    """The error for the status with which h11 refuses a request."""
     if status == 431:
-        return errors.HeadersTooLarge("Address and headers are longer than the server reads.")
+        return errors.HeadersTooLarge("The address and headers are longer than the server accepts.")
     if status == 501:
         return errors.NotImplementedHere(NO_CODING)
     return errors.Invalid(MALFORMED)

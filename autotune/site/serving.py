@@ -1,4 +1,4 @@
-"""Start the process `live`: uvicorn, which refuses new connections as soon as it is told to end.
+"""Start the process `live`: uvicorn, which refuses new connections as soon as it receives a signal to stop.
 
 `python -m autotune.site.serving --host 0.0.0.0 --port 8001 --workers 1`
 """
@@ -14,12 +14,15 @@ PROTOCOL: Final = "autotune.site.live_connections:PatientProtocol"
 BACKLOG: Final = 4_096
 KEEP_ALIVE_S: Final = 65
 GRACE_S: Final = 30
-HUNG_S: Final = 30  # without a sign of life a worker is replaced; on a busy machine it takes some seconds to start
+HUNG_S: Final = 30  # a worker silent for this long is replaced; a start takes some seconds on a busy machine
 
 
 class ClosingParent(Multiprocess):
-    """Uvicorn's parent keeps its listening socket until its last worker has ended. The kernel would go on accepting
-    connections on it, which nobody serves: they hang, and are reset in the end."""
+    """Closes its listening sockets before it ends its workers.
+
+    Uvicorn's parent keeps them until its last worker has ended. The kernel would go on accepting connections that
+    nobody serves: they would hang until a reset.
+    """
 
     def terminate_all(self) -> None:
         for listener in self.sockets:

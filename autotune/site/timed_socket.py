@@ -1,4 +1,4 @@
-"""A socket that waits for its client only so long: to read the rest of a body from, to write an answer to."""
+"""A socket that limits how long it waits for its client, both to read a body and to write an answer."""
 
 import errno
 import select
@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, Final
 
 BODY_S: Final = 60.0  # for the rest of a large body, once a thread reads it
-STALL_S: Final = 5.0  # what a client may be behind MIN_RATE
-MIN_RATE: Final = 16 * 1024  # octets a second, in either direction
+STALL_S: Final = 5.0  # how far a client may be behind MIN_RATE
+MIN_RATE: Final = 16 * 1024  # bytes a second, in either direction
 FILE_PIECE: Final = 256 * 1024
 
 
 class TimedSocket:
     """The socket of one request. Only waiting counts, so a slow view costs the client nothing.
 
-    unread   octets of the body that have not arrived; None where that is unknown
+    unread   bytes of the body that have not arrived; None if that is unknown
     on_body  called once, by the thread that reads, when the whole body has arrived
     """
 
@@ -28,7 +28,7 @@ class TimedSocket:
         self._unread = unread
         self._on_body = on_body
         self._received = 0
-        self._taken = 0  # octets written since the first wait: what went before is in buffers, whether anybody reads
+        self._taken = 0  # bytes written since the first wait: earlier ones are in buffers, even if nobody reads
         self._waited_to_read = self._waited_to_write = 0.0
 
     def recv(self, size: int, flags: int = 0) -> bytes:
@@ -48,25 +48,25 @@ class TimedSocket:
                 return piece
 
     def sendall(self, octets: bytes) -> None:
-        """raises ConnectionResetError once the client takes too little of it"""
+        """raises ConnectionResetError once the client reads too slowly"""
         rest = memoryview(octets)
         while rest:
             try:
-                sent = self._sock.send(rest, socket.MSG_DONTWAIT)
+                size = self._sock.send(rest, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 self._wait_to_write()
             else:
-                self._taken += sent if self._waited_to_write else 0
-                rest = rest[sent:]
+                self._taken += size if self._waited_to_write else 0
+                rest = rest[size:]
 
     def sendfile(self, file: BinaryIO, offset: int = 0, count: int | None = None) -> int:
-        """As that of `socket.socket`, in pieces that count for the client's pace."""
+        """Like `sendfile` of `socket.socket`, in pieces that count towards the client's rate."""
         file.seek(offset)
-        sent = 0
-        while piece := file.read(FILE_PIECE if count is None else min(FILE_PIECE, count - sent)):
+        total = 0
+        while piece := file.read(FILE_PIECE if count is None else min(FILE_PIECE, count - total)):
             self.sendall(piece)
-            sent += len(piece)
-        return sent
+            total += len(piece)
+        return total
 
     def settimeout(self, seconds: float | None) -> None:
         self._timeout = seconds
@@ -75,7 +75,7 @@ class TimedSocket:
         return self._timeout
 
     def setblocking(self, blocking: bool) -> None:
-        """Its reads and writes wait by themselves."""
+        """Ignored: reads and writes of this class do their own waiting."""
 
     def _wait_to_read(self) -> None:
         allowed = min(BODY_S, STALL_S + self._received / MIN_RATE) - self._waited_to_read
@@ -95,11 +95,11 @@ class TimedSocket:
             raise ConnectionResetError(errno.ECONNRESET, "the client does not read its answer")
 
     def _wait(self, event: int, seconds: float) -> tuple[bool, float]:
-        began = time.monotonic()
+        started_at = time.monotonic()
         poll = select.poll()
         poll.register(self._sock, event)
         ready = seconds > 0 and bool(poll.poll(seconds * 1000))
-        return ready, time.monotonic() - began
+        return ready, time.monotonic() - started_at
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sock, name)

@@ -2,12 +2,12 @@
 
 Gunicorn gives a thread to a connection with its first octet, so that as many slow senders as there are threads keep
 everybody else out. Here the loop that waits for connections also collects the head of each request, and its body up to
-MAX_EARLY octets, without a thread, and closes what has not arrived in time. Only some of the threads read the rest of
+MAX_EARLY bytes, without a thread, and closes what has not arrived in time. Only some of the threads read the rest of
 large bodies. At the limit of connections the loop closes quiet ones (`QuietConnections`) and goes on accepting, and it
 never waits for a client that does not close its end.
 
-`/api/v1/health` has a thread of its own, so that it answers while all others wait for the database. A worker that is
-told to stop closes its listening sockets first, so that new connections are refused at once.
+`/api/v1/health` has a thread of its own, so that it answers while all others wait for the database. A worker that
+stops closes its listening sockets first, so that new connections are refused at once.
 """
 
 import errno
@@ -30,18 +30,18 @@ from autotune.site.timed_socket import TimedSocket
 
 ARRIVE_S: Final = 15.0  # from the connection to the end of the head, and of a small body
 MAX_EARLY: Final = 256 * 1024
-MAX_HELD: Final = 64 * 2**20  # of all requests that arrive in this process, until threads have them
+MAX_HELD: Final = 64 * 2**20  # bytes of all requests that arrive in this process, until threads have them
 MAX_BODY: Final = 32 * 2**20  # more is refused by its length
 PIECE: Final = 65_536
-SHARE_OF_BODIES: Final = 4  # one thread of so many reads the rest of large bodies
-SHARE_QUIET: Final = 4  # none is closed while fewer than one of so many are quiet
-SHARE_CLOSED: Final = 32  # at the limit, one connection of so many is closed at once
-MAX_DRAINED: Final = PIECE  # of what a client sends after the end
-LINGER_S: Final = 2.0  # what a client has to read the end of its answer, once it is told that the connection ends
+SHARE_OF_BODIES: Final = 4  # one thread in this many reads the rest of large bodies
+SHARE_QUIET: Final = 4  # none is closed while fewer than one in this many are quiet
+SHARE_CLOSED: Final = 32  # at the limit, one connection in this many is closed at once
+MAX_DRAINED: Final = PIECE  # bytes that a client may send after the end
+LINGER_S: Final = 2.0  # time for a client to read the end of its answer, once the connection is shut down
 NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _END: Final = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,19})[ \t]*\r\n", re.IGNORECASE)
-_WAITS = re.compile(rb"\r\nexpect:", re.IGNORECASE)
+_EXPECTS = re.compile(rb"\r\nexpect:", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 _HEALTH: Final = re.compile(rb"(?:GET|HEAD) /api/v1/health HTTP/1\.[01]\r\n")
 
@@ -53,8 +53,8 @@ class Arriving:
 
     def __init__(self) -> None:
         self.octets = bytearray()
-        self.needed: int | None = None  # octets of head and body to wait for, known once the head is whole
-        self.length = 0  # octets of head and body together, as the head announces them
+        self.needed: int | None = None  # bytes of head and body to wait for, set once the head is whole
+        self.length = 0  # bytes of head and body together, as the head announces them
         self.is_chunked = False
         self._searched = 0
 
@@ -70,7 +70,7 @@ class Arriving:
 
     @property
     def is_health(self) -> bool:
-        """Whether it asks if the process lives."""
+        """Whether the request is a health check."""
         return _HEALTH.match(self.octets) is not None
 
     def _body(self, end: int) -> int:
@@ -79,7 +79,7 @@ class Arriving:
         octets = int(match[1]) if match else 0
         self.length = end + 2 + octets
         self.is_chunked = _CHUNKED.search(self.octets, 0, end) is not None
-        return 0 if octets > MAX_BODY or _WAITS.search(self.octets, 0, end) else octets
+        return 0 if octets > MAX_BODY or _EXPECTS.search(self.octets, 0, end) else octets
 
     @property
     def is_partial(self) -> bool:
@@ -92,7 +92,7 @@ class Arriving:
 
 
 class Connection(TConn):
-    """A connection with what has arrived of its request, and the place where it waits."""
+    """A connection with the part of its request that has arrived, and the queue in which it waits."""
 
     def __init__(self, worker: "PatientWorker", sock: socket.socket, client: Any, server: Any) -> None:
         super().__init__(worker.cfg, sock, client, server)
@@ -102,8 +102,8 @@ class Connection(TConn):
         self.place: Places | None = None
         self.held_octets = 0  # counted in the worker's `held_octets`
         self.reads_body = False  # counted in the worker's `bodies`
-        self.may_send_more = False  # whether an answer may go out before the whole request has come
-        self.drained = 0  # octets that came after the end of the last answer
+        self.may_send_more = False  # whether an answer may go out before the whole request has arrived
+        self.drained = 0  # bytes that arrived after the end of the last answer
 
     def close(self, graceful: bool = False) -> None:
         self.worker.quiet.discard(self)
@@ -114,7 +114,7 @@ class Connection(TConn):
 
 
 class Places(dict[Connection, None]):
-    """Connections in the order in which they are closed. Unlike from gunicorn's deque, each leaves at the same cost."""
+    """Connections in the order in which they are closed. Unlike in gunicorn's deque, removal takes constant time."""
 
     def append(self, connection: Connection) -> None:
         self[connection] = None
@@ -128,7 +128,7 @@ class Places(dict[Connection, None]):
         return connection
 
     def __getitem__(self, index: Any) -> Any:
-        """The first one, which is all that is asked for."""
+        """The first connection, whatever the index: callers use no other."""
         return next(iter(self))
 
 
@@ -140,15 +140,15 @@ class PatientWorker(ThreadWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.keepalived_conns = Places()
-        self.max_keepalived = self.worker_connections  # at the limit, others are closed in its place
+        self.max_keepalived = self.worker_connections  # at the limit, this class closes quiet connections instead
         self.arriving = Places()
         self.bodies_waiting = Places()  # large bodies, until a thread may read the rest
         self.lingering = Places()
         self.bodies = 0  # large bodies that threads read
         self.max_bodies = max(1, self.cfg.threads // SHARE_OF_BODIES)
-        self.held_octets = 0  # of requests that no thread has
+        self.held_octets = 0  # bytes of requests that no thread has
         self.quiet: QuietConnections[Connection] = QuietConnections()
-        self.health: ThreadPoolExecutor | None = None  # made after the fork
+        self.health: ThreadPoolExecutor | None = None  # created after the fork
 
     def init_process(self) -> None:
         self.worker_connections = open_file_limit(self.worker_connections)
@@ -162,8 +162,10 @@ class PatientWorker(ThreadWorker):
         self.health.shutdown(wait=False)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Gunicorn's switch. Off for good, it takes what waits in the queues of the sockets and closes them: left open
-        until the last request is answered, as gunicorn does, they would collect connections that nobody accepts."""
+        """Gunicorn's switch. As the worker stops, accept what waits in the queues of the sockets, and close them.
+
+        Gunicorn leaves them open until the last request is answered, so they collect connections that nobody accepts.
+        """
         super().set_accept_enabled(enabled)
         if self.alive:
             return
@@ -207,7 +209,7 @@ class PatientWorker(ThreadWorker):
             self.count(conn)
 
     def read_early(self, conn: Connection) -> bool:
-        """Read what is there. False once nothing more is waited for: a thread has the request, or nobody sends it."""
+        """Read what is there. False if the loop waits for no more: a thread has the request, or the client has left."""
         assert conn.early is not None
         try:
             piece = conn.sock.recv(PIECE, socket.MSG_DONTWAIT)
@@ -226,7 +228,7 @@ class PatientWorker(ThreadWorker):
         return False
 
     def dispatch(self, conn: Connection) -> None:
-        """Give the request to a thread; one that the thread has to wait for, only while few threads do so."""
+        """Give the request to a thread. A partial request must wait while many threads read bodies."""
         if conn.early is not None and conn.early.is_partial:
             conn.may_send_more = True
             if self.bodies >= self.max_bodies:
@@ -240,15 +242,15 @@ class PatientWorker(ThreadWorker):
         super().enqueue_req(conn)
 
     def answer_health(self, health: ThreadPoolExecutor, conn: Connection) -> None:
-        """Give the request to the thread that answers nothing else."""
+        """Give the request to the thread that answers only health checks."""
 
-        def done(answered: Future[Any]) -> None:
-            self.method_queue.defer(self.finish_request, conn, answered)
+        def finish(future: Future[Any]) -> None:
+            self.method_queue.defer(self.finish_request, conn, future)
 
-        health.submit(self.handle, conn).add_done_callback(done)
+        health.submit(self.handle, conn).add_done_callback(finish)
 
     def end_body(self, conn: Connection) -> None:
-        """No thread waits for its body any more: the next one may be read."""
+        """Note that no thread waits for this body any more, and let a thread read the next one."""
         if conn.reads_body:
             conn.reads_body = False
             self.bodies -= 1
@@ -258,7 +260,7 @@ class PatientWorker(ThreadWorker):
             self.dispatch(following)
 
     def hold(self, conn: Connection, place: Places, seconds: float) -> None:
-        """The connection is quiet, and is given up after so many seconds."""
+        """Let the connection wait as a quiet one, and give it up after so many seconds."""
         conn.timeout = time.monotonic() + seconds
         conn.place = place
         place.append(conn)
@@ -283,7 +285,7 @@ class PatientWorker(ThreadWorker):
             self.poller.unregister(conn.sock)
 
     def give_up(self, conn: Connection, error: type[Exception] | None = None, detail: str = "") -> None:
-        """Close a connection of the loop's; `error` is told to a client that has begun a request."""
+        """Close a connection of the loop; a client that has started a request gets `error` as its answer."""
         self.leave(conn)
         if error is not None and conn.early is not None and conn.early.octets:
             with suppress(OSError):
@@ -294,7 +296,7 @@ class PatientWorker(ThreadWorker):
     def linger(self, conn: Connection) -> None:
         """Close once the client has read its answer and closed its end, at the latest after LINGER_S.
 
-        Only where it may still send: octets for an end that is closed take the answer away from who has not read it.
+        Only if it may still send: data for a closed socket would take the answer from a client that has not read it.
         """
         conn.early = None
         if not (conn.may_send_more or _has_octets(conn.sock)):
@@ -335,7 +337,7 @@ class PatientWorker(ThreadWorker):
         finally:
             conn.sock = conn.parser.unreader.sock = plain
             if early.length >= memory.LARGE:
-                memory.give_back()
+                memory.release()
 
     def finish_request(self, conn: Connection, fs: Any) -> None:
         self.end_body(conn)
@@ -344,7 +346,7 @@ class PatientWorker(ThreadWorker):
             self.quiet.add(conn, conn.address)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """What never reaches Django is refused in the same form as by it."""
+        """Refuse what never reaches Django in the same form as Django does."""
         error = _refusals().error_of(exc)
         if error is None:
             self.log.exception("Error handling request %s", getattr(req, "uri", "(no address read)"))
@@ -355,13 +357,13 @@ class PatientWorker(ThreadWorker):
             client.send(_refusals().closing_answer(error), socket.MSG_DONTWAIT)
 
     def murder_pending(self) -> None:
-        """Called by the loop after each turn: close what has not arrived in time, and what there is no room for."""
+        """Close what has not arrived in time, and what has no room. The loop calls this after each turn."""
         super().murder_pending()
         now = time.monotonic()
         for place in (self.arriving, self.bodies_waiting, self.lingering):
             while place and place[0].timeout <= now:
                 self.give_up(place[0], *_refusals().LATE)
-        # where most are busy, a new one would wait for a thread behind them: they are few again before long
+        # while most are busy, a new one would wait behind them for a thread, and soon fewer are
         if self.nr_conns >= self.worker_connections and len(self.quiet) >= self.worker_connections // SHARE_QUIET:
             for conn in self.quiet.to_close(max(1, self.worker_connections // SHARE_CLOSED)):
                 self.close_quiet(conn)
@@ -369,7 +371,7 @@ class PatientWorker(ThreadWorker):
             self.drop_largest()
 
     def close_quiet(self, conn: Connection) -> None:
-        """Close it, unless its client has just sent a request: then it is closed later, or answered."""
+        """Close a quiet connection; if its client has just sent a request, answer it or close it later instead."""
         if conn not in self.keepalived_conns:
             self.give_up(conn, *_refusals().CROWDED)
         elif not _has_octets(conn.sock):
@@ -379,7 +381,7 @@ class PatientWorker(ThreadWorker):
 
     def drop_largest(self) -> None:
         """Give up the largest requests that arrive until a quarter of the room is free."""
-        for conn in sorted((*self.arriving, *self.bodies_waiting), key=lambda one: -one.held_octets):
+        for conn in sorted((*self.arriving, *self.bodies_waiting), key=lambda waiting: -waiting.held_octets):
             if self.held_octets <= MAX_HELD * 3 // 4:
                 return
             self.give_up(conn, *_refusals().CROWDED)

@@ -1,4 +1,4 @@
-"""A system check: do the settings still allow the addresses of the webhooks that are stored?"""
+"""A system check of whether the settings still allow the addresses of stored webhooks."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -16,9 +16,9 @@ SHOWN: Final = 10
 
 @register(Tags.database)
 def stored_addresses(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """`manage.py check --database default`, and each `migrate`: enabled webhooks that deliveries will not reach.
+    """Warn in `check --database default` and each `migrate` of enabled webhooks that deliveries will not reach.
 
-    A name that resolves to a private address is found out only when it is called.
+    This does not detect a name that resolves to a private address: only a call does.
     """
     if not databases or "default" not in databases:
         return []
@@ -37,7 +37,7 @@ def stored_addresses(databases: Sequence[str] | None = None, **_: Any) -> list[C
 
 
 def _refused() -> list[str]:
-    """The public ids. None while the database has no such table yet, or is away: that is another check's matter."""
+    """Their public ids. Empty if the database has no such table yet, or is away: other checks report that."""
     refused = []
     try:
         with transaction.atomic():

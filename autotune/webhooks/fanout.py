@@ -53,10 +53,10 @@ def _fan_out(events: Sequence[Event], now: datetime) -> None:
 
 
 def body(event: Event, data: Data) -> bytes:
-    """The payload `{event, data, timestamp}`, with the time of the event: every attempt sends the same octets.
+    """The payload `{event, data, timestamp}`, with the time of the event: every attempt sends the same bytes.
 
-    It is the text that ECMAScript's JSON.stringify would write, as in requests to graders. A receiver that can only
-    get at the parsed body may therefore write it again and check the signature over that.
+    It is the text that ECMAScript's JSON.stringify would write, as in requests to graders. A receiver that has only
+    the parsed body may therefore serialize it again, and check the signature over that.
 
     raises  TypeError for data that is not made of plain JSON values
     """

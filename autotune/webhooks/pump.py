@@ -91,7 +91,7 @@ class Pump:
             endpoints.park_overlooked()
         self._looks += 1
         waiting = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("pk", flat=True)
-        # By the order of its index: EXISTS may read all events where the statistics are of a moment with many due.
+        # Ordered as its index: EXISTS may read all events if the statistics are from a moment with many due.
         fanned = fanout.fan_out() if waiting.first() else 0
         started = self._start()
         return bool(fanned or started)

@@ -19,8 +19,8 @@ MASK = "***"
 class WebhookOut(ApiStruct):
     """In lists the values of the URL's query are masked. Until `previousValidUntil` the secret before signs too.
 
-    `unreadable` names what cannot be decrypted: `url`, which is null then, or `secret`, without which nothing is sent.
-    It is absent otherwise.
+    `unreadable` lists what cannot be decrypted: `url`, which is then null, or `secret`, without which Autotune sends
+    nothing. Otherwise it is absent.
     """
 
     id: str
@@ -66,7 +66,7 @@ class DeliveryTryOut(ApiStruct):
 class DeliveryOut(ApiStruct):
     """`attempts`: tries begun. `tries`: the last ten that ended, the newest first.
 
-    `unreadable` is `["tries"]` where they cannot be decrypted; it is absent otherwise.
+    `unreadable` is `["tries"]` if they cannot be decrypted; otherwise it is absent.
     """
 
     id: str

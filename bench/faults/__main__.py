@@ -137,7 +137,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     p.add_argument("--completions", type=int, help="completions of each scenario, in place of the form's numbers")
     p.add_argument("--kills", type=int)
     p.add_argument("--away", action="append", type=float, metavar="SECONDS",
-                   help="outages of PostgreSQL, in place of the form's lengths; may be repeated")  # fmt: skip
+                   help="length of an outage of PostgreSQL, instead of the default lengths; may be repeated")  # fmt: skip
     p.add_argument("--workers", type=int, default=2, help="worker processes on PostgreSQL")
     p.add_argument("--seed", type=int, default=1, help="of what is killed when")
     p.add_argument("--patience", type=float, default=600, help="seconds that a scenario may take")

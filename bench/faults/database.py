@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 
 PATIENCE_S = 60.0
-# The last of PostgreSQL's: a connection that was made while the server was read-only stays so.
+# ReadOnlySqlTransaction: a connection opened while the server was read-only stays read-only.
 AWAY = (
     psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction, sqlite3.OperationalError,
 )  # fmt: skip

@@ -61,9 +61,9 @@ class Keeper(Supervisor):
         return bool(below)
 
     def restart(self, name: str) -> None:
-        """Tells a process to end, as a deployment does, and starts it again once it has.
+        """End a process with SIGTERM, as a deployment does, and start it again once it has ended.
 
-        raises SupervisorError if it does not end within RESTART_S, or ends with a status that is none of a good end
+        raises SupervisorError if it does not end within RESTART_S, or ends with an error status
         """
         child = next(child for child in self._children if child.process.name == name)
         os.kill(child.popen.pid, signal.SIGTERM)
@@ -72,13 +72,13 @@ class Keeper(Supervisor):
         except subprocess.TimeoutExpired:
             raise SupervisorError(f"{name} does not end within {RESTART_S:g} s") from None
         if status not in (0, -signal.SIGTERM):
-            raise SupervisorError(f"{name} ended with status {status} when it was told to end")
+            raise SupervisorError(f"{name} ended with status {status} after SIGTERM")
         self._children.remove(child)
         signal_group(child.popen.pid, signal.SIGKILL)  # what it left behind
         self.start(child.process)
 
     def status_of(self, process: Process, patience_s: float) -> int | None:
-        """The exit status of a process that is not to stay; None, and its end, where it stays all the same."""
+        """Start a process that should exit, and return its status; None if it had to be killed."""
         self.start(process)
         child = self._children.pop()
         try:

@@ -180,9 +180,9 @@ class Postgres(Server):
             )
 
     def refuse_writes(self, *, cuts: bool = True) -> None:
-        """Read-only from now on to new connections, as in a failover.
+        """Make new connections read-only, as in a failover.
 
-        cuts  whether those that are open are cut, as they would be
+        cuts  whether to cut open connections, as a failover does
         """
         with self._maintenance() as db:
             db.execute(f"alter database {self.database} set default_transaction_read_only = on")
@@ -190,7 +190,7 @@ class Postgres(Server):
             self.cut()
 
     def take_writes(self) -> None:
-        """Writable again to new connections; nothing is cut."""
+        """Make new connections writable again, without cutting any."""
         with self._maintenance() as db:
             db.execute(f"alter database {self.database} reset default_transaction_read_only")
 

@@ -125,9 +125,9 @@ def compare(server: local.Server, judged: local.Judged, rewards: list[tuple[int,
 
 
 def rise_fault(steps: int, first: float, last: float) -> str | None:
-    """What is wrong with the rise of the mean reward; None where it is right, or the run too short to ask for one."""
+    """Say if the mean reward did not rise enough; None if it did, or if the run is too short to check."""
     if steps < STEPS:
-        print(f"{steps} steps are too few to ask for a rise by {LEAST_RISE}; {STEPS} are enough")
+        print(f"{steps} steps are too few to require a rise by {LEAST_RISE}; {STEPS} are enough")
         return None
     return None if last - first >= LEAST_RISE else f"the mean reward did not rise by {LEAST_RISE}"
 

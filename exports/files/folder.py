@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from django.core.files.storage import FileSystemStorage
 
-IDENTITY: Final = ".storage.json"  # {"id", "host"}: machines that share a folder read the same
+IDENTITY: Final = ".storage.json"  # {"id", "host"}: machines that share a folder read the same file
 HOST_LENGTH: Final = 64
 
 
@@ -31,9 +31,9 @@ class Folder(FileSystemStorage):
         return saved
 
     def identity(self) -> tuple[UUID, str]:
-        """Which folder this is, and the machine that made it; written once, whoever comes first.
+        """Return the folder's id and the host that created it. The first process to ask writes the file, once.
 
-        raises  OSError if the folder cannot be read or written, ValueError for a file that is none of ours
+        raises  OSError if the folder cannot be read or written, ValueError if Autotune did not write the file
         """
         path = Path(self.path(IDENTITY))
         if not path.exists():
@@ -46,8 +46,8 @@ class Folder(FileSystemStorage):
                 pass
             finally:
                 draft.unlink()
-        known = json.loads(path.read_text(encoding="utf-8"))
-        return UUID(known["id"]), str(known["host"])[:HOST_LENGTH]
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return UUID(stored["id"]), str(stored["host"])[:HOST_LENGTH]
 
     def read_from(self, name: str, offset: int) -> BinaryIO:
         file = open(self.path(name), "rb")  # noqa: SIM115 - the caller closes it

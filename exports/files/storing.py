@@ -36,23 +36,23 @@ class Stored:
 
 
 class StorageFull(Unavailable):
-    """There is no space for the file at hand. Worth another try, when somebody has made room."""
+    """There is no space for a file. Retrying helps once somebody has freed space."""
 
     code = "storage_full"
 
     def __init__(self) -> None:
-        super().__init__("The disk of the exports' files is full.")
+        super().__init__("The disk for export files is full.")
 
 
 class StoredElsewhere(Unavailable):
-    """The files lie in the folder of another machine."""
+    """The files are in the folder of another machine."""
 
     code = "stored_elsewhere"
 
     def __init__(self) -> None:
         super().__init__(
-            "The files of this export lie on another machine of this installation. Ask its operator to give all "
-            "machines one folder, or a bucket (AUTOTUNE_EXPORT_STORAGE)."
+            "The files of this export are on another machine of this installation. Ask its operator to configure one "
+            "folder or bucket for all machines (AUTOTUNE_EXPORT_STORAGE)."
         )
 
 
@@ -64,7 +64,7 @@ class StorageAway(Unavailable):
 
 
 def place() -> tuple[UUID | None, str]:
-    """Which folder this machine keeps files in, and the machine that made it; (None, '') for a bucket, which all share.
+    """Return the id of this machine's folder and the host that created it; (None, '') for a bucket, which all share.
 
     raises  StorageAway
     """
@@ -86,7 +86,7 @@ def folder_of(export_id: UUID) -> str:
 def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> Stored:
     """Seal the pieces and keep them as one file, which is there whole or not at all.
 
-    raises  StorageAway, StorageFull, and whatever the pieces raise
+    raises  StorageAway, StorageFull, and any error of the pieces
     """
     try:
         return _store(export_id, file_id, key, pieces)

@@ -92,7 +92,7 @@ def messages(
 ) -> Any:
     """A list<struct<role, content, …>> array.
 
-    names  of the members, of which each message has as many texts
+    names  of the members; each message has one text for each
     """
     kind = _messages_type(pa, names)
     flat = [message for value in values for message in value]

@@ -1,7 +1,7 @@
-"""The types of a file's columns as Hugging Face `datasets` writes them: `Features.from_dict` takes them as they are.
+"""Describe the types of a file's columns as Hugging Face `datasets` does: `Features.from_dict` accepts them unchanged.
 
-JSON says no types, so loaders guess them from the first megabytes of the first file: a column that is null there is of
-the type null, and a number later is an error. Parquet and TFRecord need none.
+JSON has no column types, so loaders guess them from the first megabytes of the first file: a column that is null there
+gets the type null, and a later number is an error. Parquet and TFRecord need no such description.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any, Final
 from exports.inputs import ExportQuery
 from exports.shapes import MESSAGE_MEMBERS, Column, Kind, Schema
 
-GUESSED: Final = ("jsonl", "json")  # formats whose types have to be said
+GUESSED: Final = ("jsonl", "json")  # formats that do not carry column types
 _VALUES: Final = {
     Kind.TEXT: "string",
     Kind.FLOAT: "float64",
@@ -21,9 +21,9 @@ _VALUES: Final = {
 
 
 def of(query: ExportQuery, schema: Schema, dimensions: Sequence[str]) -> dict[str, Any]:
-    """`{"features": …}` for the files of a query, or nothing where the files say it themselves.
+    """`{"features": …}` for the files of a query, or {} where the files carry their types.
 
-    dimensions  the names that every row has, if any were asked for
+    dimensions  the names on every row, if the query asks for any
     """
     if query.format not in GUESSED:
         return {}

@@ -8,7 +8,7 @@ from exports.facts import Facts
 from exports.formats.objects import Objects
 from exports.shapes import Batch, Schema
 
-# U+0085, U+2028 and U+2029: with the control characters, which JSON always escapes, all that ends a line in Python.
+# With the control characters, which JSON always escapes, U+0085, U+2028 and U+2029 are all line ends of Python.
 SEPARATORS = tuple((chr(code).encode(), f"\\u{code:04x}".encode()) for code in (0x85, 0x2028, 0x2029))
 _encoder = msgspec.json.Encoder()
 
@@ -22,11 +22,11 @@ def pieces(schema: Schema, batches: Iterable[Batch], facts: Facts) -> Iterator[b
 
 
 def escaped(lines: bytes) -> bytes:
-    """The lines with the separators escaped that JSON allows in a text and many readers take for the end of a line.
+    """Escape the separators that JSON allows in text but many readers treat as the end of a line.
 
-    Beyond ASCII there is nothing in JSON but texts, so the octets of these characters are nowhere else.
+    JSON has characters beyond ASCII only in text, so the bytes of these characters occur nowhere else.
     """
-    for octets, escape in SEPARATORS:
-        if octets in lines:
-            lines = lines.replace(octets, escape)
+    for separator, escape in SEPARATORS:
+        if separator in lines:
+            lines = lines.replace(separator, escape)
     return lines

@@ -15,7 +15,7 @@ class Message(msgspec.Struct):
 
 
 class ToolMessage(Message):
-    """`tool_calls` is JSON text; the three are empty where a message has none."""
+    """A message with members for tools: `tool_calls` is JSON text; each is empty where a message has no value."""
 
     name: str
     tool_call_id: str
@@ -27,8 +27,8 @@ MESSAGE_TYPES: dict[Kind, type[Message]] = {Kind.MESSAGES: Message, Kind.TOOL_ME
 
 def conversation(kind: Kind, messages: Sequence[Sequence[bytes]]) -> list[Message]:
     """The messages of one row as objects."""
-    make = MESSAGE_TYPES[kind]
-    return [make(*[text.decode() for text in message]) for message in messages]
+    message_type = MESSAGE_TYPES[kind]
+    return [message_type(*[text.decode() for text in message]) for message in messages]
 
 
 class Objects:

@@ -13,7 +13,7 @@ from exports.shapes import Batch, Column, Kind, Schema, Values, named
 from scores.filters import Selection
 
 THRESHOLD = 0.5
-COLUMNS: Final = ("messages", "metadata")  # of a conversation, and of the tools that it was offered
+COLUMNS: Final = ("messages", "metadata")  # hold the conversation, and the tools offered in it
 
 
 def schema(query: ExportQuery) -> Schema:
@@ -49,10 +49,10 @@ class Kto:
         for group in ranges.groups(self.reader, after, columns=needed):
             versions = self.conversations.learn([head.version for head in group.heads])
             scores = [head.value for head in group.heads]
-            wanted = [score >= self.threshold for score in scores]
+            labels = [score >= self.threshold for score in scores]
             columns = [
                 *self._texts(group),
-                wanted,
+                labels,
                 scores,
                 *([conversations.tools_of(group.texts[3])] if tools else []),
                 metadata(group.heads, self.labels),

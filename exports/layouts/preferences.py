@@ -31,11 +31,11 @@ METADATA: Schema = (
 RANGE_PAIRS: Final = 75_000
 
 
-class Read(NamedTuple):
-    """Pairs as they were read, with the texts of their completions as stored.
+class PairGroup(NamedTuple):
+    """Pairs, with the text of their completions as stored.
 
     sizes    of their completions
-    reasons  how many completions are left out between the batch before and this one
+    reasons  counts of the completions left out between the previous batch and this one
     """
 
     task: UUID
@@ -46,18 +46,18 @@ class Read(NamedTuple):
     cursor: str
 
 
-class Made(NamedTuple):
-    """The pairs of a range but the first `done`, which were given before; and what is left out there."""
+class RangePairs(NamedTuple):
+    """The pairs of a range, except the first `done` (returned earlier), and what the range leaves out."""
 
-    found: Range
+    range_: Range
     pairs: Sequence[Pair]
     done: int
     unfit: Sequence[Unfit]
     undigested: Counter[str]
 
 
-class Known(NamedTuple):
-    """A pair whose texts are at hand. `tools`: that both answers were offered."""
+class ReadablePair(NamedTuple):
+    """A pair with its decrypted text. `tools`: the tools offered to both answers."""
 
     pair: Pair
     prompt: bytes
@@ -102,69 +102,71 @@ class Preferences:
         return total
 
     def batches(self, after: str = "") -> Iterator[Batch]:
-        for read in ranges.ahead(self._read(Place.read(after))):
-            yield self._batch(read)
+        for group in ranges.ahead(self._read(Place.read(after))):
+            yield self._batch(group)
 
-    def _read(self, place: Place) -> Iterator[Read]:
-        for made in ranges.ahead(self._made(place)):
-            yield from self._of_range(made)
+    def _read(self, place: Place) -> Iterator[PairGroup]:
+        for range_pairs in ranges.ahead(self._range_pairs(place)):
+            yield from self._groups_of(range_pairs)
 
-    def _made(self, place: Place) -> Iterator[Made]:
-        """The pairs of each range. The first may have given some already, which are of its first prompt."""
+    def _range_pairs(self, place: Place) -> Iterator[RangePairs]:
+        """The pairs of each range. Some pairs of the first range's first prompt may have been returned already."""
         forms = self.reader.forms
-        for found in prompts.ranges(self.reader, place, 2 * RANGE_PAIRS // self.choice.most):
-            done = place.done if (found.task, found.after) == (place.task, place.prompt) else 0
-            made = pairs.of(left_out.fitting(found.rewarded, forms), self.choice)[done:]
-            unfit, undigested = found.unfit(forms), found.undigested()
+        for range_ in prompts.ranges(self.reader, place, 2 * RANGE_PAIRS // self.choice.most):
+            done = place.done if (range_.task, range_.after) == (place.task, place.prompt) else 0
+            range_pairs = pairs.of(left_out.fitting(range_.rewarded, forms), self.choice)[done:]
+            unfit, undigested = range_.unfit(forms), range_.undigested()
             release()
-            yield Made(found, made, done, unfit, undigested)
+            yield RangePairs(range_, range_pairs, done, unfit, undigested)
 
-    def _of_range(self, range_: Made) -> Iterator[Read]:
-        found, made, done, unfit, undigested = range_
+    def _groups_of(self, range_pairs: RangePairs) -> Iterator[PairGroup]:
+        range_, pairs_, done, unfit, undigested = range_pairs
         if undigested:
-            yield Read(found.task, [], {}, [], undigested, Place(found.task, START).cursor())
-        sizes = prompts.sizes(_completions(made), size=readers.WHOLE_SIZE)
+            yield PairGroup(range_.task, [], {}, [], undigested, Place(range_.task, START).cursor())
+        sizes = prompts.sizes(_completions(pairs_), size=readers.WHOLE_SIZE)
         nothing = Size()
-        octets = [sizes.get(pair.chosen, nothing).octets + sizes.get(pair.rejected, nothing).octets for pair in made]
+        sizes_bytes = [
+            sizes.get(pair.chosen, nothing).octets + sizes.get(pair.rejected, nothing).octets for pair in pairs_
+        ]
         passed = 0  # of what is left out
-        for before, group in prompts.groups(made, octets):
+        for before, group in prompts.groups(pairs_, sizes_bytes):
             end = before + len(group)
-            place = _behind(found, made, end, done, unfit)
-            upto = len(unfit) if end == len(made) else bisect_right(unfit, place.prompt, key=_prompt)
+            place = _behind(range_, pairs_, end, done, unfit)
+            upto = len(unfit) if end == len(pairs_) else bisect_right(unfit, place.prompt, key=_prompt)
             stored = ranges.stored_of(_completions(group), self.texts)
             release()
-            yield Read(found.task, group, sizes, stored, _reasons(unfit[passed:upto]), place.cursor())
+            yield PairGroup(range_.task, group, sizes, stored, _reasons(unfit[passed:upto]), place.cursor())
             passed = upto
-        if unfit and not made:
-            yield Read(found.task, [], {}, [], _reasons(unfit), _behind(found, made, 0, done, unfit).cursor())
+        if unfit and not pairs_:
+            yield PairGroup(range_.task, [], {}, [], _reasons(unfit), _behind(range_, pairs_, 0, done, unfit).cursor())
 
-    def _batch(self, read: Read) -> Batch:
-        reasons = Counter(read.reasons)
-        rows = self._known(read, reasons)
-        told = _completions([row.pair for row in rows])
-        versions = self.conversations.learn([read.sizes[row.pair.chosen].version for row in rows])
+    def _batch(self, group: PairGroup) -> Batch:
+        reasons = Counter(group.reasons)
+        rows = self._readable(group, reasons)
+        completions = _completions([row.pair for row in rows])
+        versions = self.conversations.learn([group.sizes[row.pair.chosen].version for row in rows])
         return Batch(
-            columns=[*self._texts(rows, read.sizes), *self._facts(read.task, rows, read.sizes)],
+            columns=[*self._texts(rows, group.sizes), *self._facts(group.task, rows, group.sizes)],
             rows=len(rows),
             scores=[score for row in rows for score in (row.pair.chosen_score, row.pair.rejected_score)],
-            tasks={text.decode() for text in self.labels.ids("task", [read.task.bytes]) if text} if rows else set(),
-            models={read.sizes[pk].model.decode() for pk in told},
+            tasks={text.decode() for text in self.labels.ids("task", [group.task.bytes]) if text} if rows else set(),
+            models={group.sizes[pk].model.decode() for pk in completions},
             versions=versions,
-            left_out=len(read.pairs) - len(rows) + read.reasons.total(),
+            left_out=len(group.pairs) - len(rows) + group.reasons.total(),
             reasons=reasons,
-            first=UUID(bytes=min(told)) if told else None,
-            last=UUID(bytes=max(told)) if told else None,
-            cursor=read.cursor,
+            first=UUID(bytes=min(completions)) if completions else None,
+            last=UUID(bytes=max(completions)) if completions else None,
+            cursor=group.cursor,
         )
 
-    def _known(self, read: Read, reasons: Counter[str]) -> list[Known]:
-        """The pairs that are rows; `reasons` counts those whose answers were offered different tools."""
+    def _readable(self, group: PairGroup, reasons: Counter[str]) -> list[ReadablePair]:
+        """The pairs that become rows. Adds to `reasons` the pairs whose answers were offered different tools."""
         by_name = {
             pk: dict(zip(self.texts, texts, strict=True))
-            for pk, texts in ranges.decrypted(read.stored, self.texts).items()
+            for pk, texts in ranges.decrypted(group.stored, self.texts).items()
         }
         rows = []
-        for pair in read.pairs:
+        for pair in group.pairs:
             if pair.chosen not in by_name or pair.rejected not in by_name:
                 continue  # erased since the pairs were made
             better, worse = by_name[pair.chosen], by_name[pair.rejected]
@@ -173,33 +175,33 @@ class Preferences:
                 reasons[left_out.TOOLS_DIFFER] += 1
                 continue
             messages = better.get("messages")
-            rows.append(Known(pair, better["prompt"], messages, better["response"], worse["response"], tools[0]))
+            rows.append(ReadablePair(pair, better["prompt"], messages, better["response"], worse["response"], tools[0]))
         return rows
 
-    def _texts(self, rows: Sequence[Known], sizes: dict[bytes, Size]) -> list[Values]:
-        asked, chosen, rejected = (
+    def _texts(self, rows: Sequence[ReadablePair], sizes: dict[bytes, Size]) -> list[Values]:
+        prompt_texts, chosen, rejected = (
             [row.prompt for row in rows],
             [row.chosen for row in rows],
             [row.rejected for row in rows],
         )
         if not self.query.conversational:
-            return [asked, chosen, rejected]
+            return [prompt_texts, chosen, rejected]
         versions, tools = [sizes[row.pair.chosen].version for row in rows], self.query.tools
-        before = self.conversations.as_turns(versions, asked, [row.messages for row in rows], tools=tools)
+        before = self.conversations.as_turns(versions, prompt_texts, [row.messages for row in rows], tools=tools)
         return [before, *(conversations.answers(texts, tools=tools) for texts in (chosen, rejected))]
 
-    def _facts(self, task: UUID, rows: Sequence[Known], sizes: dict[bytes, Size]) -> list[Values]:
-        made = [row.pair for row in rows]
-        members: list[Values] = [self.labels.ids("task", [task.bytes]) * len(made)]
-        for completions in ([pair.chosen for pair in made], [pair.rejected for pair in made]):
+    def _facts(self, task: UUID, rows: Sequence[ReadablePair], sizes: dict[bytes, Size]) -> list[Values]:
+        row_pairs = [row.pair for row in rows]
+        members: list[Values] = [self.labels.ids("task", [task.bytes]) * len(row_pairs)]
+        for completions in ([pair.chosen for pair in row_pairs], [pair.rejected for pair in row_pairs]):
             members += [public_ids("comp", completions), [sizes[pk].model for pk in completions]]
         tools: list[Values] = [[row.tools for row in rows]] if self.query.tools else []
-        return [[pair.chosen_score for pair in made], [pair.rejected_score for pair in made], *tools, members]
+        return [[pair.chosen_score for pair in row_pairs], [pair.rejected_score for pair in row_pairs], *tools, members]
 
 
-def _completions(made: Sequence[Pair]) -> list[bytes]:
+def _completions(some_pairs: Sequence[Pair]) -> list[bytes]:
     """The completions of pairs, each once."""
-    return list(dict.fromkeys(pk for pair in made for pk in (pair.chosen, pair.rejected)))
+    return list(dict.fromkeys(pk for pair in some_pairs for pk in (pair.chosen, pair.rejected)))
 
 
 def _prompt(unfit: Unfit) -> bytes:
@@ -208,19 +210,19 @@ def _prompt(unfit: Unfit) -> bytes:
 
 def _reasons(unfit: Sequence[Unfit]) -> Counter[str]:
     reasons: Counter[str] = Counter()
-    for one in unfit:
-        reasons[one.reason] += one.completions
+    for entry in unfit:
+        reasons[entry.reason] += entry.completions
     return reasons
 
 
-def _behind(found: Range, made: Sequence[Pair], end: int, done: int, unfit: Sequence[Unfit]) -> Place:
-    """Where reading goes on when `end` of the pairs that were made of a range are out."""
-    if end == len(made):
-        last = max([*(pair.prompt for pair in made[-1:]), *(one.prompt for one in unfit[-1:])])
-        return Place(found.task, found.upto or last)
+def _behind(range_: Range, range_pairs: Sequence[Pair], end: int, done: int, unfit: Sequence[Unfit]) -> Place:
+    """The place where reading continues after the first `end` pairs of a range."""
+    if end == len(range_pairs):
+        last = max([*(pair.prompt for pair in range_pairs[-1:]), *(entry.prompt for entry in unfit[-1:])])
+        return Place(range_.task, range_.upto or last)
     first = end
-    while first and made[first - 1].prompt == made[end].prompt:
+    while first and range_pairs[first - 1].prompt == range_pairs[end].prompt:
         first -= 1
     if first:
-        return Place(found.task, made[first - 1].prompt, end - first)
-    return Place(found.task, found.after or START, done + end)
+        return Place(range_.task, range_pairs[first - 1].prompt, end - first)
+    return Place(range_.task, range_.after or START, done + end)

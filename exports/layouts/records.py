@@ -21,14 +21,14 @@ METADATA: Schema = (
     Column("grader_version_id", Kind.TEXT, nullable=True, repeats=True),
     Column("confidence", Kind.FLOAT),
     Column("scored_at", Kind.MOMENT),
-    Column("external_id", Kind.TEXT),  # these two are empty where there is none: a null would change the type of a file
+    Column("external_id", Kind.TEXT),  # these two are empty, never null: a null would change the type of a file
     Column("reused_from", Kind.TEXT, repeats=True),
 )
-EMPTY: Final = b"{}"  # what a completion has of its own, where it has nothing
+EMPTY: Final = b"{}"  # the metadata or variables of a completion without any
 
 
 def schema(query: ExportQuery) -> Schema:
-    """The conversation is JSON text, or a list of messages."""
+    """Columns of a record. Its conversation is JSON text, or a list of messages."""
     included = {"metadata": "completion_metadata", "variables": "variables"}
     return (
         Column("prompt", Kind.TEXT, repeats=True),
@@ -60,7 +60,7 @@ class Records:
         # `datasets` cannot load a file with a map in it: Parquet has the column where it was asked for alone.
         self.bare = self.flat or (query.format == "parquet" and not query.dimensions)
         *before, last = named(
-            tuple(one for one in schema(query) if not (self.bare and one.name == "dimensions")), query.naming
+            tuple(column for column in schema(query) if not (self.bare and column.name == "dimensions")), query.naming
         )
         flat = [Column(f"dimension_{name}", Kind.FLOAT, nullable=True) for name in self.names or () if self.flat]
         self.schema = (*before, *flat, last)
@@ -81,7 +81,7 @@ class Records:
                 self._messages(group, texts),
                 texts["response"],
                 scores,
-                *self._told(group),
+                *self._dimension_columns(group),
                 *([conversations.tools_of(texts["metadata"])] if tools else []),
                 *([text or EMPTY for text in texts[name]] for name in included),
                 metadata(group.heads, self.labels),
@@ -94,29 +94,29 @@ class Records:
             return self.conversations.as_turns(versions, texts["prompt"], texts["messages"], tools=self.query.tools)
         return self.conversations.as_json(versions, texts["prompt"], texts["messages"])
 
-    def _told(self, group: Group) -> list[Values]:
-        """The column of dimensions, or one for each of them, or none."""
+    def _dimension_columns(self, group: Group) -> list[Values]:
+        """The column `dimensions`, or one column for each dimension, or none."""
         if self.bare and not self.flat:
             return []
-        told = [self._dimensions(head) for head in group.heads]
+        rows = [self._dimensions(head) for head in group.heads]
         if not self.flat:
-            return [told]
-        return [[one and one[name] for one in told] for name in self.names or ()]
+            return [rows]
+        return [[row and row[name] for row in rows] for name in self.names or ()]
 
     def _dimensions(self, head: Head) -> dict[str, float | None] | None:
-        """Null where none were asked for; of a panel's reward those that its graders gave (readers.merged)."""
+        """None if the query asks for none; for a panel's reward, its graders' dimensions combined (readers.merged)."""
         if self.names is None:
             return None
-        given = {entry["name"]: float(entry["value"]) for entry in head.dimensions or ()}
-        return {name: given.get(name) for name in self.names}
+        values = {entry["name"]: float(entry["value"]) for entry in head.dimensions or ()}
+        return {name: values.get(name) for name in self.names}
 
 
 def batch(
     group: Group, columns: Sequence[Values], scores: Sequence[float], labels: Labels, versions: set[str]
 ) -> Batch:
-    """The batch of a group of records, of which each is a row.
+    """Build the batch of a group of records, with one row for each.
 
-    versions  public ids of those task versions that have a system prompt
+    versions  public ids of the task versions that have a system prompt
     """
     heads = group.heads
     return Batch(

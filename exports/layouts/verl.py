@@ -52,7 +52,7 @@ SCHEMA: Schema = (
     ),
 )  # fmt: skip
 ABILITY: Final = b"general"  # where the completion's metadata names none
-# Of the metadata: the first that is there and not null.
+# Members of the metadata: the first that exists and is not null is the ground truth.
 TRUTHS: Final = ("ground_truth", "groundTruth", "answer", "reference", "label")
 
 
@@ -92,53 +92,53 @@ class Verl:
     def batches(self, after: str = "") -> Iterator[Batch]:
         place = Place.read(after)
         number = place.number
-        for found in prompts.ranges(self.reader, place):
-            if undigested := found.undigested():
-                cursor = Place(found.task, START, number=number).cursor()
+        for range_ in prompts.ranges(self.reader, place):
+            if undigested := range_.undigested():
+                cursor = Place(range_.task, START, number=number).cursor()
                 yield Batch([[] for _ in SCHEMA], 0, left_out=undigested.total(), reasons=undigested, cursor=cursor)
-            heads = _heads(found.rewarded)
+            heads = _heads(range_.rewarded)
             release()
-            octets = [head.size if self._fits(head) else 0 for head in heads]
-            for _, group in prompts.groups(heads, octets):
-                batch = self._batch(found, group, number)
+            sizes = [head.size if self._fits(head) else 0 for head in heads]
+            for _, group in prompts.groups(heads, sizes):
+                batch = self._batch(range_, group, number)
                 number += batch.rows
-                batch.cursor = Place(found.task, group[-1].digest, number=number).cursor()
+                batch.cursor = Place(range_.task, group[-1].digest, number=number).cursor()
                 yield batch
 
     def _fits(self, head: Head) -> bool:
         return _form(head) in self.forms
 
-    def _batch(self, found: Range, group: Sequence[Head], number: int) -> Batch:
+    def _batch(self, range_: Range, group: Sequence[Head], number: int) -> Batch:
         fitting = [head for head in group if self._fits(head)]
         texts = ranges.texts_of([head.completion for head in fitting], ("prompt", "messages", "metadata"))
         release()
         heads = [head for head in fitting if head.completion in texts]
         versions = self.conversations.learn([head.version for head in heads])
         rows = [texts[head.completion] for head in heads]
-        told = [head.completion for head in heads]
+        completions = [head.completion for head in heads]
         return Batch(
-            columns=self._columns(found.task, heads, rows, number),
+            columns=self._columns(range_.task, heads, rows, number),
             rows=len(heads),
             scores=[head.mean for head in heads],
-            tasks={ids.encode("task", found.task)} if heads else set(),
+            tasks={ids.encode("task", range_.task)} if heads else set(),
             models={head.model.decode() for head in heads},
             versions=versions,
             left_out=len(group) - len(heads),
             reasons=left_out.tally(_form(head) for head in group if not self._fits(head)),
-            first=UUID(bytes=min(told)) if told else None,
-            last=UUID(bytes=max(told)) if told else None,
+            first=UUID(bytes=min(completions)) if completions else None,
+            last=UUID(bytes=max(completions)) if completions else None,
         )
 
     def _columns(self, task: UUID, heads: Sequence[Head], rows: Sequence[Any], number: int) -> list[Values]:
         size = len(heads)
         task_id = ids.encode("task", task).encode()
-        asked = [row[0] for row in rows]
-        told = [_told(row[2]) for row in rows]
-        conversations = ([head.version for head in heads], asked, [row[1] for row in rows])
+        prompt_texts = [row[0] for row in rows]
+        abilities_and_truths = [_ability_and_truth(row[2]) for row in rows]
+        conversations = ([head.version for head in heads], prompt_texts, [row[1] for row in rows])
         extra: list[Values] = [
             [b"train"] * size,
             list(range(number, number + size)),
-            asked,
+            prompt_texts,
             public_ids("comp", [head.completion for head in heads]),
             [task_id] * size,
             [self.dataset] * size,
@@ -148,8 +148,8 @@ class Verl:
         return [
             [b"autotune/" + task_id] * size,
             self.conversations.as_turns(*conversations),
-            [ability for ability, _ in told],
-            [[b"model"] * size, [truth for _, truth in told]],
+            [ability for ability, _ in abilities_and_truths],
+            [[b"model"] * size, [truth for _, truth in abilities_and_truths]],
             extra,
         ]
 
@@ -161,7 +161,7 @@ def _heads(rewarded: Any) -> list[Head]:
     def over(function: Any) -> Window:
         return Window(function, partition_by=prompt)
 
-    found = rewarded.annotate(
+    newest = rewarded.annotate(
         nth=Window(RowNumber(), partition_by=prompt, order_by=F("id").desc()),
         size=WHOLE_SIZE,
         answers=over(Count("pk")),
@@ -169,21 +169,21 @@ def _heads(rewarded: Any) -> list[Head]:
         least=over(Min("reward__value")),
         greatest=over(Max("reward__value")),
     )
-    found = found.filter(nth=1).order_by("prompt_digest")
+    newest = newest.filter(nth=1).order_by("prompt_digest")
     columns = ("id", "model_id", "size", "prompt_digest", "answers", "mean", "least", "greatest", "form",
                "task_version_id")  # fmt: skip
-    return [Head(*row) for row in plain_rows.plain(found.values_list(*columns))]
+    return [Head(*row) for row in plain_rows.plain(newest.values_list(*columns))]
 
 
 def _form(head: Head) -> str | None:
     return None if head.form is None else head.form.decode()
 
 
-def _told(metadata: bytes | None) -> tuple[bytes, bytes]:
-    """(ability, ground truth) that a completion's metadata tell; text as it is, anything else as JSON."""
-    told = msgspec.json.decode(metadata) if metadata else {}
-    ability = told.get("ability")
-    truth = next((told[name] for name in TRUTHS if told.get(name) is not None), "")
+def _ability_and_truth(metadata: bytes | None) -> tuple[bytes, bytes]:
+    """(ability, ground truth) from a completion's metadata: text unchanged, anything else as JSON."""
+    members = msgspec.json.decode(metadata) if metadata else {}
+    ability = members.get("ability")
+    truth = next((members[name] for name in TRUTHS if members.get(name) is not None), "")
     return (
         ability.encode() if isinstance(ability, str) and ability else ABILITY,
         truth.encode() if isinstance(truth, str) else msgspec.json.encode(truth),

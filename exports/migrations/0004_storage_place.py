@@ -1,4 +1,4 @@
-"""Which folder the files of an export lie in, for installations of several machines without a shared one."""
+"""Store which folder holds an export's files, for installations of several machines without a shared folder."""
 
 from django.db import migrations, models
 

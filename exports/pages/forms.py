@@ -17,9 +17,9 @@ from scores.offers import IdField
 FIRST = {"layout": "records", "format": "jsonl", "per": "completion", "naming": "snake", "strategy": "best_worst"}
 FORMATS = {**words.FORMATS, "json": "JSON, up to 10,000 rows"}
 INCLUDES = {
-    "": "Nothing more",
-    "metadata": "Its metadata",
-    "variables": "The variables of its prompt",
+    "": "Nothing",
+    "metadata": "Metadata",
+    "variables": "Prompt variables",
     "metadata,variables": "Metadata and variables",
 }
 STRATEGIES = {
@@ -74,10 +74,10 @@ class ExportForm(BodyForm):
     dimension_columns = forms.BooleanField(label="Each dimension as a column", required=False)
     threshold = Unit(label="Good from", help_text="0.5 unless given.")
     conversational = forms.BooleanField(label="Messages (role and content) in place of texts", required=False)
-    tools = forms.BooleanField(label="Rows with tool calls too (with messages)", required=False)
+    tools = forms.BooleanField(label="Include rows with tool calls (requires messages)", required=False)
     include = forms.ChoiceField(
-        label="What was sent with the completion", required=False, choices=list(INCLUDES.items()),
-        help_text="As columns of JSON text.",
+        label="Include data of the completion", required=False, choices=list(INCLUDES.items()),
+        help_text="Adds columns of JSON text.",
     )  # fmt: skip
     min_score_delta = Unit(label="Rewards apart by at least", help_text="0 unless given; equal rewards make no pair.")
     strategy = forms.ChoiceField(label="Which pairs", choices=list(STRATEGIES.items()), required=False)
@@ -116,20 +116,20 @@ class ExportForm(BodyForm):
 
     def values(self) -> dict[str, Any]:
         """Without what belongs to other layouts or strategies, whose fields are not to be seen."""
-        found = super().values()
-        layout, strategy = found.get("layout"), found.get("strategy")
+        values = super().values()
+        layout, strategy = values.get("layout"), values.get("strategy")
         for name, layouts in LAYOUTS_OF.items():
             if layout not in layouts:
-                found.pop(self.add_prefix(name), None)
+                values.pop(self.add_prefix(name), None)
         if strategy == FIRST["strategy"]:  # as it is unless given
-            found.pop("strategy", None)
+            values.pop("strategy", None)
         if strategy not in CAPPED:
-            found.pop("capPerPrompt", None)
+            values.pop("capPerPrompt", None)
         if strategy != "random":
-            found.pop("seed", None)
-        if not found.get("conversational"):
-            found.pop("tools", None)
-        return found
+            values.pop("seed", None)
+        if not values.get("conversational"):
+            values.pop("tools", None)
+        return values
 
 
 def _is_day(text: str) -> bool:

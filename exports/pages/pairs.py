@@ -57,7 +57,7 @@ class PairsForm(BodyForm):
     strategy = forms.ChoiceField(label="Which pairs", choices=list(STRATEGIES.items()), required=False)
     cap_per_prompt = Whole(label="Pairs of a prompt at most", most=MAX_CAP, help_text="1,000 with all, 1 at random.")
     seed = Whole(label="Seed", help_text="Another seed, another sample.")
-    conversational = forms.BooleanField(label="Conversations of several messages too", required=False)
+    conversational = forms.BooleanField(label="Include conversations of several messages", required=False)
     sample_size = forms.TypedChoiceField(
         label="Shown", choices=[(str(size), f"{size} pairs") for size in SIZES], coerce=int, required=False
     )
@@ -123,15 +123,15 @@ def _answer(request: PageRequest, form: PairsForm) -> pair_answers.PairsOut | No
     return found
 
 
-def _shown(found: Sequence[PairOut]) -> list[Shown]:
-    texts = [_text(turns) for pair in found for turns in (pair.chosen, pair.rejected)]
+def _shown(pairs: Sequence[PairOut]) -> list[Shown]:
+    texts = [_text(turns) for pair in pairs for turns in (pair.chosen, pair.rejected)]
     answers = highlighting.answers(texts, limit=SHOWN)
-    prompts = [highlighting.plain(_text(pair.prompt), limit=SHOWN) for pair in found]
-    return [Shown(*row) for row in zip(found, prompts, answers[::2], answers[1::2], strict=True)]
+    prompts = [highlighting.plain(_text(pair.prompt), limit=SHOWN) for pair in pairs]
+    return [Shown(*row) for row in zip(pairs, prompts, answers[::2], answers[1::2], strict=True)]
 
 
 def _text(turns: str | list[MessageOut]) -> str:
-    """A conversation as people read it; the one turn of an answer is its text alone."""
+    """A conversation as readable text. An answer, which has one turn, is shown without its role."""
     if isinstance(turns, str):
         return turns
     if len(turns) == 1:

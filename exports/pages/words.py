@@ -37,7 +37,7 @@ LABELS: Final = {
     "minScore": "score from", "maxScore": "score to", "minConfidence": "confidence from", "minReward": "reward from",
     "startDate": "from", "endDate": "until", "per": "a row for each", "dimensions": "dimensions",
     "dimensionColumns": "dimension columns", "naming": "names", "compression": "compression", "threshold": "good from",
-    "conversational": "conversations", "tools": "tool calls", "include": "own columns",
+    "conversational": "conversations", "tools": "tool calls", "include": "completion data",
     "minScoreDelta": "rewards apart by", "strategy": "pairs", "seed": "seed",
     "capPerPrompt": "pairs of a prompt at most",
 }  # fmt: skip
@@ -57,7 +57,7 @@ ADVICE: Final = {
     "too_many_records": "JSON holds 10,000 rows at most: choose JSON Lines, or narrow the selection.",
     "not_found": "Something that it names is gone.",
     "unreadable_text": "A text could not be decrypted: this server's operators have to look at its encryption keys.",
-    "storage_full": "The disk of the exports' files was full. Ask your operator to make room.",
+    "storage_full": "The disk for export files was full. Ask your operator to free space.",
     "storage_unavailable": "The storage was away for several minutes. Ask again later.",
     "worker_lost": "The workers died again and again. This server's operators have to look at their logs.",
     "internal_error": "A fault of this server; its log tells more.",

@@ -33,7 +33,7 @@ def take() -> Export | None:
     """The oldest export that is due, which is this worker's alone from now on; None if nothing is.
 
     Of an organization not more than EXPORTS_RUNNING at a time, so that nobody waits behind another's twenty.
-    One that began in the folder of another machine is left to that machine.
+    An export that started in the folder of another machine is left to that machine.
     """
     storage_id, storage_host = _place()
     with transaction.atomic():
@@ -43,7 +43,7 @@ def take() -> Export | None:
         running = Export.objects.order_by().filter(status=ExportStatus.RUNNING, leased_until__gte=now)
         counts = running.values("organization_id").annotate(count=Count("pk"))
         busy = [one["organization_id"] for one in counts if one["count"] >= settings.EXPORTS_RUNNING]
-        reachable = Q(storage_id=None) | Q(storage_id=storage_id)  # its parts, if it has any, lie where we can go on
+        reachable = Q(storage_id=None) | Q(storage_id=storage_id)  # its parts, if any, are in storage that we can read
         due = Export.objects.filter(reachable, pending | abandoned).exclude(organization_id__in=busy).order_by("pk")
         export = due.select_for_update(skip_locked=True, no_key=True).first()
         if export is None:
@@ -56,7 +56,7 @@ def take() -> Export | None:
         export.started_at = export.started_at or now
         if storage_id is not None:
             export.storage_id, export.storage_host = storage_id, storage_host
-        export.error_code = export.error_message = ""  # why it waited
+        export.error_code = export.error_message = ""  # the reason for its last wait
         export.save(
             update_fields=[
                 "status", "attempt", "failures", "leased_until", "started_at", "storage_id", "storage_host",
@@ -67,7 +67,7 @@ def take() -> Export | None:
 
 
 def _place() -> tuple[UUID | None, str]:
-    """Where this machine keeps files; nowhere while its folder cannot be used, which ends the first part at hand."""
+    """This machine's folder and host; (None, '') if its folder cannot be used: storing the first part then fails."""
     try:
         return storing.place()
     except StorageAway:

@@ -167,7 +167,7 @@ def noted(facts: Facts) -> dict[str, Any]:
 
 
 def facts_of(files: Iterable[ExportFile], exported_at: datetime, left_out: int, reasons: Mapping[str, int]) -> Facts:
-    """The facts of the whole, from those of its parts; a part of which all was left out has no file."""
+    """Combine the facts of all parts. A part whose rows were all left out has no file."""
     whole = Facts(exported_at=exported_at)
     for file in files:
         assert file.facts is not None

@@ -28,10 +28,10 @@ _stopping = threading.Event()
 WORKER_LOST = ("worker_lost", "The workers that ran it ended again and again before a part was done.")
 UNREADABLE = (
     "unreadable_text",
-    "The key of its files is damaged, or a master key is missing. Damaged texts alone are left out and counted.",
+    "The key of its files is damaged, or a master key is missing. Damaged text by itself is left out and counted.",
 )
 STORAGE_AWAY = ("storage_unavailable", "The storage of exports could not be reached for several minutes.")
-STORAGE_FULL = ("storage_full", "There was no space for its files. Ask again when the operator has made room.")
+STORAGE_FULL = ("storage_full", "There was no space for its files. Try again when the operator has freed space.")
 UNEXPECTED = ("internal_error", "It failed for a reason of our own; the log of the worker tells it.")
 
 
@@ -67,16 +67,16 @@ def run(export: Export) -> None:
         _later(export, STORAGE_AWAY)
     except StorageFull:
         _later(export, STORAGE_FULL)
-    except MasterKeyMissing as exc:  # what can be read with it may come back
+    except MasterKeyMissing as exc:  # the key may be configured again
         logger.error("exports: %s waits for a master key: %s", export.public_id, exc)
         _later(export, UNREADABLE)
-    except Undecryptable:  # the key of its files; damaged texts are left out
+    except Undecryptable:  # the key of its files; damaged text is left out
         ending.fail(export, *UNREADABLE)
     except AutotuneError as exc:
         code, message = _said(exc)
         ending.fail(export, code, message)
-    except Exception as exc:  # whatever a row or a library does, the next export must have its turn
-        if is_away(exc):  # the lease runs out, and any worker takes it up again
+    except Exception as exc:  # no error of a row or a library may stop the next export
+        if is_away(exc):  # the lease expires, and any worker continues the export
             logger.warning("exports: %s waits for the database: %s", export.public_id, exc)
         else:
             logger.exception("exports: %s failed", export.public_id)

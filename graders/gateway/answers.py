@@ -112,9 +112,9 @@ def _object(body: bytes) -> dict[str, Any]:
     try:
         root = strictjson.loads(body)
     except strictjson.JSONRefused as exc:
-        where = clean(f"At {exc.pointer}", limit=120) if exc.pointer else ""
-        what = sentences.joined(f"The answer is not acceptable JSON: {exc.message}", where)
-        raise _Refused(exc.code, what) from exc
+        location = clean(f"At {exc.pointer}", limit=120) if exc.pointer else ""
+        message = sentences.joined(f"The answer is not acceptable JSON: {exc.message}", location)
+        raise _Refused(exc.code, message) from exc
     if type(root) is not dict:
         raise _Refused("wrong_type", "The answer must be one JSON object.")
     return root

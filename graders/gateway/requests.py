@@ -124,8 +124,8 @@ def _most(item: Item) -> int:
     free = (len(ecmajson.dumps(item.metadata)) if item.metadata else 0) + (
         len(ecmajson.dumps(item.messages)) if item.messages is not None else 0
     )
-    texts = len(item.prompt) + len(item.response) + len(item.system_prompt or "")
-    return _LONGEST_ESCAPE * texts + free + _ENVELOPE
+    characters = len(item.prompt) + len(item.response) + len(item.system_prompt or "")
+    return _LONGEST_ESCAPE * characters + free + _ENVELOPE
 
 
 def _options(options: Options) -> bytes:

@@ -49,9 +49,9 @@ class GraderTarget(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True):
-    """One completion as a grader sees it: plain texts, `messages` a list of JSON objects, `metadata` a JSON object.
+    """One completion as a grader sees it: plain text, `messages` as JSON objects and `metadata` as a JSON object.
 
-    system_prompt  of the task, where the conversation has no system message of its own
+    system_prompt  the task's; None if the task has none, or the conversation has its own system message
     """
 
     completion_id: str

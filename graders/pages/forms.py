@@ -176,7 +176,7 @@ class TryForm(BodyForm):
 
     system_prompt = TextField(
         max_length=trying.MAX_TEXT, required=False, strip=False, widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="Sent as completion.systemPrompt, as for a task that has one. Leave it empty for a task without.",
+        help_text="Sent as completion.systemPrompt. Leave it empty to test a task without a system prompt.",
     )  # fmt: skip
     prompt = TextField(
         max_length=trying.MAX_TEXT, strip=False, initial="What is 2 + 2?", widget=forms.Textarea(attrs={"rows": 4})

@@ -12,11 +12,12 @@ register = template.Library()
 
 TROUBLES: Final[dict[str, str]] = {
     Trouble.HEALTH: "Its /health was not well twice in a row. This ends after two looks that find it healthy.",
-    Trouble.SECRET: "Its shared secret cannot be read, so it is not called. Rotate it and give the grader the new one.",
+    Trouble.SECRET: "Autotune cannot read its shared secret, so it cannot call the grader. Rotate the secret and give "
+    "the grader the new one.",
     Trouble.CIRCUIT: "Calls failed in a row, so the circuit opened. This ends after three calls that go well.",
     Trouble.AUTH: "It refuses the platform's signature. Give it its current secret, set its clock, and verify it.",
-    Trouble.VERSIONS: "Its version changes all the time, so scores name it only as unlisted. Report one that changes "
-    "when the grader does. This ends a day later.",
+    Trouble.VERSIONS: "It reports new versions too often, so scores name its version only as unlisted. Report a "
+    "version that changes only when the grader does. This ends a day later.",
     Trouble.VERIFICATION: "Its last verification failed. Mend what the check list names, and verify it again.",
 }
 HOLDS: Final[dict[str, str]] = {

@@ -1,4 +1,4 @@
-"""Counters of scores and rewards, the tallies that become them, and tasks whose counters are not built yet."""
+"""Admin pages of the counters of scores and rewards, their tallies, and the tasks whose counters are not built yet."""
 
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -19,8 +19,8 @@ from scores.models import ScoreCount, ScoreTally, TaskCount, TaskTally, Uncounte
 SERIES = ("organization_id", "model_id", "grader_version_id", "source", "held_out", "standing")
 
 
-class OfTask(PublicIdSearch, Record, admin.ModelAdmin):
-    """Rows that know their task by id alone."""
+class TaskRowsAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+    """Rows that hold only the id of their task."""
 
     finds = MappingProxyType({"task": "task_id"})
     search_fields = ("=task_id",)
@@ -31,7 +31,7 @@ class OfTask(PublicIdSearch, Record, admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """A task's public id."""
+        """Search by a task's public id."""
         try:
             return queryset.filter(task_id=ids.decode("task", search_term.strip())), False
         except ValueError:
@@ -43,7 +43,7 @@ class OfTask(PublicIdSearch, Record, admin.ModelAdmin):
 
 
 class HasFailures(admin.SimpleListFilter):
-    """Tasks of which completions have failed."""
+    """A filter for tasks with, or without, failed completions."""
 
     title = "failed completions"
     parameter_name = "failures"
@@ -58,7 +58,7 @@ class HasFailures(admin.SimpleListFilter):
 
 
 @admin.register(ScoreCount)
-class ScoreCountAdmin(OfTask):
+class ScoreCountAdmin(TaskRowsAdmin):
     list_display = ("task", "model_id", "span", "start", "standing", "number", "mean")
     list_filter = ("span", "standing", "source")
     ordering = ("-id",)
@@ -71,13 +71,13 @@ class ScoreCountAdmin(OfTask):
 
 
 @admin.register(ScoreTally)
-class ScoreTallyAdmin(Growing, OfTask):
+class ScoreTallyAdmin(Growing, TaskRowsAdmin):
     list_display = ("task", "model_id", "standing", "sign", moment("hour", "hour", order=""))
     list_filter = ("standing", "source")
     fields = ("task_id", *SERIES, "hour", "sign", "units")
 
 
-class ProgressAdmin(OfTask):
+class ProgressAdmin(TaskRowsAdmin):
     list_display = ("task", "completions", "rewarded", "unrewarded", "mean")
     list_filter = (HasFailures,)
     fields = ("task_id", *PROGRESS)
@@ -99,7 +99,7 @@ class TaskTallyAdmin(Growing, ProgressAdmin):
 
 
 @admin.register(UncountedTask)
-class UncountedTaskAdmin(OfTask):
+class UncountedTaskAdmin(TaskRowsAdmin):
     list_display = ("task", moment("since", "since"))
     list_filter = ("since",)
     ordering = ("since", "task_id")

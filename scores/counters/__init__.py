@@ -1,1 +1,1 @@
-"""Counters of scores, rewards and completions: kept by triggers, folded by a job, read by figures (docs/scoring.md)."""
+"""Counters of scores, rewards and completions: triggers fill them, a job folds them (docs/scoring.md)."""

@@ -1,8 +1,8 @@
-"""Building counters from rows: of tasks that are older than the counters, and of those whose counters are wrong.
+"""Build counters from rows, for tasks that are older than the counters and for tasks whose counters are wrong.
 
-A task is one transaction, so a build that was stopped goes on with the next task. Whoever writes scores meanwhile waits
-for nothing: the rows and the tallies that they make superfluous are read by one statement, of one moment, and what is
-committed later has tallies of its own.
+Each task is one transaction, so a stopped build continues with the next task. Writers of scores never wait for a build:
+one statement reads the rows together with the tallies that the rows already include, and later commits have their own
+tallies.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ from scores.models.counters import NO_TASK
 from scores.states import Standing
 from tasks.models import Completion, Task
 
-AT_ONCE = 20  # tasks of one job
+AT_ONCE = 20  # tasks in one job
 _STANDING = Case(
     When(deleted_at__isnull=False, then=Value(int(Standing.DELETED))),
     When(Q(shadow=True) | Q(superseded=True), then=Value(int(Standing.LISTED))),
@@ -46,54 +46,54 @@ _STANDING = Case(
 
 
 def is_behind(task_id: UUID | None) -> bool:
-    """Whether counters of the task, or of any task, are not built yet."""
-    waiting = UncountedTask.objects.all()
-    return (waiting.filter(pk=task_id) if task_id else waiting).exists()
+    """Whether the counters of the task, or of any task if it is None, are not built yet."""
+    uncounted = UncountedTask.objects.all()
+    return (uncounted.filter(pk=task_id) if task_id else uncounted).exists()
 
 
 def build_waiting(limit: int = AT_ONCE) -> int:
-    """Build the counters of tasks that have none yet. Returns how many tasks."""
-    waiting = list(UncountedTask.objects.order_by("since", "task_id").values_list("pk", flat=True)[:limit])
-    for task_id in waiting:
+    """Build the counters of tasks that have none yet, and return the number of tasks."""
+    uncounted_ids = list(UncountedTask.objects.order_by("since", "task_id").values_list("pk", flat=True)[:limit])
+    for task_id in uncounted_ids:
         build(task_id)
-    return len(waiting)
+    return len(uncounted_ids)
 
 
 def build(task_id: UUID) -> None:
-    """Make the counters of a task anew from its rows."""
+    """Rebuild the counters of a task from its rows."""
     with transaction.atomic():
-        _wait_alone()
-        scores, progress, superseded = _read(task_id)
+        _lock_folding()
+        scores, progress, superseded = _read_rows(task_id)
         ScoreTally.objects.filter(pk__in=superseded["scores"]).delete()
         TaskTally.objects.filter(pk__in=superseded["progress"]).delete()
         before = {folding.key_of(row): Sums.of(row) for row in ScoreCount.objects.filter(task_id=task_id).iterator()}
         ScoreCount.objects.filter(task_id=task_id).delete()
-        folding.write(folding.whole(before, -1))
-        folding.write(scores | folding.whole(scores))
+        folding.write(folding.organization_sums(before, -1))
+        folding.write(scores | folding.organization_sums(scores))
         TaskCount.objects.update_or_create(pk=task_id, defaults=dict(zip(PROGRESS, progress, strict=True)))
         UncountedTask.objects.filter(pk=task_id).delete()
 
 
 def check(task_id: UUID) -> bool:
-    """Whether the counters of a task, with its fresh tallies, equal its rows; one look at a moment."""
+    """Whether the counters of a task, with its fresh tallies, equal its rows at one moment."""
     with transaction.atomic():
-        _wait_alone()
-        scores, progress, _ = _read(task_id)
-        kept, counts = _kept(task_id)
-    return _plain(scores) == _plain(kept) and progress == counts
+        _lock_folding()
+        scores, progress, _ = _read_rows(task_id)
+        counters, counts = _read_counters(task_id)
+    return _nonempty(scores) == _nonempty(counters) and progress == counts
 
 
-def check_whole(organization_id: UUID, *, repair: bool = False) -> bool:
-    """Whether the counters of an organization are the sums of those of its tasks; with `repair` they are made so."""
+def check_organization(organization_id: UUID, *, repair: bool = False) -> bool:
+    """Whether an organization's counters are the sums of those of its tasks; `repair` corrects them otherwise."""
     with transaction.atomic():
-        _wait_alone()
+        _lock_folding()
         rows = ScoreCount.objects.filter(organization_id=organization_id)
         tasks: dict[Key, Sums] = {}
         for row in rows.exclude(task_id=NO_TASK).iterator():
-            for key, total in folding.whole({folding.key_of(row): Sums.of(row)}).items():
+            for key, total in folding.organization_sums({folding.key_of(row): Sums.of(row)}).items():
                 tasks.setdefault(key, Sums()).add(total)
-        wholes = {folding.key_of(row): Sums.of(row) for row in rows.filter(task_id=NO_TASK).iterator()}
-        is_right = _plain(tasks) == _plain(wholes)
+        organization = {folding.key_of(row): Sums.of(row) for row in rows.filter(task_id=NO_TASK).iterator()}
+        is_right = _nonempty(tasks) == _nonempty(organization)
         if repair and not is_right:
             rows.filter(task_id=NO_TASK).delete()
             folding.write(tasks)
@@ -101,21 +101,21 @@ def check_whole(organization_id: UUID, *, repair: bool = False) -> bool:
 
 
 def task_ids() -> Iterator[UUID]:
-    """All tasks."""
+    """The ids of all tasks."""
     yield from Task.objects.order_by("pk").values_list("pk", flat=True).iterator()
 
 
-def _wait_alone() -> None:
-    """Wait until nobody folds, and let nobody fold until the end of the transaction."""
+def _lock_folding() -> None:
+    """Wait for a running fold to end, and block folding until the end of the transaction."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("select pg_advisory_xact_lock(%s)", [folding.LOCK])
 
 
-def _read(task_id: UUID) -> tuple[dict[Key, Sums], list[int], dict[str, list[int]]]:
-    """What the rows come to, as counters and as the columns of PROGRESS; and the ids of the tallies that tell of them.
+def _read_rows(task_id: UUID) -> tuple[dict[Key, Sums], list[int], dict[str, list[int]]]:
+    """The sums of the rows, as counters and as the columns of PROGRESS, and the ids of the tallies that they include.
 
-    One statement, so that all is of one moment.
+    One statement, so that all of it is from one moment.
     """
     scores: dict[Key, Sums] = {}
     progress = [0] * len(PROGRESS)
@@ -159,22 +159,22 @@ def _statement(task_id: UUID) -> Any:
     unrewarded = Count("pk", filter=Q(value=None))
     sums = fixedpoint.sums("value")
     parts = [
-        _bare(ScoreTally.objects.filter(task_id=task_id).annotate(count=F("id")), _SCORE_TALLY),
-        _bare(
+        _padded(ScoreTally.objects.filter(task_id=task_id).annotate(count=F("id")), _SCORE_TALLY),
+        _padded(
             Completion.objects.filter(task_id=task_id).order_by().values("task_id").annotate(count=Count("pk")),
             _COMPLETIONS,
         ),
-        _bare(
+        _padded(
             rewards.annotate(count=sums["count"], high=sums["high"], low=sums["low"], high_high=unrewarded), _REWARDS,
             "high", "low", "high_high",
         ),
-        _bare(TaskTally.objects.filter(task_id=task_id).annotate(count=F("id")), _TASK_TALLY),
+        _padded(TaskTally.objects.filter(task_id=task_id).annotate(count=F("id")), _TASK_TALLY),
     ]  # fmt: skip
     return rows.values_list(*_COLUMNS).union(*parts, all=True)
 
 
-def _bare(rows: Any, kind: int, *sums: str) -> Any:
-    """Rows of _COLUMNS that have a count, and perhaps sums, alone."""
+def _padded(rows: Any, kind: int, *sums: str) -> Any:
+    """Rows of _COLUMNS in which only the count, and `sums`, have a value."""
     present = {"count", *sums}
     fields: dict[str, Field[Any, Any]] = {
         "c_organization": UUIDField(), "c_model": CharField(), "c_version": UUIDField(), "c_source": CharField(),
@@ -188,24 +188,24 @@ def _bare(rows: Any, kind: int, *sums: str) -> Any:
     return rows.annotate(kind=Value(kind), **others).values_list(*_COLUMNS)
 
 
-def _kept(task_id: UUID) -> tuple[dict[Key, Sums], list[int]]:
-    """What the counters and tallies come to; in a transaction in which nobody folds."""
-    kept: dict[Key, Sums] = {}
+def _read_counters(task_id: UUID) -> tuple[dict[Key, Sums], list[int]]:
+    """The sums of the counters and tallies; call it in a transaction that blocks folding."""
+    counters: dict[Key, Sums] = {}
     for row in ScoreCount.objects.filter(task_id=task_id).iterator():
-        kept.setdefault(folding.key_of(row), Sums()).add(Sums.of(row))
+        counters.setdefault(folding.key_of(row), Sums()).add(Sums.of(row))
     for tally in ScoreTally.objects.filter(task_id=task_id).iterator():
         for time in folding.times(tally.hour):
             key = (*(getattr(tally, name) for name in folding.SERIES), *time)
-            kept.setdefault(key, Sums()).note(tally.units, tally.sign)
+            counters.setdefault(key, Sums()).note(tally.units, tally.sign)
     amounts = [0] * len(PROGRESS)
     for rows in (TaskCount.objects.filter(pk=task_id), TaskTally.objects.filter(task_id=task_id)):
         for row in rows.values_list(*PROGRESS):
             amounts = [before + amount for before, amount in zip(amounts, row, strict=True)]
-    return kept, amounts
+    return counters, amounts
 
 
-def _plain(sums: dict[Key, Sums]) -> dict[Key, tuple[Moments, dict[str, int]]]:
-    """Without what comes to nothing."""
+def _nonempty(sums: dict[Key, Sums]) -> dict[Key, tuple[Moments, dict[str, int]]]:
+    """The sums without those that are 0."""
     return {
         key: (total.moments, {name: count for name, count in total.bins.items() if count})
         for key, total in sums.items()

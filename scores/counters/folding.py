@@ -1,7 +1,7 @@
-"""Folding: the job that moves tallies into the counters of an hour, a day and all time.
+"""The folding job: it moves tallies into the counters of an hour, a day and all time.
 
-One at a time, by an advisory lock; on SQLite the immediate transaction is the lock. A tally goes in the transaction
-that adds it to the counters, so a crash between two groups loses and doubles nothing.
+An advisory lock lets one job fold at a time; on SQLite the immediate transaction is the lock. The transaction that adds
+a tally to the counters also deletes it, so a crash between two groups loses and doubles nothing.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from scores.models import ScoreCount, ScoreTally, TaskCount, TaskTally
 from scores.models.counters import NO_TASK, Span
 
 GROUP: Final = {"postgresql": 10_000, "sqlite": 1_000}  # tallies folded in one transaction; SQLite's keeps writers out
-MAX_GROUPS: Final = 50  # and transactions in one run
+MAX_GROUPS: Final = 50  # transactions in one run
 LOCK: Final = 0x73636F7265666F6C  # 'scorefol'
 EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR: Final = timedelta(hours=1)
@@ -35,13 +35,13 @@ Key = tuple[Any, ...]  # the values of SERIES, then span and start
 
 @dataclass(slots=True)
 class Sums:
-    """What a ScoreCount holds."""
+    """The sums that a ScoreCount holds."""
 
     moments: Moments = field(default_factory=Moments)
     bins: dict[str, int] = field(default_factory=dict)
 
     def note(self, units: Iterable[int], sign: int) -> None:
-        """Add or take away values."""
+        """Add values, or subtract them with `sign` -1."""
         values = list(units)
         self.moments.note(values, sign)
         for value in values:
@@ -49,14 +49,14 @@ class Sums:
             self.bins[key] = self.bins.get(key, 0) + sign
 
     def add(self, other: "Sums", times: int = 1) -> None:
-        """Add other sums; with `times` -1 take them away."""
+        """Add other sums, or subtract them with `times` -1."""
         self.moments.add(times * other.moments.count, times * other.moments.total, times * other.moments.squares)
         for key, count in other.bins.items():
             self.bins[key] = self.bins.get(key, 0) + times * count
 
     @classmethod
     def of(cls, row: ScoreCount) -> Self:
-        """Those of a counter."""
+        """The sums of a counter."""
         total, squares = ([getattr(row, name) for name in names] for names in (TOTAL, SQUARES))
         return cls(Moments(row.number, fixedpoint.joined(total), fixedpoint.joined(squares)), dict(row.bins))
 
@@ -66,7 +66,7 @@ class Sums:
 
 
 def fold() -> int:
-    """Fold what is due, up to MAX_GROUPS groups. Returns how many tallies. Of two at once one folds nothing."""
+    """Fold tallies, up to MAX_GROUPS groups, and return their number. If two jobs run at once, one folds nothing."""
     folded, size = 0, GROUP[connection.vendor]
     for _ in range(MAX_GROUPS):
         count = _fold_group(size)
@@ -77,12 +77,12 @@ def fold() -> int:
 
 
 def times(hour: datetime) -> tuple[tuple[Span, datetime], ...]:
-    """The spans that an hour lies in, each with its start."""
+    """The spans that contain an hour, each with its start."""
     return (Span.EVER, EVER), (Span.DAY, hour.replace(hour=0)), (Span.HOUR, hour)
 
 
-def alone() -> bool:
-    """Whether this transaction is the only one that folds or builds counters."""
+def _try_lock() -> bool:
+    """Lock folding and building for this transaction. False if another transaction has the lock."""
     if connection.vendor != "postgresql":
         return True
     with connection.cursor() as cursor:
@@ -92,7 +92,7 @@ def alone() -> bool:
 
 @transaction.atomic
 def _fold_group(size: int) -> int:
-    if not alone():
+    if not _try_lock():
         return 0
     return max(_fold_scores(size), _fold_progress(size))
 
@@ -104,40 +104,40 @@ def _fold_scores(size: int) -> int:
         series = tuple(getattr(tally, name) for name in SERIES)
         for time in times(tally.hour):
             sums.setdefault((*series, *time), Sums()).note(tally.units, tally.sign)
-    write(sums | whole(sums))
+    write(sums | organization_sums(sums))
     _delete(ScoreTally, [tally.pk for tally in tallies])
     return len(tallies)
 
 
 def _delete(table: type[ScoreTally] | type[TaskTally], keys: list[int]) -> None:
-    """By lists that the embedded engine takes too."""
+    """Delete rows in lists short enough for SQLite."""
     for at in range(0, len(keys), 5_000):
         table.objects.filter(pk__in=keys[at : at + 5_000]).delete()
 
 
-def whole(sums: dict[Key, Sums], times: int = 1) -> dict[Key, Sums]:
-    """What counters of tasks add to those of their organizations."""
-    wholes: dict[Key, Sums] = {}
+def organization_sums(sums: dict[Key, Sums], times: int = 1) -> dict[Key, Sums]:
+    """The sums that task counters add to the counters of their organizations."""
+    totals: dict[Key, Sums] = {}
     for (organization, _, _, _, *rest), total in sums.items():
-        wholes.setdefault((organization, NO_TASK, "", NO_TASK, *rest), Sums()).add(total, times)
-    return wholes
+        totals.setdefault((organization, NO_TASK, "", NO_TASK, *rest), Sums()).add(total, times)
+    return totals
 
 
 def write(sums: dict[Key, Sums]) -> None:
-    """Add the sums to the counters; a counter that comes to nothing goes."""
+    """Add the sums to the counters; delete counters that become 0."""
     if not sums:
         return
-    position = {name: SERIES.index(name) for name in ("task_id", "model_id")}
-    candidates = ScoreCount.objects.filter(  # a superset: by each column's values
-        task_id__in={key[position["task_id"]] for key in sums},
+    positions = {name: SERIES.index(name) for name in ("task_id", "model_id")}
+    candidates = ScoreCount.objects.filter(  # a superset: it filters by each column separately
+        task_id__in={key[positions["task_id"]] for key in sums},
         organization_id__in={key[0] for key in sums},
-        model_id__in={key[position["model_id"]] for key in sums},
+        model_id__in={key[positions["model_id"]] for key in sums},
         start__in={key[-1] for key in sums},
     )
     replaced = []
     for row in candidates.iterator():
-        if (present := sums.get(key_of(row))) is not None:
-            present.add(Sums.of(row))
+        if (new_sums := sums.get(key_of(row))) is not None:
+            new_sums.add(Sums.of(row))
             replaced.append(row.pk)
     for at in range(0, len(replaced), 500):
         ScoreCount.objects.filter(pk__in=replaced[at : at + 500]).delete()

@@ -1,5 +1,5 @@
-"""Where the scores of a model lie: counters tell the tasks and days, so that a rare model's are found without a walk
-through all others."""
+"""Narrow a query to the tasks and days in which a model has scores, so that a rare model's scores are found without
+reading all others."""
 
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 
 
 def of_model(selection: Selection, scores: Any) -> Any:
-    """`scores`, which are those of the selection, within the tasks and the days that have any of its model."""
+    """Limit `scores`, those of the selection, to the tasks and days in which its model has scores."""
     principal, model = selection.principal, selection.query.model_id
     reach = policy.reach(principal, "scores", "read")
     if model is None or reach not in ("organization", "all") or building.is_behind(selection.task):
@@ -41,5 +41,5 @@ def of_model(selection: Selection, scores: Any) -> Any:
     if selection.task is None and len(tasks) <= NARROWED:
         scores = scores.filter(task_id__in=tasks)
     first, last = min(row[1] for row in rows), max(row[2] for row in rows)
-    # Ids tell the time of a score too, less than a day from its column.
+    # A score's id holds its time too, less than a day from its column.
     return scores.filter(pk__gte=ids.first_of(first - DAY), pk__lt=ids.first_of(last + 2 * DAY))

@@ -1,4 +1,4 @@
-"""How far tasks have come: completions and rewards as counters have them, or rows until the counters are built."""
+"""The progress of tasks: completions and rewards from counters, or from rows until the counters are built."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Progress:
 
     @property
     def mean(self) -> float | None:
-        """Of the rewards with a value."""
+        """The mean of the rewards with a value."""
         return self.total / (self.rewarded * UNITS) if self.rewarded else None
 
 
@@ -39,21 +39,21 @@ def of_tasks(task_ids: Sequence[UUID]) -> dict[UUID, Progress]:
     uncounted = UncountedTask.objects.filter(pk__in=task_ids)
     zeros = [Value(0, output_field=BigIntegerField()) for _ in PROGRESS]
     behind = set()
-    # One statement, so that all is of one moment: folding moves tallies.
+    # One statement, so that all of it is from one moment: folding moves tallies.
     for task_id, *amounts, is_behind in folded.union(
         fresh, uncounted.values_list("task_id", *zeros, Value(True)), all=True
     ):
         sums[task_id] = [before + amount for before, amount in zip(sums[task_id], amounts, strict=True)]
         behind |= {task_id} if is_behind else set()
-    found = {
+    progress = {
         task_id: Progress(completions, rewarded, unrewarded, high * LIMB + low)
         for task_id, (completions, rewarded, unrewarded, high, low) in sums.items()
     }
-    return found | {task_id: _from_rows(task_id) for task_id in behind}
+    return progress | {task_id: _from_rows(task_id) for task_id in behind}
 
 
 def scores_ever(task_id: UUID) -> int:
-    """How many scores a task was ever given, deleted ones too but not those that retention took."""
+    """The number of scores that a task ever received, with deleted ones but without those that retention removed."""
     folded = ScoreCount.objects.filter(task_id=task_id, span=Span.EVER)
     fresh = ScoreTally.objects.filter(task_id=task_id)
     nothing = Value(None, output_field=JSONField())
@@ -74,7 +74,7 @@ def scores_ever(task_id: UUID) -> int:
 def _from_rows(task_id: UUID) -> Progress:
     rewards = Reward.objects.filter(task_id=task_id)
     sums = rewards.aggregate(all=Count("pk"), **fixedpoint.sums("value"))
-    every = sums.pop("all")
+    total = sums.pop("all")
     moments = fixedpoint.moments(sums.values())
     completions = Completion.objects.filter(task_id=task_id).count()
-    return Progress(completions, moments.count, every - moments.count, moments.total)
+    return Progress(completions, moments.count, total - moments.count, moments.total)

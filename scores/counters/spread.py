@@ -1,6 +1,6 @@
-"""How the scores of a selection are spread, by task and model: from counters where these can tell, else from the rows.
+"""The spread of a selection's scores by task and model: from counters where they cover it, otherwise from the rows.
 
-Both give the same whole numbers, so a figure is the same to the last digit whichever of the two it was made of.
+Both return the same whole numbers, so a figure from either source is the same to the last digit.
 """
 
 from dataclasses import dataclass, field
@@ -27,20 +27,20 @@ DAY = timedelta(days=1)
 
 @dataclass(slots=True)
 class Spread:
-    """Of the scores that count: their Moments by task and model, and how many lie in each bin."""
+    """The Moments of the scores that count, by task and model, and the number of scores in each bin."""
 
     parts: dict[tuple[UUID, str], Moments] = field(default_factory=dict)
     bins: dict[int, int] = field(default_factory=dict)
 
     def moments(self) -> Moments:
-        """Of all parts together."""
+        """The Moments of all parts together."""
         total = Moments()
         for part in self.parts.values():
             total.add(part.count, part.total, part.squares)
         return total
 
     def by_model(self) -> dict[str, Moments]:
-        """The models that have a score."""
+        """The Moments of each model that has a score."""
         models: dict[str, Moments] = {}
         for (_, model), part in self.parts.items():
             models.setdefault(model, Moments()).add(part.count, part.total, part.squares)
@@ -52,12 +52,12 @@ class Spread:
 
 
 def of(selection: Selection) -> Spread:
-    """Of the scores of the selection that count."""
-    return counted(selection) if is_counted(selection) else from_rows(filters.counted(selection))
+    """The spread of the selection's scores that count."""
+    return from_counters(selection) if is_counted(selection) else from_rows(filters.counted(selection))
 
 
 def is_counted(selection: Selection) -> bool:
-    """Whether counters tell of the selection: no bounds on value or confidence, dates on whole hours, and a reader who
+    """Whether counters cover the selection: no bounds on value or confidence, dates on whole hours, and a reader who
     sees all scores of the tasks."""
     query = selection.query
     return (
@@ -71,8 +71,8 @@ def is_counted(selection: Selection) -> bool:
     )
 
 
-def counted(selection: Selection) -> Spread:
-    """From the counters. The folded and the fresh are read by one statement, since folding moves them."""
+def from_counters(selection: Selection) -> Spread:
+    """The spread from the counters. One statement reads counters and fresh tallies, since folding moves them."""
     spread = Spread()
     for task, model, number, *sums, content, is_fresh in _statement(selection):
         if is_fresh:
@@ -94,11 +94,11 @@ def _statement(selection: Selection) -> QuerySet[Any]:
     """(task, model, number, *sums, bins or units, whether it is a tally): the sums by task and model, the bins, and the
     fresh tallies."""
     within = _within(selection.start, selection.end)
-    folded = _chosen(selection, ScoreCount.objects.exclude(task_id=NO_TASK)).filter(within)
+    folded = _matching(selection, ScoreCount.objects.exclude(task_id=NO_TASK)).filter(within)
     binned = folded
     if not (selection.task or selection.query.model_id or selection.grader or selection.grader_version):
-        binned = _chosen(selection, ScoreCount.objects.filter(task_id=NO_TASK)).filter(within)
-    fresh = _chosen(selection, ScoreTally.objects.all())
+        binned = _matching(selection, ScoreCount.objects.filter(task_id=NO_TASK)).filter(within)
+    fresh = _matching(selection, ScoreTally.objects.all())
     if selection.start:
         fresh = fresh.filter(hour__gte=selection.start)
     if selection.end:
@@ -118,7 +118,7 @@ def _statement(selection: Selection) -> QuerySet[Any]:
 
 
 def from_rows(scores: Any) -> Spread:
-    """From the scores themselves, in two passes over them."""
+    """The spread from the scores, in two passes over them."""
     rows = scores.order_by().values("task_id", "completion__model_id").annotate(**fixedpoint.sums("value"))
     columns = ("task_id", "completion__model_id", *fixedpoint.sums("value"))
     parts = {(task, model): fixedpoint.moments(sums) for task, model, *sums in rows.values_list(*columns)}
@@ -126,8 +126,8 @@ def from_rows(scores: Any) -> Spread:
     return Spread(parts, dict(binned.values_list("bin", "n")))
 
 
-def _chosen(selection: Selection, rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Tallies or counters of the selection, but for its dates."""
+def _matching(selection: Selection, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """The tallies or counters of the selection, without its dates."""
     principal, query = selection.principal, selection.query
     rows = rows.filter(standing=Standing.COUNTS)
     if selection.task:
@@ -145,7 +145,7 @@ def _chosen(selection: Selection, rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _within(start: datetime | None, end: datetime | None) -> Q:
-    """The counters that make up the time from `start` until before `end`: whole days, and hours at its edges."""
+    """The counters that cover the time from `start` until before `end`: whole days, and hours at both ends."""
     if start is None and end is None:
         return Q(span=Span.EVER)
     first = None if start is None else start + -(start - _midnight(start)) % DAY

@@ -1,13 +1,12 @@
-# ruff: noqa: S608 - the statements are made of constants alone
-"""The triggers that append tallies in the transaction that changes what counts, whichever path changes it.
+# ruff: noqa: S608 - the statements consist only of constants
+"""The database triggers that append tallies in the transaction that changes what counts.
 
-They stand on the tables and not in each capability, so a save, a review, a re-score, a deletion, a purge, and a
-statement that somebody types all count, and a rolled back transaction counts nothing. PostgreSQL runs one trigger for
-each statement and appends one tally for all of its scores that have model, hour and standing in common; SQLite runs one
-for each row.
+They belong to the tables, not to each capability. So a save, a review, a re-score, a deletion, a purge and a statement
+typed by hand all count, and a transaction that is rolled back counts nothing. PostgreSQL runs one trigger per statement
+and appends one tally for all of its scores that share model, hour and standing; SQLite runs one trigger per row.
 
-Django makes a table anew to alter it on SQLite, which drops its triggers, and a trigger that names the table would stop
-that. So they are dropped before migrations run there, made again afterwards, and the tasks counted anew.
+To alter a table on SQLite, Django recreates it. That drops the table's triggers, and fails while a trigger names the
+table. So on SQLite the triggers are dropped before migrations and created again afterwards, and tasks are recounted.
 """
 
 from typing import Any, Final
@@ -15,7 +14,7 @@ from typing import Any, Final
 from autotune.core.fixedpoint import LIMB, UNITS_SQL
 from scores.states import Standing
 
-FACTS: Final = (  # columns of a score on which its counting depends
+FACTS: Final = (  # columns of a score that decide how it counts
     "organization_id", "task_id", "completion_id", "grader_version_id", "value", "shadow", "superseded", "deleted_at",
     "created_at",
 )  # fmt: skip
@@ -39,7 +38,7 @@ def _differs(operator: str, *columns: str) -> str:
 
 # --- PostgreSQL -------------------------------------------------------------------------------------------------------
 def _scores(sign: str, source: str) -> str:
-    """The tallies of the scores in `source`. The model is looked up by the primary key, whatever the statistics say."""
+    """Append the tallies of the scores in `source`. The model lookup by primary key does not depend on statistics."""
     return f"""
     {_TALLY}
     select s.organization_id, s.task_id, c.model_id, s.grader_version_id, c.source, false, {_standing("s")},
@@ -70,7 +69,7 @@ _COMPLETIONS = f"""
     {_PROGRESS}
     select task_id, {{number}}, 0, 0, 0, 0 from {{source}} group by task_id"""
 
-POSTGRES: Final = {  # name: (table, event, transition tables, what runs)
+POSTGRES: Final = {  # name: (table, event, transition tables, body)
     "scores_count_added": ("scores_score", "insert", "new table as added", _scores("1", "added")),
     "scores_count_changed": (
         "scores_score",
@@ -91,7 +90,7 @@ POSTGRES: Final = {  # name: (table, event, transition tables, what runs)
         "scores_reward",
         "update",
         "old table as removed new table as added",
-        # An upsert that inserts all of its rows runs this too.
+        # An upsert that only inserts runs this too.
         f"if exists (select from added) then {_REWARDS.format(source=_REWARDS_CHANGED)}; end if",
     ),
     "scores_reward_removed": (
@@ -157,7 +156,7 @@ SQLITE: Final = {
 
 
 def install(connection: Any) -> None:
-    """Make all triggers, in place of those that are there."""
+    """Create all triggers, and replace those that exist."""
     drop(connection)
     with connection.cursor() as cursor:
         if connection.vendor != "postgresql":
@@ -176,7 +175,7 @@ def install(connection: Any) -> None:
 
 
 def drop(connection: Any) -> None:
-    """Drop those that are there."""
+    """Drop the triggers that exist."""
     with connection.cursor() as cursor:
         for name, (table, *_) in POSTGRES.items():
             if connection.vendor == "postgresql":
@@ -186,7 +185,7 @@ def drop(connection: Any) -> None:
 
 
 def missing(connection: Any) -> set[str]:
-    """The names of those that are not there."""
+    """The names of the triggers that do not exist, or are disabled."""
     query = "select name from sqlite_master where type = 'trigger'"
     if connection.vendor == "postgresql":
         query = "select tgname from pg_trigger where not tgisinternal and tgenabled <> 'D'"

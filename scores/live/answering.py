@@ -1,7 +1,8 @@
-"""The core of live rewards: items in, the completions that stand for them out, and what is known of those by now.
+"""The core of live rewards: find or store the completion of each item, and read its reward.
 
-Whoever answers a trainer submits, ends the copies whose sources are final (after the commit), waits for what is
-unfinished at the hub (scores/waiting.py) with no transaction and no connection held, and reads the answers.
+A caller that answers a trainer submits the items, ends the copies whose sources are final (after the commit), waits
+at the hub (scores/waiting.py) for what is unfinished while it holds no transaction and no connection, and reads the
+answers.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,7 +21,7 @@ from scores.drafts import Draft, check_blank, draft
 from scores.inputs import NewCompletion, TaskId
 from scores.live import reuse
 from scores.live.inputs import Item
-from scores.live.reuse import Known, Place, Standing
+from scores.live.reuse import LiveCompletion, Place, ReuseOptions
 from scores.models import Reward
 from scores.waiting_reasons import Wait
 from tasks.models import Task
@@ -33,10 +34,10 @@ _POINTER: Final = "/taskId"
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The completion of each item, in order: equal items have the same one, unless they are fresh.
+    """The completion of each item, in order: equal items share one, unless they are fresh.
 
-    unfinished  have no reward yet
-    sources     of those that wait for a copy: the completion that is judged
+    unfinished  completions without a reward so far
+    sources     waiting completion -> the completion that a grader judges, for each that waits for a copy
     """
 
     completions: list[UUID]
@@ -44,7 +45,7 @@ class Submitted:
     sources: dict[UUID, UUID] = field(default_factory=dict)
 
     def end_copies(self) -> None:
-        """Copy what is final already, in a transaction of its own: once what was submitted is committed."""
+        """End the copies whose sources are final, in a separate transaction. Call it after the submission commits."""
         if self.sources:
             for ended in copies.end(self.sources):
                 del self.sources[ended.completion_id]
@@ -54,9 +55,9 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What is known of an item. `value` and `confidence` are None unless it is completed; `code` says why it failed.
+    """The answer for one item. `value` and `confidence` are None unless it is completed; `code` says why it failed.
 
-    wait  of a pending one, where it was asked for
+    wait  why a pending item waits; None unless the caller requested the reasons
     """
 
     completion_id: UUID
@@ -68,8 +69,8 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request as it is looked up. `first`: of each digest the first item that has it."""
+class _Request:
+    """A request to look up. `first` holds the first item of each digest."""
 
     principal: Principal
     task: Task
@@ -94,7 +95,7 @@ def submit(
     """Find or store a completion for each item, in a transaction of its own.
 
     items    one that could not even be read stands as its error
-    fresh    judge each item, also what was scored before, and equal ones one by one
+    fresh    judge each item separately, also if it equals another or was scored before
     pointer  where the items stand in the caller's body
     raises   NotFound for a task that the principal may not see, Invalid with a pointer for each bad item; for items
              that need scoring Conflict `task_archived` or `grader_inactive`, Forbidden for a test key where graders of
@@ -109,14 +110,14 @@ def submit(
     drafts = _drafts(task, items, model_id, pointer)
     digests = reuse.digests(drafts, task.organization_id)
     first = dict(reversed(list(zip(digests, drafts, strict=True))))
-    request = _Asked(principal, task, task.version_id, model_id, first)
+    request = _Request(principal, task, task.version_id, model_id, first)
     if fresh:
-        return _stored_fresh(request, drafts, digests)
-    found = _found(request)
-    completions = [found[digest].completion_id for digest in digests]
-    open_ones = [one for one in found.values() if not one.final]
-    sources = {one.completion_id: one.source for one in open_ones if one.source}
-    return Submitted(completions, {one.completion_id for one in open_ones}, sources)
+        return _submit_fresh(request, drafts, digests)
+    by_digest = _find_or_store(request)
+    completions = [by_digest[digest].completion_id for digest in digests]
+    unfinished = [completion for completion in by_digest.values() if not completion.final]
+    sources = {completion.completion_id: completion.source for completion in unfinished if completion.source}
+    return Submitted(completions, {completion.completion_id for completion in unfinished}, sources)
 
 
 def answers(completions: Sequence[UUID]) -> list[Answered]:
@@ -128,10 +129,13 @@ def answers(completions: Sequence[UUID]) -> list[Answered]:
 
 
 def with_reasons(answered: Sequence[Answered]) -> list[Answered]:
-    """The same, the pending ones with what they wait for; two queries if there are any."""
-    pending = {one.completion_id for one in answered if one.status == "pending"}
+    """Add to each pending answer why it waits; two queries if any are pending."""
+    pending = {answer.completion_id for answer in answered if answer.status == "pending"}
     waits = waiting_reasons.of_completions(pending) if pending else {}
-    return [replace(one, wait=waits.get(one.completion_id)) if one.completion_id in waits else one for one in answered]
+    return [
+        replace(answer, wait=waits.get(answer.completion_id)) if answer.completion_id in waits else answer
+        for answer in answered
+    ]
 
 
 def _answered(pk: UUID, reward: tuple | None) -> Answered:
@@ -169,73 +173,75 @@ def _drafts(task: Task, items: Sequence[Item | FieldError], model_id: str, point
     return drafts
 
 
-def _stored_fresh(asked: _Asked, drafts: Sequence[Draft], digests: Sequence[bytes]) -> Submitted:
-    """A completion for each item, which is judged whatever is there; of equal ones the last stands from then on."""
+def _submit_fresh(request: _Request, drafts: Sequence[Draft], digests: Sequence[bytes]) -> Submitted:
+    """Store a completion for each item and have it judged. Later requests share the last one of equal items."""
     completions = [ids.new() for _ in drafts]
     places = {digest: Place(pk, ids.new()) for digest, pk in zip(digests, completions, strict=True)}
     with transaction.atomic():
-        reuse.take(asked.task, asked.version_id, asked.model_id, places, always=True)
-        _store(asked, [replace(one, pk=pk, pointer="") for one, pk in zip(drafts, completions, strict=True)])
+        reuse.take(request.task, request.version_id, request.model_id, places, always=True)
+        _store(request, [replace(item, pk=pk, pointer="") for item, pk in zip(drafts, completions, strict=True)])
     return Submitted(completions, set(completions))
 
 
-def _found(asked: _Asked) -> dict[bytes, Standing]:
-    """For each digest what stands for it, made where nothing does."""
-    there = _look(asked, asked.first)
-    found = _standing(there)
-    if len(found) == len(asked.first):
-        return found
+def _find_or_store(request: _Request) -> dict[bytes, LiveCompletion]:
+    """The completion of each digest: a reusable one, or a new one if there is none."""
+    options = _look_up(request, request.first)
+    reusable = _reusable(options)
+    if len(reusable) == len(request.first):
+        return reusable
     for _ in range(_ATTEMPTS):
         try:
             with transaction.atomic():
-                return _made(asked, there)
+                return _store_missing(request, options)
         except (_Overtaken, IntegrityError):
-            # what was taken was erased at this moment, another model's equal item is judged by now, or the task is
-            # being deleted
-            there = _look(asked, asked.first)
+            # a reusable completion was erased at this moment, another model's equal item is judged by now, or the task
+            # is being deleted
+            options = _look_up(request, request.first)
     raise Conflict("Another request changed the same objects. Try again.", code="conflict")
 
 
-def _look(asked: _Asked, digests: Collection[bytes]) -> dict[bytes, Known]:
-    return reuse.look(asked.version_id, asked.model_id, digests)
+def _look_up(request: _Request, digests: Collection[bytes]) -> dict[bytes, ReuseOptions]:
+    return reuse.look_up(request.version_id, request.model_id, digests)
 
 
-def _standing(there: dict[bytes, Known]) -> dict[bytes, Standing]:
-    return {digest: known.own for digest, known in there.items() if known.own is not None and known.own.stands}
+def _reusable(options: dict[bytes, ReuseOptions]) -> dict[bytes, LiveCompletion]:
+    return {digest: option.own for digest, option in options.items() if option.own is not None and option.own.reusable}
 
 
-def _made(asked: _Asked, there: dict[bytes, Known]) -> dict[bytes, Standing]:
-    """The same inside a transaction: take what nothing stands for, store what was taken, join what rivals took."""
-    if connection.vendor != "postgresql":  # now nobody else writes, so this look is the last one
-        there = _look(asked, asked.first)
-    found = _standing(there)
-    new = {digest: ids.new() for digest in asked.first if digest not in found}
+def _store_missing(request: _Request, options: dict[bytes, ReuseOptions]) -> dict[bytes, LiveCompletion]:
+    """Inside a transaction: take the digests without a reusable completion, store their items, join rivals' ones."""
+    if connection.vendor != "postgresql":  # nobody else writes now, so this lookup is final
+        options = _look_up(request, request.first)
+    completions = _reusable(options)
+    new = {digest: ids.new() for digest in request.first if digest not in completions}
     if not new:
-        return found
-    known = {digest: there.get(digest, reuse.NOTHING) for digest in new}
-    seen = [one.own.completion_id for one in known.values() if one.own is not None]
-    places = {digest: Place(new[digest], None if one.source else one.replaces) for digest, one in known.items()}
-    taken = reuse.take(asked.task, asked.version_id, asked.model_id, places, seen=seen)
+        return completions
+    missing = {digest: options.get(digest, reuse.NOTHING) for digest in new}
+    seen = [option.own.completion_id for option in missing.values() if option.own is not None]
+    places = {
+        digest: Place(new[digest], None if option.source else option.replaces) for digest, option in missing.items()
+    }
+    taken = reuse.take(request.task, request.version_id, request.model_id, places, seen=seen)
     drafts = [
-        replace(asked.first[digest], pk=new[digest], pointer="", source=known[digest].source)
+        replace(request.first[digest], pk=new[digest], pointer="", source=missing[digest].source)
         for digest in new
         if digest in taken
     ]
-    _store(asked, drafts)
-    found |= {digest: Standing(new[digest], False, True, known[digest].source) for digest in taken}
+    _store(request, drafts)
+    completions |= {digest: LiveCompletion(new[digest], False, True, missing[digest].source) for digest in taken}
     if lost := new.keys() - taken:
-        joined = {digest: one.own for digest, one in _look(asked, lost).items() if one.own is not None}
+        joined = {digest: option.own for digest, option in _look_up(request, lost).items() if option.own is not None}
         if joined.keys() != lost:
             raise _Overtaken
-        found |= joined
-    return found
+        completions |= joined
+    return completions
 
 
-def _store(asked: _Asked, drafts: Sequence[Draft]) -> None:
+def _store(request: _Request, drafts: Sequence[Draft]) -> None:
     """raises Conflict or Forbidden if the task takes no new work"""
     if not drafts:
         return
-    panel = storing.panel_of(asked.task, asked.version_id)
-    _, refused = storing.store(asked.principal, drafts, {asked.task.pk: panel})
+    panel = storing.panel_of(request.task, request.version_id)
+    _, refused = storing.store(request.principal, drafts, {request.task.pk: panel})
     if refused:
         raise intake.refusal(refused[:1], alone=True)

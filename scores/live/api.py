@@ -23,9 +23,9 @@ class RewardsView(ApiView):
     )  # fmt: skip
     def post(self, request: Request, body: Any) -> LiveRewards:
         """Rewards in the order of the items, when all are final or after `deadlineMs`; what is not scored by then is
-        `pending` and goes on. What equals an earlier item (task version, prompt or messages, response, metadata) is
-        answered with its reward, unless `fresh`, or a grader is another version by now; each `modelId` gets a record
-        of its own, whose scores are copies (`reusedFrom`)."""
+        `pending` and goes on. An item equal to an earlier one (task version, prompt or messages, response, metadata)
+        gets its reward, unless `fresh` is set or a grader has changed its version since. Each `modelId` gets its own
+        record, whose scores are copies (`reusedFrom`)."""
         begun = time.monotonic()
         asked, items = reading.read(body)
         submitted = answering.submit(

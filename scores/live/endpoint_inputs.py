@@ -19,9 +19,9 @@ DeadlineMs = Annotated[int, Meta(ge=1, le=MAX_DEADLINE_MS)]
 
 class NewRewardEndpoint(BodyStruct):
     """`neutralValue` stands for what has no score; `neutral` needs one. `deadlineMs`: of one call, by default below the
-    client's own; `modelId`: of the completions that come in here. `withoutText`: what becomes of an answer that holds
-    no text, such as one that only calls tools: `unscored`, judged as an `empty` text, or `strict`: unscored, and so is
-    a text of nothing but spaces."""
+    client's own; `modelId`: of the completions that come in here. `withoutText` applies to answers that hold no
+    text, such as those that only call tools: `unscored` leaves them unscored, `empty` judges them as an empty text,
+    `strict` leaves them and blank text unscored."""
 
     task_id: TaskId
     protocol: ProtocolName

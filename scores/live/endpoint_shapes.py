@@ -8,9 +8,9 @@ from scores.models import RewardEndpoint
 
 
 class EndpointCounts(ApiStruct):
-    """Samples since ever, some seconds behind: those answered with a reward, and how many of them had no score.
+    """Samples so far, some seconds behind: how many were answered with a reward, and how many of these had no score.
 
-    `withoutText`: those that were not judged because they held no text, however they were answered.
+    `withoutText` counts the samples that were not judged because they held no text, however the endpoint answered.
     """
 
     answered: int

@@ -45,7 +45,7 @@ class Ask:
     audited      its event of the audit trail, to be written with what it stores
     raw          the body, as long as it is needed: until it is read, and for a protocol that repeats it to the end
     completions  one for each sample; None for one that cannot be scored
-    sources      of the unfinished ones that wait for a copy: the completion that is judged
+    sources      waiting completion -> the completion that a grader judges, for each that waits for a copy
     begun        its samples are stored, and its event
     error        why it is refused
     """
@@ -138,7 +138,7 @@ def _read(ask: Ask) -> bool:
         ask.samples = protocols.read(ask.protocol, ask.raw)
         if len(ask.samples) > settings.MAX_LIVE_ITEMS:
             raise Invalid.field("", "invalid_length", f"send at most {settings.MAX_LIVE_ITEMS} samples at once.")
-    except Exception as exc:  # noqa: BLE001 - what spoils one body must not fail the calls beside it
+    except Exception as exc:  # noqa: BLE001 - an error in one body must not fail other calls
         ask.error = error_of(exc)
         return False
     assert ask.endpoint is not None
@@ -194,14 +194,14 @@ def _submit(principal: Principal, asks: Sequence[Ask]) -> None:
 
 
 def _end_copies(asks: Sequence[Ask]) -> None:
-    """Copy what is final already, for all calls at once. What is stored stays: without it they wait a moment longer."""
+    """End the copies of all calls whose sources are final. Without this, the stored calls only wait longer."""
     sources = {pk: source for ask in asks for pk, source in ask.sources.items()}
     if not sources:
         return
-    ended = {one.completion_id: one.is_final for one in copies.end(sources)}
+    finality = {ended.completion_id: ended.is_final for ended in copies.end(sources)}
     for ask in asks:
-        ask.unfinished = {pk for pk in ask.unfinished if not ended.get(pk)}
-        ask.sources = {pk: source for pk, source in ask.sources.items() if pk not in ended}
+        ask.unfinished = {pk for pk in ask.unfinished if not finality.get(pk)}
+        ask.sources = {pk: source for pk, source in ask.sources.items() if pk not in finality}
 
 
 def _begun(ask: Ask) -> None:

@@ -1,10 +1,10 @@
 """Equal work is scored once: which completion stands for what a live request asks, and when it no longer does.
 
 Equal is what its graders see as equal: the task version, prompt or messages, response and metadata. The LiveAnswer of
-such content and a model names the model's own completion. It stands while that is unfinished; once it is final as long
-as every scoring grader still is the version that scored it; a failure, of all or of a part of the panel, stands
-FAILED_FOR. Where nothing stands, another model's completion that is judged itself, and may still stand, is the source
-of a copy (scores/copies.py); one that failed is none.
+such content and a model names the model's own completion. Autotune reuses it while it is unfinished, and once it is
+final as long as every scoring grader still is the version that scored it; a failure, of all or of a part of the panel,
+for FAILED_FOR. If the model has no reusable completion, the source of a copy (scores/copies.py) is another model's
+completion that a grader judges, if it is current and did not fail.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,9 +24,10 @@ from scores.states import RunStatus, WaitsFor
 from tasks.models import Task
 
 FAILED_FOR: Final = timedelta(seconds=60)
-# In the order of the digests, so that rivals never wait for each other in a circle. A rival's row that is not
-# committed yet is waited for; then it stands, since it is none of those that were seen. Where it is another model's
-# and both are to be judged, the constraint on `replaces` refuses the statement, and whoever asked looks again.
+# In the order of the digests, so that concurrent requests cannot deadlock. The statement waits for rows that another
+# request has not committed yet and then keeps them, since they are not in the list of seen ones. If such a row is
+# another model's and both completions need a judgement, the constraint on `replaces` rejects the statement, and the
+# caller looks again.
 _TAKE: Final = """
 insert into scores_liveanswer (id, organization_id, task_version_id, model_id, answer_digest, completion_id, replaces,
                                created_at)
@@ -37,8 +38,8 @@ set completion_id = excluded.completion_id, replaces = excluded.replaces, create
 where %s or scores_liveanswer.completion_id = any(%s::uuid[])
 returning answer_digest
 """
-# Digests as one array: a list of a thousand parameters would cost more than the look itself.
-_LOOK: Final = """
+# Digests as one array: a list of a thousand parameters would cost more than the lookup itself.
+_LOOK_UP: Final = """
 select answer_digest, completion_id, replaces, model_id from scores_liveanswer
 where task_version_id = %(version)s and answer_digest = any(%(digests)s::bytea[]) and model_id = %(model)s
 union all
@@ -50,43 +51,43 @@ _COLUMNS: Final = ("answer_digest", "completion_id", "replaces", "model_id")
 Row = tuple[bytes, UUID, UUID | None, str]
 
 
-class Standing(NamedTuple):
-    """The completion that a LiveAnswer names. `stands`: it answers for equal work.
+class LiveCompletion(NamedTuple):
+    """The completion that a LiveAnswer names. `reusable`: equal requests share it.
 
-    source  of an unfinished copy: the completion that is judged
+    source  the completion that is judged for this one, if this is an unfinished copy
     """
 
     completion_id: UUID
     final: bool
-    stands: bool
+    reusable: bool
     source: UUID | None = None
 
 
-class Known(NamedTuple):
-    """What is there for a digest. Where the model's own completion stands, the rest is not looked at.
+class ReuseOptions(NamedTuple):
+    """What a request may reuse for a digest. `source` and `replaces` matter only if `own` is not reusable.
 
-    own       the model's own completion; None: it never asked, or the text was erased
-    source    another model's completion to copy from; None: there is none
+    own       the model's own completion; None if it never sent a request, or the text was erased
+    source    another model's completion to copy from, if there is one
     replaces  LiveAnswer.replaces of a completion that is to be judged now
     """
 
-    own: Standing | None
+    own: LiveCompletion | None
     source: UUID | None = None
     replaces: UUID = LiveAnswer.NOTHING
 
     @property
-    def stands(self) -> bool:
-        return self.own is not None and self.own.stands
+    def own_is_reusable(self) -> bool:
+        return self.own is not None and self.own.reusable
 
 
 class Place(NamedTuple):
-    """A new completion that is to stand for a digest. `replaces` as LiveAnswer has it."""
+    """The new completion of a digest. `replaces` is LiveAnswer's."""
 
     completion_id: UUID
     replaces: UUID | None
 
 
-NOTHING: Final = Known(None)
+NOTHING: Final = ReuseOptions(None)
 
 
 def digests(drafts: Iterable[Draft], organization_id: UUID) -> list[bytes]:
@@ -95,10 +96,10 @@ def digests(drafts: Iterable[Draft], organization_id: UUID) -> list[bytes]:
     return [encryption.keyed_digest(key, b"live", *one.canonical()[1:]) for one in drafts]
 
 
-def look(task_version_id: UUID, model_id: str, digests: Collection[bytes]) -> dict[bytes, Known]:
-    """What is there for the digests, by digest; no entry for what nobody asked, or was erased.
+def look_up(task_version_id: UUID, model_id: str, digests: Collection[bytes]) -> dict[bytes, ReuseOptions]:
+    """Find what a request may reuse, by digest; no entry for content that is new, or was erased.
 
-    Copies of other models are not even read: every step of a training run may leave one.
+    It does not read copies of other models: every step of a training run may leave one.
     """
     own: dict[bytes, UUID] = {}
     judged: dict[bytes, dict[UUID, UUID]] = {}  # completion -> replaces, of any model
@@ -113,20 +114,20 @@ def look(task_version_id: UUID, model_id: str, digests: Collection[bytes]) -> di
             judged.setdefault(key, {})[completion_id] = replaces
     if not own and not judged:
         return {}
-    ends = _Ends.of({*own.values(), *(completion_id for of_one in judged.values() for completion_id in of_one)})
-    known = {digest: Known(ends.standing(completion_id)) for digest, completion_id in own.items()}
-    for digest, of_one in judged.items():
-        standing = known.get(digest, NOTHING).own
-        if standing is None or not standing.stands:
-            known[digest] = _known(standing, of_one, ends)
-    return _with_sources(known, copies) if copies else known
+    ends = _Ends.of({*own.values(), *(completion_id for candidates in judged.values() for completion_id in candidates)})
+    options = {digest: ReuseOptions(ends.live_completion(completion_id)) for digest, completion_id in own.items()}
+    for digest, candidates in judged.items():
+        own_option = options.get(digest, NOTHING)
+        if not own_option.own_is_reusable:
+            options[digest] = _options(own_option.own, candidates, ends)
+    return _with_sources(options, copies) if copies else options
 
 
 def _rows(task_version_id: UUID, model_id: str, digests: Collection[bytes]) -> Sequence[Row]:
-    """The model's own rows for the digests, and those of other models whose completions are judged themselves."""
+    """The model's own rows for the digests, and other models' rows whose completions are no copies."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute(_LOOK, {"version": task_version_id, "digests": list(digests), "model": model_id})
+            cursor.execute(_LOOK_UP, {"version": task_version_id, "digests": list(digests), "model": model_id})
             return cursor.fetchall()
     rows = LiveAnswer.objects.filter(task_version=task_version_id, answer_digest__in=list(digests))
     own = rows.filter(model_id=model_id).values_list(*_COLUMNS)
@@ -144,11 +145,11 @@ def take(
     seen: Collection[UUID] = (),
     always: bool = False,
 ) -> set[bytes]:
-    """Let new completions stand for digests, in the caller's transaction; those that a rival did not take first.
+    """Assign new completions to digests in the caller's transaction. Returns the digests that no rival took first.
 
-    seen    completions that stood before and may be replaced
-    always  whatever stands is replaced
-    raises  IntegrityError where another model's rival is judged for one of them by now
+    seen    completions that the caller saw, and that may be replaced
+    always  replace every completion
+    raises  IntegrityError if a rival of another model is now judged for one of the digests
     """
     if connection.vendor == "postgresql":
         return _upserted(task, task_version_id, model_id, places, seen, always)
@@ -183,7 +184,7 @@ def _replaced(
     seen: Collection[UUID],
     always: bool,
 ) -> set[bytes]:
-    """On the embedded engine, where the transaction is the only one that writes."""
+    """Replace rows on the embedded engine, where no other transaction writes at the same time."""
     present = LiveAnswer.objects.filter(task_version=task_version_id, model_id=model_id, answer_digest__in=list(places))
     (present if always else present.filter(completion_id__in=seen)).delete()
     taken = places.keys() - {bytes(digest) for digest in present.values_list("answer_digest", flat=True)}
@@ -203,8 +204,12 @@ def _replaced(
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """How completions have ended: (failed, scored_at) of the final ones, those that a grader scored which is another
-    version by now, and since when a failure still stands."""
+    """How completions ended.
+
+    rewards   (failed, scored_at) of the final ones
+    outdated  those scored by a grader that has changed its version since
+    limit     the time after which failures are still reused; None if none failed
+    """
 
     rewards: Mapping[UUID, tuple[bool, datetime]]
     outdated: set[UUID]
@@ -217,17 +222,17 @@ class _Ends:
         limit = database_now() - FAILED_FOR if any(failed for failed, _ in rewards.values()) else None
         return cls(rewards, _outdated(rewards), limit)
 
-    def standing(self, completion_id: UUID) -> Standing:
-        """Whether it stands for the model that it is of."""
-        stands = completion_id not in self.outdated and self._recent(completion_id)
-        return Standing(completion_id, completion_id in self.rewards, stands)
+    def live_completion(self, completion_id: UUID) -> LiveCompletion:
+        """The completion, with whether its own model may reuse it."""
+        reusable = completion_id not in self.outdated and self._is_recent(completion_id)
+        return LiveCompletion(completion_id, completion_id in self.rewards, reusable)
 
     def may_be_copied(self, completion_id: UUID) -> bool:
         failed, _ = self.rewards.get(completion_id, (False, None))
         return not failed and completion_id not in self.outdated
 
-    def _recent(self, completion_id: UUID) -> bool:
-        """Whether an end is no failure, or one that happened after `limit`."""
+    def _is_recent(self, completion_id: UUID) -> bool:
+        """Whether a completion did not fail, or failed after `limit`."""
         end = self.rewards.get(completion_id)
         if end is None or self.limit is None:
             return True
@@ -235,36 +240,36 @@ class _Ends:
         return not failed or scored_at > self.limit
 
 
-def _known(own: Standing | None, judged: Mapping[UUID, UUID], ends: _Ends) -> Known:
-    """What is there for a digest for which the model's own completion does not stand.
+def _options(own: LiveCompletion | None, judged: Mapping[UUID, UUID], ends: _Ends) -> ReuseOptions:
+    """The options for a digest if the model's own completion is not reusable.
 
     judged  completion -> replaces, of any model
     """
     others = [pk for pk in judged if own is None or pk != own.completion_id]
     sources = [pk for pk in others if ends.may_be_copied(pk)]
-    source = max(sources, key=lambda pk: (pk in ends.rewards, pk), default=None)  # a final one before all, the newest
+    source = max(sources, key=lambda pk: (pk in ends.rewards, pk), default=None)  # the newest final one if any
     newest = max(judged)
-    if newest in judged.values():  # ids of hosts whose clocks differ: nobody can be told from a rival by it
+    if newest in judged.values():  # ids of hosts whose clocks differ: this one cannot identify a rival
         newest = ids.new()
-    return Known(own, source, newest)
+    return ReuseOptions(own, source, newest)
 
 
-def _with_sources(known: dict[bytes, Known], copies: Collection[UUID]) -> dict[bytes, Known]:
-    """The same, where unfinished copies know what they wait for."""
-    unfinished = {entry.own.completion_id for entry in known.values() if entry.own and not entry.own.final}
+def _with_sources(options: dict[bytes, ReuseOptions], copies: Collection[UUID]) -> dict[bytes, ReuseOptions]:
+    """Add to unfinished copies the source that they wait for."""
+    unfinished = {entry.own.completion_id for entry in options.values() if entry.own and not entry.own.final}
     waiting = unfinished.intersection(copies)
     if not waiting:
-        return known
+        return options
     runs = WorkflowRun.objects.filter(completion_id__in=waiting, status=RunStatus.WAITING, waits_for=WaitsFor.REUSE)
     sources = dict(runs.values_list("completion_id", "reuses"))
-    for digest, entry in known.items():
+    for digest, entry in options.items():
         if entry.own is not None and (source := sources.get(entry.own.completion_id)):
-            known[digest] = entry._replace(own=entry.own._replace(source=source))
-    return known
+            options[digest] = entry._replace(own=entry.own._replace(source=source))
+    return options
 
 
 def _outdated(completion_ids: Collection[UUID]) -> set[UUID]:
-    """Those that a grader scored which is another version by now."""
+    """The completions scored by a grader that has changed its version since."""
     if not completion_ids:
         return set()
     counted = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False, superseded=False)

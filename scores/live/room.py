@@ -13,8 +13,8 @@ from scores.live.unscored import TooManyWaiting
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 BODY_S: Final = 60.0  # from the head of a call to the end of its body
-STALL_S: Final = 10.0  # what a client may be behind MIN_RATE
-MIN_RATE: Final = 16 * 1024  # octets a second
+STALL_S: Final = 10.0  # how far a client may fall behind MIN_RATE
+MIN_RATE: Final = 16 * 1024  # bytes a second
 SHARES: Final = 4  # one address takes at most this part of the calls, so that others find room
 CLOSE: Final = {"Connection": "close"}  # what is left of the body is not read
 

@@ -12,7 +12,7 @@ from scores.waiting_shapes import WaitingForOut
 class LiveReward(ApiStruct):
     """The reward of one item. `value` and `confidence` are null unless it is `completed`; `code` says why it `failed`.
 
-    `pending`: not scored yet, for the reason in `waitingFor`. The work goes on, and the same item asked again joins it.
+    `pending`: not scored yet, for the reason in `waitingFor`. Scoring continues; a request with the same item joins it.
     """
 
     value: float | None

@@ -15,8 +15,8 @@ from scores.states import Protocol, Unscored, WithoutText
 
 PENDING: Final = "pending"
 NO_TEXT: Final = "no_text"
-_WHY_NO_TEXT: Final = "The answer of the model holds no text."
-_WHY_BLANK: Final = "The answer of the model is empty."
+_NO_TEXT_REASON: Final = "The answer of the model holds no text."
+_BLANK_REASON: Final = "The answer of the model is empty."
 FAILED_AGAIN_S: Final = 60  # a failure is scored anew after so long
 
 
@@ -47,7 +47,7 @@ class Unscorable(AutotuneError):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A sample by now: its reward, or the code of why there is none, and the reason where there is more to say."""
+    """The current state of a sample: its reward, or the code of the failure, and the reason if one adds detail."""
 
     value: float | None
     code: str | None = None
@@ -55,16 +55,16 @@ class State:
 
 
 def refuse_without_text(endpoint: RewardEndpoint, samples: Iterable[Sample]) -> None:
-    """Mark the samples that the endpoint does not have judged, since their answer holds no text.
+    """Mark the samples that graders must not judge because their answer holds no text.
 
-    What could not be read is never judged as an empty text unless the endpoint's maker said so.
+    Autotune judges unreadable answers as empty text only if the endpoint is configured to.
     """
     if endpoint.without_text == WithoutText.EMPTY:
         return
     for sample in samples:
         blank = endpoint.without_text == WithoutText.STRICT and not sample.response.strip()
         if not sample.refused and (blank or not sample.has_text):
-            sample.refused, sample.reason = NO_TEXT, _WHY_BLANK if sample.has_text else _WHY_NO_TEXT
+            sample.refused, sample.reason = NO_TEXT, _BLANK_REASON if sample.has_text else _NO_TEXT_REASON
 
 
 def outcomes(endpoint: RewardEndpoint, states: Sequence[State]) -> list[Outcome]:

@@ -1,6 +1,6 @@
-"""Counters of scores and rewards, so that figures of a task or a model cost the same whatever its history.
+"""Counters of scores and rewards, so that figures of a task or a model cost the same for any length of history.
 
-Triggers of the database append tallies in the transaction that changes what counts (scores/counters/triggers.py), and a
+Database triggers append tallies in the transaction that changes what counts (scores/counters/triggers.py), and a
 job folds the tallies into counters (scores/counters/folding.py). Sums are whole numbers (autotune/core/fixedpoint.py),
 so the order of folding does not matter and counters equal rows to the last digit.
 """
@@ -17,9 +17,9 @@ NO_TASK = UUID(int=0)
 
 
 class Counted(models.Model):
-    """Of which scores a tally or a counter is.
+    """The scores that a tally or a counter covers.
 
-    hour      the whole hour, in UTC, in which they were created; see ScoreCount for longer times
+    hour      the whole hour, in UTC, in which they were created; see ScoreCount for longer spans
     standing  whether they count in figures, are only listed, or were deleted
     """
 
@@ -36,9 +36,9 @@ class Counted(models.Model):
 
 
 class ScoreTally(Counted):
-    """Scores that one statement added or took away; append only, so nobody waits.
+    """Scores that one statement added or removed; append only, so no writer waits.
 
-    sign   1 for scores that came, -1 for scores that went; a score whose standing changed goes and comes
+    sign   1 for added scores, -1 for removed ones; a score whose standing changed is in one of each
     units  their values, in units of 10^-12
     """
 
@@ -55,7 +55,7 @@ class ScoreTally(Counted):
 
 
 class Span(models.IntegerChoices):
-    """How long the time of a ScoreCount is."""
+    """The length of time that a ScoreCount covers."""
 
     EVER = 0
     DAY = 1
@@ -63,14 +63,13 @@ class Span(models.IntegerChoices):
 
 
 class ScoreCount(Counted):
-    """The folded tallies of an hour, of a day (UTC), and of all time: each is in all three.
+    """The folded tallies of an hour, of a day (UTC) or of all time; each tally is in all three.
 
     A row without a task (NO_TASK), model and version is the sum of an organization's rows, so that the figures of a
-    whole organization are few rows too.
+    whole organization need few rows too.
 
-
-    start   of the time; 1970 for all time
-    number  of scores
+    start   start of the span; 1970 for all time
+    number  number of scores
     total_*, squares_*  sum, and sum of squares, of their values in units, in base 10^9 (fixedpoint.split)
     bins    {bin: number}: bin 2k is exactly k/1000, bin 2k + 1 lies between k/1000 and (k + 1)/1000
     """
@@ -114,7 +113,7 @@ class Progress(models.Model):
     """Counts of a task's completions and rewards.
 
     rewarded     rewards with a value
-    unrewarded   rewards without one: the completion has failed
+    unrewarded   rewards without a value: the completion has failed
     reward_high, reward_low  the sum of the values in units: high * 10^6 + low
     """
 
@@ -129,7 +128,7 @@ class Progress(models.Model):
 
 
 class TaskTally(Progress):
-    """What one statement changed of it; append only."""
+    """The changes that one statement made to a task's progress; append only."""
 
     id = models.BigAutoField(primary_key=True)
     task_id = models.UUIDField()
@@ -151,7 +150,7 @@ class TaskCount(Progress):
 
 
 class UncountedTask(models.Model):
-    """A task whose counters are not built yet: its figures are read from its rows until a job has built them."""
+    """A task whose counters are not built yet: figures read its rows until a job has built them."""
 
     task_id = models.UUIDField(primary_key=True)
     since = models.DateTimeField(default=timezone.now)

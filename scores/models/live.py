@@ -14,15 +14,15 @@ from tasks.models import Completion, Task, TaskVersion
 
 
 class LiveAnswer(models.Model):
-    """The completion that stands for every live request of the same task version, model and content.
+    """The completion that all live requests of the same task version, model and content share.
 
-    The unique constraints decide between requests that come together: of one model one stores the completion and the
-    others join it; of several models one has it judged and the others wait for a copy.
+    The unique constraints decide between concurrent requests: of one model, one stores the completion and the others
+    join it; of several models, one has it judged and the others wait for a copy.
 
     answer_digest  32 octets of HMAC over what graders see: prompt or messages, response, metadata
-    replaces       of a completion that is judged itself: the newest such one before it, whatever its model, or NOTHING
-                   for the first; a new id where it competes with no other (`fresh`). Null for one that waits for a
-                   copy, or has one
+    replaces       for a completion that graders judge: the newest such completion before it, of any model, or NOTHING
+                   for the first; a new id if it competes with no other (`fresh`). Null for a completion that waits for
+                   a copy, or has one
     """
 
     NOTHING: ClassVar = UUID(int=0)
@@ -58,10 +58,10 @@ class RewardEndpoint(models.Model):
     token_digest   SHA-256 of the token, which is shown once
     model_id       of the completions that come in here
     unscored       what is answered for work without a score, and `neutral_value` where a number must stand in
-    without_text   what becomes of an answer that holds no text
+    without_text   how to treat an answer that holds no text
     deadline_ms    of one call; below the client's own
     answered, unscored_count  items, ever; folded in by each process every few seconds
-    without_text_count        items that were not judged, since they held no text
+    without_text_count        items that were not judged because they held no text
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)

@@ -22,8 +22,8 @@ class Score(models.Model):
     dimensions  [{name, value, weight}] or null
     superseded  a newer score of the same grader, from a re-score, counts in its place
     reviewed_by who decided, where a person did
-    reused_from the score that this one is a copy of: another model gave an equal answer, which was judged. A fact that
-                stays when that score is gone, so no foreign key
+    reused_from the score that this one copies, of an equal answer from another model. No foreign key: the value stays
+                when that score is deleted
     deleted_at  a tombstone: neither listed, exported nor counted, and its texts are gone
     """
 

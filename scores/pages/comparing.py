@@ -122,7 +122,7 @@ def why_not(left: Completion, right: Completion) -> str:
         return "These are one and the same completion: choose another to compare it with."
     if left.erased_at is not None or right.erased_at is not None:
         return "The text of one of the two was erased, so there is nothing to compare."
-    if not all(is_legible(one, name) for one in (left, right) for name in ("prompt", "messages", "response")):
+    if not all(is_legible(row, name) for row in (left, right) for name in ("prompt", "messages", "response")):
         return "The text of one of the two cannot be read, so there is nothing to compare."
     if not _same_prompt(left, right):
         return "These two answer different prompts. Only completions of one prompt are compared."

@@ -69,7 +69,7 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
 
 
 def _wait(runs: Sequence[WorkflowRun]) -> Wait | None:
-    """Why there is no reward yet, by the scoring runs that the reader may see."""
+    """Why there is no reward yet, from the scoring runs that the reader may see."""
     waits = waiting_reasons.of_runs([run for run in runs if run.panel_size > 0])
     return waiting_reasons.longest(list(waits.values())) if waits else None
 

@@ -248,9 +248,9 @@ def _shares(scores: Sequence[Score], members: Mapping[UUID, PanelMember], reward
         return {}
     counted = [one for one in scores if not one.shadow and not one.superseded]
     weights = {one.pk: members[one.grader_id].weight if one.grader_id in members else 0.0 for one in counted}
-    exact = {pk: Fraction(weight) for pk, weight in weights.items()}  # as rewards.py: products may be very small
+    exact = {pk: Fraction(weight) for pk, weight in weights.items()}  # as in rewards.py: products may be very small
     if reward.aggregation == Aggregation.CONFIDENCE_WEIGHTED:
-        confident = {one.pk: exact[one.pk] * Fraction(one.confidence) for one in counted}
+        confident = {score.pk: exact[score.pk] * Fraction(score.confidence) for score in counted}
         exact = confident if any(confident.values()) else exact
     total = sum(exact.values())
     if not total:

@@ -30,7 +30,7 @@ def context(request: PageRequest, review: Review, form: DecisionForm | None = No
     return {
         "review": review,
         "out": out,
-        "has_reasoning": review.__dict__.get("reasoning") is not None,  # as stored: it need not be readable
+        "has_reasoning": review.__dict__.get("reasoning") is not None,  # as stored: it may be unreadable
         # Nobody decides on a part of it: all is shown, however long.
         "response": None if out.response is None else highlighting.answer(out.response, limit=len(out.response)),
         "task": names.task(review.task_id),

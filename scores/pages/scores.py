@@ -66,7 +66,7 @@ def _review(principal: Principal, row: Score) -> Any:
 
 
 def _original(principal: Principal, row: Score) -> Score | None:
-    """The score that this one is a copy of, as long as it is there and the reader may open it."""
+    """The score that this one copies, if it still exists and the reader may open it."""
     if row.reused_from is None:
         return None
     return Score.objects.live().visible_to(principal).filter(pk=row.reused_from).only("pk").first()

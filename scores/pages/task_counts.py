@@ -64,11 +64,12 @@ def sees(principal: Principal, resource: str, owner: UUID | None = None) -> bool
 
 
 def of_tasks(principal: Principal, tasks: Iterable[UUID]) -> Mapping[UUID, Counts]:
-    """The counts of each of the tasks, from counters. The mean is that of all rewards."""
-    wanted = list(tasks)
-    known = progress.of_tasks(wanted)
-    submitted, ended = set(_told(principal, "completions", wanted)), set(_told(principal, "scores", wanted))
-    return {task: _counts(known[task], task in submitted, task in ended) for task in wanted}
+    """The counts of each task, from counters. The mean is that of all rewards."""
+    task_ids = list(tasks)
+    progress_of = progress.of_tasks(task_ids)
+    with_completions = set(_told(principal, "completions", task_ids))
+    with_scores = set(_told(principal, "scores", task_ids))
+    return {task: _counts(progress_of[task], task in with_completions, task in with_scores) for task in task_ids}
 
 
 def _told(principal: Principal, resource: str, tasks: list[UUID]) -> list[UUID]:
@@ -81,15 +82,15 @@ def _told(principal: Principal, resource: str, tasks: list[UUID]) -> list[UUID]:
     return list(own.order_by().values_list("pk", flat=True))
 
 
-def _counts(known: Progress, tells_completions: bool, tells_scores: bool) -> Counts:
-    completions = known.completions if tells_completions else None
-    if not tells_scores:
+def _counts(task_progress: Progress, shows_completions: bool, shows_scores: bool) -> Counts:
+    completions = task_progress.completions if shows_completions else None
+    if not shows_scores:
         return Counts(completions, None, None, None)
-    return Counts(completions, known.rewarded, known.unrewarded, known.mean)
+    return Counts(completions, task_progress.rewarded, task_progress.unrewarded, task_progress.mean)
 
 
 def runs(principal: Principal, task: Task) -> Runs | None:
-    """The runs of a task that the principal may read, by indexes and counters; None if it reads no runs.
+    """The runs of a task that the principal may read, from indexes and counters; None if it may read none.
 
     Runs have no index by task: those that have not ended and those that failed are few and have indexes of their own,
     and a completed run is known by its score.

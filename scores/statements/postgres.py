@@ -2,16 +2,16 @@
 
 Insert-first would leave a score on a run that a cancel closed meanwhile.
 
-No plan here follows the statistics. They may be of a moment when nothing was queued; then the planner believes that
-hardly any run is unfinished, and would read all runs to find them, or compare each incoming row with each due one.
+No plan here depends on the statistics. They may be from a moment when nothing was queued. Then the planner assumes that
+hardly any run is unfinished: it would read all runs to find them, or compare each incoming row with each due row.
 So every statement has the same two steps, whose order and access path the planner cannot choose:
 
 - `due` looks up and locks each incoming run by its primary key in a lateral subquery, which cannot be flattened. The
-  incoming rows are sorted by id, so the locks are taken in that order. A run's state is looked at only then.
-- the update names its runs once more as `= any(array(...))`, which the planner takes for ten rows whatever they are:
-  an index scan. What later steps need of `due` it returns, so nothing is joined to `due` again.
+  incoming rows are sorted by id, so the locks are taken in that order. The run's state is checked only after that.
+- the update names its runs again as `= any(array(...))`. The planner always estimates ten rows for that, and uses an
+  index scan. The update returns what later steps need of `due`, so nothing is joined to `due` again.
 
-`bench/plans.py` takes the plans with three kinds of statistics.
+`bench/plans.py` captures the plans with three kinds of statistics.
 """
 
 import json
@@ -29,8 +29,8 @@ from scores.statements.prepared import messages, prepare
 from scores.states import RunStatus, WaitsFor
 from scores.timeline import MAX_STEPS
 
-# Whoever waits for a person already has its grader's answer, and only the decision completes it; whoever waits for an
-# equal completion gets a copy (statements/copies.py).
+# A run that waits for a reviewer already has its grader's answer, and only the decision completes it; a run that waits
+# for an equal completion gets a copy (statements/copies.py).
 _ANSWERABLE = transitions.answerable()
 _STEPS = f"""steps = case when due.step is null then r.steps
         when due.step ->> 's' = 'hold' and r.steps -> -1 ->> 's' = 'hold' then (r.steps - (-1)) || due.step
@@ -39,15 +39,16 @@ _STEPS = f"""steps = case when due.step is null then r.steps
 
 
 def _due(condition: str) -> str:
-    """The incoming rows whose run, once it is locked, meets a condition.
+    """Select the incoming rows whose run meets a condition after it is locked.
 
-    The lookup is by key alone: with a status beside it, the partial index of that status may be read instead. As a
-    column behind OFFSET the condition stays out of the lookup, and the planner takes it to hold for every second row.
+    The lookup is only by key: with a status in it, the planner may read the partial index of that status instead. As a
+    column behind OFFSET the condition stays out of the lookup, and the planner estimates that it holds for half of the
+    rows.
     """
     return f"""select x.* from incoming x cross join lateral (
         select {condition} as is_due
         from scores_workflowrun r where r.id = x.run_id offset 0 for no key update
-    ) locked where is_due"""  # noqa: S608 - constants alone
+    ) locked where is_due"""  # noqa: S608 - only constants
 
 
 _COMPLETABLE = _due(f"{transitions.guard(RunStatus.COMPLETED)} and {_ANSWERABLE}")
@@ -89,7 +90,7 @@ select run_id from moved
 
 
 def _failing(guard: str, held: str) -> str:
-    """`_due` for failures, where an attempt must be the one that holds the run."""
+    """`_due` for failures: if an attempt is given, it must be the attempt that holds the run."""
     of_attempt = f"(x.attempt is null or (x.attempt = r.attempt and {held}))"
     return _due(f"{guard} and (x.of_review or {_ANSWERABLE}) and {of_attempt}")
 
@@ -197,7 +198,7 @@ def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
 def _pause(statement: str, paused: Sequence[Paused]) -> None:
     if not paused:
         return
-    paused = sorted(paused, key=lambda one: one.run_id)
+    paused = sorted(paused, key=lambda pause: pause.run_id)
     columns: list[Any] = [
         [one.run_id for one in paused],
         [one.attempt for one in paused],

@@ -1,8 +1,8 @@
 """The form of each completion's conversation, and the variables of its prompt.
 
-A row without messages is one user text. Rows with messages have to be decrypted to know more: they keep null, and the
-background gives them their form (tasks/filling.py). Digests cover the task's system prompt now, so completions of versions
-that have one lose theirs, and get new ones in the same way.
+A row without messages is one user text. The form of rows with messages is known only after decryption: they keep null,
+and a background job sets their form (tasks/filling.py). Digests now cover the task's system prompt, so completions of
+versions that have one lose their digests, and get new ones in the same way.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def mark(apps: Any, schema_editor: Any) -> None:
 
 
 def has_system_prompt(version: Any) -> bool:
-    """Also of a version that cannot be read: to digest once more what was right does no harm."""
+    """Whether a version has a system prompt; True if it cannot be read, since digesting again is safe."""
     try:
         return bool(version.content.get("systemPrompt"))
     except Undecryptable:
@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
             name="form",
             field=models.CharField(
                 choices=[(form, form.capitalize()) for form in FORMS],
-                default="prompt",  # of the rows there are
+                default="prompt",  # for existing rows
                 editable=False,
                 max_length=6,
                 null=True,

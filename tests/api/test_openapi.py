@@ -96,7 +96,7 @@ def _parts(path):
 
 
 def test_every_shape_that_goes_out_names_all_its_members_as_required():
-    """But for those that are absent where they say nothing."""
+    """Except members that are absent when they have no value."""
     checked = set()
     pending = ApiStruct.__subclasses__()
     while pending:

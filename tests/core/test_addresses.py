@@ -105,13 +105,13 @@ def test_c20_the_port_of_a_database_is_allowed_only_by_its_own_entry(port):
 @pytest.mark.parametrize(
     "url", ["http://a.example", "http://10.0.0.1", "https://10.0.0.1", "https://localhost", "https://a.example:6379"]
 )
-def test_c20_what_an_operator_may_allow_is_refused_with_the_variable_to_set(url, kind, variable):
+def test_c20_the_refusal_of_an_address_that_can_be_allowed_names_the_variable(url, kind, variable):
     with pytest.raises(AddressRefused) as refused:
         check_url(url, allow=(), kind=kind)
     assert variable in refused.value.message
 
 
-def test_c20_what_nobody_can_allow_names_no_variable():
+def test_c20_the_refusal_of_an_address_that_nobody_can_allow_names_no_variable():
     with pytest.raises(AddressRefused) as refused:
         check_url("ftp://a.example", allow=(), kind="grader")
     assert "AUTOTUNE_" not in refused.value.message

@@ -1,4 +1,4 @@
-"""The pool of connections: what is checked before it is handed out, and how it notices an outage and its end."""
+"""The connection pool: which connections it checks before use, and how it notices an outage and its end."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from autotune.core.postgresql.pool import ResilientPool
 from tests.outages import own_postgres, seconds_until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.processes, pytest.mark.timeout(120)]
-SLACK = 2.0  # the machine of the tests does other things too
+SLACK = 2.0  # the test machine does other work too
 REFUSED_S = 2.0 * SLACK
 BACK_S = 2.0 * SLACK
 
@@ -30,10 +30,10 @@ def server():
 @pytest.fixture
 def pool(server):
     kwargs = psycopg.conninfo.conninfo_to_dict(server.url) | {"autocommit": True, "connect_timeout": 2}
-    made = ResilientPool(kwargs=kwargs, configure=None, min_size=1, max_size=4, timeout=5)
-    made.open()
-    yield made
-    made.close()
+    resilient_pool = ResilientPool(kwargs=kwargs, configure=None, min_size=1, max_size=4, timeout=5)
+    resilient_pool.open()
+    yield resilient_pool
+    resilient_pool.close()
     server.thaw()
     if not server.answers():
         server.start()
@@ -42,10 +42,10 @@ def pool(server):
 
 @pytest.fixture
 def checks(monkeypatch):
-    """Counts the round trips that are made only to check a connection."""
-    counted = []
-    monkeypatch.setattr(pools, "_answers", lambda conn, check=pools._answers: counted.append(conn) or check(conn))
-    return counted
+    """The connections that cost a round trip only to check them."""
+    checked = []
+    monkeypatch.setattr(pools, "_answers", lambda conn, check=pools._answers: checked.append(conn) or check(conn))
+    return checked
 
 
 def works(pool):
@@ -61,7 +61,7 @@ def works(pool):
 
 
 def several(pool, count):
-    """So many connections in use at once, given back."""
+    """`count` connections that were in use at once, and are in the pool again."""
     held = [pool.getconn() for _ in range(count)]
     for conn in held:
         pool.putconn(conn)
@@ -69,10 +69,10 @@ def several(pool, count):
 
 
 def refused_in(pool):
-    began = time.monotonic()
+    started_at = time.monotonic()
     with pytest.raises(psycopg.OperationalError):
         pool.getconn()
-    return time.monotonic() - began
+    return time.monotonic() - started_at
 
 
 def test_a_busy_connection_costs_no_round_trip(pool, checks):
@@ -81,7 +81,7 @@ def test_a_busy_connection_costs_no_round_trip(pool, checks):
     assert checks == []
 
 
-def test_c2_one_that_was_idle_for_a_second_is_checked_once(pool, checks, monkeypatch):
+def test_c2_a_connection_idle_for_a_second_is_checked_once(pool, checks, monkeypatch):
     assert works(pool)
     monkeypatch.setattr(pools, "IDLE_S", 0.0)
     assert works(pool)
@@ -102,9 +102,9 @@ def test_c2_after_a_loss_every_older_connection_is_checked(pool, checks):
 def test_c2_dead_connections_are_replaced_at_once_however_many(pool, server):
     several(pool, 4)
     server.cut()
-    began = time.monotonic()
+    started_at = time.monotonic()
     assert all(works(pool) for _ in range(12))
-    assert time.monotonic() - began < 1.0, "psycopg's own check waits a second after each dead one"
+    assert time.monotonic() - started_at < 1.0, "psycopg's own check waits a second after each dead one"
 
 
 def test_c28_the_first_refusals_wait_a_moment_and_later_ones_do_not(pool, server):
@@ -115,7 +115,7 @@ def test_c28_the_first_refusals_wait_a_moment_and_later_ones_do_not(pool, server
     assert max(refused_in(pool) for _ in range(20)) < 0.1
 
 
-def test_c28_who_waits_in_line_is_refused_when_it_goes(pool, server):
+def test_c28_waiting_callers_are_refused_when_the_database_goes_away(pool, server):
     """Four connections are in use and break; ten threads wait for one of them."""
     held = [pool.getconn() for _ in range(4)]
     seconds = []
@@ -213,7 +213,7 @@ def test_c39_a_connection_that_cannot_write_leaves_the_pool_within_a_second(pool
 
 
 def test_c39_of_several_hosts_the_one_that_can_write_is_used(server):
-    """Nobody listens at the first, the second takes no writes."""
+    """Nobody listens at the first host; the second accepts no writes."""
     kwargs = {
         "host": "127.0.0.1,127.0.0.1", "port": f"1,{server.port}", "dbname": server.database, "user": "postgres",
         "target_session_attrs": "read-write", "autocommit": True,
@@ -244,7 +244,7 @@ def test_c39_a_refused_write_is_503_and_names_the_reason():
     assert "read-only" in error.detail
 
 
-def test_what_the_pool_raises_is_an_operational_error_of_django():
+def test_an_error_of_the_pool_counts_as_an_operational_error_of_django():
     wrapped = OperationalError()
     wrapped.__cause__ = DatabaseAway("the database is away")
     assert connections.is_away(wrapped)

@@ -342,7 +342,7 @@ def test_the_allowance_comes_from_the_settings(serve, settings):
 
 
 def test_c20_each_kind_of_call_has_an_allowance_and_connections_of_its_own(serve, settings):
-    """A connection that a grader's call left open is no way in for a webhook."""
+    """A webhook cannot use a connection that a grader's call left open."""
     server = serve(OK)
     settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow(f"127.0.0.1/32:{server.port}")
     settings.AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS = parse_allow("127.0.0.1/32:1")
@@ -364,7 +364,7 @@ def test_c37_the_refusal_does_not_tell_where_a_name_leads(serve, caplog):
     assert "127.0.0.1" not in error.message
     assert "::1" not in error.message
     assert str(server.port) not in error.message
-    assert "127.0.0.1" in caplog.text or "::1" in caplog.text  # whoever runs the server can look it up
+    assert "127.0.0.1" in caplog.text or "::1" in caplog.text  # the operator of the server can look it up
 
 
 # --- many at once ----------------------------------------------------------------------------------------------------

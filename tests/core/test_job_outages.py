@@ -1,4 +1,4 @@
-"""A job that meets a database that is away ends without a traceback; every other error is reported as ever."""
+"""A job ends without a traceback while the database is away; every other error is still reported."""
 
 import pytest
 from django.db import InterfaceError, OperationalError, ProgrammingError
@@ -13,12 +13,12 @@ def job():
         def fail() -> None:
             raise exc
 
-        made.append(fail.name)
+        names.append(fail.name)
         return fail
 
-    made: list[str] = []
+    names: list[str] = []
     yield make
-    for name in made:
+    for name in names:
         app.tasks.pop(name, None)
 
 
@@ -35,8 +35,8 @@ def test_any_other_error_is_raised(job):
 
 
 @pytest.mark.django_db
-def test_every_job_of_ours_is_one():
+def test_every_autotune_job_has_this_base_class():
     app.loader.import_default_modules()
-    ours = [task for name, task in app.tasks.items() if not name.startswith("celery.")]
-    assert len(ours) > 15
-    assert all(isinstance(task, Job) for task in ours)
+    jobs = [task for name, task in app.tasks.items() if not name.startswith("celery.")]
+    assert len(jobs) > 15
+    assert all(isinstance(task, Job) for task in jobs)

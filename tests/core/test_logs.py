@@ -54,7 +54,7 @@ def test_other_addresses_are_no_secret(line):
 
 @pytest.fixture
 def lines():
-    """`lines(count, every_s)`: what a logger writes that is told the same thing so often."""
+    """A repeating logger, and the list of lines that it writes: (lines, logger)."""
     handler = logging.Handler()
     written = []
     handler.emit = lambda record: written.append(record.getMessage())
@@ -70,32 +70,32 @@ def test_c28_a_line_that_repeats_is_written_once_and_later_with_its_count(lines)
     written, logger = lines
     logger.filters[:] = [RepeatFilter(every_s=3_600)]
 
-    def meet(number):
+    def log(number):
         logger.warning("the database is away: %s", number)
 
     for number in range(100):
-        meet(number)
+        log(number)
     assert written == ["the database is away: 0"]
     logger.filters[0].every_s = 0
-    meet(100)
+    log(100)
     assert written[1:] == ["the database is away: 100 (99 more like this)"]
 
 
-def test_another_line_of_the_same_logger_is_not_kept_back(lines):
+def test_another_line_of_the_same_logger_is_written(lines):
     written, logger = lines
     logger.warning("one")
     logger.warning("another")
     assert written == ["one", "another"]
 
 
-def test_only_answers_of_the_statuses_are_counted():
-    only = RepeatFilter(statuses=(503,))
+def test_only_answers_with_the_statuses_are_filtered():
+    repeat_filter = RepeatFilter(statuses=(503,))
     records = [logging.LogRecord("django.request", logging.ERROR, "", 1, "x", (), None) for _ in range(4)]
     for record, status in zip(records, (503, 500, 503, 500), strict=True):
         record.status_code = status
-    assert [only.filter(record) for record in records] == [True, True, False, True]
+    assert [repeat_filter.filter(record) for record in records] == [True, True, False, True]
 
 
-def test_a_logger_has_one_such_filter_however_often_it_is_asked_for():
+def test_a_repeating_logger_has_one_filter_however_often_it_is_requested():
     assert logs.repeating("tests.again") is logs.repeating("tests.again")
     assert len(logs.repeating("tests.again").filters) == 1

@@ -221,7 +221,7 @@ def test_through_the_api_a_cursor_of_another_organization_is_refused(api_for):
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?cursor")
 
 
-def test_c24_a_total_is_exact_up_to_the_bound_and_then_one_more_and_says_so(rows, monkeypatch):
+def test_c24_a_total_is_exact_up_to_the_bound_and_beyond_it_a_lower_bound(rows, monkeypatch):
     monkeypatch.setattr(pagination, "COUNTED", 25)
     _, place = fetch(limit=10)
     assert (place.total, place.total_is_lower_bound) == (25, False)
@@ -236,11 +236,11 @@ def test_c24_a_total_is_exact_up_to_the_bound_and_then_one_more_and_says_so(rows
     assert (place.total, place.total_is_lower_bound) == (None, False)
 
 
-def test_c24_the_tenth_thousandth_row_is_counted_and_the_next_is_not(db):
-    made = [Organization(name=f"{n}", id=ids.new()) for n in range(pagination.COUNTED + 2)]
-    Organization.objects.bulk_create(made, batch_size=2_000)
-    first = Organization.objects.order_by("pk").values_list("pk", flat=True)[pagination.COUNTED - 1]
-    _, place = fetch(found=Organization.objects.filter(pk__lte=first), limit=1)
+def test_c24_a_total_of_10_000_is_exact_and_a_larger_one_is_a_lower_bound(db):
+    organizations = [Organization(name=f"{n}", id=ids.new()) for n in range(pagination.COUNTED + 2)]
+    Organization.objects.bulk_create(organizations, batch_size=2_000)
+    last_id = Organization.objects.order_by("pk").values_list("pk", flat=True)[pagination.COUNTED - 1]
+    _, place = fetch(found=Organization.objects.filter(pk__lte=last_id), limit=1)
     assert (place.total, place.total_is_lower_bound) == (10_000, False)
     _, place = fetch(limit=1)
     assert (place.total, place.total_is_lower_bound) == (10_001, True)
@@ -250,7 +250,7 @@ def test_c24_the_tenth_thousandth_row_is_counted_and_the_next_is_not(db):
 def test_c24_a_page_by_its_number_has_an_exact_total_and_follows_the_one_before(rows, monkeypatch):
     monkeypatch.setattr(pagination, "COUNTED", 3)
     pages = [fetch(limit=10, page_number=number, sort="name") for number in (1, 2, 3, 4)]
-    assert [row.pk for found, _ in pages for row in found] == [row.pk for row in walk(limit=7, sort="name")]
+    assert [row.pk for page_rows, _ in pages for row in page_rows] == [row.pk for row in walk(limit=7, sort="name")]
     assert {(place.total, place.total_is_lower_bound) for _, place in pages} == {(25, False)}
     assert [place.offset for _, place in pages] == [0, 10, 20, 30]
     assert pages[2][1].next_cursor is None
@@ -283,7 +283,7 @@ def test_c24_a_page_number_has_a_limit_that_the_refusal_names(rows):
         "/reviews",
     ],
 )
-def test_c24_every_list_takes_a_page_and_tells_how_its_total_is_meant(api_for, path):
+def test_c24_every_list_takes_a_page_and_reports_whether_its_total_is_exact(api_for, path):
     api = api_for(role="organization_admin")
     answer = api.get(f"{path}?page=1&limit=2")
     assert answer.status_code == 200, answer.content
@@ -294,7 +294,7 @@ def test_c24_every_list_takes_a_page_and_tells_how_its_total_is_meant(api_for, p
         assert refused.json()["errors"][0]["pointer"] == "?page", (path, bad)
 
 
-def test_c24_a_page_of_the_site_says_10_000_plus(client, rows, visitor, monkeypatch):
+def test_c24_a_page_of_the_site_shows_a_lower_bound_with_a_plus(client, rows, visitor, monkeypatch):
     person = visitor("organization_admin")
     TaskFactory.create_batch(4, organization=person.organization)
     monkeypatch.setattr(pagination, "COUNTED", 3)

@@ -25,7 +25,7 @@ CLIENTS = {
 
 
 class Listener:
-    """Accepts TLS, and keeps the octets that come through it."""
+    """Accepts TLS, and keeps the bytes that arrive through it."""
 
     def __init__(self, certificate):
         self.context, self.octets = certificate.context, bytearray()
@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tls")
 
 
-def octets_sent(certificate, code, folder, *, options="", host="localhost"):
+def bytes_received(certificate, code, folder, *, options="", host="localhost"):
     listener = Listener(certificate)
     env = {
         "PATH": os.environ["PATH"],
@@ -54,29 +54,31 @@ def octets_sent(certificate, code, folder, *, options="", host="localhost"):
         "DJANGO_SETTINGS_MODULE": "autotune.settings",
         "REDIS_URL": f"rediss://:{PASSWORD}@{host}:{listener.port}/0{options}",
     }
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
+    completed = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60
+    )
     listener.socket.close()
-    assert done.returncode != 0  # it is no Redis
-    assert PASSWORD not in done.stderr
+    assert completed.returncode != 0  # the listener is not a Redis server
+    assert PASSWORD not in completed.stderr
     return bytes(listener.octets)
 
 
 @pytest.mark.parametrize("code", CLIENTS.values(), ids=CLIENTS)
 def test_c41_an_unknown_authority_is_refused_before_the_password_is_sent(folder, code):
-    assert octets_sent(Certificate(folder, ["localhost"]), code, folder) == b""
+    assert bytes_received(Certificate(folder, ["localhost"]), code, folder) == b""
 
 
 @pytest.mark.parametrize("code", CLIENTS.values(), ids=CLIENTS)
 def test_c41_a_certificate_of_the_named_authority_for_another_host_is_refused(folder, code):
     certificate = Certificate(folder, ["other.example"], addresses=["127.0.0.9"])
-    assert octets_sent(certificate, code, folder, options=f"?ssl_ca_certs={certificate.file}") == b""
+    assert bytes_received(certificate, code, folder, options=f"?ssl_ca_certs={certificate.file}") == b""
 
 
 @pytest.mark.parametrize("code", CLIENTS.values(), ids=CLIENTS)
 def test_c41_a_certificate_of_the_named_authority_is_taken(folder, code):
     certificate = Certificate(folder, ["localhost"])
-    sent = octets_sent(certificate, code, folder, options=f"?ssl_ca_certs={certificate.file}")
-    assert PASSWORD.encode() in sent
+    received = bytes_received(certificate, code, folder, options=f"?ssl_ca_certs={certificate.file}")
+    assert PASSWORD.encode() in received
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sentences of several writers stand apart from each other."""
+"""Sentences of several authors stay separate in one text."""
 
 import re
 

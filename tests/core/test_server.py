@@ -13,7 +13,7 @@ from tests.serving import web_process
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(90)]
 PATIENCE_S = 15
 MIB = 2**20
-GIVEN_BACK_BUT_FOR_MIB = 40  # what each worker may keep after bodies of 30 MB
+KEPT_AT_MOST_MIB = 40  # what each worker may keep after bodies of 30 MB
 
 
 @pytest.fixture(scope="module")
@@ -169,4 +169,4 @@ def test_c37_memory_of_large_bodies_is_given_back(wire, served):
         send(lists)
     for _ in range(4):
         send(b'{"name":1}')
-    assert resident_mib(port) - before < 2 * GIVEN_BACK_BUT_FOR_MIB
+    assert resident_mib(port) - before < 2 * KEPT_AT_MOST_MIB

@@ -75,7 +75,7 @@ def test_c39_the_database_may_be_on_one_of_several_hosts(read, hosts, host, port
     assert (database["HOST"], database["PORT"], database["NAME"]) == (host, port, "autotune")
     options = database["OPTIONS"]
     assert (options["target_session_attrs"], options["connect_timeout"]) == ("read-write", 7)
-    assert options["tcp_user_timeout"] > 0, "what the address does not say has a value of ours"
+    assert options["tcp_user_timeout"] > 0, "an option that the address omits has a default"
 
 
 def test_passwords_are_hashed_with_argon2(read):

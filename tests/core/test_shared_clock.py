@@ -1,4 +1,4 @@
-"""A machine whose clock is off signs and waits by the database's clock, and says that it is off."""
+"""A machine whose clock is off signs and waits by the database's clock, and logs the difference."""
 
 import logging
 import time
@@ -42,7 +42,7 @@ def test_c40_after_a_reading_the_time_is_the_databases(reading, machine_off, ahe
 
 
 @pytest.mark.parametrize(("ahead", "words"), [(TEN_MINUTES, "600 s ahead of"), (-TEN_MINUTES, "600 s behind")])
-def test_c40_a_clock_that_is_off_is_told_once(reading, machine_off, caplog, ahead, words):
+def test_c40_a_clock_that_is_off_is_logged_once(reading, machine_off, caplog, ahead, words):
     machine_off(ahead)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
@@ -51,7 +51,7 @@ def test_c40_a_clock_that_is_off_is_told_once(reading, machine_off, caplog, ahea
     assert words in record.getMessage()
 
 
-def test_a_clock_that_is_off_by_less_than_five_seconds_is_not_told(reading, caplog):
+def test_a_clock_that_is_off_by_less_than_five_seconds_is_not_logged(reading, caplog):
     with caplog.at_level(logging.WARNING):
         reading.take(datetime.now(UTC) - timedelta(seconds=4))
     assert caplog.records == []

@@ -121,5 +121,5 @@ def test_c22_a_byte_order_mark_is_named(text):
     assert (caught.value.code, caught.value.pointer) == ("invalid_json", "")
 
 
-def test_c22_within_a_text_it_is_text():
+def test_c22_a_byte_order_mark_within_a_string_is_text():
     assert loads(b'{"a":"\xef\xbb\xbf"}') == {"a": "\ufeff"}

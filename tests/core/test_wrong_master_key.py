@@ -1,4 +1,4 @@
-"""Another master key than the database's: start, checks, /ready and commands name it, and nothing is written under it."""
+"""With a wrong master key, start, checks, /ready and commands name the key, and nothing is written under it."""
 
 import os
 import secrets
@@ -38,25 +38,25 @@ def masters(settings):
 
 @pytest.fixture
 def written(db, masters):
-    """A text of an organization under OURS: (its scope, its row, its envelope)."""
+    """An encrypted text of an organization under OURS: (its scope, its row, its envelope)."""
     scope, row = ids.new(), ids.new()
     return scope, row, encryption.cipher_for(scope).encrypt(AT, row, b"text")
 
 
 def system_check():
-    return [f"{one.id} {one.msg}" for one in checks.run_checks() if one.id == "autotune.E001"]
+    return [f"{message.id} {message.msg}" for message in checks.run_checks() if message.id == "autotune.E001"]
 
 
-@pytest.mark.parametrize(("keys", "named"), [([THEIRS], "'k1'"), ([OTHER_ID], "'k1'"), ([THEIRS, SECOND], "'k1'")])
-def test_c32_check_and_ready_fail_and_name_the_key(written, masters, keys, named):
+@pytest.mark.parametrize(("keys", "key_id"), [([THEIRS], "'k1'"), ([OTHER_ID], "'k1'"), ([THEIRS, SECOND], "'k1'")])
+def test_c32_check_and_ready_fail_and_name_the_key(written, masters, keys, key_id):
     assert system_check() == []
     assert Client().get("/api/v1/ready").status_code == 200
     masters(*keys)
-    assert named in system_check()[0]
+    assert key_id in system_check()[0]
     answer = Client().get("/api/v1/ready")
-    failed = {one["name"]: one["detail"] for one in answer.json()["checks"] if one["status"] == "failed"}
+    failed = {check["name"]: check["detail"] for check in answer.json()["checks"] if check["status"] == "failed"}
     assert (answer.status_code, list(failed)) == (503, ["encryption"])
-    assert named in failed["encryption"]
+    assert key_id in failed["encryption"]
 
 
 @pytest.mark.parametrize("keys", [[THEIRS], [OTHER_ID]])
@@ -77,7 +77,7 @@ def test_c38_nothing_is_written_under_a_key_that_does_not_open_the_newest_data_k
         with pytest.raises(MasterKeyMissing, match="'k1' is not the one"):
             encryption.cipher_of(ids.new(), period) if period != "digest" else encryption.digest_key(ids.new())
     with pytest.raises(MasterKeyMissing):
-        encryption.cipher_of(scope, "2031-01")  # a new month of an organization that is there
+        encryption.cipher_of(scope, "2031-01")  # a new month of an existing organization
     assert DataKey.objects.count() == 1
 
 
@@ -95,7 +95,7 @@ def test_c38_of_two_hosts_with_different_keys_the_second_cannot_write(db, master
     encryption.cipher_for(ids.new())
 
 
-def test_a_check_value_that_was_rolled_back_binds_nobody(db, masters):
+def test_a_check_value_that_was_rolled_back_has_no_effect(db, masters):
     with transaction.atomic():
         encryption.cipher_for(ids.new())
         transaction.set_rollback(True)
@@ -123,7 +123,7 @@ def test_a_damaged_check_value_stops_nothing(written, masters):
     assert "'k1'" in keychecks.refusal()
 
 
-def test_c38_a_damaged_data_key_concerns_its_month_and_organization_alone(written, masters):
+def test_c38_a_damaged_data_key_affects_only_its_month_and_organization(written, masters):
     scope, row, envelope = written
     other = encryption.cipher_for(ids.new()).encrypt(AT, row, b"another")
     key = DataKey.objects.get(scope=scope)
@@ -134,7 +134,7 @@ def test_c38_a_damaged_data_key_concerns_its_month_and_organization_alone(writte
         encryption.decrypt(AT, row, envelope)
     assert not isinstance(caught.value, MasterKeyMissing)
     assert encryption.decrypt(AT, row, other) == b"another"
-    fresh = encryption.cipher_for(scope)  # a further key of the month takes what is new
+    fresh = encryption.cipher_for(scope)  # a further key of the month encrypts new values
     assert encryption.decrypt(AT, row, fresh.encrypt(AT, row, b"new")) == b"new"
     assert DataKey.objects.get(pk=fresh.key_id).period == f"{key.period}b"
     assert encryption.cipher_for(scope).key_id == fresh.key_id
@@ -142,7 +142,7 @@ def test_c38_a_damaged_data_key_concerns_its_month_and_organization_alone(writte
         call_command("rotate_keys", "--check")
 
 
-def test_a_damaged_data_key_leaves_the_record_when_it_is_mended(written):
+def test_the_record_of_a_damaged_data_key_is_deleted_when_the_key_is_repaired(written):
     scope, _, _ = written
     key = DataKey.objects.get(scope=scope)
     DataKey.objects.filter(pk=key.pk).update(wrapped=flipped(key.wrapped))
@@ -150,13 +150,13 @@ def test_a_damaged_data_key_leaves_the_record_when_it_is_mended(written):
     encryption.cipher_for(scope)
 
     assert damage.counts() == {("core_datakey", "wrapped"): 1}
-    assert mending.look_again() == 0
+    assert mending.delete_repaired() == 0
     DataKey.objects.filter(pk=key.pk).update(wrapped=key.wrapped)
-    assert mending.look_again() == 1
+    assert mending.delete_repaired() == 1
     assert damage.counts() == {}
 
 
-def test_a_rotation_with_two_ids_passes_and_the_old_key_may_go_after_it(written, masters):
+def test_a_rotation_with_two_ids_passes_and_the_old_key_may_be_removed_after_it(written, masters):
     masters(SECOND, OURS)
     assert (keychecks.refusal(), rotation.rewrap().rewrapped) == ("", 1)
     masters(SECOND)
@@ -168,7 +168,7 @@ def test_a_rotation_with_two_ids_passes_and_the_old_key_may_go_after_it(written,
 
 
 class Service:
-    """A key service in small: its keys stay inside."""
+    """A small key service, whose keys stay inside."""
 
     def __init__(self, text=SECOND):
         self.inside = keyproviders.LocalKeys(text)
@@ -189,7 +189,7 @@ def another_service():
     return Service("k2:" + "5e" * 32)
 
 
-def test_c38_a_key_provider_is_checked_alike(db, settings):
+def test_c38_a_key_provider_is_checked_in_the_same_way(db, settings):
     settings.AUTOTUNE_KEY_PROVIDER = f"{__name__}.Service"
     encryption.keyring.clear()
     encryption.cipher_for(ids.new())
@@ -210,20 +210,20 @@ def test_c32_with_the_database_away_a_process_starts_and_checks_when_it_is_back(
             raise answer
         return answer
 
-    ended = []
+    exit_statuses = []
     monkeypatch.setattr(keychecks, "refusal", refusal)
     monkeypatch.setattr(starting, "LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr(starting.os, "_exit", ended.append)
+    monkeypatch.setattr(starting.os, "_exit", exit_statuses.append)
     monkeypatch.setattr(starting.threading.Thread, "start", starting.threading.Thread.run)
-    monkeypatch.setattr(starting, "ThreadPoolExecutor", Aside)
+    monkeypatch.setattr(starting, "ThreadPoolExecutor", InlineExecutor)
     starting.require_master_keys("worker")
-    assert ended == [starting.EXIT_STATUS]
+    assert exit_statuses == [starting.EXIT_STATUS]
     assert "worker starts without its database" in caplog.text
     assert "worker does not start: the master key 'k1'" in caplog.text
 
 
-class Aside:
-    """A pool without threads of its own."""
+class InlineExecutor:
+    """Runs the work in the caller's thread."""
 
     def __init__(self, *_, **__):
         pass
@@ -235,9 +235,9 @@ class Aside:
         pass
 
     def submit(self, work):
-        done = Future()
-        done.set_result(work())
-        return done
+        future = Future()
+        future.set_result(work())
+        return future
 
 
 PROCESSES = {
@@ -268,15 +268,15 @@ def run(env, *arguments):
 
 @pytest.mark.parametrize("process", sorted(PROCESSES))
 def test_c38_web_worker_beat_and_live_refuse_to_start(database, process):
-    ended = run(database | {"AUTOTUNE_ENCRYPTION_KEYS": "k1:" + secrets.token_hex(32)}, *PROCESSES[process])
-    assert ended.returncode == starting.EXIT_STATUS, ended.stderr[-2000:]
-    assert f"{process} does not start: the master key 'k1' is not the one" in ended.stderr + ended.stdout
+    completed = run(database | {"AUTOTUNE_ENCRYPTION_KEYS": "k1:" + secrets.token_hex(32)}, *PROCESSES[process])
+    assert completed.returncode == starting.EXIT_STATUS, completed.stderr[-2000:]
+    assert f"{process} does not start: the master key 'k1' is not the one" in completed.stderr + completed.stdout
 
 
 @pytest.mark.parametrize("options", [(), ("--deploy",)], ids=["check", "check --deploy"])
 def test_c38_manage_check_fails_with_the_keys_id(database, options):
     wrong = database | {"AUTOTUNE_ENCRYPTION_KEYS": "k1:" + secrets.token_hex(32)}
     assert run(database, "manage.py", "check", *options).returncode == 0
-    ended = run(wrong, "manage.py", "check", *options)
-    assert ended.returncode == 1
-    assert "'k1' is not the one" in ended.stderr
+    completed = run(wrong, "manage.py", "check", *options)
+    assert completed.returncode == 1
+    assert "'k1' is not the one" in completed.stderr

@@ -1,4 +1,4 @@
-"""A shorter GRPO example is judged by what it can show."""
+"""The GRPO example requires a rise of the mean reward only from a run of all steps."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from examples.trl_grpo.run import LEAST_RISE, STEPS, rise_fault
 
 
 @pytest.mark.parametrize("steps", [1, 50, STEPS - 1])
-def test_c25_a_short_run_is_not_asked_for_a_rise(steps, capsys):
+def test_c25_a_short_run_need_not_rise(steps, capsys):
     assert rise_fault(steps, 0.3, 0.3) is None
     assert f"{steps} steps are too few" in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""Conversations are whole on every way out: carried in the row, or the row is left out and counted by its reason."""
+"""Exports keep conversations whole: a row carries all of it, or is left out and counted by reason."""
 
 import io
 import json
@@ -69,15 +69,15 @@ def parquet_metadata(api, query):
 
 
 def pairs(api, task, **members):
-    wanted = {"taskId": public("task", task), "minScoreDelta": 0.1, "sampleSize": 10, **members}
-    answer = api.post("/preference-pairs", wanted)
+    request = {"taskId": public("task", task), "minScoreDelta": 0.1, "sampleSize": 10, **members}
+    answer = api.post("/preference-pairs", request)
     assert answer.status_code == 200, answer.content
     return answer.json()
 
 
 @pytest.fixture
 def yes(task):
-    """Two conversations that end in the same word, and a sole prompt of it."""
+    """Two conversations that end in the same word."""
     answered(task, "yes", "Booked.", 1.0, messages=FLIGHT)
     answered(task, "yes", "Deleted.", 0.0, messages=DELETE)
     return task
@@ -93,8 +93,8 @@ def test_c5_records_carry_the_whole_conversation(api, yes):
 
 def test_c5_plain_pairs_leave_conversations_out_and_count_them(api, yes):
     assert lines(api, "layout=preferences") == []
-    told = metadata(api, "layout=preferences")
-    assert (told["totalRecords"], told["leftOut"], told["leftOutByReason"]) == (0, 2, {"conversation": 2})
+    facts = metadata(api, "layout=preferences")
+    assert (facts["totalRecords"], facts["leftOut"], facts["leftOutByReason"]) == (0, 2, {"conversation": 2})
     answer = pairs(api, yes)
     assert answer == {"pairs": [], "available": 0, "leftOut": 2, "leftOutByReason": {"conversation": 2}}
 
@@ -102,13 +102,13 @@ def test_c5_plain_pairs_leave_conversations_out_and_count_them(api, yes):
 def test_c5_plain_kto_leaves_conversations_out_and_counts_them(api, yes):
     answered(yes, "yes", "Yes what?", 0.5)
     assert [row["completion"] for row in lines(api, "layout=kto")] == ["Yes what?"]
-    told = metadata(api, "layout=kto")
-    assert (told["totalRecords"], told["leftOut"], told["leftOutByReason"]) == (1, 2, {"conversation": 2})
+    facts = metadata(api, "layout=kto")
+    assert (facts["totalRecords"], facts["leftOut"], facts["leftOutByReason"]) == (1, 2, {"conversation": 2})
     assert parquet_metadata(api, "layout=kto")["leftOutByReason"] == {"conversation": 2}
     assert len(lines(api, "layout=kto&conversational=true")) == 3
 
 
-def test_c5_pairs_are_made_within_equal_conversations_alone(api, yes):
+def test_c5_only_equal_conversations_make_a_pair(api, yes):
     assert pairs(api, yes, conversational=True)["pairs"] == []
     answered(yes, "yes", "Booking failed.", 0.2, messages=FLIGHT)
     (pair,) = pairs(api, yes, conversational=True)["pairs"]
@@ -123,7 +123,7 @@ def test_c5_pairs_are_made_within_equal_conversations_alone(api, yes):
     assert row["prompt"] == FLIGHT
 
 
-def test_one_user_text_is_a_prompt_however_it_was_sent(api, task):
+def test_one_user_message_of_one_text_part_is_a_plain_prompt(api, task):
     sole = [{"role": "user", "content": [{"type": "text", "text": "yes"}]}]
     for value in (0.1, 0.9):
         answered(task, "yes", f"{value}", value, messages=sole)
@@ -143,8 +143,8 @@ def test_c7_tool_turns_are_left_out_and_counted_without_tools(api, task):
         ("layout=preferences", 2), ("layout=preferences&conversational=true", 2), ("layout=kto", 2),
         ("layout=kto&conversational=true", 2), ("layout=records&conversational=true", 2),
     ):  # fmt: skip
-        told = metadata(api, query)
-        assert (told["totalRecords"], told["leftOutByReason"]) == (0, {"tools": count}), query
+        facts = metadata(api, query)
+        assert (facts["totalRecords"], facts["leftOutByReason"]) == (0, {"tools": count}), query
     assert parquet_metadata(api, "layout=verl") == {"leftOut": 1, "leftOutByReason": {"tools": 1}, "totalRecords": 0}
 
 
@@ -168,25 +168,25 @@ def test_c7_tools_carry_calls_and_results_whole(api, task, layout):
         assert answer == [{"role": "assistant", "content": answer[0]["content"], **empty}]
 
 
-def test_c7_answers_that_were_offered_different_tools_are_no_pair(api, task):
+def test_c7_answers_with_different_offered_tools_make_no_pair(api, task):
     answered(task, "So?", "a", 0.9, messages=TOOLS, metadata={"tools": SCHEMAS})
     answered(task, "So?", "b", 0.1, messages=TOOLS)
-    told = metadata(api, "layout=preferences&conversational=true&tools=true")
-    assert (told["totalRecords"], told["leftOutByReason"]) == (0, {"tools_differ": 1})
+    facts = metadata(api, "layout=preferences&conversational=true&tools=true")
+    assert (facts["totalRecords"], facts["leftOutByReason"]) == (0, {"tools_differ": 1})
 
 
-def test_c7_images_are_in_the_messages_of_records_alone(api, task):
+def test_c7_only_the_messages_of_records_include_images(api, task):
     for value in (0.1, 0.9):
         answered(task, "What is it?", f"{value}", value, messages=IMAGE)
     assert [json.loads(row["messages"]) for row in lines(api, "layout=records")] == [IMAGE, IMAGE]
     for layout in ("records", "preferences", "kto"):
         assert lines(api, f"layout={layout}&conversational=true&tools=true") == []
-        told = metadata(api, f"layout={layout}&conversational=true&tools=true")
-        assert told["leftOutByReason"] == {"parts": 2}
+        facts = metadata(api, f"layout={layout}&conversational=true&tools=true")
+        assert facts["leftOutByReason"] == {"parts": 2}
     assert parquet_metadata(api, "layout=verl")["leftOutByReason"] == {"parts": 1}
 
 
-def test_rows_between_others_are_counted_whichever_batch_they_are_in(api, task, monkeypatch):
+def test_left_out_rows_are_counted_in_every_batch(api, task, monkeypatch):
     monkeypatch.setattr(prompts, "RANGE_ROWS", 5)
     monkeypatch.setattr(preferences, "RANGE_PAIRS", 3)
     monkeypatch.setattr(prompts, "TEXT_BYTES", 900)
@@ -196,13 +196,13 @@ def test_rows_between_others_are_counted_whichever_batch_they_are_in(api, task, 
         messages = messages and [{"role": "user", "content": f"talk {n // 6}"}, *messages]
         answered(task, f"prompt {n // 6}", f"answer {n}", n / 24, messages=messages)
     for layout in ("preferences", "kto"):
-        told = metadata(api, f"layout={layout}")
-        assert told["leftOutByReason"] == {"conversation": 8, "tools": 8}, layout
+        facts = metadata(api, f"layout={layout}")
+        assert facts["leftOutByReason"] == {"conversation": 8, "tools": 8}, layout
     assert parquet_metadata(api, "layout=verl") == {"leftOut": 4, "leftOutByReason": {"tools": 4}, "totalRecords": 8}
 
 
 @pytest.mark.parametrize("layout", ["preferences", "preferences&strategy=all", "kto", "verl"])
-def test_what_is_left_out_behind_any_cursor_adds_up(api, task, monkeypatch, layout):
+def test_left_out_rows_add_up_when_reading_continues_from_any_cursor(api, task, monkeypatch, layout):
     from autotune.access.principal import Principal
     from exports import layouts
     from exports.inputs import ExportQuery
@@ -236,21 +236,21 @@ def test_what_is_left_out_behind_any_cursor_adds_up(api, task, monkeypatch, layo
         assert before + sum(rest.left_out for rest in batches(batch.cursor)) == total
 
 
-def test_a_row_of_which_the_form_is_not_known_yet_is_counted(api, task):
+def test_a_row_whose_form_is_not_known_yet_is_counted(api, task):
     from tasks import filling
 
     for value in (0.1, 0.9):
         answered(task, "yes", f"{value}", value, messages=FLIGHT)
     Completion.objects.update(form=None)
     for layout in ("preferences", "kto"):
-        told = metadata(api, f"layout={layout}&conversational=true")
-        assert (told["totalRecords"], told["leftOutByReason"]) == (0, {"unsorted": 2})
+        facts = metadata(api, f"layout={layout}&conversational=true")
+        assert (facts["totalRecords"], facts["leftOutByReason"]) == (0, {"unsorted": 2})
     assert [json.loads(row["messages"]) for row in lines(api, "layout=records")] == [FLIGHT, FLIGHT]
     assert filling.work() == 2
     assert len(lines(api, "layout=preferences&conversational=true")) == 1
 
 
-def test_c8_a_null_among_the_metadata_is_no_truth(api, task):
+def test_c8_a_null_in_the_metadata_is_not_a_ground_truth(api, task):
     for name, members in (
         ("null", {"answer": None}), ("later", {"answer": None, "label": "4"}), ("text", {"answer": "null"}),
         ("false", {"answer": False}), ("zero", {"ground_truth": 0}), ("ability", {"ability": None}),
@@ -262,7 +262,7 @@ def test_c8_a_null_among_the_metadata_is_no_truth(api, task):
     assert truths == {"null": "", "later": "4", "text": "null", "false": "false", "zero": "0", "ability": ""}
 
 
-def test_c6_the_verl_row_hands_the_history_on(api, task):
+def test_c6_a_verl_row_includes_the_history(api, task):
     answered(task, "yes", "Booked.", 1.0, messages=FLIGHT)
     (row,) = lines(api, "layout=verl")
     assert row["prompt"] == json.loads(row["extra_info"]["messages"]) == FLIGHT
@@ -273,16 +273,16 @@ def test_c11_a_panel_has_the_same_names_on_every_row(api):
     graders = [GraderFactory(organization=api.organization) for _ in range(2)]
     task = TaskFactory(organization=api.organization, graders=graders)
 
-    def judged(*dimensions):
+    def score_completion(*dimensions):
         completion = CompletionFactory(task=task)
-        for grader, named in zip(graders, dimensions, strict=True):
-            told = [{"name": name, "value": value, "weight": None} for name, value in named.items()]
-            ScoreFactory(run__completion=completion, run__grader=grader, dimensions=told or None, reward=False)
+        for grader, values in zip(graders, dimensions, strict=True):
+            entries = [{"name": name, "value": value, "weight": None} for name, value in values.items()]
+            ScoreFactory(run__completion=completion, run__grader=grader, dimensions=entries or None, reward=False)
         rewarded(completion, 0.5)
 
-    judged({"tone": 1}, {"style": 0.5})
-    judged({"tone": 0.25}, {"tone": 0.75})
-    judged({}, {})
+    score_completion({"tone": 1}, {"style": 0.5})
+    score_completion({"tone": 0.25}, {"tone": 0.75})
+    score_completion({}, {})
     expected = [{"style": 0.5, "tone": 1.0}, {"style": None, "tone": 0.5}, {"style": None, "tone": None}]
     assert [row["dimensions"] for row in lines(api, "dimensions=true")] == expected
     columns = lines(api, "dimensionColumns=true")
@@ -309,21 +309,21 @@ def test_c15_no_character_of_a_text_ends_a_line(api, task, separator):
     text = f'a{separator}b\\{separator}"{separator}'
     answered(task, text, text, 0.5, model_id=f"m{separator}", external_id=text, metadata={"k": text})
     for query in ("layout=records&include=metadata", "layout=kto", "layout=verl", "layout=records&conversational=true"):
-        octets = body(api, query)
-        assert len(octets.decode().splitlines()) == 1, query
-        row = json.loads(octets)
+        raw = body(api, query)
+        assert len(raw.decode().splitlines()) == 1, query
+        row = json.loads(raw)
     assert (row["prompt"], row["response"], row["messages"][0]["content"]) == (text, text, text)
     assert row["metadata"]["external_id"] == text
 
 
-def test_c15_the_octets_of_other_characters_stay_as_they_are(api, task):
+def test_c15_the_bytes_of_other_characters_stay_unchanged(api, task):
     text = "…\u2027\u202a\u0084\u0086Ā\u0145é😀"
     answered(task, text, text, 0.5)
-    octets = body(api, "layout=kto")
-    assert text.encode() in octets
+    raw = body(api, "layout=kto")
+    assert text.encode() in raw
 
 
-def test_c17_a_row_leads_back_to_what_was_submitted(api, task):
+def test_c17_a_row_identifies_its_submission(api, task):
     body_ = {
         "taskId": public("task", task), "modelId": "m", "variables": {"question": "2 + 2?"}, "response": "4",
         "externalId": "row-7", "metadata": {"difficulty": 3},
@@ -346,7 +346,7 @@ def test_c17_a_row_leads_back_to_what_was_submitted(api, task):
     assert "completionMetadata" in lines(api, "include=metadata&naming=camel")[0]
 
 
-def test_c17_variables_go_with_the_text(api, task):
+def test_c17_variables_are_erased_with_the_text(api, task):
     api.post(
         "/completions",
         {"taskId": public("task", task), "modelId": "m", "variables": {"question": "secret"}, "response": "4"},
@@ -372,8 +372,8 @@ def test_c18_the_system_prompt_of_the_task_comes_first(api):
     assert pairs(api, task, conversational=True)["pairs"][0]["prompt"] == whole
     (plain,) = lines(api, "layout=preferences")  # a task's own system prompt leaves no row out
     assert plain["prompt"] == "2 + 2?"
-    told = metadata(api, "layout=preferences")
-    assert (told["leftOut"], told["systemPromptVersions"]) == (0, [task.version.public_id])
+    facts = metadata(api, "layout=preferences")
+    assert (facts["leftOut"], facts["systemPromptVersions"]) == (0, [task.version.public_id])
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
@@ -387,7 +387,7 @@ def test_c18_a_conversation_with_a_system_message_of_its_own_keeps_it(api, role)
     assert lines(api, "layout=verl")[0]["prompt"] == own
 
 
-def test_c18_answers_under_different_system_prompts_are_never_a_pair(api):
+def test_c18_answers_under_different_system_prompts_never_make_a_pair(api):
     task = TaskFactory(organization=api.organization, system_prompt="Be brief.")
     answered(task, "2 + 2?", "4", 0.9)
     own = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"}]

@@ -230,14 +230,14 @@ def test_erasing_a_text_takes_the_stored_answers_of_its_task(api, task):
 def test_an_answer_whose_text_is_erased_before_it_is_stored_is_not_stored(api, task, monkeypatch):
     gone = answered(task, "p", "the secret", 0.9)
     answered(task, "p", "b", 0.1)
-    told = pair_answers._told
+    as_text = pair_answers._as_text
 
-    def then_erased(made):
-        found = told(made)
+    def then_erased(sample):
+        answers = as_text(sample)
         erase(gone)
-        return found
+        return answers
 
-    monkeypatch.setattr(pair_answers, "_told", then_erased)
+    monkeypatch.setattr(pair_answers, "_as_text", then_erased)
     assert api.post(PATH, wanted(task), idempotency_key="k").status_code == 200
     (stored,) = StoredAnswer.objects.all()
     assert stored.answer is None

@@ -1,7 +1,7 @@
-"""A property: from every row of every layout and format the submitted conversation can be rebuilt, or it is counted.
+"""Property: each row of each layout and format restores its submitted conversation, or the export counts it as left out.
 
 Conversations are random: roles, tool calls and results, parts, system prompts of the task or of the conversation. They are
-submitted as clients do, so what intake says of their form is part of the property.
+submitted as clients do, so the property covers the form that intake assigns.
 """
 
 import io
@@ -21,7 +21,7 @@ from tests.factories import TaskFactory, public
 
 pytestmark = pytest.mark.django_db
 EMPTY = (None, "", [], {})
-OF_VERL = {"jsonl": "jsonl", "json": "jsonl", "parquet": "parquet", "tfrecord": "parquet"}  # what it is written as
+OF_VERL = {"jsonl": "jsonl", "json": "jsonl", "parquet": "parquet", "tfrecord": "parquet"}  # verl has two
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 words = st.sampled_from(["yes", "no", "add", "é\u2028\x85", '"\\'])
@@ -55,7 +55,7 @@ asking = st.builds(lambda text: {"role": "user", "content": text}, contents)
 
 
 def talk(turns):
-    """Messages of which the last is a user's."""
+    """Messages that end with one of a user."""
     return st.builds(
         lambda start, middle, end: [*start, *middle, end],
         st.lists(first, max_size=1),
@@ -68,7 +68,7 @@ conversations = st.one_of(texts, talk(plain), talk(st.one_of(plain, spoken, call
 
 
 def normal(message):
-    """A message without what says nothing: of parts that are all text their text, no empty members."""
+    """A message without empty members, and with the text of parts that are all text."""
     content = message.get("content")
     if isinstance(content, list) and all(part.keys() <= {"type", "text"} for part in content):
         content = "\n".join(part["text"] for part in content)
@@ -77,7 +77,7 @@ def normal(message):
 
 
 def whole(conversation, system_prompt):
-    """What was asked in fact, from what was submitted."""
+    """The conversation with the system prompt in effect, from the submitted one."""
     messages = [{"role": "user", "content": conversation}] if isinstance(conversation, str) else conversation
     if system_prompt and messages[0]["role"] not in ("system", "developer"):
         messages = [{"role": "system", "content": system_prompt}, *messages]
@@ -92,7 +92,7 @@ def decoded(message):
 
 
 class Files:
-    """Reads the rows of one selection in any layout and format; a row as JSON Lines have it."""
+    """Reads the rows of one selection in any layout and format, in the shape of JSON Lines."""
 
     def __init__(self, api, task):
         self.api, self.of_task = api, f"taskId={public('task', task)}"
@@ -103,15 +103,15 @@ class Files:
         return b"".join(response.streaming_content)
 
     def rows(self, query, kind):
-        octets = self.octets(f"{query}&format={kind}")
+        raw = self.octets(f"{query}&format={kind}")
         match kind:
             case "jsonl":
-                return [json.loads(line) for line in octets.decode().splitlines()]
+                return [json.loads(line) for line in raw.decode().splitlines()]
             case "json":
-                return json.loads(octets)["records"]
+                return json.loads(raw)["records"]
             case "parquet":
-                return pq.read_table(io.BytesIO(octets)).to_pylist()
-        return [self._row(features) for features in tfrecords.examples(octets)]
+                return pq.read_table(io.BytesIO(raw)).to_pylist()
+        return [self._row(features) for features in tfrecords.examples(raw)]
 
     def facts(self, query):
         raw = pq.read_schema(io.BytesIO(self.octets(f"{query}&format=parquet"))).metadata
@@ -155,13 +155,13 @@ def submitted(api, task, talks, system_prompt):
     ]  # fmt: skip
     answer = api.post("/completions/batch", {"completions": items})
     assert answer.status_code == 202, answer.content
-    told = [one["id"] for one in answer.json()["completions"]]
+    public_ids = [row["id"] for row in answer.json()["completions"]]
     by_id = {completion.public_id: completion for completion in Completion.objects.filter(task=task)}
-    for n, name in enumerate(told):
-        rewarded(by_id[name], n / len(told))
+    for n, name in enumerate(public_ids):
+        rewarded(by_id[name], n / len(public_ids))
     return {
         name: whole(talk, system_prompt)
-        for name, talk in zip(told, [talk for talk in talks for _ in "ab"], strict=True)
+        for name, talk in zip(public_ids, [talk for talk in talks for _ in "ab"], strict=True)
     }
 
 
@@ -223,7 +223,7 @@ CHECKS = {"records": check_records, "kto": check_kto, "preferences": check_prefe
 
 
 def rebuilt(prompt, query, system_prompt):
-    """The conversation that a row's prompt stands for."""
+    """The conversation of a row, from its prompt."""
     if "conversational" in query:
         return list(map(decoded, prompt))
     return list(map(normal, whole(prompt, system_prompt)))

@@ -1,4 +1,4 @@
-"""C33: what a grader may make grow, and that its owner is told."""
+"""C33: limits on what a grader can make grow, and the report to its owner."""
 
 from datetime import timedelta
 
@@ -26,18 +26,18 @@ def grader(owner):
 
 
 def report(grader, label):
-    """One look at its /health."""
+    """One health check at which the grader reports the label."""
     return versions.seen(Grader.objects.get(pk=grader.pk), label)
 
 
-def reported(grader, count=MANY):
+def report_versions(grader, count=MANY):
     for number in range(count):
         report(grader, f"build {number}")
 
 
 def test_c33_versions_that_change_with_each_answer_are_bounded_and_the_owner_is_told(owner, grader):
     before = GraderVersion.objects.filter(grader=grader).count()
-    reported(grader)
+    report_versions(grader)
     assert GraderVersion.objects.filter(grader=grader).count() <= before + versions.MAX_NEW + 1
     grader.refresh_from_db()
     assert grader.version.label == versions.UNLISTED  # a score names no version that did not judge
@@ -45,12 +45,12 @@ def test_c33_versions_that_change_with_each_answer_are_bounded_and_the_owner_is_
     body = owner.get(f"/graders/{public('grader', grader)}/health").json()
     assert body["troubles"] == ["versions"]
     assert "more than 20 new versions" in body["statusChanges"][0]["reason"]
-    assert GraderStatusChange.objects.filter(grader=grader).count() == 1  # told once
+    assert GraderStatusChange.objects.filter(grader=grader).count() == 1  # reported once
 
 
-def test_c33_it_ends_when_the_version_stays(grader):
-    reported(grader)
-    report(grader, "build 0")  # listed, but too many are new: it would begin again at once
+def test_c33_the_trouble_ends_when_the_version_stays(grader):
+    report_versions(grader)
+    report(grader, "build 0")  # listed, but too many are new: it would start again at once
     grader.refresh_from_db()
     assert grader.troubles == [Trouble.VERSIONS]
     GraderVersion.objects.filter(grader=grader).update(first_seen_at=timezone.now() - timedelta(days=2))
@@ -61,8 +61,8 @@ def test_c33_it_ends_when_the_version_stays(grader):
 
 
 @pytest.mark.parametrize("label", [None, "", "build 3", "unlisted"])
-def test_c33_what_is_known_already_is_no_new_version(grader, label):
-    reported(grader, versions.MAX_NEW - 1)  # and the one that it has from the beginning
+def test_c33_an_existing_label_is_not_a_new_version(grader, label):
+    report_versions(grader, versions.MAX_NEW - 1)  # plus the one that it starts with
     count = GraderVersion.objects.filter(grader=grader).count()
     report(grader, label)
     grader.refresh_from_db()
@@ -70,13 +70,13 @@ def test_c33_what_is_known_already_is_no_new_version(grader, label):
     assert (Trouble.VERSIONS in grader.troubles) is (label == "unlisted")
 
 
-def test_c33_one_grader_takes_nothing_from_another(grader):
-    reported(grader)
+def test_c33_each_grader_has_its_own_bound(grader):
+    report_versions(grader)
     assert report(GraderFactory(), "1.2.3").label == "1.2.3"
 
 
 def test_c33_the_list_is_paged(owner, grader):
-    reported(grader)
+    report_versions(grader)
     path = f"/graders/{public('grader', grader)}/versions"
     whole = owner.get(path + "?limit=1000").json()["versions"]
     first = owner.get(path + "?limit=7").json()
@@ -92,13 +92,13 @@ def test_c33_changes_of_status_do_not_grow_for_ever(grader, monkeypatch):
     for number in range(20):
         status.change(grader.pk, (GraderStatus.DEGRADED, GraderStatus.ACTIVE)[number % 2], f"change {number}")
     cleaning.clean(timezone.now() + timedelta(seconds=1))
-    left = GraderStatusChange.objects.filter(grader=grader).order_by("-id")
-    assert len(left) in (6, 7)
-    assert left[0].reason == "change 19"
+    changes = GraderStatusChange.objects.filter(grader=grader).order_by("-id")
+    assert len(changes) in (6, 7)
+    assert changes[0].reason == "change 19"
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_c33_looks_at_once_keep_the_bound(grader):
-    reported(grader, versions.MAX_NEW - 1)
+def test_c33_concurrent_health_checks_keep_the_bound(grader):
+    report_versions(grader, versions.MAX_NEW - 1)
     together(*[lambda label=label: report(grader, label) for label in ("a", "b", "c", "d")])
     assert GraderVersion.objects.filter(grader=grader).count() <= versions.MAX_NEW + 6

@@ -1,4 +1,4 @@
-"""C27: what thousands of connections of strangers cost everybody else, at the processes as the Procfile starts them."""
+"""C27: thousands of connections of strangers delay nobody else, with the processes as the Procfile starts them."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from tests.serving import free_port, own_environment, web_process
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 MANY = 2_000  # as many as the two processes of `web` hold together
 PATIENCE_S = 30
-WITHIN_S = 3  # one second of a server that does nothing else; this machine may do other things
+WITHIN_S = 3  # one second on a machine that does nothing else; this one may do other work
 HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LAST_HEALTH = HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
 HALF_A_HEAD = b"GET /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
@@ -33,7 +33,7 @@ def web(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def few_files(tmp_path_factory):
-    """{"web": port, "live": port} of processes that may open 600 descriptors each."""
+    """{"web": port, "live": port} of two processes that may each open 600 descriptors."""
     data = tmp_path_factory.mktemp("few")
     with own_environment(data) as base, Supervisor(data / "logs") as tree:
         env = launch.environment(base, port=free_port(), data=data, grader_ports=[], live_port=free_port())
@@ -50,7 +50,7 @@ def few_files(tmp_path_factory):
 
 @contextlib.contextmanager
 def strangers(port, octets, count=MANY, source="127.0.0.1"):
-    """So many connections that send the octets and stay open."""
+    """`count` connections that send the bytes and stay open."""
     with contextlib.ExitStack() as held:
         connections = []
         for _ in range(count):
@@ -60,7 +60,7 @@ def strangers(port, octets, count=MANY, source="127.0.0.1"):
             with contextlib.suppress(ConnectionError):
                 connection.sendall(octets)
                 if octets.startswith((HEALTH, LAST_HEALTH)):
-                    connection.recv(65_536)  # a server that is still at work for them would be no surprise
+                    connection.recv(65_536)  # or the server might still be busy with them
             connections.append(connection)
         yield connections
 
@@ -69,19 +69,19 @@ def served_at_once(port, times=5):
     """How long the slowest of some requests took, each on a new connection."""
     slowest = 0.0
     for _ in range(times):
-        began = time.monotonic()
+        started_at = time.monotonic()
         with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
             connection.settimeout(PATIENCE_S)
             connection.sendall(HEALTH)
             assert b" 200 " in connection.recv(65_536).partition(b"\r\n")[0]
-        slowest = max(slowest, time.monotonic() - began)
+        slowest = max(slowest, time.monotonic() - started_at)
     return slowest
 
 
 @pytest.mark.parametrize(
     "octets",
     [HEALTH, HALF_A_HEAD, b"", LARGE, HEALTH + HALF_A_HEAD, LAST_HEALTH],
-    ids=["idle", "half a head", "nothing", "slow small body", "pipelined half", "closed by the server alone"],
+    ids=["idle", "half a head", "nothing", "slow small body", "pipelined half", "closed only by the server"],
 )
 def test_c27_two_thousand_connections_of_a_stranger_delay_nobody(web, octets):
     with strangers(web.port, octets):
@@ -104,8 +104,8 @@ def test_c27_clients_that_do_not_read_their_answers_do_not_keep_the_threads(web)
             connection.sendall(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
         time_limit = time.monotonic() + PATIENCE_S
         while time.monotonic() < time_limit:
-            began = time.monotonic()
-            if served_at_once(web.port, times=1) < WITHIN_S and time.monotonic() - began < WITHIN_S:
+            started_at = time.monotonic()
+            if served_at_once(web.port, times=1) < WITHIN_S and time.monotonic() - started_at < WITHIN_S:
                 return
         pytest.fail("not served within a second again")
 
@@ -132,7 +132,7 @@ def test_c27_requests_in_flight_and_kept_connections_of_others_are_not_cut(web):
             assert slow.recv(65_536).split(b" ", 2)[1] == b"201"
 
 
-def test_c27_a_client_that_has_begun_a_request_reads_why_its_connection_was_closed(web):
+def test_c27_a_client_that_has_started_a_request_reads_why_its_connection_was_closed(web):
     with socket.create_connection(("127.0.0.1", web.port), PATIENCE_S) as late:
         late.settimeout(PATIENCE_S)
         late.sendall(HALF_A_HEAD)

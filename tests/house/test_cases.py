@@ -5,10 +5,10 @@ import re
 from tests.snippets import ROOT
 
 CASES = range(1, 46)
-NAMED = re.compile(r"^ *(?:async )?def test_c(\d+)_", re.MULTILINE)
+CASE_TEST = re.compile(r"^ *(?:async )?def test_c(\d+)_", re.MULTILINE)
 
 
 def test_every_case_has_a_test_of_its_own():
     tests = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    named = {int(number) for text in tests for number in NAMED.findall(text)}
-    assert sorted(set(CASES) - named) == []
+    tested = {int(number) for text in tests for number in CASE_TEST.findall(text)}
+    assert sorted(set(CASES) - tested) == []

@@ -1,4 +1,4 @@
-"""Every fenced example says in which surroundings it runs, or why it does not; all of them are well-formed and typed."""
+"""Every fenced example states where it runs, or why it does not run; all are well-formed and pass the type check."""
 
 import json
 import os
@@ -46,26 +46,26 @@ def test_indented_blocks_are_fenced():
     assert unfenced == {}
 
 
-def test_what_runs_an_example_exists():
+def test_the_runner_of_each_example_exists():
     targets = set(MAKE.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
     for snippet in CODE_SNIPPETS:
         if snippet.how == "run by":
             runner = snippet.what.partition(",")[0]
-            known = runner.removeprefix("make ") in targets if runner.startswith("make ") else (ROOT / runner).exists()
-            assert known, f"{snippet}: {runner}"
+            exists = runner.removeprefix("make ") in targets if runner.startswith("make ") else (ROOT / runner).exists()
+            assert exists, f"{snippet}: {runner}"
 
 
 def test_examples_that_are_not_run_are_few_and_say_why(capsys):
-    left = {str(snippet): snippet.what for snippet in CODE_SNIPPETS if snippet.how == "not run"}
+    reasons = {str(snippet): snippet.what for snippet in CODE_SNIPPETS if snippet.how == "not run"}
     with capsys.disabled():
         counts = Counter(snippet.how for snippet in CODE_SNIPPETS)
         print(f"\nexamples: {counts['run']} run, {counts['run by']} run elsewhere, {counts['not run']} not run:")
-        print(*(f"  {place}: {reason}" for place, reason in left.items()), sep="\n")
-    assert all(len(reason) > 10 for reason in left.values())
-    assert len(left) <= NOT_RUN_AT_MOST
+        print(*(f"  {place}: {reason}" for place, reason in reasons.items()), sep="\n")
+    assert all(len(reason) > 10 for reason in reasons.values())
+    assert len(reasons) <= NOT_RUN_AT_MOST
 
 
-@pytest.mark.parametrize("snippet", [one for one in CODE_SNIPPETS if one.language != "python"], ids=str)
+@pytest.mark.parametrize("snippet", [snippet for snippet in CODE_SNIPPETS if snippet.language != "python"], ids=str)
 def test_examples_in_other_languages_are_well_formed(snippet):
     if snippet.language == "bash":
         checked = subprocess.run(["bash", "-n"], input=snippet.source, text=True, capture_output=True, check=False)
@@ -77,22 +77,22 @@ def test_examples_in_other_languages_are_well_formed(snippet):
 
 
 def modules_of(folder: Path) -> list[str]:
-    """A file of Python for each page, and one for each example that the page has saved under a name."""
+    """Write a Python file for each page, and one for each example that the page saves under a name."""
     paths = []
     for number, page in enumerate(sorted({snippet.page for snippet in CODE_SNIPPETS})):
         place = folder / f"page_{number}"
         place.mkdir()
         parts = []
-        known: set[str] = set()
+        defined: set[str] = set()
         for snippet in CODE_SNIPPETS:
             if snippet.page != page or snippet.language != "python" or snippet.how == "not run":
                 continue
-            given = [name for name in snippet.given if name not in known]
-            known |= set(given)
-            source = "".join(TYPES.get(name, ANYTHING.format(name=name)) for name in given) + snippet.source
-            if saved := snippet.file or snippet.script:
-                (place / saved).write_text(source, encoding="utf-8")
-                paths.append(str(place / saved))
+            new_names = [name for name in snippet.given if name not in defined]
+            defined |= set(new_names)
+            source = "".join(TYPES.get(name, ANYTHING.format(name=name)) for name in new_names) + snippet.source
+            if file_name := snippet.file or snippet.script:
+                (place / file_name).write_text(source, encoding="utf-8")
+                paths.append(str(place / file_name))
             else:
                 parts.append(f"# {snippet}\n{source}")
         if parts:

@@ -40,7 +40,7 @@ def node():
     return shutil.which("node")
 
 
-TRIES = 3  # somebody else may take the free port first
+ATTEMPTS = 3  # another process may take the free port first
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def start(node):
     running = []
 
     def make(redirect_uri):
-        for _ in range(TRIES):
+        for _ in range(ATTEMPTS):
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""A process that is told to end under load: requests under way are answered, new ones are refused at once or served."""
+"""A process that stops under load: it answers requests under way, and refuses or serves new ones at once."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 40
 AT_ONCE_S = 10.0  # on a busy machine; a connection that hangs does so for 30 s
 CLIENTS = 8
-SERVED = (201, 409)  # the second once the organization has its hundred webhooks
+SERVED = (201, 409)  # 409 once the organization has its hundred webhooks
 SERVED_LINES = tuple(f"HTTP/1.1 {status}" for status in SERVED)
 BODY = json.dumps({"url": "https://hooks.example.org/x", "events": ["score.completed"]}).encode()
 
@@ -55,14 +55,14 @@ class Web:
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory):
-    """(environment at a port, key) that the processes of this file share, one after the other."""
+    """(environment at a port, key) that the processes of this file share, one after another."""
     data = tmp_path_factory.mktemp("data")
     with own_environment(data) as base:
 
-        def at(port):
+        def environment_at(port):
             return launch.environment(base, port=port, data=data, grader_ports=[])
 
-        yield at, launch.bootstrap(at(free_port()), "Tests", "admin@example.org")["apiKey"]
+        yield environment_at, launch.bootstrap(environment_at(free_port()), "Tests", "admin@example.org")["apiKey"]
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def web(installation, tmp_path):
 
 @pytest.fixture(params=[1, 2])
 def live(installation, tmp_path, request):
-    """The process `live` alone, of so many workers."""
+    """Only the process `live`, with 1 or 2 workers."""
     environment, _ = installation
     env = environment(free_port()) | {"LIVE_PORT": str(free_port()), "LIVE_WORKERS": str(request.param)}
     with Supervisor(tmp_path / "logs") as tree:
@@ -88,7 +88,7 @@ def live(installation, tmp_path, request):
 
 
 def slow_post(web, path="/api/v1/webhooks"):
-    """A POST whose body is on its way: (socket, the octets that are missing)."""
+    """A POST whose body is on its way: (socket, the missing bytes)."""
     head = [
         f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {web.key}",
         "Content-Type: application/json", f"Content-Length: {len(BODY)}",
@@ -103,13 +103,13 @@ def answer_of(client):
 
 
 def test_c43_new_connections_are_refused_or_served_at_once_while_the_process_drains(web):
-    """One request is under way, so that the process goes on for a while; meanwhile clients come and come."""
+    """One request under way keeps the process alive for a while; until then clients keep connecting."""
     under_way, rest = slow_post(web)
     tries, ending = [], threading.Event()
 
-    def come_and_come():
+    def keep_connecting():
         while not ending.is_set():
-            began = time.monotonic()
+            started_at = time.monotonic()
             connection = web.connect()
             try:
                 outcome = web.post(connection)[0]
@@ -119,10 +119,10 @@ def test_c43_new_connections_are_refused_or_served_at_once_while_the_process_dra
                 outcome = type(exc).__name__
             finally:
                 connection.close()
-            tries.append((began, outcome, time.monotonic() - began))
+            tries.append((started_at, outcome, time.monotonic() - started_at))
             ending.wait(0.02)
 
-    clients = [threading.Thread(target=come_and_come, daemon=True) for _ in range(CLIENTS)]
+    clients = [threading.Thread(target=keep_connecting, daemon=True) for _ in range(CLIENTS)]
     for client in clients:
         client.start()
     time.sleep(1.0)
@@ -147,13 +147,13 @@ def test_c43_a_connection_that_is_kept_is_answered_once_more_and_then_closed(web
     under_way, rest = slow_post(web)
     web.terminate()
     time.sleep(0.5)
-    status, kept = web.post(connection)
-    assert (status in SERVED, kept.lower()) == (True, "close")
+    status, connection_header = web.post(connection)
+    assert (status in SERVED, connection_header.lower()) == (True, "close")
     under_way.sendall(rest)
     assert "connection: close" in answer_of(under_way).lower()
 
 
-def test_c43_a_connection_that_was_made_and_not_used_yet_is_served(web):
+def test_c43_an_open_connection_that_was_not_used_yet_is_served(web):
     under_way, rest = slow_post(web)
     early = web.connect()
     early.connect()
@@ -165,24 +165,24 @@ def test_c43_a_connection_that_was_made_and_not_used_yet_is_served(web):
 
 
 def test_c43_a_process_without_requests_ends_soon(web):
-    began = time.monotonic()
+    started_at = time.monotonic()
     web.terminate()
     while not web.has_ended():
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - started_at < 10
         time.sleep(0.05)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((LOOPBACK, web.port), 2)
 
 
-def test_c43_live_refuses_new_connections_while_it_drains_and_answers_what_is_under_way(live):
+def test_c43_live_refuses_new_connections_while_it_drains_and_answers_requests_under_way(live):
     under_way, rest = slow_post(live, "/api/v1/rewards/openrlhf/unknown")
     idle = live.connect()
     idle.request("GET", "/api/v1/health")
     assert idle.getresponse().read()
     live.terminate()
-    began = time.monotonic()
+    started_at = time.monotonic()
     while not live.refuses():
-        assert time.monotonic() - began < AT_ONCE_S
+        assert time.monotonic() - started_at < AT_ONCE_S
         time.sleep(0.05)
     assert not live.has_ended(), "a call is under way"
     under_way.sendall(rest)

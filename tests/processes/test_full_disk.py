@@ -1,4 +1,4 @@
-"""A worker whose output cannot be written, since the disk of its log is full, starts and works."""
+"""A worker starts and works even if it cannot write its output because the disk of its log is full."""
 
 import subprocess
 

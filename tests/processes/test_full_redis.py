@@ -1,4 +1,4 @@
-"""A worker whose Redis takes no writes, since its memory is full, starts and works by the sweep."""
+"""A worker starts and works with the sweep even if Redis takes no writes because its memory is full."""
 
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.postgres, pytest.mark.redis, py
 
 @pytest.fixture
 def full_redis(tmp_path):
-    """The address of a server whose memory is full, and a function that gives it room."""
+    """The address of a Redis whose memory is full, and a function that frees memory."""
     port = free_port()
     command = [
         shutil.which("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",

@@ -1,4 +1,4 @@
-"""The database goes away and comes back: what callers of the web process see. Docs: docs/reliability.md."""
+"""What callers of the web process see while the database is away and after it returns. Docs: docs/reliability.md."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ import pytest
 from tests.outages import own_postgres, seconds_until, web_on
 
 pytestmark = [pytest.mark.postgres, pytest.mark.processes, pytest.mark.timeout(240)]
-SLACK = 2.0  # the machine of the tests does other things too; the fault runs measure the limits themselves
+SLACK = 2.0  # the test machine does other work too; the fault runs measure the limits themselves
 REFUSED_S = 2.0 * SLACK
 BACK_S = 2.0 * SLACK
 HEALTH_S = 0.5 * SLACK
@@ -45,7 +45,7 @@ def is_refusal(answer):
 def test_c2_idle_connections_that_a_restart_cut_are_not_handed_out(web):
     assert {answer[0] for answer in web.at_once(20, "GET", "/webhooks")} == {200}
     web.postgres.restart(signal.SIGINT)
-    time.sleep(1.1)  # longer than a connection goes unchecked
+    time.sleep(1.1)  # longer than a connection stays unchecked
     assert [create_task(web)[0] for _ in range(30)] == [201] * 30
 
 
@@ -76,7 +76,7 @@ def test_c28_a_server_that_accepts_and_never_answers_is_away_too(web):
     """A machine that hangs: nothing refuses the connections."""
     assert {answer[0] for answer in web.at_once(20, "GET", "/webhooks")} == {200}
     web.postgres.freeze()
-    time.sleep(1.1)  # what was idle for less is not checked, and waits for the network
+    time.sleep(1.1)  # connections that were idle for less are not checked, and wait for the network
     answers = web.at_once(30, "GET", "/graders")
     assert all(map(is_refusal, answers))
     assert max(seconds for *_, seconds in answers) < REFUSED_S
@@ -129,7 +129,7 @@ def test_c28_events_of_refused_calls_are_written_when_the_database_is_back(web):
 
 
 def test_c28_c29_live_refuses_quickly_and_is_back_at_once(web):
-    """A call of an endpoint that is not there: its answer comes from the database all the same."""
+    """The called endpoint does not exist, but its answer needs the database too."""
     path, call = "/rewards/openrlhf/unknown", {"query": ["a"], "prompts": ["a"], "labels": [""]}
     usual = web.ask_live(path, call)[0]
     assert usual in (401, 404)
@@ -155,7 +155,7 @@ def test_c39_a_read_only_failover_is_503_for_writes_and_over_at_once(web):
         assert "read-only" in answer[1]["detail"]
         assert web.ask("GET", "/webhooks")[0] in (200, 503)
     assert web.ask("GET", "/health")[0] == 200
-    web.postgres.take_writes()  # and nothing is cut
+    web.postgres.take_writes()  # no connection is cut
     assert seconds_until(lambda: create_task(web)[0] == 201) < BACK_S
     assert [create_task(web)[0] for _ in range(20)] == [201] * 20
     assert web.ask("GET", "/ready")[0] == 200
@@ -166,7 +166,7 @@ def test_c39_nothing_is_500_and_no_event_is_lost_while_it_is_read_only(web):
     answers = web.at_once(40, "GET", "/webhooks") + web.at_once(40, "POST", "/webhooks", WEBHOOK)
     assert {answer[0] for answer in answers} <= {200, 503}
     served = sum(answer[0] == 200 for answer in answers)
-    assert served, "what can be read is served"
+    assert served, "reads are served"
     reads = len(web.events(action="webhooks.read", status=200))
     web.postgres.take_writes()
     seconds_until(lambda: len(web.events(action="webhooks.read", status=200)) >= reads + served)

@@ -1,4 +1,4 @@
-"""The example of a proxy in the guide for operators: large bodies, long waits, streams, and the client's address."""
+"""The proxy example of the operators' guide passes large bodies, long waits, streams, and the client's address."""
 
 import os
 import shutil
@@ -29,11 +29,11 @@ http {{
 
 @pytest.fixture
 def proxied(server, tmp_path):
-    """The address of nginx before the server, by the guide's example without TLS."""
+    """The address of an nginx before the server, configured by the guide's example without TLS."""
     if NGINX is None:
         assert not os.environ.get("CI"), "nginx is missing"
         pytest.skip("nginx is not installed")
-    (example,) = [one for one in snippets_of(ROOT / "docs/operations.md") if one.language == "nginx"]
+    (example,) = [snippet for snippet in snippets_of(ROOT / "docs/operations.md") if snippet.language == "nginx"]
     port = free_port()
     text = example.source.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
     text = "\n".join(line for line in text.splitlines() if "ssl_certificate" not in line)
@@ -60,7 +60,7 @@ def test_c45_the_example_lets_large_bodies_through(server, proxied):
     assert answer.status_code == 202, answer.text
 
 
-def test_c45_what_is_too_large_is_refused_by_the_server_in_its_own_words(server, proxied):
+def test_c45_a_body_that_is_too_large_gets_a_problem_from_the_server_itself(server, proxied):
     answer = requests.post(
         f"{proxied}/api/v1/completions",
         data=b" " * (32 * 2**20 + 1),
@@ -79,8 +79,8 @@ def test_a_long_poll_and_a_reward_endpoint_are_answered_through_it(server, proxi
     scored = requests.get(f"{proxied}/api/v1/completions/{completion}/score?wait=30", headers=headers, timeout=60)
     assert scored.json()["status"] == "completed"
     body = {"taskId": task.id, "protocol": "openrlhf", "unscored": "hold"}
-    made = requests.post(f"{proxied}/api/v1/reward-endpoints", json=body, headers=headers, timeout=30).json()
-    path = "/api/" + made["url"].partition("/api/")[2]
+    endpoint = requests.post(f"{proxied}/api/v1/reward-endpoints", json=body, headers=headers, timeout=30).json()
+    path = "/api/" + endpoint["url"].partition("/api/")[2]
     sample = {"query": ["p: 50"], "prompts": ["p: "], "labels": [None]}
     assert requests.post(proxied + path, json=sample, headers={"Host": "localhost"}, timeout=60).json()["rewards"] == [
         0.5

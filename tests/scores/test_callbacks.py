@@ -234,7 +234,7 @@ def test_a_grader_without_secrets_is_refused_like_a_forger(asked, grader):
 
 
 def delete(grader):
-    """As after the tasks that named it have named another."""
+    """Delete a grader, as after its tasks switched to another grader."""
     PanelMember.objects.filter(grader=grader).delete()
     registry.tombstone(grader)
 
@@ -255,7 +255,7 @@ def test_c36_after_the_deadline_too(asked, grader):
     assert told(call_back(request, said(request))) == (410, "cancelled")
 
 
-def test_c36_whoever_guesses_learns_nothing_of_deleted_graders(asked, grader):
+def test_c36_a_guessed_token_reveals_nothing_about_deleted_graders(asked, grader):
     _run, request = asked()
     delete(grader)
     guess = request | {"callbackUrl": request["callbackUrl"][:-4] + "AAAA"}

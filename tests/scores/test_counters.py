@@ -1,4 +1,4 @@
-"""Counters equal rows after any sequence of what changes scores, and figures are the same from either."""
+"""Counters equal rows after any sequence of changes to scores, and figures from both are the same."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ VALUES = st.one_of(st.sampled_from([0.0, 5e-324, 0.25, 0.5, 1 / 3, 1.0]), st.flo
 
 
 class Undone(Exception):
-    """Ends a transaction that is to leave nothing behind."""
+    """Rolls a transaction back."""
 
 
 class CounterMachine(RuleBasedStateMachine):
@@ -63,9 +63,9 @@ class CounterMachine(RuleBasedStateMachine):
         ]
 
     def teardown(self):
-        self.look()
-        self.figures_are_the_same_from_either()
-        self.progress_is_that_of_the_rows()
+        self.check_counters()
+        self.figures_from_counters_equal_figures_from_rows()
+        self.progress_equals_the_rows()
         transaction.set_rollback(True)
         self.transaction.__exit__(None, None, None)
 
@@ -117,8 +117,8 @@ class CounterMachine(RuleBasedStateMachine):
     @precondition(lambda self: Score.objects.exists())
     @rule(data=st.data())
     def delete_a_score(self, data):
-        ids = sorted(Score.objects.values_list("pk", flat=True))
-        deleting.delete_score(data.draw(st.sampled_from(ids)))
+        score_ids = sorted(Score.objects.values_list("pk", flat=True))
+        deleting.delete_score(data.draw(st.sampled_from(score_ids)))
 
     @precondition(lambda self: Completion.objects.exists())
     @rule(data=st.data(), all_of_it=st.booleans())
@@ -131,13 +131,13 @@ class CounterMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: Score.objects.exists())
     @rule(data=st.data(), back=st.integers(0, 100))
-    def somebody_changes_rows_by_hand(self, data, back):
+    def change_rows_by_hand(self, data, back):
         score = data.draw(st.sampled_from(sorted(Score.objects.values_list("pk", flat=True))))
         when = datetime(2026, 3, 1, 23, 59, tzinfo=UTC) - timedelta(hours=back)
         Score.objects.filter(pk=score).update(created_at=when, shadow=back % 3 == 0)
 
     @rule(value=VALUES)
-    def a_transaction_is_rolled_back(self, value):
+    def roll_a_transaction_back(self, value):
         with suppress(Undone), transaction.atomic():
             self.submit_and_score(0, "a", [value] * 3)
             folding.fold()
@@ -156,21 +156,21 @@ class CounterMachine(RuleBasedStateMachine):
         return data.draw(st.sampled_from(sorted(Completion.objects.values_list("pk", flat=True))))
 
     @rule()
-    def look(self):
+    def check_counters(self):
         for task in self.tasks:
             assert building.check(task.pk)
-        assert building.check_whole(self.principal.organization.pk)
+        assert building.check_organization(self.principal.organization.pk)
 
     @rule()
-    def figures_are_the_same_from_either(self):
+    def figures_from_counters_equal_figures_from_rows(self):
         for task in (None, *self.tasks):
             selection = check(ScoreFilter(task_id=task and TaskRef(task.pk)), self.principal)
             assert spread.is_counted(selection)
-            ours, rows = spread.counted(selection), spread.from_rows(counted(selection))
-            assert (ours.parts, ours.bins) == (rows.parts, rows.bins)
+            counters, rows = spread.from_counters(selection), spread.from_rows(counted(selection))
+            assert (counters.parts, counters.bins) == (rows.parts, rows.bins)
 
     @rule()
-    def progress_is_that_of_the_rows(self):
+    def progress_equals_the_rows(self):
         for task in self.tasks:
             assert progress.of_tasks([task.pk])[task.pk] == progress._from_rows(task.pk)
             assert progress.scores_ever(task.pk) == Score.objects.filter(task=task).count()
@@ -191,7 +191,7 @@ def test_c24_counters_equal_rows_after_any_sequence_of_changes(db):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_c24_counters_are_right_when_several_save_fold_build_and_delete_at_once():
+def test_c24_counters_are_right_after_concurrent_saves_folds_builds_and_deletions():
     task = TaskFactory()
     runs = [RunFactory(completion=CompletionFactory(task=task, model_id=f"m{n % 3}")) for n in range(24)]
     claimed = [claim(run) for run in runs]
@@ -199,8 +199,8 @@ def test_c24_counters_are_right_when_several_save_fold_build_and_delete_at_once(
     old = [ScoreFactory(run__completion__task=task, value=n / 7) for n in range(7)]
 
     def save_some(part):
-        for one in part:
-            save(grader, [judged(one, 0.123456, version_id=task.version_id)])
+        for run in part:
+            save(grader, [judged(run, 0.123456, version_id=task.version_id)])
 
     together(
         lambda: save_some(claimed[::2]),
@@ -218,7 +218,7 @@ def test_c24_counters_are_right_when_several_save_fold_build_and_delete_at_once(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_c24_a_fold_that_is_cut_off_loses_and_doubles_nothing():
+def test_c24_an_interrupted_fold_loses_and_doubles_nothing():
     task = TaskFactory()
     add_scores(task, [0.1, 0.2, 0.7777])
     for _ in range(2):
@@ -233,7 +233,7 @@ def test_c24_a_fold_that_is_cut_off_loses_and_doubles_nothing():
 
 
 def old_rows(task, values):
-    """Scores from before there were counters."""
+    """Scores that are older than the counters."""
     triggers.drop(connection)
     scores = add_scores(task, values)
     triggers.install(connection)
@@ -246,7 +246,7 @@ def test_c24_tasks_older_than_their_counters_are_read_from_rows_until_a_build(ap
     api = api_for(role="organization_admin")
     task = TaskFactory(organization=api.organization)
     scores = old_rows(task, [0.1, 0.25, 1 / 3])
-    add_scores(task, [0.5])  # counted already
+    add_scores(task, [0.5])  # already counted
     deleting.delete_score(scores[0].pk)
     before = api.get("/scores/summary").json()
     assert before["totalRecords"] == 3
@@ -263,7 +263,7 @@ def total_of(*values):
 
 
 @pytest.mark.django_db
-def test_c24_the_command_finds_and_repairs_counters_that_are_wrong():
+def test_c24_the_command_finds_and_repairs_wrong_counters():
     task, other = TaskFactory(), TaskFactory()
     add_scores(task, [0.1, 0.9])
     add_scores(other, [0.4])
@@ -285,7 +285,7 @@ def test_c24_the_command_finds_and_repairs_counters_that_are_wrong():
 
 
 @pytest.mark.django_db
-def test_c24_triggers_that_were_lost_are_found_and_made_again():
+def test_c24_missing_triggers_are_reported_and_created_again():
     task = TaskFactory()
     with connection.cursor() as cursor:
         suffix = " on scores_score" if connection.vendor == "postgresql" else ""
@@ -294,7 +294,7 @@ def test_c24_triggers_that_were_lost_are_found_and_made_again():
     with pytest.raises(CommandError, match="scores_count_added"):
         call_command("counters", "check", stdout=StringIO())
     add_scores(task, [0.5])
-    migrating.after(using="default")
+    migrating.restore_triggers(using="default")
     assert triggers.missing(connection) == set()
     assert building.is_behind(task.pk)
     building.build_waiting()
@@ -321,12 +321,12 @@ def test_c24_dates_on_whole_hours_are_read_from_counters_and_others_from_rows(ap
         rows = spread.from_rows(counted(selection))
         assert spread.of(selection).parts == rows.parts, (start, end)
         if spread.is_counted(selection):
-            assert spread.counted(selection).bins == rows.bins, (start, end)
+            assert spread.from_counters(selection).bins == rows.bins, (start, end)
         assert sum(rows.bins.values()) > 0
 
 
 @pytest.mark.django_db
-def test_c24_a_stranger_sees_nothing_of_anothers_counters(api_for):
+def test_c24_counters_of_another_organization_are_not_visible(api_for):
     mine, theirs = api_for(role="organization_admin"), api_for(role="organization_admin")
     add_scores(TaskFactory(organization=theirs.organization), [0.5, 0.7])
     folding.fold()
@@ -335,15 +335,15 @@ def test_c24_a_stranger_sees_nothing_of_anothers_counters(api_for):
 
 
 @pytest.mark.django_db
-def test_c24_a_summary_of_counted_scores_reads_no_score_but_within_a_bin(api_for, django_assert_max_num_queries):
+def test_c24_a_summary_from_counters_reads_scores_only_within_a_bin(api_for, django_assert_max_num_queries):
     api = api_for(role="organization_admin")
     task = TaskFactory(organization=api.organization)
     add_scores(task, [n / 1000 for n in range(0, 1000, 7)])
     folding.fold()
     with connection.execute_wrapper(refuse_scores):
-        found = api.get("/scores/summary")
-    assert found.status_code == 200
-    assert found.json()["scoreDistribution"]["percentiles"]["p50"] == pytest.approx(0.497)
+        response = api.get("/scores/summary")
+    assert response.status_code == 200
+    assert response.json()["scoreDistribution"]["percentiles"]["p50"] == pytest.approx(0.497)
 
 
 def refuse_scores(execute, sql, params, many, context):
@@ -352,7 +352,7 @@ def refuse_scores(execute, sql, params, many, context):
 
 
 @pytest.mark.django_db
-def test_c24_saves_append_one_tally_for_a_group_on_postgres():
+def test_c24_a_save_appends_one_tally_for_its_group_on_postgres():
     if connection.vendor != "postgresql":
         pytest.skip("a trigger of SQLite runs for each row")
     task = TaskFactory()
@@ -365,7 +365,7 @@ def test_c24_saves_append_one_tally_for_a_group_on_postgres():
 
 
 @pytest.mark.django_db
-def test_c24_scores_of_a_rare_model_are_found_among_many_and_of_an_unknown_one_at_once(api_for):
+def test_c24_scores_of_a_rare_model_are_found_and_an_unknown_model_reads_no_scores(api_for):
     api = api_for(role="organization_admin")
     tasks = [TaskFactory(organization=api.organization) for _ in range(3)]
     for task in tasks:
@@ -375,11 +375,11 @@ def test_c24_scores_of_a_rare_model_are_found_among_many_and_of_an_unknown_one_a
     for folded in (False, True):
         if folded:
             folding.fold()
-        found = api.get("/scores?modelId=rare").json()
-        assert [row["id"] for row in found["scores"]] == [public("score", shadow), public("score", rare)]
-        assert found["pagination"]["total"] == 2
-        found = api.get(f"/scores?modelId=rare&taskId={public('task', tasks[1])}").json()
-        assert [row["id"] for row in found["scores"]] == [public("score", rare)]
+        page = api.get("/scores?modelId=rare").json()
+        assert [row["id"] for row in page["scores"]] == [public("score", shadow), public("score", rare)]
+        assert page["pagination"]["total"] == 2
+        page = api.get(f"/scores?modelId=rare&taskId={public('task', tasks[1])}").json()
+        assert [row["id"] for row in page["scores"]] == [public("score", rare)]
         with connection.execute_wrapper(refuse_scores):
             assert api.get("/scores?modelId=unknown").json()["scores"] == []
     deleting.delete_score(rare.pk)

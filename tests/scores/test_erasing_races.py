@@ -126,8 +126,8 @@ def test_an_export_that_is_under_way_leaves_out_what_is_erased():
     scores = [ScoreFactory(run__completion__response=f"r{n}") for n in range(3)]
     heads = [
         ranges.Head(
-            one.completion_id.bytes,
-            one.task_id.bytes,
+            score.completion_id.bytes,
+            score.task_id.bytes,
             b"m",
             10,
             0.5,
@@ -136,12 +136,12 @@ def test_an_export_that_is_under_way_leaves_out_what_is_erased():
             None,
             None,
             None,
-            one.completion.task_version_id.bytes,
+            score.completion.task_version_id.bytes,
             b"prompt",
             None,
             None,
         )
-        for one in scores
+        for score in scores
     ]
 
     class Reader:

@@ -29,14 +29,14 @@ def api(api_for):
 
 
 def panel(api, **fields):
-    """A task of the caller's with one grader; calls of 10 completions, two at a time, a second each."""
-    given = {"max_batch_size": 10, "max_concurrency": 2, "avg_latency_ms": 1000, **fields}
-    grader = GraderFactory(**{"organization": api.organization, **given})
+    """A task of the caller's with one grader; each call takes 10 completions and a second, two calls at a time."""
+    settings = {"max_batch_size": 10, "max_concurrency": 2, "avg_latency_ms": 1000, **fields}
+    grader = GraderFactory(**{"organization": api.organization, **settings})
     return TaskFactory(organization=api.organization, graders=[grader]), grader
 
 
 def queue(task, count, **fields):
-    """Runs that wait already."""
+    """Add runs that already wait."""
     run = RunFactory(completion=CompletionFactory(task=task), **fields)
     columns = {field.attname: getattr(run, field.attname) for field in WorkflowRun._meta.concrete_fields}
     del columns["id"]
@@ -49,8 +49,8 @@ def estimate(api, task, count=1, **members):
     return answer.json()["estimatedScoreTimeMs"]
 
 
-def measured(grader, *, per_s, seconds, latency_ms=1000):
-    """Saves of the last seconds, as a busy drain leaves them."""
+def add_tallies(grader, *, per_s, seconds, latency_ms=1000):
+    """Add the tallies that a busy drain writes in the last seconds."""
     now = timezone.now()
     for second in range(seconds, 0, -1):
         Tally.objects.create(
@@ -63,13 +63,13 @@ def test_an_empty_queue_takes_the_declared_latency(api):
     assert estimate(api, task, 21) == 2000  # three calls, two at a time
 
 
-def test_what_is_queued_ahead_is_waited_for(api):
+def test_the_queue_ahead_adds_to_the_estimate(api):
     task, _ = panel(api)
     queue(task, 180)
     assert estimate(api, task, 20) == 10_000
 
 
-def test_lower_priorities_are_not_ahead(api):
+def test_runs_of_lower_priority_are_not_ahead(api):
     task, _ = panel(api)
     queue(task, 180, priority=0)
     assert estimate(api, task, 20) == 1000
@@ -77,31 +77,31 @@ def test_lower_priorities_are_not_ahead(api):
 
 def test_the_measured_latency_replaces_the_declared_one(api):
     task, grader = panel(api)
-    measured(grader, per_s=10, seconds=3, latency_ms=250)
+    add_tallies(grader, per_s=10, seconds=3, latency_ms=250)
     assert estimate(api, task, 20) == 250
 
 
 def test_the_measured_speed_under_load_counts_for_a_long_queue(api):
     task, grader = panel(api)
     queue(task, 500, created_at=timezone.now() - timedelta(seconds=40))
-    measured(grader, per_s=50, seconds=10)
-    took = estimate(api, task, 100)
-    assert 11_500 < took < 14_500, took  # 600 at 50 a second, and the last call
+    add_tallies(grader, per_s=50, seconds=10)
+    estimated_ms = estimate(api, task, 100)
+    assert 11_500 < estimated_ms < 14_500, estimated_ms  # 600 at 50 a second, and the last call
 
 
-def test_a_speed_without_a_queue_is_no_speed(api):
-    """What came slowly was scored slowly: it says nothing of how fast a queue is worked off."""
+def test_a_speed_measured_without_a_queue_is_ignored(api):
+    """Completions that arrive slowly are scored slowly: that rate does not show how fast a queue shrinks."""
     task, grader = panel(api)
-    measured(grader, per_s=1, seconds=30, latency_ms=1000)
+    add_tallies(grader, per_s=1, seconds=30, latency_ms=1000)
     assert estimate(api, task, 200) == 10_000
 
 
-def test_a_rate_limit_is_kept(api):
+def test_a_rate_limit_lengthens_the_estimate(api):
     task, _ = panel(api, rate_per_minute=60, max_batch_size=100)
-    assert estimate(api, task, 100) == 90_000  # ten at once, then one a second
+    assert estimate(api, task, 100) == 90_000  # ten at once, then one per second
 
 
-def test_a_pause_is_waited_for(api):
+def test_a_pause_adds_to_the_estimate(api):
     task, grader = panel(api)
     Grader.objects.filter(pk=grader.pk).update(held_until=timezone.now() + timedelta(minutes=2), held_reason="x")
     assert 119_000 < estimate(api, task) < 121_500
@@ -113,17 +113,17 @@ def test_the_slowest_grader_of_a_panel_decides(api):
     assert estimate(api, task) == 3000
 
 
-def test_another_organizations_grader_tells_no_more_than_a_coarse_time(api):
+def test_another_organizations_grader_reveals_only_a_coarse_time(api):
     task, _grader = panel(api, organization=GraderFactory().organization, visibility="listed")
     assert estimate(api, task, 20) == 1000
     estimates.forget()
     queue(task, 330)
-    took = estimate(api, task, 20)
-    assert took == 20_000  # 18.5 s: the next step of 1, 2, 5, 10, …
-    assert took == estimates.coarse(took)
+    estimated_ms = estimate(api, task, 20)
+    assert estimated_ms == 20_000  # 18.5 s: the next step of 1, 2, 5, 10, …
+    assert estimated_ms == estimates.coarse(estimated_ms)
 
 
-def test_between_two_measurements_a_submission_asks_for_no_counts(api, django_assert_num_queries):
+def test_a_submission_between_two_measurements_makes_no_query(api, django_assert_num_queries):
     _task, grader = panel(api)
     submitted = {1: 1}
     estimates.milliseconds(grader, submitted, api.organization.pk)
@@ -133,7 +133,7 @@ def test_between_two_measurements_a_submission_asks_for_no_counts(api, django_as
     assert again[-1] > again[0]
 
 
-def test_the_queue_of_the_last_measurement_shrinks_by_what_is_scored(api, monkeypatch):
+def test_the_measured_queue_shrinks_at_the_measured_rate(api, monkeypatch):
     task, grader = panel(api)
     queue(task, 100)
     estimates.milliseconds(grader, {1: 100}, api.organization.pk)
@@ -143,5 +143,5 @@ def test_the_queue_of_the_last_measurement_shrinks_by_what_is_scored(api, monkey
 
 
 @pytest.mark.parametrize("milliseconds", [0, 1, 3, 999, 10**9, 7 * 10**12])
-def test_coarse_steps_have_no_end(milliseconds):
+def test_coarse_steps_have_no_upper_limit(milliseconds):
     assert estimates.coarse(milliseconds) >= milliseconds

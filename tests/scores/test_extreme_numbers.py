@@ -1,4 +1,4 @@
-"""Every valid number, from the least above 0 to 1, and any number of them: figures are right and nothing fails."""
+"""Figures are right for any count of valid numbers, from the smallest above 0 up to 1, and no page fails."""
 
 from fractions import Fraction
 from itertools import count
@@ -41,7 +41,7 @@ def a_task(organization):
 
 
 def exact_figures(numbers):
-    """(mean, std) with no rounding but the last."""
+    """(mean, std), rounded only at the end."""
     exact = [Fraction(value) for value in numbers]
     mean = sum(exact) / len(exact)
     spread = sum((value - mean) ** 2 for value in exact) / len(exact)
@@ -56,31 +56,31 @@ def at_share(numbers, share):
     return float(ordered[low] + (ordered[high] - ordered[low]) * (position - low))
 
 
-def is_right(found, numbers):
-    spread = found["scoreDistribution"]
+def assert_right(summary, numbers):
+    distribution = summary["scoreDistribution"]
     mean, std = exact_figures(numbers)
-    assert spread["mean"] == pytest.approx(mean, abs=1e-12, rel=0)
-    assert spread["std"] >= 0
-    assert spread["std"] == pytest.approx(std, abs=1e-12, rel=0)
-    assert (spread["min"], spread["max"]) == pytest.approx((min(numbers), max(numbers)), abs=1e-12, rel=0)
+    assert distribution["mean"] == pytest.approx(mean, abs=1e-12, rel=0)
+    assert distribution["std"] >= 0
+    assert distribution["std"] == pytest.approx(std, abs=1e-12, rel=0)
+    assert (distribution["min"], distribution["max"]) == pytest.approx((min(numbers), max(numbers)), abs=1e-12, rel=0)
     for name, share in (("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p95", 0.95)):
-        assert spread["min"] <= spread["percentiles"][name] <= spread["max"]
-        assert spread["percentiles"][name] == pytest.approx(at_share(numbers, share), abs=1e-12, rel=0)
-    assert sum(found["histogram"]) == found["totalRecords"] == len(numbers)
+        assert distribution["min"] <= distribution["percentiles"][name] <= distribution["max"]
+        assert distribution["percentiles"][name] == pytest.approx(at_share(numbers, share), abs=1e-12, rel=0)
+    assert sum(summary["histogram"]) == summary["totalRecords"] == len(numbers)
 
 
-def test_c1_the_least_number_there_is_does_not_break_an_organizations_pages(api, visitor):
+def test_c1_the_smallest_positive_number_breaks_no_page(api, visitor):
     task = a_task(api.organization)
     (score,) = add_scores(task, [LEAST])
-    person = visitor("organization_admin", api.organization)
-    name = public("task", task)
-    for page in ("/scores", f"/scores?taskId={name}", f"/tasks/{name}", "/tasks", "/", "/graders"):
-        assert person.get(page).status_code == 200, page
-    found = api.get(f"/scores/summary?taskId={name}").json()
-    is_right(found, [LEAST])
-    assert found["byModel"][0]["mean"] == pytest.approx(0, abs=1e-12)
+    client = visitor("organization_admin", api.organization)
+    task_id = public("task", task)
+    for page in ("/scores", f"/scores?taskId={task_id}", f"/tasks/{task_id}", "/tasks", "/", "/graders"):
+        assert client.get(page).status_code == 200, page
+    summary = api.get(f"/scores/summary?taskId={task_id}").json()
+    assert_right(summary, [LEAST])
+    assert summary["byModel"][0]["mean"] == pytest.approx(0, abs=1e-12)
     assert api.get("/scores").json()["scores"][0]["value"] == LEAST
-    assert person.get(f"/completions/{public('comp', score.completion)}").status_code == 200
+    assert client.get(f"/completions/{public('comp', score.completion)}").status_code == 200
 
 
 @many
@@ -96,7 +96,7 @@ def test_c1_figures_of_any_valid_numbers_are_exact_to_twelve_decimals(api, numbe
     from_counters = api.get(path).json()
     from_rows = api.get(f"{path}&minScore=0&maxScore=1").json()
     assert from_counters == from_rows
-    is_right(from_counters, numbers)
+    assert_right(from_counters, numbers)
     for row in from_counters["byModel"]:
         mean, std = exact_figures(numbers[row["modelId"] == "model-b" :: 2])
         assert (row["mean"], row["std"]) == pytest.approx((mean, std), abs=1e-12, rel=0)
@@ -139,16 +139,16 @@ def test_c1_every_page_and_route_of_figures_takes_any_valid_numbers(api, visitor
 def test_c1_a_comparison_of_models_takes_any_valid_numbers(api, numbers):
     task = a_task(api.organization)
     add_scores(task, [*numbers, *reversed(numbers)], models=("model-a", "model-b"))
-    found = comparing.of_task(task.pk)
-    assert found.count == 2 * len(numbers)
-    for model in found.models:
-        mine = [*numbers, *reversed(numbers)][model.model == "model-b" :: 2]
-        mean, std = exact_figures(mine)
+    comparison = comparing.of_task(task.pk)
+    assert comparison.count == 2 * len(numbers)
+    for model in comparison.models:
+        model_numbers = [*numbers, *reversed(numbers)][model.model == "model-b" :: 2]
+        mean, std = exact_figures(model_numbers)
         assert model.mean == pytest.approx(mean, abs=1e-12, rel=0)
         if model.error is not None:
-            error = std / (len(mine) - 1) ** 0.5
+            error = std / (len(model_numbers) - 1) ** 0.5
             assert model.error == pytest.approx(error, abs=1e-9, rel=1e-6)
-    for pair in comparing.differences(found.models):
+    for pair in comparing.differences(comparison.models):
         assert pair.low <= pair.value <= pair.high
 
 
@@ -160,17 +160,18 @@ def test_c1_a_comparison_of_models_takes_any_valid_numbers(api, numbers):
 def test_c1_rewards_are_exact_for_any_weights_and_confidences(panel):
     scores = [Scored(*member) for member in panel]
     for aggregation in ("mean", "confidence_weighted"):
-        weights = [Fraction(one.weight) for one in scores]
+        weights = [Fraction(score.weight) for score in scores]
         if aggregation == "confidence_weighted":
-            products = [Fraction(one.weight) * Fraction(one.confidence) for one in scores]
+            products = [Fraction(score.weight) * Fraction(score.confidence) for score in scores]
             weights = products if sum(products) else weights
         weights = weights if sum(weights) else [Fraction(1)] * len(scores)
-        exact = sum(w * Fraction(s.value) for w, s in zip(weights, scores, strict=True)) / sum(weights)
+        products = [weight * Fraction(score.value) for weight, score in zip(weights, scores, strict=True)]
+        exact = sum(products) / sum(weights)
         assert aggregate(scores, aggregation) == pytest.approx(float(exact), abs=1e-12, rel=0)
-    assert min(s.value for s in scores) <= aggregate(scores, "median") <= max(s.value for s in scores)
+    assert min(score.value for score in scores) <= aggregate(scores, "median") <= max(score.value for score in scores)
 
 
-def test_c1_a_median_of_tiny_weights_is_the_one_in_the_middle():
+def test_c1_the_median_under_tiny_weights_is_the_middle_value():
     scores = [Scored(value, 1.0, 1e-15) for value in (0.1, 0.2, 0.9)]
     assert aggregate(scores, "median") == 0.2
 
@@ -189,15 +190,15 @@ def test_c1_a_tasks_mean_reward_is_exact(api, numbers):
 
 @many
 @given(st.lists(VALUES, max_size=30), st.randoms())
-def test_c1_sums_do_not_depend_on_the_order_and_the_database_counts_as_python_does(numbers, random):
+def test_c1_sums_do_not_depend_on_the_order_and_the_database_sums_like_python(numbers, random):
     task = TaskFactory(name=f"Extreme {next(number)}")
     add_scores(task, numbers)
     rows = Score.objects.filter(task=task).aggregate(**fixedpoint.sums("value"))
-    ours = fixedpoint.Moments()
-    mixed = [fixedpoint.units(value) for value in numbers]
-    random.shuffle(mixed)
-    ours.note(mixed)
-    assert fixedpoint.moments(rows.values()) == ours
+    moments = fixedpoint.Moments()
+    shuffled = [fixedpoint.units(value) for value in numbers]
+    random.shuffle(shuffled)
+    moments.note(shuffled)
+    assert fixedpoint.moments(rows.values()) == moments
 
 
 def test_c1_millions_of_numbers_are_summed_exactly():

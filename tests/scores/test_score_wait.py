@@ -68,7 +68,7 @@ class TestOnPostgres:
         assert answer["ETag"]
         assert seconds < 10
 
-    @pytest.mark.parametrize("ends", [True, False], ids=["and the score comes", "and it does not"])
+    @pytest.mark.parametrize("ends", [True, False], ids=["and the score arrives", "and no score arrives"])
     def test_c37_a_key_that_is_revoked_meanwhile_is_answered_401(self, key, completion, ends):
         future = asked(key, completion, 2)
         keys.revoke(key)
@@ -77,13 +77,13 @@ class TestOnPostgres:
         answer, _ = future.result(PATIENCE_S)
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
-    def test_c37_a_person_who_left_the_organization_meanwhile_is_answered_401(self, key, completion):
+    def test_c37_a_user_who_leaves_the_organization_during_the_wait_gets_401(self, key, completion):
         future = asked(key, completion, 2)
         Membership.objects.filter(user=key.user).delete()
         ScoreFactory(run=completion.runs.get())
         assert future.result(PATIENCE_S)[0].status_code == 401
 
-    def test_c37_a_role_that_was_changed_meanwhile_is_answered_403(self, key, completion):
+    def test_c37_a_role_that_loses_the_right_during_the_wait_gets_403(self, key, completion):
         future = asked(key, completion, 2)
         Membership.objects.filter(user=key.user).update(
             role=Role.objects.create(organization=key.organization, name="nothing", permissions=[])

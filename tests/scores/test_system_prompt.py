@@ -1,4 +1,4 @@
-"""Graders get the system prompt of the task, read once for a version, and no completion pays for one that is not there."""
+"""Graders get the task's system prompt, read once per version; versions without one cost nothing more."""
 
 import json
 
@@ -26,12 +26,12 @@ def ruled(grader):
 
 @pytest.fixture
 def sent(fake):
-    """`sent()`: the completions of all requests, as the grader got them."""
+    """`sent()`: the completions of all requests that the grader received, by response."""
 
     def completions():
         bodies = [body for _, body in fake.calls]
-        listed = [one for body in bodies for one in body.get("completions", [body.get("completion")])]
-        return {one["response"]: one for one in listed}
+        rows = [row for body in bodies for row in body.get("completions", [body.get("completion")])]
+        return {row["response"]: row for row in rows}
 
     return completions
 
@@ -43,13 +43,13 @@ def runs_of(task, *completions):
 def test_c18_a_grader_gets_the_system_prompt_and_the_prompt_as_submitted(ruled, grader, drain, sent):
     runs_of(ruled, {"response": "a", "prompt": "2+2?"}, {"response": "b", "prompt": "2+2?", "messages": [USER]})
     drain(grader)
-    assert {name: one["systemPrompt"] for name, one in sent().items()} == {"a": RULE, "b": RULE}
+    assert {name: row["systemPrompt"] for name, row in sent().items()} == {"a": RULE, "b": RULE}
     assert (sent()["a"]["prompt"], sent()["b"]["messages"]) == ("2+2?", [USER])
     assert Score.objects.count() == 2
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
-def test_c18_a_conversation_with_its_own_system_message_gets_no_second_one(ruled, grader, drain, sent, role):
+def test_c18_a_conversation_with_its_own_system_message_gets_no_second(ruled, grader, drain, sent, role):
     own = [{"role": role, "content": "Be brief."}, USER]
     later = [USER, {"role": role, "content": "Be brief."}, USER]
     runs_of(ruled, {"response": "own", "messages": own}, {"response": "later", "messages": later})
@@ -59,7 +59,7 @@ def test_c18_a_conversation_with_its_own_system_message_gets_no_second_one(ruled
 
 
 @pytest.mark.parametrize("text", [None, ""])
-def test_c18_a_task_without_one_sends_none(grader, drain, sent, text):
+def test_c18_a_task_without_a_system_prompt_sends_none(grader, drain, sent, text):
     task = TaskFactory(organization=grader.organization, graders=[grader], system_prompt=text)
     runs_of(task, {"response": "a"})
     drain(grader)
@@ -75,10 +75,10 @@ def test_c18_each_completion_is_judged_by_the_prompt_of_its_own_version(ruled, g
     PanelMember.objects.create(task_version=ruled.version, grader=grader, weight=1.0, part="scoring", position=0)
     runs_of(ruled, {"response": "new", "task_version": ruled.version})
     drain(grader)
-    assert {name: one["systemPrompt"] for name, one in sent().items()} == {"old": RULE, "new": "Answer in words."}
+    assert {name: row["systemPrompt"] for name, row in sent().items()} == {"old": RULE, "new": "Answer in words."}
 
 
-def test_c18_a_single_call_carries_it_too(db, fake, drain, sent):
+def test_c18_a_single_call_carries_the_system_prompt(db, fake, drain, sent):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1)
     task = TaskFactory(organization=grader.organization, graders=[grader], system_prompt=RULE)
     runs_of(task, {"response": "a"})
@@ -86,35 +86,35 @@ def test_c18_a_single_call_carries_it_too(db, fake, drain, sent):
     assert sent()["a"]["systemPrompt"] == RULE
 
 
-def loading(completions, facts):
+def load(completions, facts):
     with CaptureQueriesContext(
         connection,
-    ) as seen:
-        found = materials.load([one.pk for one in completions], facts)
-    return found, [query["sql"] for query in seen.captured_queries]
+    ) as captured:
+        loaded = materials.load([row.pk for row in completions], facts)
+    return loaded, [query["sql"] for query in captured.captured_queries]
 
 
-def test_c18_it_is_read_once_for_all_completions_of_a_version(ruled, monkeypatch):
+def test_c18_the_system_prompt_is_read_once_for_all_completions_of_a_version(ruled, monkeypatch):
     monkeypatch.setattr(materials, "_without_system_prompt", set())
     facts, completions = Facts(), [run.completion for run in runs_of(ruled, *[{"response": str(n)} for n in range(8)])]
-    found, queries = loading(completions[:4], facts)
+    loaded, queries = load(completions[:4], facts)
     assert len(queries) == 2
-    assert {one.item.system_prompt for one in found.values()} == {RULE}
-    assert len(loading(completions[4:], facts)[1]) == 1
+    assert {material.item.system_prompt for material in loaded.values()} == {RULE}
+    assert len(load(completions[4:], facts)[1]) == 1
 
 
-def test_c18_a_version_without_one_is_looked_up_once_in_a_process(task, monkeypatch):
+def test_c18_a_process_looks_up_a_version_without_a_system_prompt_once(task, monkeypatch):
     monkeypatch.setattr(materials, "_without_system_prompt", set())
     completions = [run.completion for run in runs_of(task, {}, {})]
-    assert len(loading(completions, Facts())[1]) == 2
-    assert len(loading(completions, Facts())[1]) == 1  # another drain
+    assert len(load(completions, Facts())[1]) == 2
+    assert len(load(completions, Facts())[1]) == 1  # another drain
     monkeypatch.setattr(materials, "MOST_REMEMBERED", 1)
     other = runs_of(TaskFactory(organization=task.organization), {})[0].completion
-    loading([other], Facts())
+    load([other], Facts())
     assert materials._without_system_prompt == {other.task_version_id}
 
 
-def test_c18_a_system_prompt_that_cannot_be_read_fails_its_own_completions_alone(ruled, task, grader, drain, sent):
+def test_c18_an_unreadable_system_prompt_fails_only_its_own_completions(ruled, task, grader, drain, sent):
     (damaged,) = runs_of(ruled, {"response": "damaged"})
     runs_of(ruled, {"response": "own", "messages": [{"role": "system", "content": "x"}, USER]})
     runs_of(task, {"response": "other"})
@@ -135,7 +135,7 @@ def item(text, number=1, system_prompt=None):
     return Item(f"comp_{number}", "task_1", "p", text, system_prompt=system_prompt)
 
 
-def test_c18_it_counts_when_batches_are_split_by_size():
+def test_c18_the_system_prompt_counts_when_batches_are_split_by_size():
     rule = "\u2028" * 2_000
     items = [item("r", number, rule) for number in range(4)]
     limit = 2 * len(requests.encode_item(items[0])) + 600
@@ -143,7 +143,7 @@ def test_c18_it_counts_when_batches_are_split_by_size():
     assert len(requests.split_by_size([item("r", number) for number in range(4)], limit)) == 1
 
 
-def test_c18_a_request_with_it_is_what_ecmascript_would_write():
+def test_c18_a_request_with_a_system_prompt_equals_ecmascript_output():
     body = requests.encode_item(item("r", 1, "a\u2028\x01\U0001f600é" * 2)).decode()
     assert ecmajson.dumps(json.loads(body)).decode() == body
     assert list(json.loads(body)) == ["id", "taskId", "systemPrompt", "prompt", "response", "metadata"]

@@ -97,12 +97,12 @@ def test_of_two_that_saw_the_same_run_the_slower_learns_that_it_moved(db):
     assert WorkflowRun.objects.values_list("status", "error_code").get() == ("completed", "")
 
 
-def test_the_table_of_waits_names_the_codes_with_which_they_end():
-    expiries = {name: wait.expiry for name, wait in transitions.WAITS.items()}
+def test_each_wait_names_the_code_with_which_it_expires():
+    expiries = {name: rule.expiry for name, rule in transitions.WAITS.items()}
     assert expiries == {WaitsFor.CALLBACK: callbacks.EXPIRED, WaitsFor.REVIEW: deciding.EXPIRED, WaitsFor.REUSE: ""}
     assert set(filter(None, expiries.values())) <= failure_codes.CODES.keys()
 
 
-def test_each_wait_has_words_on_pages():
+def test_each_wait_has_a_text_on_pages():
     assert {name.value for name in WaitsFor} <= run_words.WAITS.keys()
     assert steps.REUSE in run_words.STEPS

@@ -1,4 +1,4 @@
-"""A pending result gives its reason, and until when it holds: in the API, live rewards and on the pages."""
+"""A pending result shows its reason and when it ends: in the API, in live rewards and on the pages."""
 
 from datetime import timedelta
 
@@ -59,15 +59,15 @@ def of_run(api, run):
         (holds.RATE_LIMITED, "rate_limited"),
     ],
 )
-def test_c26_pending_tells_the_pause_of_its_grader_and_its_end(api, run, grader, held, reason):
+def test_c26_a_pending_result_shows_the_pause_of_its_grader_and_its_end(api, run, grader, held, reason):
     until = timezone.now() + AHEAD
     pause(grader, held, until)
-    for told in (of_completion(api, run), of_run(api, run)):
-        assert (told["reason"], told["until"]) == (reason, clock.wire(until))
-        assert "may not be called yet" in told["detail"]
+    for wait in (of_completion(api, run), of_run(api, run)):
+        assert (wait["reason"], wait["until"]) == (reason, clock.wire(until))
+        assert "may not be called yet" in wait["detail"]
 
 
-def test_what_is_only_queued_says_so(api, run, grader):
+def test_a_queued_run_has_the_reason_queued(api, run, grader):
     assert of_run(api, run) == {
         "reason": "queued",
         "until": None,
@@ -99,15 +99,15 @@ def test_what_is_only_queued_says_so(api, run, grader):
 def test_each_state_has_its_reason(api, task, fields, reason, ends):
     until = timezone.now() + AHEAD
     run = RunFactory(completion=CompletionFactory(task=task), wake_at=until, **fields)
-    told = of_run(api, run)
-    assert (told["reason"], told["until"]) == (reason, clock.wire(until) if ends else None)
-    assert of_completion(api, run) == told
+    wait = of_run(api, run)
+    assert (wait["reason"], wait["until"]) == (reason, clock.wire(until) if ends else None)
+    assert of_completion(api, run) == wait
 
 
-def test_an_inactive_grader_is_told_with_the_deadline(api, run, grader):
+def test_an_inactive_grader_is_reported_with_the_deadline(api, run, grader):
     Grader.objects.filter(pk=grader.pk).update(status="inactive")
-    told = of_run(api, run)
-    assert (told["reason"], told["until"]) == ("grader_inactive", clock.wire(run.deadline_at))
+    wait = of_run(api, run)
+    assert (wait["reason"], wait["until"]) == ("grader_inactive", clock.wire(run.deadline_at))
 
 
 def test_a_retry_waits_for_a_pause_that_lasts_longer(api, task, grader):
@@ -118,7 +118,7 @@ def test_a_retry_waits_for_a_pause_that_lasts_longer(api, task, grader):
     assert (of_run(api, run)["reason"], of_run(api, run)["until"]) == ("circuit_open", clock.wire(now + AHEAD))
 
 
-def test_a_panel_tells_what_ends_last(api):
+def test_a_panel_reports_the_reason_that_ends_last(api):
     graders = [GraderFactory(organization=api.organization) for _ in range(2)]
     completion = CompletionFactory(task=TaskFactory(organization=api.organization, graders=graders))
     first, second = (RunFactory(completion=completion, grader=grader, panel_size=2) for grader in graders)
@@ -127,7 +127,7 @@ def test_a_panel_tells_what_ends_last(api):
     assert [of_run(api, run)["reason"] for run in (first, second)] == ["queued", "circuit_open"]
 
 
-def test_a_shadow_grader_keeps_nobody_waiting(api, task):
+def test_a_shadow_grader_is_no_reason_to_wait(api, task):
     shadow = GraderFactory(organization=api.organization)
     completion = CompletionFactory(task=task)
     run = RunFactory(completion=completion)
@@ -136,39 +136,39 @@ def test_a_shadow_grader_keeps_nobody_waiting(api, task):
     assert of_completion(api, run)["reason"] == "queued"
 
 
-def test_a_final_result_waits_for_nothing(api, run):
+def test_a_final_result_has_no_reason(api, run):
     WorkflowRun.objects.filter(pk=run.pk).update(status=RunStatus.FAILED, error_code="timeout")
     assert of_run(api, run) is None
 
 
-def test_of_another_organizations_grader_the_reason_and_its_end_are_all_that_is_told(api):
+def test_only_the_reason_and_its_end_are_shown_of_another_organizations_grader(api):
     grader = GraderFactory(visibility="listed")
     run = RunFactory(completion=CompletionFactory(task=TaskFactory(organization=api.organization, graders=[grader])))
     until = timezone.now() + AHEAD
     pause(grader, holds.RATE_LIMITED, until)
-    told = of_completion(api, run)
-    assert told == {
+    wait = of_completion(api, run)
+    assert wait == {
         "reason": "rate_limited",
         "until": clock.wire(until),
         "detail": "The grader may not be called yet: its rate limit is reached.",
     }
 
 
-def test_a_stranger_is_told_nothing(api_for, run, grader):
+def test_a_stranger_gets_404(api_for, run, grader):
     pause(grader, holds.RATE_LIMITED, timezone.now() + AHEAD)
     stranger = api_for(role="organization_admin")
     assert stranger.get(f"/completions/{public('comp', run.completion)}/score").status_code == 404
     assert stranger.get(f"/workflow-runs/{run.public_id}").status_code == 404
 
 
-def test_pending_live_rewards_tell_it_too(api, task, grader):
+def test_pending_live_rewards_have_a_reason(api, task, grader):
     pause(grader, holds.CIRCUIT_OPEN, timezone.now() + AHEAD)
     body = {"taskId": public("task", task), "items": [{"prompt": "2 + 2?", "response": "4"}] * 2, "deadlineMs": 0}
     rewards = api.post("/rewards", body).json()["rewards"]
-    assert [one["waitingFor"]["reason"] for one in rewards] == ["circuit_open"] * 2
+    assert [reward["waitingFor"]["reason"] for reward in rewards] == ["circuit_open"] * 2
 
 
-def test_the_pages_say_it(api, client, run, grader):
+def test_the_pages_show_the_reason(api, client, run, grader):
     pause(grader, holds.CIRCUIT_OPEN, timezone.now() + AHEAD)
     client.force_login(Membership.objects.get(organization=api.organization).user)
     for address in (reverse("run", args=[run.pk]), reverse("completion", args=[run.completion_id])):
@@ -177,7 +177,7 @@ def test_the_pages_say_it(api, client, run, grader):
         assert "its circuit is open after failed calls" in page.content.decode()
 
 
-def test_a_list_of_runs_asks_for_all_graders_at_once(api, task, django_assert_max_num_queries):
+def test_a_list_of_runs_loads_all_graders_in_one_query(api, task, django_assert_max_num_queries):
     for _ in range(5):
         RunFactory(completion=CompletionFactory(task=task))
     api.get("/workflow-runs")
@@ -186,9 +186,9 @@ def test_a_list_of_runs_asks_for_all_graders_at_once(api, task, django_assert_ma
     assert {run["waitingFor"]["reason"] for run in runs} == {"queued"}
 
 
-def test_a_submission_for_later_says_until_when(api, task):
+def test_a_submission_for_later_shows_its_start(api, task):
     later = timezone.now() + AHEAD
     answer = api.post("/completions", item(task, notBefore=later.isoformat()))
-    told = api.get(f"/completions/{answer.json()['completion']['id']}/score").json()["waitingFor"]
-    assert told["reason"] == "not_before"
-    assert told["until"] == clock.wire(later)
+    wait = api.get(f"/completions/{answer.json()['completion']['id']}/score").json()["waitingFor"]
+    assert wait["reason"] == "not_before"
+    assert wait["until"] == clock.wire(later)

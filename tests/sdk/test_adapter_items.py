@@ -1,4 +1,4 @@
-"""What adapters make of the frameworks' prompts and answers: whole conversations in one spelling, or a refusal by name."""
+"""Adapters convert prompts and answers into whole conversations of one form, or refuse them with a code."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ BIG = 12345678901234567890
 
 
 def item(*args: Any) -> dict[str, Any]:
-    made = _answers.item(*args)
-    assert not isinstance(made, Refusal), made
-    return made
+    converted = _answers.item(*args)
+    assert not isinstance(converted, Refusal), converted
+    return converted
 
 
 def refusal(*args: Any) -> Refusal:
-    made = _answers.item(*args)
-    assert isinstance(made, Refusal), made
-    return made
+    converted = _answers.item(*args)
+    assert isinstance(converted, Refusal), converted
+    return converted
 
 
 # --- C9: roles ------------------------------------------------------------------------------------------------------
 
 
-def test_c9_the_ms_swift_adapter_takes_the_roles_of_its_own_manual() -> None:
+def test_c9_the_ms_swift_adapter_accepts_the_roles_of_the_ms_swift_manual() -> None:
     columns = {"messages": [[*SWIFT, SAID], [*SWIFT]], "solution": ["a", "b"]}
     rows = swift.AutotuneORM(args=None).items(["It is sunny.", "x"], columns)
     assert rows == [
@@ -51,7 +51,7 @@ def test_c9_the_ms_swift_adapter_takes_the_roles_of_its_own_manual() -> None:
     ]
 
 
-def test_c9_one_row_that_cannot_be_mapped_is_refused_alone() -> None:
+def test_c9_only_the_row_that_cannot_be_mapped_is_refused() -> None:
     chats = [[*SWIFT, SAID], [USER, {"role": "critic", "content": "x"}, SAID]]
     good, bad = swift.AutotuneORM(args=None).items(["a", "b"], {"messages": chats})
     assert not isinstance(good, Refusal)
@@ -66,7 +66,7 @@ def test_c9_flat_calls_of_verifiers_are_calls() -> None:
 
 
 def test_c9_messages_of_our_own_exports_are_read_back() -> None:
-    """With tools every message has every member: text that is empty where there is none, and calls as JSON."""
+    """With tools every message has every member: empty text where it has no value, and calls as JSON."""
     exported = [
         {"role": "user", "content": "Weather?", "name": "", "tool_call_id": "", "tool_calls": ""},
         {"role": "assistant", "content": "", "name": "", "tool_call_id": "", "tool_calls": json.dumps([CALLED])},
@@ -115,15 +115,15 @@ def test_c9_the_server_and_the_sdk_map_alike(messages: list[dict[str, Any]]) -> 
 
 
 @given(MESSAGES)
-def test_c9_what_is_mapped_has_our_roles_and_every_word(messages: list[dict[str, Any]]) -> None:
+def test_c9_mapped_messages_have_roles_of_the_api_and_every_word(messages: list[dict[str, Any]]) -> None:
     try:
         ours = conversations.mapped(messages)
     except Unmapped:
         return
-    assert {one["role"] for one in ours} <= {"system", "developer", "user", "assistant", "tool"}
+    assert {message["role"] for message in ours} <= {"system", "developer", "user", "assistant", "tool"}
     assert conversations.mapped(ours) == ours  # mapped again, it stays as it is
-    words = [one.get("content", one.get("value")) for one in messages]
-    assert sum(word == "x" for word in words) == sum(one.get("content") == "x" for one in ours)
+    words = [message.get("content", message.get("value")) for message in messages]
+    assert sum(word == "x" for word in words) == sum(message.get("content") == "x" for message in ours)
 
 
 # --- C4: answers without text ---------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_c4_an_answer_without_text_is_never_an_empty_text(completion: Any) -> No
     assert refused.item["response"] == ""
 
 
-def test_c4_what_it_did_instead_is_there_for_who_judges_it_as_empty() -> None:
+def test_c4_a_refusal_keeps_the_item_for_scoring_as_empty_text() -> None:
     assert refusal([USER], [CALLING]).item == {"messages": [USER, CALLING], "response": ""}
 
 
@@ -155,9 +155,9 @@ def test_c4_an_empty_text_that_was_sent_as_text_is_one(completion: Any) -> None:
     assert item("Weather?", completion)["response"] == ""
 
 
-def test_c4_a_tools_result_is_never_judged_as_the_answer() -> None:
-    made = item([USER], [{"role": "assistant", "content": "I look.", "tool_calls": [CALLED]}, SUNNY])
-    assert made == {"messages": [USER], "response": "I look.", "metadata": {"afterResponse": [CALLING, SUNNY]}}
+def test_c4_a_tool_result_is_never_scored_as_the_answer() -> None:
+    row = item([USER], [{"role": "assistant", "content": "I look.", "tool_calls": [CALLED]}, SUNNY])
+    assert row == {"messages": [USER], "response": "I look.", "metadata": {"afterResponse": [CALLING, SUNNY]}}
 
 
 def test_c4_a_column_of_the_trainer_is_never_replaced() -> None:
@@ -166,27 +166,29 @@ def test_c4_a_column_of_the_trainer_is_never_replaced() -> None:
 
 
 @pytest.mark.parametrize("prompt", [None, 7, b"x", {"role": "user"}])
-def test_c3_a_prompt_that_cannot_be_read_is_refused_and_not_turned_into_its_name(prompt: Any) -> None:
+def test_c3_a_prompt_that_cannot_be_read_is_refused_and_not_turned_into_text(prompt: Any) -> None:
     assert refusal(prompt, "x").code == "unreadable_prompt"
 
 
 @pytest.mark.parametrize("messages", [["x"], [None], [USER, 7]])
-def test_c3_messages_that_are_none_are_refused_with_their_place(messages: Any) -> None:
+def test_c3_values_that_are_not_messages_are_refused(messages: Any) -> None:
     assert refusal(messages, "x").code == "unreadable_prompt"
 
 
 def test_c3_parts_that_are_not_text_stay_in_the_prompt() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:x"}}
-    asked = [{"role": "user", "content": [{"type": "input_text", "text": "what?"}, image]}]
-    assert item(asked, "x")["messages"] == [{"role": "user", "content": [{"type": "text", "text": "what?"}, image]}]
+    prompt = [{"role": "user", "content": [{"type": "input_text", "text": "what?"}, image]}]
+    assert item(prompt, "x")["messages"] == [{"role": "user", "content": [{"type": "text", "text": "what?"}, image]}]
 
 
 class Trace:
-    """As much of a verifiers trace as the reward reads."""
+    """The part of a verifiers trace that the reward reads."""
 
     def __init__(self, *messages: dict[str, Any]) -> None:
-        self.messages = [TraceMessage(one) for one in messages]
-        self.last_reply = next((one["content"] or "" for one in reversed(messages) if one["role"] == "assistant"), "")
+        self.messages = [TraceMessage(message) for message in messages]
+        self.last_reply = next(
+            (message["content"] or "" for message in reversed(messages) if message["role"] == "assistant"), ""
+        )
 
 
 class TraceMessage:
@@ -231,7 +233,7 @@ def test_c6_the_grader_sees_the_whole_conversation_of_an_exported_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra_info", "asked"),
+    ("extra_info", "expected"),
     [
         ({"messages": CONVERSATION, "prompt": "other"}, {"messages": CONVERSATION}),
         ({"prompt": CONVERSATION, "prompt_text": "Weather?"}, {"messages": CONVERSATION}),
@@ -244,13 +246,13 @@ def test_c6_the_grader_sees_the_whole_conversation_of_an_exported_row() -> None:
          {"messages": [{"role": "user", "content": "é\u2028"}]}),
     ],
 )  # fmt: skip
-def test_c6_the_conversation_comes_first_then_the_prompt_then_its_text(extra_info: Any, asked: Any) -> None:
-    made = of_verl(extra_info)
-    assert {name: made[name] for name in asked} == asked
+def test_c6_the_conversation_comes_first_then_the_prompt_then_its_text(extra_info: Any, expected: Any) -> None:
+    row = of_verl(extra_info)
+    assert {name: row[name] for name in expected} == expected
 
 
 class Array:
-    """As numpy gives a column of structs: no sequence, with `tolist`."""
+    """A column of structs as numpy returns it: not a sequence, with `tolist`."""
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values
@@ -265,12 +267,12 @@ def test_c6_arrays_of_parquet_are_read() -> None:
 
 
 @pytest.mark.parametrize("messages", ["[{", "not json", "7", "null", '[{"role": "critic"}]', "[" * 100_000])
-def test_c6_a_damaged_conversation_is_refused_and_its_last_message_is_not_judged_instead(messages: str) -> None:
-    made = of_verl({"messages": messages, "prompt_text": "Weather?"})
-    assert isinstance(made, Refusal)
+def test_c6_a_damaged_conversation_is_refused_even_beside_a_readable_prompt(messages: str) -> None:
+    row = of_verl({"messages": messages, "prompt_text": "Weather?"})
+    assert isinstance(row, Refusal)
 
 
-def test_c6_a_data_set_without_prompts_is_an_error_of_its_configuration() -> None:
+def test_c6_a_data_set_without_prompts_is_a_configuration_error() -> None:
     for extra_info in ({}, None, {"messages": "", "prompt": None}, {"prompt_text": ""}):
         with pytest.raises(ConfigurationError, match="extra_info has no prompt"):
             of_verl(extra_info)

@@ -1,4 +1,4 @@
-"""For any conversation, each adapter and reward endpoint hands on all of it, or refuses the row by name."""
+"""For any conversation, each adapter and reward endpoint passes all of it on, or refuses the row with a code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scores.live import protocols
 from scores.live.protocols.samples import AFTER
 
 # What happened in a conversation, in order: ("system" | "developer" | "user" | "assistant", text or parts),
-# ("call", name, arguments), ("result", text). Then what the model answered: what it did first, its text, what came after.
+# ("call", name, arguments), ("result", text). Then the answer of the model: events before its text, its text, events after.
 Event = tuple[Any, ...]
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8)
@@ -45,7 +45,7 @@ def chat(events: list[Event]) -> list[dict[str, Any]]:
 
 
 def spelled(events: list[Event]) -> list[dict[str, Any]]:
-    """In the roles of ms-swift."""
+    """Messages with the roles of ms-swift."""
     names = {"call": "tool_call", "result": "tool_response"}
     return [
         {"role": names[event[0]], "content": _call_text(event) if event[0] == "call" else event[1]}
@@ -64,16 +64,18 @@ def sharegpt(events: list[Event]) -> list[dict[str, Any]]:
 
 
 def items(events: list[Event]) -> list[dict[str, Any]]:
-    """Of OpenAI's Responses."""
-    made: list[dict[str, Any]] = []
+    """Items of OpenAI's Responses."""
+    converted: list[dict[str, Any]] = []
     for event in events:
         if event[0] == "call":
-            made.append({"type": "function_call", "name": event[1], "arguments": json.dumps(event[2]), "call_id": "c"})
+            converted.append(
+                {"type": "function_call", "name": event[1], "arguments": json.dumps(event[2]), "call_id": "c"}
+            )
         elif event[0] == "result":
-            made.append({"type": "function_call_output", "call_id": "c", "output": event[1]})
+            converted.append({"type": "function_call_output", "call_id": "c", "output": event[1]})
         else:
-            made.append(_spoken(event, "role", "content"))
-    return made
+            converted.append(_spoken(event, "role", "content"))
+    return converted
 
 
 def _spoken(event: Event, role: str, content: str) -> dict[str, Any]:
@@ -91,7 +93,7 @@ def _call_text(event: Event) -> str:
 
 
 def rebuilt(messages: list[dict[str, Any]]) -> list[Event]:
-    """The events that messages of ours tell of."""
+    """The events of messages of the API."""
     events: list[Event] = []
     for message in messages:
         if message["role"] == "tool":
@@ -104,34 +106,34 @@ def rebuilt(messages: list[dict[str, Any]]) -> list[Event]:
     return events
 
 
-def assert_whole(made: Any, before: list[Event], first: list[Event], text: str | None, after: list[Event]) -> None:
-    """made: an item of the SDK, a Refusal, or a sample of a reward endpoint."""
-    item, code = _item_and_code(made)
+def assert_whole(row: Any, before: list[Event], first: list[Event], text: str | None, after: list[Event]) -> None:
+    """row: an item of the SDK, a Refusal, or a sample of a reward endpoint."""
+    item, code = _item_and_code(row)
     messages = item.get("messages") or [{"role": "user", "content": item["prompt"]}]
     if code:
         assert code in NAMED
         assert text is None or (text == "" and after) or _goes_on(after), f"{text!r} could be read; it is {code}"
-        said = [("assistant", text)] if text else []
+        spoken = [("assistant", text)] if text else []
         handed_on = rebuilt(messages) + rebuilt((item.get("metadata") or {}).get(AFTER, []))
-        assert [event for event in handed_on if event != ("assistant", "")] == before + first + said + after
+        assert [event for event in handed_on if event != ("assistant", "")] == before + first + spoken + after
         assert item["response"] == ""
         return
     assert (rebuilt(messages), item["response"]) == (before + first, text)
     assert rebuilt((item.get("metadata") or {}).get(AFTER, [])) == after
 
 
-def _item_and_code(made: Any) -> tuple[dict[str, Any], str]:
-    """What is judged, or would be where answers without text count as empty ones; and why it is not judged."""
-    if isinstance(made, Refusal):
-        return dict(made.item or {}), made.code
-    if isinstance(made, dict):
-        return made, ""
+def _item_and_code(row: Any) -> tuple[dict[str, Any], str]:
+    """The item to score (also if only scored as empty text), and the code of its refusal or ''."""
+    if isinstance(row, Refusal):
+        return dict(row.item or {}), row.code
+    if isinstance(row, dict):
+        return row, ""
     names = ("prompt", "messages", "metadata", "response")
-    return {name: getattr(made, name) for name in names}, made.refused or ("" if made.has_text else "no_text")
+    return {name: getattr(row, name) for name in names}, row.refused or ("" if row.has_text else "no_text")
 
 
 def _goes_on(after: list[Event]) -> bool:
-    """Whether the model's last turn begins after its text: it calls a tool once more, after a result."""
+    """Whether the model's last turn begins after its text: it calls a tool again, after a result."""
     kinds = [event[0] for event in after]
     return "result" in kinds and "call" in kinds[kinds.index("result") :]
 
@@ -142,8 +144,8 @@ def read(protocol: str, body: Any) -> Any:
 
 
 def verify(before: list[Event], first: list[Event], text: str | None, after: list[Event]) -> Any:
-    said = [] if text is None else [{"role": "assistant", "content": text}]
-    output = [*items(first), *said, *items(after)]
+    spoken = [] if text is None else [{"role": "assistant", "content": text}]
+    output = [*items(first), *spoken, *items(after)]
     return read("verify", {"responses_create_params": {"input": items(before)}, "response": {"output": output}})
 
 
@@ -155,10 +157,10 @@ def test_gyms_verify(before: Any, first: Any, text: Any, after: Any) -> None:
 @given(BEFORE, DONE_FIRST, TEXTS, AFTERWARDS)
 @pytest.mark.parametrize("write", [chat, spelled, sharegpt])
 def test_trl(write: Callable[[list[Event]], Any], before: Any, first: Any, text: Any, after: Any) -> None:
-    said = [] if text is None else [{"role": "assistant", "content": text}]
-    completion = [*chat(first), *said, *chat(after)]
-    (made,) = trl.reward_func("task_x").items([write(before)], [completion], {})
-    assert_whole(made, before, first, text, after)
+    spoken = [] if text is None else [{"role": "assistant", "content": text}]
+    completion = [*chat(first), *spoken, *chat(after)]
+    (row,) = trl.reward_func("task_x").items([write(before)], [completion], {})
+    assert_whole(row, before, first, text, after)
 
 
 class Message:
@@ -173,25 +175,25 @@ class Message:
 
 @given(BEFORE, DONE_FIRST, TEXTS, AFTERWARDS)
 def test_verifiers(before: Any, first: Any, text: Any, after: Any) -> None:
-    """Where there is no text the trace's last words of the assistant are not those of the answer: they stay before."""
-    said = [] if text is None else [{"role": "assistant", "content": text}]
-    messages = [Message(one) for one in chat([*before, *first])] + [Message(one) for one in [*said, *chat(after)]]
-    made = verifiers._of_messages(messages, text or "", {})
+    """Without a text, the last words of the assistant are not the answer: they stay in the conversation."""
+    spoken = [] if text is None else [{"role": "assistant", "content": text}]
+    messages = [Message(fields) for fields in chat([*before, *first])] + [
+        Message(fields) for fields in [*spoken, *chat(after)]
+    ]
+    row = verifiers._of_messages(messages, text or "", {})
     if text is None:
         earlier = [*before, *first, *after]
-        assert isinstance(made, Refusal) or made["response"] in [
-            event[1] for event in earlier if event[0] == "assistant"
-        ]
+        assert isinstance(row, Refusal) or row["response"] in [event[1] for event in earlier if event[0] == "assistant"]
         return
-    assert_whole(made, before, first, text, after)
+    assert_whole(row, before, first, text, after)
 
 
 @given(BEFORE, WORDS)
 @pytest.mark.parametrize("write", [chat, spelled])
 def test_ms_swift(write: Callable[[list[Event]], Any], before: Any, text: str) -> None:
     columns = {"messages": [[*write(before), {"role": "assistant", "content": text}]]}
-    (made,) = swift.AutotuneORM(args=None).items([text], columns)
-    assert_whole(made, before, [], text, [])
+    (row,) = swift.AutotuneORM(args=None).items([text], columns)
+    assert_whole(row, before, [], text, [])
 
 
 @given(BEFORE, WORDS)
@@ -204,10 +206,10 @@ def test_verl(write: Callable[[list[Event]], Any], before: Any, text: str) -> No
 @given(BEFORE, TEXTS, st.lists(CALLS, max_size=2))
 @pytest.mark.parametrize("write", [chat, spelled, sharegpt])
 def test_foundry(write: Callable[[list[Event]], Any], before: Any, text: Any, after: Any) -> None:
-    message = {"content": text, "tool_calls": [one["tool_calls"][0] for one in chat(after)]}
-    made = read("foundry", {"sample": {"choices": [{"message": message}]}, "item": {"messages": write(before)}})
-    made.metadata.pop("item")
-    assert_whole(made, before, [], text, after)
+    message = {"content": text, "tool_calls": [turn["tool_calls"][0] for turn in chat(after)]}
+    sample = read("foundry", {"sample": {"choices": [{"message": message}]}, "item": {"messages": write(before)}})
+    sample.metadata.pop("item")
+    assert_whole(sample, before, [], text, after)
 
 
 @given(BEFORE, WORDS)

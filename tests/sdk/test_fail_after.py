@@ -1,4 +1,4 @@
-"""A training that gets no rewards ends with the reason, instead of learning from stand-ins for hours."""
+"""A training without rewards ends with the reason, instead of learning from replacement numbers for hours."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def server(httpserver: Any) -> Any:
             return Response(json.dumps(OFF), 409, mimetype="application/problem+json")
         failed = {"value": None, "confidence": None, "completionId": "c", "status": "failed", "code": "grader_error"}
         good = {"value": 0.5, "confidence": 1.0, "completionId": "c", "status": "completed", "code": None}
-        rewards = [failed if one["response"].startswith("fail") else good for one in items]
+        rewards = [failed if item["response"].startswith("fail") else good for item in items]
         return Response(json.dumps({"rewards": rewards}), mimetype="application/json")
 
     httpserver.expect_request("/api/v1/rewards").respond_with_handler(handler)
@@ -63,48 +63,48 @@ def items(*responses: str) -> list[dict[str, Any]]:
     return [{"prompt": "p", "response": response} for response in responses]
 
 
-def test_so_many_answers_in_a_row_without_a_reward_end_it_with_the_reason(scorer: Any) -> None:
-    one = scorer(missing=0.0, fail_after=4)
-    assert one.score(items("fail", "fail")).numbers == [0.0, 0.0]
-    assert one.score(items("fail")).numbers == [0.0]
+def test_too_many_answers_in_a_row_without_a_reward_raise_with_the_reason(scorer: Any) -> None:
+    instance = scorer(missing=0.0, fail_after=4)
+    assert instance.score(items("fail", "fail")).numbers == [0.0, 0.0]
+    assert instance.score(items("fail")).numbers == [0.0]
     with pytest.raises(TooManyUnscored, match="the last 4 answers have no reward: 4 grader_error") as caught:
-        one.score(items("fail"))
+        instance.score(items("fail"))
     assert (caught.value.unscored, caught.value.codes, caught.value.code) == (
         4,
         {"grader_error": 4},
         "too_many_unscored",
     )
     assert "AUTOTUNE_REWARD_FAIL_AFTER" in caught.value.detail
-    assert one.totals.items == 4
-    with pytest.raises(TooManyUnscored, match="the last 5"):  # it stays an error until a reward comes
-        one.score(items("fail"))
-    assert one.score(items("good", "fail")).numbers == [0.5, 0.0]
+    assert instance.totals.items == 4
+    with pytest.raises(TooManyUnscored, match="the last 5"):  # it stays an error until the next reward
+        instance.score(items("fail"))
+    assert instance.score(items("good", "fail")).numbers == [0.5, 0.0]
 
 
-def test_one_reward_begins_the_count_anew(scorer: Any) -> None:
-    one = scorer(missing=0.0, fail_after=3)
+def test_one_reward_resets_the_count(scorer: Any) -> None:
+    instance = scorer(missing=0.0, fail_after=3)
     for _ in range(5):
-        one.score(items("fail", "fail", "good"))
-        one.score(items("fail", "fail"))
-        one.score(items("good"))
+        instance.score(items("fail", "fail", "good"))
+        instance.score(items("fail", "fail"))
+        instance.score(items("good"))
     with pytest.raises(TooManyUnscored):
-        one.score(items("good", "fail", "fail", "fail"))
+        instance.score(items("good", "fail", "fail", "fail"))
 
 
-def test_the_reason_names_what_the_server_said(scorer: Any, server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_includes_the_detail_of_the_server(scorer: Any, server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     server.off = True
-    one = scorer(missing=0.0, fail_after=2)
-    one.deadline_s = 1.0
+    instance = scorer(missing=0.0, fail_after=2)
+    instance.deadline_s = 1.0
     with pytest.raises(TooManyUnscored, match="grader_inactive: The grader Quality is switched off") as caught:
-        one.score(items("a", "b"))
+        instance.score(items("a", "b"))
     assert caught.value.codes == {"grader_inactive": 2}
 
 
 def test_rows_that_cannot_be_mapped_count_with_their_reason(scorer: Any, server: Any) -> None:
-    one = scorer(missing=None, fail_after=2)
-    assert one.score([Refusal("unknown_role", "Message 1 has no role.")]).values == [None]
+    instance = scorer(missing=None, fail_after=2)
+    assert instance.score([Refusal("unknown_role", "Message 1 has no role.")]).values == [None]
     with pytest.raises(TooManyUnscored, match="unknown_role: Message 1 has no role"):
-        one.score([Refusal("unknown_role", "Message 1 has no role.")])
+        instance.score([Refusal("unknown_role", "Message 1 has no role.")])
     assert server.seen == []
 
 
@@ -115,42 +115,44 @@ def test_rows_that_cannot_be_mapped_count_with_their_reason(scorer: Any, server:
         ({"missing": "raise"}, 0), ({"missing": 0.0, "fail_after": 0}, 0), ({"missing": None, "fail_after": 7}, 7),
     ],
 )  # fmt: skip
-def test_by_default_it_ends_where_a_number_stands_in(scorer: Any, options: dict[str, Any], limit: int) -> None:
+def test_the_default_limit_applies_only_if_a_number_replaces_missing_rewards(
+    scorer: Any, options: dict[str, Any], limit: int
+) -> None:
     assert scorer(**options).fail_after == limit
 
 
 @pytest.mark.parametrize("wrong", [-1, True, 0.5, "9"])
-def test_a_limit_that_cannot_be_is_refused(scorer: Any, wrong: Any) -> None:
+def test_an_invalid_limit_is_refused(scorer: Any, wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="fail_after"):
         scorer(fail_after=wrong)
 
 
-def test_zero_never_ends_it(scorer: Any) -> None:
-    one = scorer(missing=0.0, fail_after=0)
-    assert set(one.score(items(*["fail"] * 50)).numbers) == {0.0}
+def test_a_limit_of_zero_never_raises(scorer: Any) -> None:
+    instance = scorer(missing=0.0, fail_after=0)
+    assert set(instance.score(items(*["fail"] * 50)).numbers) == {0.0}
 
 
-def test_a_copy_in_another_process_counts_on(scorer: Any) -> None:
-    one = scorer(missing=0.0, fail_after=3)
-    one.score(items("fail", "fail"))
-    copy = pickle.loads(pickle.dumps(one))
-    copy._client = one.client
+def test_a_copy_in_another_process_continues_the_count(scorer: Any) -> None:
+    instance = scorer(missing=0.0, fail_after=3)
+    instance.score(items("fail", "fail"))
+    copy = pickle.loads(pickle.dumps(instance))
+    copy._client = instance.client
     with pytest.raises(TooManyUnscored):
         copy.score(items("fail"))
 
 
-def test_raise_comes_first_for_each_answer_and_then_the_end(scorer: Any) -> None:
-    one = scorer(missing="raise", fail_after=2)
+def test_missing_reward_is_raised_until_the_limit_is_reached(scorer: Any) -> None:
+    instance = scorer(missing="raise", fail_after=2)
     with pytest.raises(MissingReward):
-        one.score(items("fail"))
+        instance.score(items("fail"))
     with pytest.raises(TooManyUnscored):
-        one.score(items("fail"))
+        instance.score(items("fail"))
 
 
 # --- every adapter --------------------------------------------------------------------------------------------------
 
 
-def test_every_adapter_that_is_loaded_by_name_reads_it_from_the_environment(environment: pytest.MonkeyPatch) -> None:
+def test_every_adapter_loaded_by_name_reads_the_limit_from_the_environment(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("AUTOTUNE_REWARD_FAIL_AFTER", "2")
     environment.setenv("AUTOTUNE_REWARD_MISSING", "0.25")
     chats = [[USER, {"role": "assistant", "content": "fail"}]]
@@ -170,13 +172,13 @@ def test_every_adapter_that_is_loaded_by_name_reads_it_from_the_environment(envi
 
 
 @pytest.mark.parametrize("wrong", ["many", "1.5", "-1"])
-def test_an_environment_that_cannot_be_is_refused(environment: pytest.MonkeyPatch, wrong: str) -> None:
+def test_an_invalid_limit_in_the_environment_is_refused(environment: pytest.MonkeyPatch, wrong: str) -> None:
     environment.setenv("AUTOTUNE_REWARD_FAIL_AFTER", wrong)
     with pytest.raises(ConfigurationError):
         _environment.scorer(5.0, 0.0)
 
 
-def test_those_that_are_made_by_a_call_take_it_as_an_option(server: Any, task_id: str) -> None:
+def test_adapters_created_by_a_call_take_the_limit_as_an_option(server: Any, task_id: str) -> None:
     client = AutotuneClient("k", server.url_for("/"))
     options: dict[str, Any] = {"client": client, "fail_after": 2, "deadline_s": 5}
     reward = trl.reward_func(task_id, **options)
@@ -196,7 +198,7 @@ def test_those_that_are_made_by_a_call_take_it_as_an_option(server: Any, task_id
 # --- answers without text -------------------------------------------------------------------------------------------
 
 
-def test_c4_the_policy_decides_what_becomes_of_an_answer_without_text(scorer: Any, server: Any, caplog: Any) -> None:
+def test_c4_the_policy_decides_how_to_treat_an_answer_without_text(scorer: Any, server: Any, caplog: Any) -> None:
     rows = [*items("", " \n", "good"), trl.reward_func("task_x").items([[USER]], [[CALLING]], {})[0]]
     scored = scorer(missing=None).score(rows)
     assert scored.values == [0.5, 0.5, 0.5, None]

@@ -1,4 +1,4 @@
-"""A grader of the kit sees the system prompt of the task, however it is served."""
+"""A grader of the kit receives the system prompt of the task, whichever server runs it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def seen() -> list[Completion]:
 
 @pytest.fixture
 def grader(seen: list[Completion]) -> Grader:
-    made = Grader("g", "1", secret=SECRET)
+    kit_grader = Grader("g", "1", secret=SECRET)
 
-    @made.score
+    @kit_grader.score
     def score(completion: Completion) -> float:
         seen.append(completion)
         return 0.5
 
-    return made
+    return kit_grader
 
 
 def request(**completion: Any) -> tuple[bytes, dict[str, str]]:
@@ -55,7 +55,7 @@ def test_c18_a_scoring_function_reads_the_system_prompt(grader: Grader, seen: li
         ({"prompt": "2+2?", "messages": [USER], "systemPrompt": RULE}, [{"role": "system", "content": RULE}, USER]),
     ],
 )  # fmt: skip
-def test_c18_the_conversation_is_what_the_response_answers(
+def test_c18_the_conversation_includes_all_that_the_response_answers(
     grader: Grader, seen: list[Completion], facts: dict[str, Any], conversation: list[dict[str, Any]]
 ) -> None:
     body, headers = request(**facts)
@@ -64,13 +64,13 @@ def test_c18_the_conversation_is_what_the_response_answers(
 
 
 @pytest.mark.parametrize("value", [1, [], {"text": RULE}, True])
-def test_c18_a_system_prompt_that_is_no_text_is_refused_with_its_name(grader: Grader, value: Any) -> None:
+def test_c18_a_system_prompt_that_is_not_text_is_refused_by_name(grader: Grader, value: Any) -> None:
     body, headers = request(systemPrompt=value)
     answer = grader.handle("POST", "/score", headers.items(), body)
     assert (answer.status, json.loads(answer.body)["error"]) == (400, "completion.systemPrompt must be text")
 
 
-def test_c18_it_is_there_under_asgi_and_in_batches(grader: Grader, seen: list[Completion]) -> None:
+def test_c18_asgi_and_batches_include_the_system_prompt(grader: Grader, seen: list[Completion]) -> None:
     items = [{"id": f"comp_{n}", "response": "4", "systemPrompt": RULE} for n in range(2)]
     body = json.dumps({"requestId": "r-1", "completions": items}).encode()
     headers = protocol.sign_request(SECRET, body, "r-1")
@@ -92,10 +92,10 @@ def test_c18_it_is_there_under_asgi_and_in_batches(grader: Grader, seen: list[Co
 
     asyncio.run(run())
     assert sent[0]["status"] == 200
-    assert [one.system_prompt for one in seen] == [RULE, RULE]
+    assert [completion.system_prompt for completion in seen] == [RULE, RULE]
 
 
-def test_c18_work_that_is_kept_for_later_keeps_it() -> None:
+def test_c18_work_stored_for_later_keeps_the_system_prompt() -> None:
     kept: list[str] = []
     grader = Grader("g", "1", secret=SECRET)
     grader.score(lambda completion: 0.5)
@@ -109,23 +109,23 @@ def test_c18_work_that_is_kept_for_later_keeps_it() -> None:
     work = Work.from_json(kept[0])
     assert work.completions[0].system_prompt == RULE
     older = json.loads(kept[0])
-    del older["completions"][0]["system_prompt"]  # as an earlier release of the kit kept it
+    del older["completions"][0]["system_prompt"]  # as an earlier release of the kit stored it
     assert Work.from_json(json.dumps(older)).completions[0].system_prompt is None
 
 
-def test_c18_the_published_vector_is_read_by_the_kit() -> None:
+def test_c18_the_kit_reads_the_published_vector() -> None:
     from tests.sdk.test_kit_protocol import SECRETS, VECTORS
 
-    vector = next(one for one in VECTORS["signing"] if one["id"] == "sign-14-system-prompt")
+    vector = next(candidate for candidate in VECTORS["signing"] if candidate["id"] == "sign-14-system-prompt")
     body = base64.b64decode(vector["body_base64"])
-    read = grader_of(SECRETS[vector["secret"]])
+    grader, completions = grader_of(SECRETS[vector["secret"]])
     headers = protocol.sign_request(SECRETS[vector["secret"]], body, vector["request_id"])
-    assert read[0].handle("POST", "/score", headers.items(), body).status == 200
-    assert read[1][0].system_prompt == "Answer with one number.\nNo words: café ≠ 4."
+    assert grader.handle("POST", "/score", headers.items(), body).status == 200
+    assert completions[0].system_prompt == "Answer with one number.\nNo words: café ≠ 4."
 
 
 def grader_of(secret: str) -> tuple[Grader, list[Completion]]:
     seen: list[Completion] = []
-    made = Grader("g", "1", secret=secret)
-    made.score(lambda completion: seen.append(completion) or 0.5)
-    return made, seen
+    kit_grader = Grader("g", "1", secret=secret)
+    kit_grader.score(lambda completion: seen.append(completion) or 0.5)
+    return kit_grader, seen

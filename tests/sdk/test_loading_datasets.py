@@ -66,7 +66,7 @@ def with_tools(path, rows):
     return str(path)
 
 
-def test_c13_a_selection_without_rows_has_its_columns(tmp_path, datasets) -> None:
+def test_c13_a_selection_without_rows_keeps_its_columns(tmp_path, datasets) -> None:
     path = with_tools(tmp_path / "a.parquet", [])
     rows = loading._empty(path)
     assert (rows.num_rows, rows.column_names) == (0, ["prompt", "tools", "score"])
@@ -93,7 +93,7 @@ def test_a_row_without_conversations_is_decoded_without_them() -> None:
     assert loading._decoded({"tools": "[]", "prompt": "text"}) == {"tools": []}
 
 
-def test_c7_a_message_is_decoded_without_what_it_lacks() -> None:
+def test_c7_members_that_a_message_lacks_are_none() -> None:
     message = {"role": "tool", "content": "4", "name": "", "tool_call_id": "c1", "tool_calls": ""}
     assert loading._message(message) == {**message, "name": None, "tool_calls": None}
     assert loading._message({**message, "tool_calls": json.dumps(CALLS)})["tool_calls"] == CALLS

@@ -1,4 +1,4 @@
-"""What goes wrong between client and server is said in words of ours, with what to check."""
+"""Connection errors name the problem and what to check, without text of the HTTP library."""
 
 import pickle
 import socket
@@ -29,29 +29,29 @@ def failure(url, **options):
     return caught.value
 
 
-def test_c26_a_server_that_does_not_run_is_named_as_such(closed_port):
+def test_c26_a_server_that_does_not_run_is_reported_as_such(closed_port):
     error = failure(f"http://127.0.0.1:{closed_port}")
     assert str(error) == "GET /tasks/task_1: no connection to the server; check base_url, and that the server runs"
     assert error.__cause__ is not None
 
 
-def test_c26_a_name_that_does_not_resolve(closed_port):
+def test_c26_a_host_name_that_does_not_resolve_is_reported(closed_port):
     assert "check base_url" in str(failure("http://no-such-host.invalid"))
 
 
-def test_c26_a_server_that_says_nothing_is_a_timeout():
+def test_c26_a_server_that_does_not_answer_is_a_timeout():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         error = failure(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.1)
     assert isinstance(error, RequestTimeout)
     assert "did not answer in time" in str(error)
 
 
-def test_c26_a_broken_connection(fake):
+def test_c26_a_broken_connection_is_reported(fake):
     fake.script = [None]
     assert "broke before the answer was complete" in str(failure(fake.url))
 
 
-def test_c26_a_wrong_key_is_not_advised_to_repeat(fake, tmp_path, monkeypatch, capsys):
+def test_c26_the_advice_for_a_wrong_key_is_to_set_a_valid_one(fake, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("AUTOTUNE_API_KEY", "at_test_wrong")
     fake.script = [fake.problem(401, "invalid_key", "The API key is not known.")]
     (tmp_path / "in.jsonl").write_text('{"prompt": "p", "response": "r"}\n')
@@ -66,9 +66,9 @@ def test_c26_a_wrong_key_is_not_advised_to_repeat(fake, tmp_path, monkeypatch, c
         str(tmp_path / "o.jsonl"),
     ]
     assert main([*arguments, "--base-url", fake.url]) == 3
-    said = capsys.readouterr().err
-    assert "Set AUTOTUNE_API_KEY to a valid key" in said
-    assert "Repeat the command to go on" not in said
+    stderr = capsys.readouterr().err
+    assert "Set AUTOTUNE_API_KEY to a valid key" in stderr
+    assert "Repeat the command to go on" not in stderr
 
 
 def test_c26_a_pickled_scorer_keeps_its_server(monkeypatch):
@@ -79,11 +79,11 @@ def test_c26_a_pickled_scorer_keeps_its_server(monkeypatch):
     assert b"at_test_y" not in pickle.dumps(scorer)
 
 
-def test_c26_a_score_may_say_that_it_has_no_dimensions():
+def test_c26_a_score_accepts_none_for_dimensions():
     assert Score(0.5, dimensions=None).dimensions == ()
 
 
-def test_c25_a_grader_handles_what_sign_request_gives():
+def test_c25_a_grader_handles_the_headers_of_sign_request():
     grader = Grader("g", "1", secret="s" * 48)
     grader.score(lambda completion: 1.0)
     body = (

@@ -41,9 +41,9 @@ def test_the_trainer_runs(
 
 def test_the_command_lines_are_ones() -> None:
     text = README.read_text(encoding="utf-8")
-    found = re.findall(r"^autotune (.+)$", text, re.M)
-    assert found
-    for line in found:
+    command_lines = re.findall(r"^autotune (.+)$", text, re.M)
+    assert command_lines
+    for line in command_lines:
         build_parser().parse_args(line.split())
 
 

@@ -1,4 +1,4 @@
-"""Secrets that are shown once are written to files that only their owner can read."""
+"""`save_secret` writes a secret to a file that only its owner can read."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The scheduler of `beat`: an outage of the database, however long, ends neither the process nor its messages."""
+"""The scheduler of `beat`: no outage of the database, however long, ends the process or its messages."""
 
 from datetime import timedelta
 
@@ -27,7 +27,7 @@ def away(*_, **__):
     raise OperationalError("the database is away")
 
 
-def test_c29_it_knows_the_whole_schedule(scheduler):
+def test_c29_the_scheduler_has_the_whole_schedule(scheduler):
     assert {"sweep", "deliver-webhooks", "seal-audit"} <= set(scheduler.schedule)
 
 
@@ -40,7 +40,7 @@ def test_c29_a_full_read_during_an_outage_leaves_the_schedule_as_it_is(scheduler
     assert scheduler.tick() >= 0
 
 
-def test_c29_while_it_is_away_nothing_is_read_or_written_and_no_traceback_logged(scheduler, monkeypatch, caplog):
+def test_c29_during_an_outage_nothing_is_read_or_written_and_no_traceback_logged(scheduler, monkeypatch, caplog):
     monkeypatch.setattr(beat.connection, "ensure_connection", away)
     monkeypatch.setattr(DatabaseScheduler, "schedule_changed", lambda self: pytest.fail("it reads"))
     monkeypatch.setattr(DatabaseScheduler, "sync", lambda self: pytest.fail("it writes"))
@@ -50,7 +50,7 @@ def test_c29_while_it_is_away_nothing_is_read_or_written_and_no_traceback_logged
     assert "Traceback" not in caplog.text
 
 
-def test_c29_one_that_starts_during_an_outage_waits_for_its_end(monkeypatch):
+def test_c29_a_scheduler_that_starts_during_an_outage_waits_for_its_end(monkeypatch):
     answers = iter([False, False, True])
     monkeypatch.setattr(beat, "START_EVERY_S", 0)
     monkeypatch.setattr(beat, "_answers", lambda: next(answers, True))

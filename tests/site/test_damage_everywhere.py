@@ -1,4 +1,4 @@
-"""Every encrypted value is damaged at once: every page, route and admin page still answers, and says what it lacks."""
+"""Every encrypted value is damaged: every page, route and admin page still answers, and lists what is missing."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ from tools.page_routes import readable
 
 pytestmark = pytest.mark.django_db
 NOTED = "autotune.core.damage"  # names each damaged value once
-WHOLE_TEXTS = {"/completions/:comp/text/:str"}  # a text as a file: there is nothing else to show
+WHOLE_TEXTS = {"/completions/:comp/text/:str"}  # a text as a file has nothing else to show
 CALLS_OUT = {"/rewards/:str/:str", "/callbacks/:str", "/downloads/:str"}  # by a token, not an id
 
 
@@ -35,7 +35,7 @@ def world():
 
 
 def errors(caplog):
-    """What nobody handled: each line of ERROR, but that a value is damaged."""
+    """Errors that nothing handled: each ERROR line except the reports of damaged values."""
     return [
         record.getMessage()[:300] + str(record.exc_info and record.exc_info[1])
         for record in caplog.records
@@ -43,13 +43,13 @@ def errors(caplog):
     ]
 
 
-def test_the_columns_are_found_by_looking():
+def test_introspection_finds_the_encrypted_columns():
     assert {"tasks.Completion.prompt", "webhooks.Webhook.url", "graders.GraderSecret.secret"} <= columns().keys()
     assert len(columns()) > 20
 
 
-def test_c31_every_page_shows_what_it_can(world, caplog):
-    person = next(one.user for one in Membership.objects.all() if one.public_id == world.ids["member"])
+def test_c31_every_page_shows_the_readable_rest(world, caplog):
+    person = next(member.user for member in Membership.objects.all() if member.public_id == world.ids["member"])
     client = Client(raise_request_exception=False)
     client.force_login(person)
     failed = {}
@@ -70,7 +70,7 @@ def test_c31_every_route_answers(world, caplog, reads):
             continue
         path = re.sub(r":(\w+)", lambda match: world.ids[match[1]], route)
         _, text = outcome(world.api, method, path, BODIES.get(f"{method} {route}"))
-        refused = reads and '"code":"unreadable"' in text  # what only shows must show the rest
+        refused = reads and '"code":"unreadable"' in text  # a route that only reads must show the rest
         if world.api.last.status_code >= 500 or errors(caplog) or refused:
             failed[method, route] = (world.api.last.status_code, errors(caplog))
         caplog.clear()

@@ -1,4 +1,4 @@
-"""One damaged row among three good ones: every job goes on for the others, and the damaged one is named once."""
+"""One row is damaged among three good ones: every job goes on with the others, and the log names the damaged row once."""
 
 import pytest
 from celery import current_app
@@ -18,13 +18,13 @@ from tests.site.test_damage_everywhere import NOTED, errors
 
 WORLDS = 4
 OURS = ("core.", "access.", "webhooks.", "graders.", "tasks.", "scores.", "exports.")
-FIRST = ("exports.run", "tasks.fill_digests", "webhooks.deliver", "scores.sweep")  # before texts are erased
+FIRST = ("exports.run", "tasks.fill_digests", "webhooks.deliver", "scores.sweep")  # before jobs that erase texts
 USED = {"graders.GraderSecret.secret": {"current": True}}  # a row that the jobs read
 pytestmark = pytest.mark.django_db
 
 
 def jobs():
-    """Every job that beat sends, those that read before those that erase."""
+    """Every job that beat sends; those that read come before those that erase."""
     current_app.loader.import_default_modules()
     entries = {entry["task"] for entry in current_app.conf.beat_schedule.values()}
     assert all(name.startswith(OURS) for name in entries)
@@ -34,27 +34,27 @@ def jobs():
 @pytest.fixture
 def worlds():
     """Four organizations with a value in every column, a run that is due and an event that is not delivered yet."""
-    made = []
+    owners = []
     for _ in range(WORLDS):
         me = filled_world(OrganizationFactory(), "organization_admin")
         RunFactory(completion=CompletionFactory(task=of_kind(me, Task, "task")))
-        made.append(me)
+        owners.append(me)
     Event.objects.update(fanned_out_at=timezone.now())
     for hook in Webhook.objects.all():
         Event.objects.create(
             organization=hook.organization, kind="grader.status_changed", data={"graderId": "grader_x"}
         )
-    return made
+    return owners
 
 
 @pytest.fixture(autouse=True)
 def _kept_connection(monkeypatch):
-    """Drains and exports give their connection back; here it holds the test's transaction."""
+    """Drains and exports close their connection, but here it holds the test's transaction."""
     monkeypatch.setattr(connection, "close", lambda: None)
 
 
 @pytest.mark.parametrize("column", sorted(columns()))
-def test_c30_every_job_goes_on_for_the_others(worlds, column, caplog):
+def test_c30_every_job_goes_on_with_the_other_rows(worlds, column, caplog):
     field = columns()[column]
     rows = field.model._base_manager.exclude(**{f"{field.name}__isnull": True})
     row = rows.filter(**USED.get(column, {})).order_by("pk").last()
@@ -66,11 +66,11 @@ def test_c30_every_job_goes_on_for_the_others(worlds, column, caplog):
         drains.drain(grader.pk)
     assert errors(caplog) == []
     assert not WorkflowRun.objects.filter(status__in=("pending", "running")).exists()
-    ended = sorted(Export.objects.values_list("status", flat=True))  # withdrawn, since texts in them were erased after
-    # One whose files have no key fails; one whose task version is damaged is without its rows, so nothing was erased.
+    statuses = sorted(Export.objects.values_list("status", flat=True))  # withdrawn: their texts were erased later
+    # An export whose files have no key fails; one of a damaged task version lacks its rows, so nothing was erased.
     first = {"exports.Export.file_key": "failed", "tasks.TaskVersion.content": "completed"}.get(column, "withdrawn")
-    assert ended == [first] + ["withdrawn"] * (WORLDS - 1)
+    assert statuses == [first] + ["withdrawn"] * (WORLDS - 1)
     assert set(Erasure.objects.values_list("status", flat=True)) == {"completed"}
-    named = [record for record in caplog.records if record.name == NOTED]
-    assert len(named) <= 1
-    assert DamagedValue.objects.count() == len(named)
+    reports = [record for record in caplog.records if record.name == NOTED]
+    assert len(reports) <= 1
+    assert DamagedValue.objects.count() == len(reports)

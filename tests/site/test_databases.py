@@ -1,4 +1,4 @@
-"""DATABASE_URL may name several hosts: a primary and who takes over for it."""
+"""DATABASE_URL may name several hosts: a primary and its standbys."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_c39_several_hosts_have_a_label_of_their_own():
 
 
 @pytest.mark.parametrize("same", [ONE.replace(":5432", ""), ONE.replace("user:secret", "another")])
-def test_a_label_does_not_depend_on_the_user_or_a_port_that_is_the_usual_one(same):
+def test_a_label_does_not_depend_on_the_user_or_on_naming_the_default_port(same):
     assert databases.label({"DATABASE_URL": same}) == databases.label({"DATABASE_URL": ONE})
 
 

@@ -1,4 +1,4 @@
-"""Which connections a server at its limit closes."""
+"""A server at its limit closes the right connections."""
 
 import resource
 
@@ -13,7 +13,7 @@ def quiet():
     return QuietConnections()
 
 
-def test_c27_those_of_the_address_with_the_most_go_first_and_the_longest_quiet_of_them(quiet):
+def test_c27_the_address_with_the_most_connections_loses_its_longest_quiet_ones_first(quiet):
     quiet.add("legit-1", "10.0.0.1")
     for number in range(5):
         quiet.add(f"flood-{number}", "10.0.0.9")
@@ -21,7 +21,7 @@ def test_c27_those_of_the_address_with_the_most_go_first_and_the_longest_quiet_o
     assert quiet.to_close(3) == ["flood-0", "flood-1", "flood-2"]
 
 
-def test_c27_of_many_addresses_with_one_each_every_one_can_be_chosen_but_no_more_than_there_are(quiet):
+def test_c27_of_many_addresses_with_one_connection_each_any_can_be_chosen_once(quiet):
     for number in range(100):
         quiet.add(number, f"10.0.0.{number}")
     assert len(set(quiet.to_close(30))) == 30
@@ -29,7 +29,7 @@ def test_c27_of_many_addresses_with_one_each_every_one_can_be_chosen_but_no_more
     assert QuietConnections().to_close(5) == []
 
 
-def test_what_became_quiet_again_is_the_newest_and_what_is_busy_is_never_chosen(quiet):
+def test_a_connection_that_is_quiet_again_is_the_newest_and_a_busy_one_is_never_chosen(quiet):
     for name in "abc":
         quiet.add(name, "10.0.0.1")
     quiet.add("a", "10.0.0.1")

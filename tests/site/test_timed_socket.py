@@ -1,4 +1,4 @@
-"""How long the web process waits for a client that sends a body, or reads an answer."""
+"""The web process limits how long it waits for a client that sends a body or reads an answer."""
 
 import socket
 import threading
@@ -21,10 +21,10 @@ def pair(monkeypatch):
 
 
 def refused_soon(call, *arguments):
-    began = time.monotonic()
+    started_at = time.monotonic()
     with pytest.raises(ConnectionResetError):
         call(*arguments)
-    assert time.monotonic() - began < AT_MOST_S
+    assert time.monotonic() - started_at < AT_MOST_S
 
 
 def test_a_body_that_drips_is_given_up_at_its_time(pair, monkeypatch):
@@ -36,7 +36,7 @@ def test_a_body_that_drips_is_given_up_at_its_time(pair, monkeypatch):
     assert timed.recv(10) == b"a"
     refused_soon(timed.recv, 10)
     theirs.send(b"b")
-    assert timed.recv(10) == b"b"  # it is there: nobody waits
+    assert timed.recv(10) == b"b"  # it has arrived, so nothing waits
     refused_soon(timed.recv, 10)
 
 
@@ -60,7 +60,7 @@ def test_c27_a_file_for_a_client_that_does_not_read_is_given_up(pair, tmp_path):
         refused_soon(TimedSocket(pair[0]).sendfile, file)
 
 
-def test_a_client_that_reads_gets_every_octet_of_an_answer_larger_than_the_buffers(pair, tmp_path):
+def test_a_client_that_reads_gets_every_byte_of_an_answer_larger_than_the_buffers(pair, tmp_path):
     ours, theirs = pair
     octets = bytes(range(256)) * 32_768
     (tmp_path / "file").write_bytes(octets)
@@ -102,7 +102,7 @@ def test_a_shorter_timeout_of_gunicorns_own_holds(pair):
     assert timed.gettimeout() == 0.01
 
 
-def test_a_look_at_what_has_arrived_does_not_wait(pair):
+def test_peeking_does_not_wait(pair):
     timed = TimedSocket(pair[0])
     with pytest.raises(BlockingIOError):
         timed.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)

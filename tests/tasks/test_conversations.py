@@ -1,4 +1,4 @@
-"""The form of a conversation: the least that carries it whole."""
+"""The form of a conversation: the simplest one that holds all of it."""
 
 from importlib import import_module
 
@@ -49,7 +49,7 @@ TEXT = {"type": "text", "text": "yes"}
         ([{**USER, "weight": 0}], "parts"),
     ],
 )
-def test_the_form_is_the_least_that_carries_all_of_it(messages, form):
+def test_the_form_is_the_simplest_one_that_holds_all_of_it(messages, form):
     assert form_of(messages) == form
 
 
@@ -65,7 +65,7 @@ def test_the_form_is_the_least_that_carries_all_of_it(messages, form):
         ([USER, {"role": "system", "content": "late"}, USER], "Be brief.", "Be brief."),
     ],
 )
-def test_a_conversation_that_brings_its_own_system_message_wins(messages, system_prompt, in_effect):
+def test_a_system_message_of_the_conversation_overrides_the_tasks(messages, system_prompt, in_effect):
     assert system_prompt_in_effect(messages, system_prompt) == in_effect
     whole = whole_conversation("yes", messages, system_prompt)
     assert (whole[0] == {"role": "system", "content": in_effect}) == (in_effect is not None)
@@ -106,11 +106,11 @@ def older(db):
     task, briefed = TaskFactory(), TaskFactory(system_prompt="Be brief.")
     rows = [answered(task, "yes", "r", 0.5), answered(task, "yes", "r", 0.5, messages=[USER, USER])]
     rows.append(answered(briefed, "yes", "r", 0.5))
-    Completion.objects.update(form="prompt")  # what the migration gives to all rows at first
+    Completion.objects.update(form="prompt")  # the value that the migration first sets on all rows
     return rows
 
 
-def test_the_migration_marks_what_has_to_be_looked_at(older):
+def test_the_migration_marks_the_rows_to_fill(older):
     expected = {row.pk: (bytes(row.prompt_digest), bytes(row.answer_digest)) for row in older}
     import_module("tasks.migrations.0010_forms").mark(apps, None)
     plain, chat, briefed = (Completion.objects.get(pk=row.pk) for row in older)
@@ -123,7 +123,7 @@ def test_the_migration_marks_what_has_to_be_looked_at(older):
     assert filling.work() == 0
 
 
-def test_what_an_older_process_stores_meanwhile_gets_its_form(older):
+def test_rows_that_an_older_process_stores_get_their_form(older):
     Completion.objects.update(form=None)
     assert filling.work() == 3
     assert set(Completion.objects.values_list("form", flat=True)) == {"prompt", "chat"}

@@ -1,4 +1,4 @@
-"""Bodies of webhooks are JSON as ECMAScript writes it, so that a receiver may sign what it parsed and wrote again."""
+"""Webhook bodies are JSON as ECMAScript writes it: a receiver may sign a body that it parsed and wrote again."""
 
 import json
 import math
@@ -62,7 +62,7 @@ def test_c14_a_number_that_is_not_finite_is_never_sent(value):
 
 
 @pytest.mark.django_db
-def test_c14_what_is_delivered_and_delivered_again_are_the_same_octets_as_ecmascript_writes(receiver, pump, settings):
+def test_c14_deliveries_and_redeliveries_have_the_bytes_that_ecmascript_writes(receiver, pump, settings):
     organization = OrganizationFactory()
     webhook = WebhookFactory(organization=organization, url=receiver.url, events=["score.completed"])
     for value in (1.0, 5e-324, 0.0):
@@ -71,15 +71,15 @@ def test_c14_what_is_delivered_and_delivered_again_are_the_same_octets_as_ecmasc
         )
         emit(EventKind.SCORE_COMPLETED, [Emitted(organization.pk, subject_id=score.completion_id)])
     pump()
-    sent = [one.body for one in receiver.received]
+    sent = [call.body for call in receiver.received]
     assert len(sent) == 3
     assert_as_ecmascript_writes_it(*sent)
     assert sorted(json.loads(text)["data"]["reward"]["value"] for text in sent) == [0, 5e-324, 1]
     trying.redeliver(webhook.pk, Delivery.objects.order_by("pk").first().pk)
     pump()
-    again = receiver.received[-1]
-    assert again.body in sent
-    assert Standard(WEBHOOK_SECRET).verify(again.body, again.headers)
+    redelivery = receiver.received[-1]
+    assert redelivery.body in sent
+    assert Standard(WEBHOOK_SECRET).verify(redelivery.body, redelivery.headers)
 
 
 @pytest.mark.django_db
@@ -90,16 +90,16 @@ def test_c14_a_test_event_is_written_as_ecmascript_writes_it(receiver, webhook):
 
 
 @pytest.mark.django_db
-def test_c14_the_examples_on_pages_are_what_ecmascript_would_show(organization):
-    shown = examples.of(list(EventKind), organization.pk)
-    assert len(shown) >= 4
-    compact = [json.dumps(json.loads(one.body), ensure_ascii=False, separators=(",", ":")) for one in shown]
+def test_c14_the_examples_on_pages_are_written_as_ecmascript_writes_them(organization):
+    events = examples.of(list(EventKind), organization.pk)
+    assert len(events) >= 4
+    compact = [json.dumps(json.loads(event.body), ensure_ascii=False, separators=(",", ":")) for event in events]
     assert_as_ecmascript_writes_it(*compact)
-    assert not any(".0," in one.body or ".0\n" in one.body for one in shown)
+    assert not any(".0," in event.body or ".0\n" in event.body for event in events)
 
 
 @needs_node
 @pytest.mark.django_db
 def test_c14_the_examples_on_pages_are_indented_as_ecmascript_indents(organization):
-    shown = [one.body for one in examples.of(list(EventKind), organization.pk)]
-    assert rewritten(*shown, indent=2) == shown
+    bodies = [event.body for event in examples.of(list(EventKind), organization.pk)]
+    assert rewritten(*bodies, indent=2) == bodies

@@ -1,4 +1,4 @@
-"""The system check of the addresses of webhooks that are stored, and what an allowance of webhooks covers."""
+"""The system check of stored webhook addresses, and which of them the webhook allowance covers."""
 
 from io import StringIO
 
@@ -35,18 +35,18 @@ def test_c20_an_enabled_webhook_that_only_the_former_variable_covered_is_named(s
     assert webhook.public_id in errors.getvalue()
 
 
-def test_c20_nothing_is_said_where_the_allowance_covers_them(settings):
+def test_c20_there_is_no_warning_if_the_allowance_covers_them(settings):
     settings.AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS = parse_allow("127.0.0.1/32:9100")
     WebhookFactory(url=INNER)
     assert warnings() == []
 
 
-def test_without_a_database_to_look_at_nothing_is_asked(django_assert_num_queries):
+def test_without_a_database_the_check_queries_nothing(django_assert_num_queries):
     with django_assert_num_queries(0):
         assert stored_addresses(databases=None) == []
 
 
-def test_an_address_that_cannot_be_read_is_left_to_others():
+def test_the_check_skips_an_address_that_cannot_be_read():
     webhook = WebhookFactory(url=INNER)
     with connection.cursor() as cursor:
         table = Webhook._meta.db_table

@@ -44,7 +44,7 @@ class Answer:
 
 
 class GuardedSession:
-    """A stand-in for `requests.Session`: no redirects, private addresses by AUTOTUNE_OUTBOUND_ALLOW_IDENTITY alone."""
+    """A stand-in for `requests.Session`: no redirects, private addresses only by AUTOTUNE_OUTBOUND_ALLOW_IDENTITY."""
 
     def __enter__(self) -> Self:
         return self
@@ -79,10 +79,10 @@ class GuardedSession:
             body = urlencode(data).encode()
         if params:
             url += ("&" if "?" in url else "?") + urlencode(params)
-        wanted = OutboundRequest(
+        outbound = OutboundRequest(
             method, url, tuple(sent.items()), body, connect_timeout_ms=3_000, timeout_ms=TIMEOUT_MS, max_body=MAX_BODY
         )
         try:
-            return Answer(http.fetch(wanted, "identity"))
+            return Answer(http.fetch(outbound, "identity"))
         except http.OutboundError as exc:
             raise OAuth2Error(f"The provider could not be asked: {exc.code}.") from exc

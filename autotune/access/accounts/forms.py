@@ -62,7 +62,7 @@ class CodeAgainForm(_GuessedCode, ReauthenticateForm):
 
 class SetUpForm(_GuessedCode, ActivateTOTPForm):
     def clean_code(self) -> str:
-        """The code is used up, as every later one: who read it over a shoulder cannot log in with it."""
+        """Use the code up, like every later code, so that a person who saw it cannot log in with it."""
         code: str = super().clean_code()
         if not TOTP(Authenticator(user=self.user))._mark_code_used(code):
             raise get_adapter().validation_error("incorrect_code")
@@ -70,25 +70,25 @@ class SetUpForm(_GuessedCode, ActivateTOTPForm):
 
 
 class ResetForm(ResetPasswordKeyForm):
-    """A new password by a mail's link. The link ends with the first that sets one, however many were opened."""
+    """Sets a new password by a link from a mail. The first password set ends the link, however often it was opened."""
 
     user: User
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not self.errors:
-            self._set(given["password1"])
-        return given
+            self._set_password(cleaned["password1"])
+        return cleaned
 
     def save(self) -> None:
-        """`clean` has set it, while nobody else could."""
+        """Do nothing: `clean` has set the password already, under a lock."""
 
-    def _set(self, password: str) -> None:
-        """raises ValidationError if the link has been used meanwhile"""
+    def _set_password(self, password: str) -> None:
+        """raises ValidationError if the link has been used since it was opened"""
         with transaction.atomic():
             user = User.objects.select_for_update().get(pk=self.user.pk)
             if not app_settings.PASSWORD_RESET_TOKEN_GENERATOR().check_token(user, self.temp_key):
-                raise forms.ValidationError("This link no longer works: it was used just now. Ask for another one.")
+                raise forms.ValidationError("This link has been used and no longer works. Ask for a new one.")
             account_adapter().set_password(user, password)
         self.user = user
 

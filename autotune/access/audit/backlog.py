@@ -1,7 +1,7 @@
-"""Events that could not be written because the database was away: kept in memory, and written when it is back.
+"""Keeps audit events in memory while the database is away, and writes them when it is back.
 
-They are of calls that changed nothing: what changes something is not done without its event. A process that is killed
-takes its backlog with it; one that ends in order writes it, or reports how many events it loses.
+Only calls that change nothing leave such events: Autotune makes no change without its event. A process that is killed
+loses its backlog; a process that exits normally writes it, or reports how many events are lost.
 """
 
 import atexit
@@ -23,7 +23,7 @@ EVERY_S: Final = 1.0
 
 
 class Backlog:
-    """Writes of one process, the oldest first. A thread lives while there are any.
+    """Pending writes of one process, the oldest first. A thread runs while there are any.
 
     lost  called for each event that can never be written
     """
@@ -31,40 +31,40 @@ class Backlog:
     def __init__(self, lost: Callable[[], None]) -> None:
         self._lost = lost
         self._lock = threading.Lock()
-        self._kept: deque[Callable[[], None]] = deque()
+        self._pending: deque[Callable[[], None]] = deque()
         self._is_watched = False
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._pending)
 
-    def keep(self, write: Callable[[], None], why: BaseException) -> bool:
-        """Repeat `write` until it succeeds; False where too many are kept already."""
-        outages.error("audit: events are kept in memory until they can be written: %s", why)
+    def keep(self, write: Callable[[], None], cause: BaseException) -> bool:
+        """Retry `write` until it succeeds; return False if the backlog is full."""
+        outages.error("audit: events are kept in memory until they can be written: %s", cause)
         with self._lock:
-            if len(self._kept) >= MOST_KEPT:
+            if len(self._pending) >= MOST_KEPT:
                 return False
-            self._kept.append(write)
+            self._pending.append(write)
             if not self._is_watched:
                 self._is_watched = True
                 self._watch()
         return True
 
     def write(self) -> bool:
-        """Write what is kept; whether nothing is left. Not for two threads at once."""
+        """Write the pending events, and return whether none is left. Not thread-safe."""
         count = 0
         try:
-            while self._kept:
+            while self._pending:
                 try:
-                    self._kept[0]()
+                    self._pending[0]()
                     count += 1
-                except IntegrityError:  # it was written, and the connection lost before we heard of it
+                except IntegrityError:  # an earlier attempt wrote it, but the connection broke before the reply
                     count += 1
-                except Exception as exc:  # one event must not keep the others from being written
+                except Exception as exc:  # one event must not block the others
                     if connections.is_away(exc):
                         return False
                     self._lost()
                     logger.exception("audit: a kept event could not be written")
-                self._kept.popleft()
+                self._pending.popleft()
             return True
         finally:
             connection.close()
@@ -72,9 +72,9 @@ class Backlog:
                 logger.warning("audit: %d kept events are written", count)
 
     def close(self) -> None:
-        """The process ends."""
-        if self._kept and not self.write():
-            logger.error("audit: %d events are lost: the process ends while the database is away", len(self._kept))
+        """Write what is pending as the process ends, or log how many events are lost."""
+        if self._pending and not self.write():
+            logger.error("audit: %d events are lost: the process ends while the database is away", len(self._pending))
 
     def _watch(self) -> None:
         threading.Thread(target=self._run, name="audit-backlog", daemon=True).start()
@@ -84,12 +84,12 @@ class Backlog:
             time.sleep(EVERY_S)
             self.write()
             with self._lock:
-                if not self._kept:
+                if not self._pending:
                     self._is_watched = False
                     return
 
 
 def at_exit(backlog: Backlog) -> Backlog:
-    """The same backlog, closed when the process ends in order."""
+    """Close the backlog when the process exits normally, and return it."""
     atexit.register(backlog.close)
     return backlog

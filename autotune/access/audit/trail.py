@@ -129,9 +129,9 @@ def _close(event: AuditEvent) -> None:
 
 
 def noted(call: Call, status: int, code: str = "") -> None:
-    """Write the event of a call that changed nothing, or the outcome of one that is open. The call goes on in any case.
+    """Write the event of a call that changed nothing, or the outcome of an open one. A failure never stops the call.
 
-    While the database is away the event is kept (`backlog`); what cannot be written for another reason raises an alarm.
+    While the database is away, the backlog keeps the event; a failure for any other reason raises an alarm.
     """
     write = None
     try:
@@ -140,18 +140,18 @@ def noted(call: Call, status: int, code: str = "") -> None:
             closed(call, status, code)
         else:
             event = event_of(call, status=status, code=code)
-            write = partial(_insert_soon, event)
+            write = partial(_insert_read, event)
             write()
         losses.told()
     except Exception as exc:  # noqa: BLE001 - nothing about its event may fail a read
-        if write is not None and connections.is_away(exc) and kept.keep(write, exc):
+        if write is not None and connections.is_away(exc) and unwritten.keep(write, exc):
             return
         losses.one()
         log = outages if connections.is_away(exc) else logger
         log.error("audit: an event could not be written: %s %s", type(exc).__name__, exc)
 
 
-def _insert_soon(event: AuditEvent) -> None:
+def _insert_read(event: AuditEvent) -> None:
     insert(event, may_be_lost=True)
 
 
@@ -181,7 +181,7 @@ def event_of(call: Call, *, outcome: str = "", status: int | None = None, code: 
         event.user_id = principal.user.pk
         event.key_id = principal.key.pk if principal.key else None
         event.actor = principal.user.email
-    elif not call.actor and (user := call.user or _person_if_known(request)):
+    elif not call.actor and (user := call.user or _person_or_none(request)):
         event.user_id, event.actor = user.pk, user.email
     event.organization_id = call.organization_id or event.organization_id
     event.chain = event.organization_id or INSTALLATION
@@ -204,8 +204,8 @@ def person_of(request: HttpRequest) -> User | None:
     return user if user and not isinstance(user, AnonymousUser) and user.is_authenticated else None
 
 
-def _person_if_known(request: HttpRequest) -> User | None:
-    """Who is logged in; nobody while the database, which holds the sessions, is away."""
+def _person_or_none(request: HttpRequest) -> User | None:
+    """The person who is logged in; None while the database, which holds the sessions, is away."""
     try:
         return person_of(request)
     except Exception as exc:
@@ -281,4 +281,4 @@ class _Losses:
 
 
 losses = _Losses()
-kept = backlog.at_exit(backlog.Backlog(lambda: losses.one()))
+unwritten = backlog.at_exit(backlog.Backlog(lambda: losses.one()))

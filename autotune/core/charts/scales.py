@@ -10,7 +10,7 @@ NBSP = "\u00a0"  # between a number and what it counts, so that no line breaks t
 MAGNITUDES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 MOST_DECIMALS = 4
 UNREADABLE = 1e-6  # below it zeros cannot be counted at a glance, so there is an exponent
-LEAST_SPAN = 1e-290  # a smaller one cannot be cut into steps: they would be 0
+LEAST_SPAN = 1e-290  # a smaller span cannot be cut into steps: they would be 0
 SHORT_FROM = 10_000  # smaller counts are written in full
 NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
 STEPS_S = (
@@ -69,7 +69,7 @@ def nice_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) 
     count   at most so many distances, give or take one
     whole   for counts of things: no tick stands between two whole numbers
     """
-    if high - low <= max(abs(high) * 1e-9, LEAST_SPAN):  # all are equal, as far as can be drawn: some room around them
+    if high - low <= max(abs(high) * 1e-9, LEAST_SPAN):  # all values look equal: leave room around them
         room = abs(high) * 0.1
         low, high = (0.0, 1.0) if room <= LEAST_SPAN else (low - room, high + room)
     step = nice_step(high - low, count)

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend with a pool that notices when the database goes away, and when it is back."""
+"""Django's PostgreSQL backend with a pool that notices the start and the end of a database outage."""

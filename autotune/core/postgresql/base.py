@@ -10,7 +10,7 @@ from autotune.core.postgresql.pool import ResilientPool
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django accepts options of a pool, but neither its class nor its `check`; so the pool is built here."""
+    """Builds the pool itself: Django accepts options of a pool, but neither its class nor its `check`."""
 
     _connection_pools: dict[str, ResilientPool]  # Django's, by alias
     _configure_connection: Callable[[Any], bool]

@@ -1,13 +1,13 @@
-"""The connections of one process to PostgreSQL: only working ones are handed out, and nobody waits in vain.
+"""The PostgreSQL connections of one process: callers get only working ones, and do not wait in vain.
 
-psycopg's pool hands out whatever it keeps, dead or alive. After a lost connection it tries again after 1, 2, 4, 8 …
-seconds, up to minutes, however soon the database is back. Here:
+psycopg's pool hands out dead connections too. After a lost connection it retries after 1, 2, 4, 8 … seconds, up to
+minutes, however soon the database is back. This pool differs:
 
-- a connection that was idle for a second, or since the last loss of any, has to answer before it is handed out; a busy
-  one costs a look at its socket, which is no round trip;
-- a connection to a read-only server or standby lives for a second, so that a return to a writable one is noticed;
-- where no connection is left and none can be made, the database is away (`outage.py`): callers are refused at once, and
-  one thread tries four times a second until it is back.
+- A connection that was idle for a second, or since the last loss of any, must answer before the pool hands it out. For
+  a busy one the pool only looks at its socket, without a round trip.
+- A connection to a read-only server or standby lives for a second, so that the pool notices a writable one.
+- If no connection is left and none can be opened, the database is away (`outage.py`): callers are refused at once, and
+  one thread retries four times a second until it is back.
 """
 
 import logging
@@ -22,10 +22,10 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from autotune.core.postgresql.outage import DatabaseAway, Outage
 
 logger = logging.getLogger(__name__)
-IDLE_S: Final = 1.0  # without use for so long, a connection is checked
-READ_ONLY_S: Final = 1.0  # a connection that cannot write lives so long
-CHECK_S: Final = 1.0  # the answer to a check may take so long
-NOTICE_S: Final = 1.0  # who waits longer than this for a connection has somebody look whether the database is there
+IDLE_S: Final = 1.0  # a connection that was unused for this long is checked
+READ_ONLY_S: Final = 1.0  # lifetime of a connection that cannot write
+CHECK_S: Final = 1.0  # timeout of a check
+NOTICE_S: Final = 1.0  # after this wait for a connection, the caller checks whether the database is there
 WRITES_REFUSED: Final = (b"default_transaction_read_only", b"in_hot_standby")  # reported by PostgreSQL 14 and later
 
 
@@ -38,19 +38,19 @@ class PooledConnection(psycopg.Connection[Any]):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the server refuses writes, as it said at the start of the session or since then: no round trip."""
+        """Whether the server refuses writes, by its last report in this session: no round trip."""
         return any(self.pgconn.parameter_status(name) == b"on" for name in WRITES_REFUSED)
 
 
 class ResilientPool(ConnectionPool[PooledConnection]):
-    """`ConnectionPool`, open at its first use. `outage` says whether the database is away."""
+    """A `ConnectionPool` that opens at its first use; `outage` shows whether the database is away."""
 
     def __init__(self, *, kwargs: dict[str, Any], **options: Any) -> None:
         super().__init__(
             kwargs=kwargs,
             connection_class=PooledConnection,
             open=False,
-            # No second chances for a single connection: what fails leaves the pool, and the next caller makes another.
+            # No retries for a single connection: a failed one leaves the pool, and the next caller opens another.
             reconnect_timeout=0.0,
             reconnect_failed=self._on_connect_failed,
             **options,
@@ -58,23 +58,23 @@ class ResilientPool(ConnectionPool[PooledConnection]):
         self._lost_at = 0.0
         self.outage = Outage(
             lambda: psycopg.Connection.connect(**kwargs),
-            begun=self._on_outage,
-            ended=self._on_return,
+            on_start=self._on_outage,
+            on_end=self._on_return,
             is_over=lambda: self.closed,
         )
 
     def getconn(self, timeout: float | None = None) -> PooledConnection:
-        """A connection that works.
+        """Return a connection that works.
 
         raises  DatabaseAway at once or within a moment while the database is away, PoolTimeout where all are in use
         """
-        asked_at = time.monotonic()
-        deadline = asked_at + (self.timeout if timeout is None else timeout)
+        waiting_since = time.monotonic()
+        deadline = waiting_since + (self.timeout if timeout is None else timeout)
         while True:
-            self.outage.wait_for_return(asked_at)
+            self.outage.wait_for_return(waiting_since)
             try:
                 conn = self._next(deadline)
-            except DatabaseAway:  # it left while we waited; perhaps it is back in a moment
+            except DatabaseAway:  # the database went away while we waited; it may be back in a moment
                 continue
             if self._works(conn):
                 return conn
@@ -82,7 +82,7 @@ class ResilientPool(ConnectionPool[PooledConnection]):
             super().putconn(conn)  # which replaces it
 
     def putconn(self, conn: PooledConnection) -> None:
-        """Take a connection back; one that is broken makes every other one suspect."""
+        """Return a connection to the pool; a broken one makes every other one suspect."""
         now = time.monotonic()
         if conn.closed:
             self._lost_at = now
@@ -91,7 +91,7 @@ class ResilientPool(ConnectionPool[PooledConnection]):
         super().putconn(conn)
 
     def _next(self, deadline: float) -> PooledConnection:
-        """A connection of the pool, in whatever state it is. Who waits for long keeps its place in the line."""
+        """Return a connection in any state. A caller queues again once, after NOTICE_S, and then keeps its place."""
         left_s = deadline - time.monotonic()
         try:
             return super().getconn(min(NOTICE_S, left_s))
@@ -103,7 +103,7 @@ class ResilientPool(ConnectionPool[PooledConnection]):
         return super().getconn(deadline - time.monotonic())
 
     def _works(self, conn: PooledConnection) -> bool:
-        """Whether it may be handed out."""
+        """Whether the pool may hand the connection out."""
         now = time.monotonic()
         if conn.is_read_only and now - conn.connected_at > READ_ONLY_S:
             return False
@@ -114,19 +114,19 @@ class ResilientPool(ConnectionPool[PooledConnection]):
             works = _answers(conn)
         except TimeoutError:
             works = False
-            if self.outage.look():  # the server is there, the connection is not: nor will the others be
+            if self.outage.look():  # the server is there, but this connection is dead: so will the others be
                 self.drain()
         if not works:
             self._lost_at = time.monotonic()
         return works
 
     def _on_connect_failed(self, _: ConnectionPool[Any]) -> None:
-        """psycopg's call after an attempt to connect that failed. While others work, the database is not away."""
+        """psycopg calls this after a failed attempt to connect. While other ones work, the database is not away."""
         if self.get_stats()["pool_size"] == 0:
-            self.outage.begin("no connection is left, and none can be made")
+            self.outage.start("no connection is left, and none can be made")
 
     def _on_outage(self) -> None:
-        """Distrust all there is, and wake who waits in line, as `close()` of the pool does: there is no public way."""
+        """Distrust every connection, and wake all waiting callers like the pool's `close()`: there is no public way."""
         self._lost_at = time.monotonic()
         with self._lock:
             waiting = list(self._waiting)
@@ -139,7 +139,7 @@ class ResilientPool(ConnectionPool[PooledConnection]):
 
 
 def _answers(conn: PooledConnection) -> bool:
-    """One round trip with an empty statement, over libpq: psycopg's own `execute` has no limit of time.
+    """Make one round trip with an empty statement, over libpq: psycopg's own `execute` has no timeout.
 
     raises  TimeoutError after CHECK_S
     """
@@ -163,7 +163,7 @@ def _answers(conn: PooledConnection) -> bool:
 
 
 def _has_input(conn: PooledConnection, seconds: float) -> bool:
-    """Whether the server has sent something, or has closed the connection, waiting at most so long."""
+    """Whether the server has sent something, or has closed the connection, waiting at most `seconds`."""
     poller = select.poll()
     poller.register(conn.fileno(), select.POLLIN)
     return bool(poller.poll(max(0.0, seconds) * 1000))

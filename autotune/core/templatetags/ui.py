@@ -160,13 +160,13 @@ def tone(name: Any) -> str:
 
 @register.simple_tag
 def unreadable(out: Any) -> SafeString:
-    """A notice that names the members of an answer that cannot be decrypted; nothing where all can."""
+    """A notice that lists the members of an answer that cannot be decrypted; empty if all can."""
     names = getattr(out, "unreadable", None)
     if not isinstance(names, list) or not names:
         return SafeString("")
     return format_html(
-        '<div class="notice bad" role="alert"><p><strong>Cannot be read: {}.</strong> It is stored and cannot be'
-        " decrypted. Everything else is shown; the operator of the server finds the place in the log.</p></div>",
+        '<div class="notice bad" role="alert"><p><strong>Cannot be read: {}.</strong> Decryption failed.'
+        " The page shows everything else; the server's log names the damaged row for its operator.</p></div>",
         ", ".join(names),
     )
 

@@ -1,4 +1,4 @@
-"""PostgreSQL away for a while, restarted under idle connections, and read-only: refusals are quick, the return is noticed."""
+"""PostgreSQL is away, restarts under idle connections, or is read-only: Autotune refuses fast and recovers fast."""
 
 import http.client
 import re
@@ -21,8 +21,8 @@ from ..work import Work
 REFUSED_S = 2.0  # a refusal while the database is away
 HEALTH_S = 0.5  # `/health`, whatever the database does
 BACK_S = 2.0  # from the return of the database to the first success
-SCORES_S = 2.0  # and to the next score, where the leases of the outage ran out during it
-LEASE_S = 15.0  # what was out when the database left is due again when its lease has run out
+SCORES_S = 2.0  # and to the next score, if leases taken before the outage expired during it
+LEASE_S = 15.0  # runs in work when the database left are due again when their lease expires
 CROWD = 140  # requests at once: more than there are threads
 EVERY_S = 0.1
 IDLE_S = 3.0  # after a restart, so that every connection of the pools counts as idle
@@ -37,7 +37,7 @@ WEBHOOK = {"url": "https://hooks.example.org/faults", "events": ["score.complete
 
 @dataclass
 class Visits:
-    """Requests of one path, again and again on connections of their own: when each began, its seconds, its status."""
+    """Repeated requests of one path, each on its own connection: start, seconds and status of each."""
 
     system: System
     method: str
@@ -61,11 +61,18 @@ class Visits:
 
     def first(self, status: int, after: float) -> float | None:
         """Seconds from a moment until the first answer with this status."""
-        return next((began + s - after for began, s, got in self.tries if began + s > after and got == status), None)
+        return next(
+            (
+                began + seconds - after
+                for began, seconds, answer_status in self.tries
+                if began + seconds > after and answer_status == status
+            ),
+            None,
+        )
 
 
 def outage(stage: Stage, result: Result) -> None:
-    """Stopped for so long, once for each length: a crowd is refused within 2 s, `/health` answers, service is back within 2 s."""
+    """Stop PostgreSQL once for each length: requests are refused within 2 s, `/health` answers, service is back within 2 s."""
     system = stage.system
     server = system.postgres
     assert isinstance(server, Postgres)
@@ -94,22 +101,22 @@ def outage(stage: Stage, result: Result) -> None:
             back = time.monotonic()
             posts_back, scores_back = _resumed(work, watch, posts, starting, back)
         refusals = crowds.between(gone, starting) + posts.between(gone, starting)
-        looks = health.between(gone, back)
+        health_checks = health.between(gone, back)
         wrong = Counter(status for _, status in refusals if status != 503)
         logged = _log_lines(system) - lines
-        slowest, slowest_look = max(s for s, _ in refusals), max(s for s, _ in looks)
+        slowest, slowest_health = max(s for s, _ in refusals), max(s for s, _ in health_checks)
         result.figures |= {
             f"{name}Refusals": len(refusals),
             f"{name}SlowestRefusalS": round(slowest, 2),
-            f"{name}SlowestHealthS": round(slowest_look, 3),
+            f"{name}SlowestHealthS": round(slowest_health, 3),
             f"{name}BackS": round(posts_back, 2),
             f"{name}ScoresBackS": round(scores_back, 2),
             f"{name}LogLines": logged,
         }
         result.hold(f"{name}: everything is a 503 while it is away", not wrong, dict(wrong))
         result.hold(f"{name}: refused within {REFUSED_S * slack:g} s", slowest <= REFUSED_S * slack, slowest)
-        result.hold(f"{name}: /health answers", {status for _, status in looks} == {200})
-        result.hold(f"{name}: within {HEALTH_S * slack:g} s", slowest_look <= HEALTH_S * slack, slowest_look)
+        result.hold(f"{name}: /health answers", {status for _, status in health_checks} == {200})
+        result.hold(f"{name}: within {HEALTH_S * slack:g} s", slowest_health <= HEALTH_S * slack, slowest_health)
         result.hold(f"{name}: served within {BACK_S * slack:g} s", posts_back <= BACK_S * slack, posts_back)
         scores_s = SCORES_S * slack + (LEASE_S if away_s < LEASE_S else 0)
         result.hold(f"{name}: scores within {scores_s:g} s", scores_back <= scores_s, scores_back)
@@ -119,7 +126,7 @@ def outage(stage: Stage, result: Result) -> None:
 
 
 def idle(stage: Stage, result: Result) -> None:
-    """Restarted while every connection is idle: nobody is refused afterwards, however idle they were."""
+    """Restart PostgreSQL while every connection is idle: no request is refused afterwards."""
     system = stage.system
     server = system.postgres
     assert isinstance(server, Postgres)
@@ -136,7 +143,7 @@ def idle(stage: Stage, result: Result) -> None:
 
 
 def read_only(stage: Stage, result: Result) -> None:
-    """A failover to a server that takes no writes yet, with the connections cut and without; the return cuts nothing."""
+    """Fail over to a server that takes no writes yet, with and without cutting connections; its return cuts none."""
     system = stage.system
     server = system.postgres
     assert isinstance(server, Postgres)
@@ -173,12 +180,12 @@ def read_only(stage: Stage, result: Result) -> None:
 
 
 def _writes(work: Work) -> Visits:
-    """A write that may be repeated without end: most objects of an organization are limited in number."""
+    """A write that can repeat without limit; the number of most objects of an organization is limited."""
     return Visits(work.system, "PATCH", f"/tasks/{work.task}", {"metadata": {"written": "again"}})
 
 
 def _take(result: Result, work: Work) -> None:
-    """The checker's figures, added to those of the works before."""
+    """Add the checker's figures to those of earlier work."""
     before = {name: result.figures.get(name, 0) for name in ("submitted", "completions", "scores", "calls", "attempts")}
     before |= {name: result.figures.get(name, 0) for name in ("failedRuns", "lost", "doubled", "wrong")}
     result.take(work.check())
@@ -189,17 +196,17 @@ def _take(result: Result, work: Work) -> None:
 
 
 def _resumed(work: Work, watch: Watch, posts: Visits, returning: float, back: float) -> tuple[float, float]:
-    """(seconds to the first write that is taken, seconds to the next score), from the moment when the database answers."""
+    """(seconds to the first accepted write, seconds to the next score), from the moment the database answers."""
     end = time.monotonic() + UNTIL_RESUMED_S
     work.breathe(watch=watch)
-    seen = watch.progress[-1][0]  # scores that were there already, some of them unseen since before the outage
+    seen = watch.progress[-1][0]  # includes scores from before the outage that were not seen yet
     while time.monotonic() < end and (posts.first(200, returning) is None or watch.resumed_after(seen) is None):
         if work.done:
             break
         work.breathe(watch=watch)
-    taken, scored = posts.first(200, returning), watch.resumed_after(seen)
+    accepted, scored = posts.first(200, returning), watch.resumed_after(seen)
     return (
-        UNTIL_RESUMED_S if taken is None else max(0.0, returning + taken - back),
+        UNTIL_RESUMED_S if accepted is None else max(0.0, returning + accepted - back),
         (0.0 if work.done else UNTIL_RESUMED_S) if scored is None else scored + seen - back,
     )
 

@@ -1,4 +1,4 @@
-"""Several hosts: clocks and folders of their own, a host with another master key, rolling restarts, and a full Redis."""
+"""Several hosts with their own clocks and folders, one with another master key; rolling restarts; and a full Redis."""
 
 import time
 from dataclasses import replace
@@ -19,14 +19,14 @@ from ..work import Work
 
 LIBRARY = "faketime/libfaketimeMT.so.1"  # Debian's package faketime
 CLOCKS_S = {"ahead": 600, "behind": -600}
-REFUSED_STATUS = 3  # of a process whose master key does not open the data keys
+REFUSED_STATUS = 3  # exit status of a process whose master key does not open the data keys
 STARTS_S = 90.0
 LATENCY_MS = 50
 ROLLED = ("worker-1", "worker-2", "web", "beat")
 
 
 def hosts(stage: Stage, result: Result) -> None:
-    """Two more worker hosts, ten minutes ahead and behind, each with a folder of its own, score like any other; one with
+    """Two more worker hosts, ten minutes ahead and behind, each with its own folder, score like any other; one with
     another master key under the same id refuses to start."""
     system = stage.system
     names = [f"worker-{name}" for name in CLOCKS_S]
@@ -37,16 +37,16 @@ def hosts(stage: Stage, result: Result) -> None:
         result.figures["wrongKeyStatus"] = status = _status_with_another_key(system)
         result.hold("a host with another master key refuses to start", status == REFUSED_STATUS, status)
         ours = [name for name in system.names("worker") if name not in names]
-        for name in ours:  # the others have all of the work
+        for name in ours:  # so that the other hosts do all of the work
             system.keeper.retire(name)
         work = Work(system, result.name, stage.sizes.rivals, grader={"latency_ms": LATENCY_MS}, max_batch=10)
         work.submitter.start()
         seconds = work.until_done(patience_s=stage.patience_s)
         result.figures |= {"clocksS": list(CLOCKS_S.values()), "perSecond": round(work.final / seconds, 1)}
         result.take(work.check())
-        result.hold("no run fails for the clock of a host", result.figures["failedRuns"] == 0)
+        result.hold("no run fails because of a host's clock", result.figures["failedRuns"] == 0)
         warned = [name for name in names if b"the clock of this machine is" in system.keeper.log_of(name).read_bytes()]
-        result.hold("each host says that its clock is off", warned == names, warned)
+        result.hold("each host warns that its clock is off", warned == names, warned)
         for name in ours:
             system.add_worker(name)
         system.keeper.wait_for(lambda: all(map(system.keeper.ready, ours)), "the start of the workers", STARTS_S)
@@ -56,7 +56,7 @@ def hosts(stage: Stage, result: Result) -> None:
 
 
 def rolling(stage: Stage, result: Result) -> None:
-    """Every process is told to end and started again, one after the other, under load: nobody is asked twice."""
+    """Restart every process, one after the other, under load: no completion is sent to its grader twice."""
     system, total = stage.system, stage.sizes.outage
     work = Work(
         system,
@@ -87,13 +87,13 @@ def rolling(stage: Stage, result: Result) -> None:
     }
     result.take(work.check())
     result.hold("no submission is refused for good", not answers.refused, answers.refused[:3])
-    result.hold("a restart asks nobody twice", result.figures["calls"] == total, result.figures["calls"])
+    result.hold("a restart repeats no call", result.figures["calls"] == total, result.figures["calls"])
     wrong = {status for status in answers.statuses if status.startswith("5") and status != "503"}
-    result.hold("no answer is an error of the server", not wrong, wrong)
+    result.hold("no answer is a server error", not wrong, wrong)
 
 
 def full_redis(stage: Stage, result: Result) -> None:
-    """Redis takes no writes any more: submissions are taken, scores go on coming, and a worker starts."""
+    """Redis refuses writes: submissions are accepted, scoring continues, and a worker starts."""
     system, total = stage.system, min(stage.sizes.outage, 3_000)
     assert isinstance(system.redis, Redis)
     work = Work(system, result.name, total, grader={"latency_ms": LATENCY_MS}, max_batch=10, pace=total / 12)
@@ -120,8 +120,8 @@ def full_redis(stage: Stage, result: Result) -> None:
 
 
 def _add(system: System, name: str, env: dict[str, str]) -> None:
-    """One more host's worker: a folder of its own, the secrets and the servers of all."""
-    process = next(one for one in launch.server_processes(system.env) if one.name == "worker")
+    """Start the worker of one more host, with its own folder and the secrets and servers of all."""
+    process = next(candidate for candidate in launch.server_processes(system.env) if candidate.name == "worker")
     folder = system.folder / name
     folder.mkdir(exist_ok=True)
     more = {**process.env, "AUTOTUNE_DATA_DIR": str(folder), **env}
@@ -129,18 +129,18 @@ def _add(system: System, name: str, env: dict[str, str]) -> None:
 
 
 def _clock(ahead_s: int) -> dict[str, str]:
-    """The environment of a process whose clock is off; intervals are those of everybody.
+    """The environment of a process whose clock is off by `ahead_s`; its intervals are right.
 
     raises SupervisorError where libfaketime is not installed
     """
-    found = sorted(Path("/usr/lib").glob(f"*/{LIBRARY}"))
-    if not found:
+    libraries = sorted(Path("/usr/lib").glob(f"*/{LIBRARY}"))
+    if not libraries:
         raise SupervisorError("libfaketime is not installed (Debian's package faketime)")
-    return {"LD_PRELOAD": str(found[0]), "FAKETIME": f"{ahead_s:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    return {"LD_PRELOAD": str(libraries[0]), "FAKETIME": f"{ahead_s:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
 
 def _status_with_another_key(system: System) -> int | None:
-    """How a worker ends that has other digits under the key id of all; None if it does not within STARTS_S."""
-    process = next(one for one in launch.server_processes(system.env) if one.name == "worker")
+    """The exit status of a worker with another master key under the same id; None if it runs for STARTS_S."""
+    process = next(candidate for candidate in launch.server_processes(system.env) if candidate.name == "worker")
     env = {**process.env, "AUTOTUNE_ENCRYPTION_KEYS": "k1:" + "0d" * 32, "AUTOTUNE_ENCRYPTION_KEYS_FILE": ""}
     return system.keeper.status_of(Process("wrong-key", process.command, env=env, cwd=process.cwd), STARTS_S)

@@ -14,15 +14,15 @@ from scores.counters import building, folding, triggers
 
 
 class Command(BaseCommand):
-    help = "Compares the counters of scores with the rows that they count, repairs, builds and folds them."
+    help = "Check the counters of scores against the rows that they count; repair, build or fold them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         acts = parser.add_subparsers(dest="act", required=True)
         check = acts.add_parser("check", help="compare counters and rows, task by task; exit 1 if any differ")
         check.add_argument("--task", metavar="ID", help="only this task: a `task_…` id")
-        check.add_argument("--repair", action="store_true", help="make what differs anew from the rows")
+        check.add_argument("--repair", action="store_true", help="rebuild the counters that differ from the rows")
         acts.add_parser(
-            "build", help="build the counters of all tasks that have none yet; goes on where it was stopped"
+            "build", help="build the counters of all tasks that have none yet; continues where it was stopped"
         )
         acts.add_parser("fold", help="fold all tallies now, as the job does every 15 s")
 
@@ -41,16 +41,16 @@ class Command(BaseCommand):
             self.stdout.write(f"{folded} tallies folded.")
 
     def _check(self, task_ids: Iterable[UUID], *, repair: bool) -> None:
-        if lost := triggers.missing(connection):
+        if missing_names := triggers.missing(connection):
             if not repair:
                 raise CommandError(
-                    f"Triggers are missing: {', '.join(sorted(lost))}. Run `manage.py migrate`.", returncode=1
+                    f"Triggers are missing: {', '.join(sorted(missing_names))}. Run `manage.py migrate`.", returncode=1
                 )
             triggers.install(connection)
-            self.stdout.write("Triggers made again.")
+            self.stdout.write("Triggers created again.")
         wrong = 0
         for organization_id in Organization.objects.order_by("pk").values_list("pk", flat=True):
-            if not building.check_whole(organization_id, repair=repair):
+            if not building.check_organization(organization_id, repair=repair):
                 wrong += 1
                 self.stdout.write(f"{ids.encode('org', organization_id)}: counters differ from those of its tasks")
         for task_id in task_ids:
@@ -61,7 +61,7 @@ class Command(BaseCommand):
             if repair:
                 building.build(task_id)
         if wrong and not repair:
-            raise CommandError(f"{wrong} sets of counters differ: repair them with --repair.", returncode=1)
+            raise CommandError(f"{wrong} sets of counters differ. Repair them with --repair.", returncode=1)
         self.stdout.write(f"{wrong} sets of counters repaired." if wrong else "The counters equal the rows.")
 
 

@@ -50,9 +50,8 @@ def set_up(client):
     page = client.get("/account/second-factor/on")
     assert page.status_code == 200, page.get("Location", page.content[:300])
     secret = re.search(r'class="secret">([A-Z2-7]+)<', page.content.decode())[1]
-    answer = client.post(
-        "/account/second-factor/on", {"code": code_of(secret, steps=-1)}
-    )  # the present one is still good
+    previous_code = code_of(secret, steps=-1)  # so that the current one is not used up
+    answer = client.post("/account/second-factor/on", {"code": previous_code})
     assert answer.status_code == 302, answer.content.decode()
     return secret
 

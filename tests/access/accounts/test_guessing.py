@@ -106,7 +106,7 @@ def test_counts_are_kept_where_all_processes_see_them():
 
 
 def test_c33_failed_logins_of_made_up_names_are_forgotten():
-    """Trying names leaves a row for each; the next failure deletes those whose lock is over."""
+    """Each name that is tried leaves a row; the next failure deletes the rows whose lock is over."""
     for n in range(4):
         browser().post(LOGIN, {"login": f"nobody{n}@example.org", "password": WRONG})
     assert AccessAttempt.objects.count() == 4

@@ -1,4 +1,4 @@
-"""What may be used once is used once, also by two at the same moment, each with a thread and connection of its own."""
+"""A thing for one use is used once, also by two clients at once, each with a thread and a connection of its own."""
 
 import hashlib
 import re
@@ -20,7 +20,7 @@ OTHER = "yet another set of words"
 
 
 def reset_forms(user, count):
-    """So many browsers in which the link of one mail has been opened: (client, address of the form)."""
+    """`count` browsers that have opened the link of one mail: (client, address of the form)."""
     browser().post("/account/password/forgotten", {"email": user.email})
     [letter] = until(lambda: mail.outbox)
     link = re.search(r"http://localhost:8000(/account/password/reset/\S+)", letter.body)[1]
@@ -54,7 +54,7 @@ def test_c34_one_browser_that_sends_the_form_twice_sets_one_password():
     assert User.objects.get(pk=user.pk).check_password(FRESH)
 
 
-def test_a_faulty_form_uses_nothing_up():
+def test_an_invalid_form_does_not_use_the_link_up():
     user = person()
     [(client, path)] = reset_forms(user, 1)
     assert client.post(path, {"password1": "short", "password2": "short"}).status_code == 200
@@ -74,7 +74,7 @@ def test_c34_the_code_that_switched_the_second_factor_on_logs_nobody_in():
     log_in(thief, user)
     thief.post("/account/code", {"code": code})
     assert not is_in(thief)
-    thief.post("/account/code", {"code": code_of(secret, steps=1)})  # the next one is still good
+    thief.post("/account/code", {"code": code_of(secret, steps=1)})  # the next code is still valid
     assert is_in(thief)
 
 
@@ -95,10 +95,10 @@ def test_c34_of_two_browsers_with_one_recovery_code_one_is_in():
     set_up(client)
     [code, *_] = re.findall(r"<li>([0-9]{8})</li>", client.get("/account/recovery-codes").content.decode())
     clients = [browser(), browser()]
-    for one in clients:
-        log_in(one, user)
-    together(*[lambda one=one: one.post("/account/code", {"code": code}) for one in clients])
-    assert sorted(is_in(one) for one in clients) == [False, True]
+    for client in clients:
+        log_in(client, user)
+    together(*[lambda client=client: client.post("/account/code", {"code": code}) for client in clients])
+    assert sorted(is_in(client) for client in clients) == [False, True]
 
 
 def test_c34_of_two_who_take_one_invitation_one_makes_the_account():

@@ -39,7 +39,7 @@ def test_c1_charts_take_any_valid_numbers(values):
     is_drawn(charts.intervals("Means", rows))
     is_drawn(charts.bars("Bars", [charts.Bar("a", value, total=1.0) for value in values]))
     is_drawn(charts.bars("Bars", [charts.Bar("a", value) for value in values]))
-    is_drawn(charts.columns("Columns", [(at, (value, value)) for at, value in points], ("a", "b")))
+    is_drawn(charts.columns("Columns", [(moment, (value, value)) for moment, value in points], ("a", "b")))
     assert "<svg" in charts.sparkline(values, label="a")
     assert charts.spark_label(values)
 
@@ -59,8 +59,8 @@ def test_c1_charts_of_counts_take_any_counts(counts):
 @example(0.0, LEAST)
 @example(LEAST, LEAST)
 @example(0.0, 0.0)
-def test_c1_ticks_hold_the_values_they_are_for(one, other):
-    low, high = min(one, other), max(one, other)
+def test_c1_ticks_span_their_values(first, second):
+    low, high = min(first, second), max(first, second)
     ticks = nice_ticks(low, high)
     assert ticks == sorted(set(ticks))
     assert ticks[0] <= low + 1e-9 * high

@@ -106,7 +106,7 @@ def rows(content, compression=None):
 
 
 def files_in(folder):
-    """The files of exports; not the one that says which folder it is."""
+    """The files of exports, without the file that identifies the folder."""
     if not folder.exists():
         return []
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != IDENTITY)

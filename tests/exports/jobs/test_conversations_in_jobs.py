@@ -1,4 +1,4 @@
-"""Export jobs count what they leave out, by reason, and say the types of files that do not say them."""
+"""Export jobs count what they leave out, by reason, and describe the column types of files that lack them."""
 
 import json
 
@@ -24,7 +24,7 @@ def answers(task, messages, *values):
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_c5_a_job_adds_up_what_its_parts_leave_out(api, task, ask, run):
+def test_c5_a_job_adds_up_the_rows_that_its_parts_leave_out(api, task, ask, run):
     for messages in (None, CHAT, None, TOOLS, None, CHAT):
         answers(task, messages, len(str(messages)) / 1000)
     export = run(ask(layout="kto"))
@@ -35,7 +35,7 @@ def test_c5_a_job_adds_up_what_its_parts_leave_out(api, task, ask, run):
     assert (answer["metadata"]["leftOut"], answer["metadata"]["leftOutByReason"]) == (3, reasons)
 
 
-def test_c5_a_job_of_which_all_is_left_out_has_an_empty_file(api, task, ask, run):
+def test_c5_a_job_that_leaves_all_rows_out_has_an_empty_file(api, task, ask, run):
     answers(task, CHAT, 0.1, 0.9)
     export = run(ask(layout="preferences"))
     assert (export.status, export.rows, export.left_out) == ("completed", 0, 2)
@@ -61,10 +61,10 @@ def test_c18_a_job_names_the_versions_that_have_a_system_prompt(api, ask, run, s
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("body", [{"dimensions": True}, {"dimensionColumns": True}])
-def test_c12_the_manifest_says_the_types_of_columns_that_begin_with_nulls(api, task, ask, run, body):
+def test_c12_the_manifest_lists_the_types_of_columns_that_begin_with_nulls(api, task, ask, run, body):
     for n in range(4):
-        named = [{"name": "tone", "value": 0.5, "weight": None}] if n > 1 else None
-        ScoreFactory(run__completion__task=task, dimensions=named)
+        dimensions = [{"name": "tone", "value": 0.5, "weight": None}] if n > 1 else None
+        ScoreFactory(run__completion__task=task, dimensions=dimensions)
     export = run(ask(**body))
     manifest = manifest_of(api, export)
     assert len(manifest["files"]) == 2
@@ -85,8 +85,8 @@ def test_c12_the_manifest_says_the_types_of_columns_that_begin_with_nulls(api, t
 def test_c12_parts_load_with_datasets(api, task, ask, run, tmp_path):
     datasets = pytest.importorskip("datasets")
     for n in range(4):
-        named = [{"name": "tone", "value": 0.5, "weight": None}] if n > 1 else None
-        ScoreFactory(run__completion__task=task, dimensions=named)
+        dimensions = [{"name": "tone", "value": 0.5, "weight": None}] if n > 1 else None
+        ScoreFactory(run__completion__task=task, dimensions=dimensions)
     export = run(ask(dimensionColumns=True))
     manifest = manifest_of(api, export)
     paths = []
@@ -99,12 +99,12 @@ def test_c12_parts_load_with_datasets(api, task, ask, run, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "tfrecord"])
-def test_c12_files_that_say_their_types_need_no_hint(api, task, ask, run, kind, scored):
+def test_c12_files_that_carry_their_types_have_no_features(api, task, ask, run, kind, scored):
     scored(2)
     assert "features" not in run(ask(format=kind)).metadata
 
 
-def test_an_export_of_an_earlier_release_tells_that_its_texts_were_erased(api, ask, run, scored):
+def test_an_export_of_an_earlier_release_counts_left_out_rows_as_erased(api, ask, run, scored):
     scored(1)
     export = run(ask())
     Export.objects.filter(pk=export.pk).update(left_out=2)

@@ -302,7 +302,7 @@ def test_c31_a_text_that_cannot_be_decrypted_is_left_out_and_counted(ask, run, s
     assert (export.status, export.rows, export.left_out) == ("completed", 3, 1)
 
 
-def test_a_damaged_key_of_its_files_fails_the_export_at_once(ask, run, scored):
+def test_a_damaged_file_key_fails_the_export_at_once(ask, run, scored):
     scored(1)
     export, other = ask(), ask()
     Export.objects.filter(pk=other.pk).update(leased_until=timezone.now() + timedelta(hours=1))

@@ -1,4 +1,4 @@
-"""Machines with folders of their own: a job goes on where its parts are, and a download says where its files lie."""
+"""Machines with separate folders: a job continues where its parts are; a download reports files on another machine."""
 
 import errno
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def on_host(settings, tmp_path):
-    """`on_host("b")`: from now on this process is on that machine, whose folder nobody shares."""
+    """`on_host("b")` moves this process to that machine, whose folder no other machine shares."""
 
     def move(name):
         settings.STORAGES = {
@@ -29,7 +29,7 @@ def on_host(settings, tmp_path):
     return move
 
 
-def test_c44_a_download_on_another_machine_says_where_the_files_lie(api, ask, run, scored, on_host):
+def test_c44_a_download_on_another_machine_reports_that_the_files_are_elsewhere(api, ask, run, scored, on_host):
     scored(3)
     on_host("a")
     export = run(ask())
@@ -45,29 +45,29 @@ def test_c44_a_shared_folder_serves_every_machine(api, ask, run, scored, on_host
     scored(3)
     on_host("shared")
     export = run(ask())
-    storages._storages.pop("exports", None)  # another process, which reads the folder anew
+    storages._storages.pop("exports", None)  # another process, which reads the folder again
     assert len(rows(octets(download(api, export)))) == 3
 
 
-def test_c44_a_job_that_began_elsewhere_is_left_to_its_machine(ask, on_host):
+def test_c44_only_the_machine_that_started_a_job_continues_it(ask, on_host):
     on_host("a")
     export = ask()
-    begun = claims.take()
-    claims.give_back(begun)
+    started = claims.take()
+    claims.give_back(started)
     on_host("b")
     assert claims.take() is None
     on_host("a")
     assert claims.take() == export
 
 
-def test_c44_a_job_that_has_not_begun_is_taken_by_any_machine(ask, on_host):
+def test_c44_any_machine_takes_a_job_that_has_not_started(ask, on_host):
     on_host("b")
     export = ask()
-    taken = claims.take()
-    assert (taken, taken.storage_id) == (export, storing.place()[0])
+    claimed = claims.take()
+    assert (claimed, claimed.storage_id) == (export, storing.place()[0])
 
 
-def test_c44_a_link_on_another_machine_says_the_same(api, ask, run, scored, on_host, client):
+def test_c44_a_link_on_another_machine_reports_the_same(api, ask, run, scored, on_host, client):
     scored(1)
     on_host("a")
     export = run(ask())
@@ -77,20 +77,20 @@ def test_c44_a_link_on_another_machine_says_the_same(api, ask, run, scored, on_h
     assert (answer.status_code, answer.json()["code"]) == (503, "stored_elsewhere")
 
 
-def test_exports_made_before_folders_had_names_are_downloaded_as_ever(api, ask, run, scored):
+def test_exports_from_before_folders_had_ids_can_still_be_downloaded(api, ask, run, scored):
     scored(1)
     export = run(ask())
     Export.objects.filter(pk=export.pk).update(storage_id=None, storage_host="")
     assert len(rows(octets(download(api, export)))) == 1
 
 
-def test_processes_that_start_together_agree_on_the_folders_name(tmp_path):
+def test_processes_that_start_together_agree_on_the_id_of_the_folder(tmp_path):
     folder = str(tmp_path / "new")
     names = together(*[lambda: Folder(folder).identity()] * 6)
     assert len(set(names)) == 1
 
 
-def test_a_folder_that_cannot_be_used_is_told_at_the_export(ask, storage, run):
+def test_an_export_reports_a_folder_that_cannot_be_used(ask, storage, run):
     storage.parent.mkdir(exist_ok=True)
     storage.write_text("a file where the folder should be")
     export = run(ask())
@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_used_is_told_at_the_export(ask, storage, run):
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_c45_an_export_that_waits_for_space_says_so(api, ask, run, scored, monkeypatch, number):
+def test_c45_an_export_that_waits_for_space_reports_it(api, ask, run, scored, monkeypatch, number):
     scored(1)
 
     def full(*arguments):
@@ -116,7 +116,7 @@ def test_c45_an_export_that_waits_for_space_says_so(api, ask, run, scored, monke
     assert (export.status, export.error_code) == ("completed", "")
 
 
-def test_an_export_that_waits_for_its_storage_says_so_too(api, ask, run, scored, monkeypatch):
+def test_an_export_that_waits_for_its_storage_reports_it(api, ask, run, scored, monkeypatch):
     scored(1)
 
     def away(*arguments):

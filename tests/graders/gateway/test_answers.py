@@ -27,7 +27,7 @@ def test_a_verdict_keeps_dimensions_and_reasoning_when_asked_for():
     assert score(NONE, score=full(dimensions=dims, reasoning="x")) == Verdict(0.5, 1.0)
 
 
-def test_c21_what_is_wrong_and_where_are_two_sentences():
+def test_c21_the_error_and_its_location_are_two_sentences():
     failure = score(error="it failed\x00")
     assert failure.message == (
         "The answer is not acceptable JSON: The text holds U+0000, which cannot be stored. At /error."

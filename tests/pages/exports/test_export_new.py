@@ -210,11 +210,8 @@ def test_the_form_takes_few_queries(operator, task, scored, layout):
     read = [
         sql for one in asked.captured_queries if (sql := one["sql"].lstrip()).lower().startswith(("select", "with"))
     ]
-    settings = (
-        "set_config",
-        "core_datakey",
-        "core_masterkey",
-    )  # of a statement's transaction, and keys that a process reads once
+    # settings of a statement's transaction, and keys that a process reads once
+    settings = ("set_config", "core_datakey", "core_masterkey")
     assert len([sql for sql in read if not any(name in sql for name in settings)]) <= 21
 
 

@@ -168,8 +168,8 @@ def test_a_sample_is_judged_and_nothing_is_stored(owner, grader, fake, pages):
 
 
 def test_c18_the_console_sends_and_shows_a_system_prompt(owner, grader, fake, pages):
-    typed = SAMPLE | {"system_prompt": "Answer with <b>one</b>\r\nnumber."}
-    answer = owner.post(pages.at("grader_try", grader), typed)
+    form = SAMPLE | {"system_prompt": "Answer with <b>one</b>\r\nnumber."}
+    answer = owner.post(pages.at("grader_try", grader), form)
     assert fake.calls[0][1]["completion"]["systemPrompt"] == "Answer with <b>one</b>\nnumber."
     assert "&quot;systemPrompt&quot;:&quot;Answer with &lt;b&gt;one&lt;/b&gt;" in answer.content.decode()
     owner.post(pages.at("grader_try", grader), SAMPLE | {"system_prompt": ""})

@@ -96,22 +96,22 @@ def test_a_refused_form_keeps_what_was_typed_and_makes_nothing(operator, task):
     assert not RewardEndpoint.objects.exists()
 
 
-def test_c4_the_form_and_the_page_have_the_policy_for_answers_without_text(operator, task, path, endpoint, see):
-    operator.post("/reward-endpoints/new", new(operator, task, without_text="strict", model_id="made-here"))
-    made = RewardEndpoint.objects.get(model_id="made-here")
-    assert made.without_text == "strict"
+def test_c4_the_form_and_the_page_show_the_policy_for_answers_without_text(operator, task, path, endpoint, see):
+    operator.post("/reward-endpoints/new", new(operator, task, without_text="strict", model_id="strict-model"))
+    strict_endpoint = RewardEndpoint.objects.get(model_id="strict-model")
+    assert strict_endpoint.without_text == "strict"
     assert "A text of nothing but spaces has no score either." in see(
-        operator, f"/reward-endpoints/{public('rwd', made)}"
+        operator, f"/reward-endpoints/{public('rwd', strict_endpoint)}"
     )
     change = {"unscored": "hold", "without_text": "empty"}
     assert operator.post(f"{path}/change", change).status_code == 302
     RewardEndpoint.objects.filter(pk=endpoint.pk).update(without_text_count=1234)
-    seen = see(operator, path)
-    assert "Judge an empty text" in seen
-    assert "1,234" in seen
+    page = see(operator, path)
+    assert "Judge an empty text" in page
+    assert "1,234" in page
     assert 'value="empty" checked' in see(operator, f"{path}/change").html
     assert operator.post(f"{path}/change", change | {"without_text": "zero"}).status_code == 400
-    operator.post(f"{path}/change", {"unscored": "hold"})  # a form of before: nothing is named, nothing changes
+    operator.post(f"{path}/change", {"unscored": "hold"})  # an older form sends no policy and changes none
     endpoint.refresh_from_db()
     assert endpoint.without_text == "empty"
 

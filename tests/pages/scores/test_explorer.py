@@ -199,7 +199,7 @@ def test_of_very_many_scores_the_chart_and_figures_are_of_the_newest_and_say_so(
     scores = given(task, 0.1, 0.2, 0.6, 0.7, 0.8, grader=grader)
     client = visitor("training_operator", task.organization)
     query = {by: public("task", task) if by == "taskId" else public("grader", grader)} if by else {}
-    assert "among the newest" not in page_of(client, **query)  # counters tell of all of them
+    assert "among the newest" not in page_of(client, **query)  # counters cover all scores
     query["minConfidence"] = "0"
     monkeypatch.setattr(distributions, "NEWEST", 5)
     html = page_of(client, **query)

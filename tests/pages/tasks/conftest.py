@@ -62,8 +62,8 @@ def queries():
     def count(client, path):
         with CaptureQueriesContext(connection) as seen:
             assert client.get(path).status_code == 200
-        ours = ("core_datakey", "core_masterkey", "SAVEPOINT")
-        return sum(not any(word in query["sql"] for word in ours) for query in seen)
+        not_counted = ("core_datakey", "core_masterkey", "SAVEPOINT")
+        return sum(not any(word in query["sql"] for word in not_counted) for query in seen)
 
     return count
 

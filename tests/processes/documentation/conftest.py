@@ -1,4 +1,4 @@
-"""The surroundings that pages state: the demo runs, and the reader stands in the project's folder."""
+"""The surroundings that pages state: the demo runs, and the reader works in the project's folder."""
 
 import json
 import os
@@ -32,26 +32,26 @@ GIVEN = {
 
 @dataclass
 class Reader:
-    """Somebody who has started the demo, and reads the pages with its key at hand.
+    """A person who has started the demo, and reads the pages with its key at hand.
 
-    grader_port  where a grader of the reader's may listen: the server calls it
+    grader_port  where a grader of the reader may listen, for the server to call
     hook_port    where a receiver of webhooks listens
     """
 
     folder: Path
     env: dict[str, str]
-    kept: dict[str, str]
+    state: dict[str, str]
     grader_port: int
     hook_port: int
 
     def notebook(self) -> Notebook:
         replacements = {
-            "task_…": self.kept["taskId"],
-            "at_live_…": self.kept["apiKey"],
-            "org_…": self.kept["organizationId"],
+            "task_…": self.state["taskId"],
+            "at_live_…": self.state["apiKey"],
+            "org_…": self.state["organizationId"],
             "Your name": "Demo",
-            "https://autotune.example.com": self.kept["url"],
-            "http://localhost:8000": self.kept["url"],
+            "https://autotune.example.com": self.state["url"],
+            "http://localhost:8000": self.state["url"],
             "https://grader.example.com": f"http://127.0.0.1:{self.grader_port}",
             "https://hooks.example.com": f"http://127.0.0.1:{self.hook_port}",
             "--port 9100": f"--port {self.grader_port}",
@@ -84,35 +84,35 @@ def reader(tmp_path_factory, hook_port):
         try:
             until(lambda: DONE in log.read_bytes() or process.poll() is not None, seconds=START_S)
             assert process.poll() is None, log.read_text()
-            kept = json.loads((data / "demo.json").read_text())
-            yield Reader(folder, _environment(env, data, kept), kept, grader_port, hook_port)
+            state = json.loads((data / "demo.json").read_text())
+            yield Reader(folder, _environment(env, data, state), state, grader_port, hook_port)
         finally:
             process.terminate()
             process.wait(60)
     assert running_with(data) == []
 
 
-def _environment(env: dict[str, str], data: Path, kept: dict[str, str]) -> dict[str, str]:
-    """What the examples take from the environment, beside what the server's own commands need."""
+def _environment(env: dict[str, str], data: Path, state: dict[str, str]) -> dict[str, str]:
+    """The environment of the examples, including what the server's own commands need."""
     secrets = {f"{name}_FILE": str(data / name.lower()) for name in launch.GENERATED_SECRETS}
     return {
         **env,
         **{name: path for name, path in secrets.items() if Path(path).exists()},
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]]),
-        "AUTOTUNE_API_KEY": kept["apiKey"],
-        "AUTOTUNE_BASE_URL": kept["url"],
-        "AUTOTUNE_TASK_ID": kept["taskId"],
-        "API": kept["api"],
-        "KEY": kept["apiKey"],
-        "AUTH": f"Authorization: Bearer {kept['apiKey']}",
-        "TASK": kept["taskId"],
-        "GRADER": kept["graderId"],
+        "AUTOTUNE_API_KEY": state["apiKey"],
+        "AUTOTUNE_BASE_URL": state["url"],
+        "AUTOTUNE_TASK_ID": state["taskId"],
+        "API": state["api"],
+        "KEY": state["apiKey"],
+        "AUTH": f"Authorization: Bearer {state['apiKey']}",
+        "TASK": state["taskId"],
+        "GRADER": state["graderId"],
     }
 
 
 @pytest.fixture
 def operator(tmp_path):
-    """Somebody who sets up a server on PostgreSQL and Redis, with an empty database."""
+    """A person who sets up a server on PostgreSQL and Redis, with an empty database."""
     with own_environment(tmp_path / "unused", empty=True) as env:
         operator = Operator(tmp_path / "checkout", env["DATABASE_URL"], settings.REDIS_URL)
         yield operator

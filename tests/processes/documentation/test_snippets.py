@@ -1,4 +1,4 @@
-"""The examples of each page work as they stand, in order, in the surroundings that the page states."""
+"""The examples of each page work as written, in order, in the surroundings that the page states."""
 
 import json
 import os
@@ -46,11 +46,11 @@ def test_c25_the_production_block_sets_up_postgresql_and_starts_every_process(op
 
 def test_c25_commands_that_set_up_sqlite_say_so(tmp_path):
     env = {**os.environ, "DATABASE_URL": "", "REDIS_URL": "", "AUTOTUNE_DATA_DIR": str(tmp_path)}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, env=env, capture_output=True, text=True
     )
-    assert done.returncode == 0
-    assert f"NOTE: DATABASE_URL is not set: Autotune uses SQLite, {tmp_path}/autotune.sqlite3" in done.stderr
+    assert completed.returncode == 0
+    assert f"NOTE: DATABASE_URL is not set: Autotune uses SQLite, {tmp_path}/autotune.sqlite3" in completed.stderr
 
 
 def test_new_secrets_never_replace_those_of_an_environment_file(tmp_path):

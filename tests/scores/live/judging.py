@@ -1,4 +1,4 @@
-"""Graders that judge what is due, by the response, through the save that drains use."""
+"""Judge due runs by their responses, through the save that drains use."""
 
 from graders.models import Grader
 from scores.models import WorkflowRun
@@ -11,7 +11,7 @@ def due():
 
 
 def judge(values=None, *, graders=None, most=None, **verdict):
-    """Every due run gets the value of its response: 1.0 where it begins with "good", else 0.0. How many."""
+    """Score every due run by `values`, else 1.0 if its response starts with "good" and 0.0 if not. Returns how many."""
     runs = [run for run in due() if graders is None or run.grader_id in {grader.pk for grader in graders}][:most]
     for run in runs:
         grader = Grader.objects.get(pk=run.grader_id)
@@ -22,7 +22,7 @@ def judge(values=None, *, graders=None, most=None, **verdict):
 
 
 def fail(code="timeout"):
-    """Every due run fails. How many."""
+    """Fail every due run. Returns how many."""
     runs = due()
     for run in runs:
         save(Grader.objects.get(pk=run.grader_id), bad=[missed(claim(run), code)])

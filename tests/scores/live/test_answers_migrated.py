@@ -1,4 +1,4 @@
-"""Live answers that were stored before they belonged to a model: each keeps standing for the model of its completion."""
+"""Migrate live answers from before they belonged to a model: each gets the model of its completion."""
 
 from importlib import import_module
 
@@ -20,30 +20,30 @@ def run(*statements):
 
 
 def answer(completion_id, completion, number=1, **members):
-    about = {"organization": completion.organization, "task_version": completion.task_version}
+    owners = {"organization": completion.organization, "task_version": completion.task_version}
     digest = bytes([number]) * 32
-    return LiveAnswer.objects.create(**about, completion_id=completion_id, answer_digest=digest, **members)
+    return LiveAnswer.objects.create(**owners, completion_id=completion_id, answer_digest=digest, **members)
 
 
-def test_each_is_of_the_model_of_its_completion_and_was_judged_itself():
+def test_each_gets_the_model_of_its_completion_and_is_no_copy():
     completion = CompletionFactory(model_id="step-7")
     answer(completion.pk, completion)
     run(MIGRATION.MODELS, MIGRATION.ORPHANS)
     assert LiveAnswer.objects.values_list("model_id", "replaces").get() == ("step-7", completion.pk)
 
 
-def test_one_whose_completion_is_gone_goes():
+def test_an_answer_whose_completion_is_gone_is_deleted():
     completion = CompletionFactory()
     answer(ids.new(), completion)
     run(MIGRATION.MODELS, MIGRATION.ORPHANS)
     assert not LiveAnswer.objects.exists()
 
 
-def test_backwards_one_of_each_content_is_left_and_it_was_judged_itself():
+def test_the_reverse_migration_keeps_one_answer_of_each_content_that_is_no_copy():
     completion, other = CompletionFactory(), CompletionFactory()
     answer(completion.pk, completion, model_id="A", replaces=ids.new())
     newest = answer(completion.pk, completion, model_id="B", replaces=ids.new())
     answer(completion.pk, completion, model_id="C")
-    alone = answer(other.pk, other, number=2, model_id="A", replaces=ids.new())
+    single = answer(other.pk, other, number=2, model_id="A", replaces=ids.new())
     run(MIGRATION.COPIES, MIGRATION.OTHERS)
-    assert set(LiveAnswer.objects.values_list("pk", flat=True)) == {newest.pk, alone.pk}
+    assert set(LiveAnswer.objects.values_list("pk", flat=True)) == {newest.pk, single.pk}

@@ -1,4 +1,4 @@
-"""What becomes of a record that waits for an equal one, whatever becomes of that: it never ends without a judgement."""
+"""A record that waits for an equal one never ends without a judgement, whatever happens to that one."""
 
 from datetime import timedelta
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def waiting(trainer):
-    """Model A is about to be judged for "good", and model B waits for it."""
+    """The run of model B that waits until a grader has judged "good" for model A."""
     trainer.ask("good", modelId="A")
     trainer.ask("good", modelId="B")
     return run_of("B")
@@ -48,7 +48,7 @@ def principal(key):
 
 
 def is_judged_itself(model="B", value=1.0):
-    """The sweep lets the record of the model be judged, and its score is no copy."""
+    """Whether graders judge the model's record after a sweep, so that its score is no copy."""
     sweep.sweep(passes=1)
     assert [run.completion.model_id for run in due()].count(model) == 1
     judge({"good": value})
@@ -56,7 +56,7 @@ def is_judged_itself(model="B", value=1.0):
     return (score.value, score.reused_from) == (value, None)
 
 
-class TestSourcesThatBringNothing:
+class TestSourcesWithoutAScoreToCopy:
     def test_one_that_fails_lets_it_be_judged(self, waiting):
         fail()
         assert is_judged_itself()
@@ -80,7 +80,7 @@ class TestSourcesThatBringNothing:
         deleting.delete_score(Score.objects.get().pk)
         assert is_judged_itself()
 
-    def test_one_of_which_nothing_is_left(self, waiting):
+    def test_one_that_is_purged(self, waiting):
         judge()
         source = completion_of("A").pk
         erasing.erase([source], end_unfinished=True)
@@ -108,7 +108,7 @@ class TestSourcesThatBringNothing:
         judge()
         assert trainer.ask("good", modelId="C")[0]["value"] == 1.0
 
-    def test_its_deadline_begins_when_it_is_due(self, waiting):
+    def test_its_deadline_starts_when_it_is_due(self, waiting):
         WorkflowRun.objects.filter(pk=waiting.pk).update(deadline_at=timezone.now() - timedelta(hours=1))
         sweep.sweep()
         assert run_of("B").status == "waiting"
@@ -120,7 +120,7 @@ class TestSourcesThatBringNothing:
         sweep.sweep()
         assert run_of("B").status == "pending"
 
-    def test_its_timeline_tells_both(self, trainer, waiting):
+    def test_its_timeline_shows_both(self, trainer, waiting):
         fail()
         sweep.sweep(passes=1)
         judge()
@@ -149,7 +149,7 @@ class TestSourcesOfPanels:
         assert (first.value, first.confidence) == (second.value, second.confidence)
         assert (second.aggregation, second.used, Score.objects.filter(reused_from=None).count()) == (aggregation, 2, 2)
 
-    def test_a_part_that_failed_is_judged_for_it_alone(self, trainer, key, graders):
+    def test_after_a_part_failed_the_whole_panel_judges_it(self, trainer, key, graders):
         task = TaskFactory(organization=key.organization, graders=graders)
         trainer.ask("good", task=task, modelId="A")
         trainer.ask("good", task=task, modelId="B")
@@ -204,7 +204,7 @@ class TestReviews:
     def decide(self, review, **decision):
         return deciding.decide(review.pk, Decision(**decision), Reviewer(UserFactory(), administers=True))
 
-    def test_it_takes_what_the_reviewer_decided(self, trainer, reviewed):
+    def test_it_copies_the_decision_of_the_reviewer(self, trainer, reviewed):
         self.decide(reviewed, approved=True, value=0.75)
         (reward,) = trainer.ask("good", modelId="B")
         assert reward["value"] == 0.75
@@ -216,7 +216,7 @@ class TestReviews:
         sweep.sweep(passes=1)
         assert [run.completion.model_id for run in due()] == ["B"]
 
-    def test_so_it_is_when_nobody_decided_in_time(self, reviewed):
+    def test_after_a_review_expired_it_is_judged(self, reviewed):
         Review.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
         sweep.sweep()
         sweep.sweep(passes=1)
@@ -239,7 +239,7 @@ class TestOneLeavesTheOther:
         assert (first.reasoning, second.reasoning) == ("Because.", None)
         assert trainer.ask("good", modelId="A")[0]["value"] == 1.0
 
-    def test_a_copy_of_what_is_gone_is_no_source(self, trainer, copied):
+    def test_a_copy_of_an_erased_source_is_no_source(self, trainer, copied):
         erasing.erase([completion_of("A").pk], end_unfinished=True)
         assert trainer.ask("good", modelId="C")[0]["status"] == "pending"
         assert [run.completion.model_id for run in due()] == ["C"]
@@ -259,7 +259,7 @@ class TestOneLeavesTheOther:
         newest = Score.objects.filter(completion__model_id="B").latest("pk")
         assert (newest.reused_from, newest.superseded) == (None, False)
 
-    def test_what_waits_cannot_be_scored_again_and_can_be_cancelled(self, trainer, waiting):
+    def test_a_waiting_record_cannot_be_scored_again_and_can_be_cancelled(self, trainer, waiting):
         answer = trainer.api.post(f"/completions/{public('comp', completion_of('B'))}/rescore", {})
         assert answer.status_code in (403, 409)
         cancelling.cancel(waiting.pk)
@@ -283,7 +283,7 @@ class TestFreshness:
         assert trainer.ask("good", modelId="A")[0]["status"] == "pending"
         assert run_of("A").waits_for == "reuse"
 
-    def test_a_failure_of_another_model_is_no_source_and_its_own_stands(self, trainer):
+    def test_a_failure_of_another_model_is_no_source_and_its_own_is_reused(self, trainer):
         trainer.ask("good", modelId="A")
         fail()
         assert trainer.ask("good", modelId="B")[0]["status"] == "pending"
@@ -301,7 +301,7 @@ class TestFreshness:
         assert trainer.ask("good", modelId="A")[0]["value"] == 1.0
         assert due() == []
 
-    def test_its_own_failure_stands_before_anothers_score(self, trainer, waiting):
+    def test_its_own_failure_takes_precedence_over_anothers_score(self, trainer, waiting):
         cancelling.cancel(waiting.pk)
         judge()
         assert trainer.ask("good", modelId="B")[0]["code"] == "cancelled"
@@ -322,7 +322,7 @@ class TestWhoMayAsk:
         assert trainer.refused("good", modelId="C").json()["code"] == "task_archived"
         assert trainer.ask("good", modelId="B")[0]["value"] == 1.0
 
-    def test_neither_does_one_whose_grader_is_inactive(self, trainer, copied, live_task):
+    def test_a_task_with_an_inactive_grader_takes_no_new_record_either(self, trainer, copied, live_task):
         live_task.version.members.get().grader.__class__.objects.update(status="inactive")
         assert trainer.refused("good", modelId="C").json()["code"] == "grader_inactive"
         assert trainer.ask("good", modelId="B")[0]["value"] == 1.0
@@ -364,7 +364,7 @@ class TestTheSweep:
             assert len(copies.sweep()) == 60
         assert sum(Tally.objects.values_list("scored", flat=True)) == 60
 
-    def test_what_is_not_final_is_left(self, waiting):
+    def test_the_sweep_leaves_copies_of_unfinished_sources(self, waiting):
         assert copies.sweep() == []
         assert copies.end({waiting.completion_id: waiting.reuses}) == []
         assert run_of("B").status == "waiting"

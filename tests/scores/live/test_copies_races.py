@@ -1,4 +1,4 @@
-"""Two models with equal answers at the same moment, on PostgreSQL: judged once, and nobody waits for good."""
+"""Two models with equal answers at the same moment, on PostgreSQL: graders judge one, and no call waits forever."""
 
 import pytest
 from django.db import connection, transaction
@@ -32,12 +32,12 @@ class TestAtTheSameMoment:
         assert list(Reward.objects.values_list("value", flat=True)) == [1.0] * 4
 
     def test_overlapping_requests_in_other_orders_never_wait_in_a_circle(self, key, live_task):
-        works = [
+        requests = [
             ask(key, live_task, *MANY, modelId="A"),
             ask(key, live_task, *reversed(MANY), modelId="B"),
             ask(key, live_task, *MANY[10:], modelId="C"),
         ] * 2
-        together(*works)
+        together(*requests)
         assert Completion.objects.count() == 80
         assert len(due()) == 30
         judge()
@@ -67,8 +67,11 @@ class TestAtTheSameMoment:
         assert Score.objects.filter(reused_from=None).count() == 12
 
     def test_fresh_and_other_callers_at_once_all_end(self, key, live_task):
-        works = [ask(key, live_task, *MANY, modelId="A"), ask(key, live_task, *reversed(MANY), fresh=True, modelId="B")]
-        together(*works * 2)
+        requests = [
+            ask(key, live_task, *MANY, modelId="A"),
+            ask(key, live_task, *reversed(MANY), fresh=True, modelId="B"),
+        ]
+        together(*requests * 2)
         judge()
         while copies.sweep():
             pass
@@ -94,7 +97,7 @@ class TestAtTheSameMoment:
 class TestWhileItIsStored:
     @pytest.fixture
     def between(self, monkeypatch):
-        """`between(work)`: done once in a connection of its own, after the look and before the record is stored."""
+        """`between(work)` runs `work` once in its own connection, after the lookup and before the record is stored."""
 
         def arrange(work):
             real, acted = reuse.take, []
@@ -133,11 +136,11 @@ class TestWhileItIsStored:
         judge()
         source = completion_of("A").pk
 
-        def again():
+        def rescore():
             rescoring.rescore(source, principal(key))
             judge({"good": 0.5})
 
-        between(again)
+        between(rescore)
         assert ask(key, live_task, "good", modelId="B")()[0]["value"] == 0.5
 
     def test_a_save_that_commits_after_the_last_look_is_seen_by_the_sweep(self, key, live_task, monkeypatch):
@@ -151,7 +154,7 @@ class TestWhileItIsStored:
 
 
 class TestWhileItIsCopied:
-    def test_many_who_end_it_at_once_copy_once(self, key, live_task):
+    def test_concurrent_ends_copy_once(self, key, live_task):
         ask(key, live_task, *MANY, modelId="A")()
         for model in "BC":
             ask(key, live_task, *reversed(MANY), modelId=model)()
@@ -164,19 +167,19 @@ class TestWhileItIsCopied:
         ask(key, live_task, *MANY, modelId="A")()
         ask(key, live_task, *MANY, modelId="B")()
         judge()
-        doomed = list(Completion.objects.filter(model_id="A").values_list("pk", flat=True))
-        together(copies.sweep, lambda: erasing.erase(doomed, end_unfinished=True))
+        erased_ids = list(Completion.objects.filter(model_id="A").values_list("pk", flat=True))
+        together(copies.sweep, lambda: erasing.erase(erased_ids, end_unfinished=True))
         copies.sweep()
-        of_b = WorkflowRun.objects.filter(completion__model_id="B")
-        assert set(of_b.values_list("status", flat=True)) in ({"completed"}, {"pending"})
-        assert Score.objects.exclude(reused_from=None).count() == of_b.filter(status="completed").count()
+        runs_of_b = WorkflowRun.objects.filter(completion__model_id="B")
+        assert set(runs_of_b.values_list("status", flat=True)) in ({"completed"}, {"pending"})
+        assert Score.objects.exclude(reused_from=None).count() == runs_of_b.filter(status="completed").count()
 
     def test_an_erasure_of_the_copy_and_its_end_leave_one_of_them(self, key, live_task):
         ask(key, live_task, *MANY, modelId="A")()
         ask(key, live_task, *MANY, modelId="B")()
         judge()
-        doomed = list(Completion.objects.filter(model_id="B").values_list("pk", flat=True))
-        together(copies.sweep, lambda: erasing.erase(doomed, end_unfinished=True))
+        erased_ids = list(Completion.objects.filter(model_id="B").values_list("pk", flat=True))
+        together(copies.sweep, lambda: erasing.erase(erased_ids, end_unfinished=True))
         assert Reward.objects.filter(completion__model_id="B").count() == 30
         assert not WorkflowRun.objects.filter(waits_for="reuse").exists()
         assert not Score.objects.filter(completion__model_id="B", reasoning__isnull=False).exists()
@@ -201,8 +204,8 @@ class TestWhileItIsCopied:
             settling.lock([completion_of("A").pk])
             future = aside(copies.sweep)
             until(waits_for_a_lock)
-            free = WorkflowRun.objects.select_for_update(nowait=True).get(waits_for="reuse")
-            assert free.status == "waiting"
+            run = WorkflowRun.objects.select_for_update(nowait=True).get(waits_for="reuse")
+            assert run.status == "waiting"
         assert len(future.result(PATIENCE_S)) == 1
 
 
@@ -215,13 +218,13 @@ class TestWaiting:
         assert future.result(PATIENCE_S)[0]["value"] == 1.0
         assert waiting.hub._sources == {}
 
-    def test_so_are_many_by_few_statements(self, key, live_task):
+    def test_many_calls_are_woken_when_the_sources_are_judged(self, key, live_task):
         futures = [
             aside(ask(key, live_task, *MANY, modelId=model, deadlineMs=60_000)) for model in ("A", "B", "C", "B")
         ]
         until(lambda: waiting.hub._count == 4 and Completion.objects.count() == 90)
         judge()
-        assert {one["value"] for future in futures for one in future.result(PATIENCE_S)} == {1.0}
+        assert {reward["value"] for future in futures for reward in future.result(PATIENCE_S)} == {1.0}
 
     def test_when_the_source_fails_it_waits_for_its_own_judgement(self, key, live_task):
         ask(key, live_task, "good", modelId="A")()
@@ -241,8 +244,8 @@ class TestWaiting:
         assert Reward.objects.get(completion__model_id="B").value == 1.0
 
 
-def test_the_sweep_reads_the_index_of_what_waits(db):
-    """The whole table is never needed, however few rows the planner believes in."""
+def test_the_sweep_reads_the_index_of_waiting_runs(db):
+    """The sweep never reads the whole table, however few rows the planner expects."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("set local enable_seqscan = off")
         plan = copies._page().explain()

@@ -1,4 +1,4 @@
-"""Each model has a record of each of its answers, though equal ones are judged once: figures by what was asked."""
+"""Each model has a record of each of its answers, though graders judge equal ones once: figures count each record."""
 
 import json
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 def by_model(api, task):
     summary = api.get(f"/scores/summary?taskId={public('task', task)}").json()
-    return {one["modelId"]: one for one in summary["byModel"]}
+    return {row["modelId"]: row for row in summary["byModel"]}
 
 
 def exported(api, task, **members):
@@ -30,8 +30,8 @@ def exported(api, task, **members):
 
 
 @pytest.fixture
-def asked_by_two(trainer, live_task):
-    """C10: model A asks and is judged, then model B asks for the same and one more."""
+def second_answers(trainer, live_task):
+    """C10: graders judge model A's answers, then model B sends equal ones and one more."""
     trainer.ask("good", "bad", modelId="A")
     assert judge() == 2
     answers = trainer.ask("good", "bad", "good x", modelId="B")
@@ -40,15 +40,15 @@ def asked_by_two(trainer, live_task):
 
 
 class TestFigures:
-    def test_c10_the_second_model_has_a_record_of_each_answer_in_the_summary(self, trainer, live_task, asked_by_two):
-        assert [one["value"] for one in asked_by_two] == [1.0, 0.0, None]
+    def test_c10_the_second_model_has_a_record_of_each_answer_in_the_summary(self, trainer, live_task, second_answers):
+        assert [reward["value"] for reward in second_answers] == [1.0, 0.0, None]
         assert judge() == 1
-        found = by_model(trainer.api, live_task)
-        assert (found["B"]["totalRecords"], found["B"]["unscored"]) == (3, 0)
-        assert found["B"]["mean"] == pytest.approx(2 / 3)
-        assert (found["A"]["totalRecords"], found["A"]["mean"]) == (2, 0.5)
+        models = by_model(trainer.api, live_task)
+        assert (models["B"]["totalRecords"], models["B"]["unscored"]) == (3, 0)
+        assert models["B"]["mean"] == pytest.approx(2 / 3)
+        assert (models["A"]["totalRecords"], models["A"]["mean"]) == (2, 0.5)
 
-    def test_c10_and_in_the_export(self, trainer, live_task, asked_by_two):
+    def test_c10_the_export_has_each_record_of_the_second_model(self, trainer, live_task, second_answers):
         judge()
         records = [row for row in exported(trainer.api, live_task) if row["metadata"]["model_id"] == "B"]
         assert sorted((row["response"], row["score"]) for row in records) == [
@@ -58,7 +58,7 @@ class TestFigures:
         ]
         assert len(exported(trainer.api, live_task, per="grader", modelId="B")) == 3
 
-    def test_c10_and_on_the_page_of_the_task(self, visitor, key, live_task, asked_by_two):
+    def test_c10_pages_show_the_second_model_and_its_copies(self, visitor, key, live_task, second_answers):
         judge()
         page = visitor("organization_admin", organization=key.organization)
         text = page.get(f"/tasks/{public('task', live_task)}").content.decode()
@@ -85,17 +85,17 @@ class TestFigures:
         assert first == again
         assert Completion.objects.filter(model_id="B").count() == 1
 
-    def test_without_a_model_they_are_of_one_that_is_called_live(self, trainer, live_task):
+    def test_without_a_model_records_belong_to_the_model_live(self, trainer, live_task):
         trainer.ask("good")
         judge()
         trainer.ask("good", modelId="B")
         trainer.ask("good")
-        assert {name: one["totalRecords"] for name, one in by_model(trainer.api, live_task).items()} == {
+        assert {name: model["totalRecords"] for name, model in by_model(trainer.api, live_task).items()} == {
             "B": 1,
             "live": 1,
         }
 
-    def test_a_model_after_many_copies_from_what_was_judged(self, trainer, live_task):
+    def test_every_later_model_copies_the_score_that_was_judged(self, trainer, live_task):
         trainer.ask("good", modelId="A")
         judge()
         for number in range(6):
@@ -105,19 +105,19 @@ class TestFigures:
 
 
 class TestTheRecord:
-    def test_it_names_the_score_that_was_reused(self, trainer, asked_by_two):
+    def test_it_names_the_score_that_was_reused(self, trainer, second_answers):
         original = Score.objects.get(completion__model_id="A", value=1.0)
-        shown = trainer.api.get(f"/completions/{asked_by_two[0]['completionId']}/score").json()
-        assert shown["score"]["reusedFrom"] == public("score", original)
-        assert shown["score"]["id"] != public("score", original)
+        body = trainer.api.get(f"/completions/{second_answers[0]['completionId']}/score").json()
+        assert body["score"]["reusedFrom"] == public("score", original)
+        assert body["score"]["id"] != public("score", original)
         assert trainer.api.get(f"/scores/{public('score', original)}").json()["score"]["reusedFrom"] is None
 
-    def test_all_that_the_grader_said_is_in_it(self, trainer):
+    def test_it_has_everything_that_the_grader_returned(self, trainer):
         trainer.ask("good", modelId="A")
         judge(reasoning="Because ü.", confidence=0.25)
         trainer.ask("good", modelId="B")
         original, copy = Score.objects.order_by("pk")
-        same = (
+        score_fields = (
             "value",
             "confidence",
             "raw_value",
@@ -127,16 +127,16 @@ class TestTheRecord:
             "grader_version_id",
             "shadow",
         )
-        assert [getattr(copy, name) for name in same] == [getattr(original, name) for name in same]
+        assert [getattr(copy, name) for name in score_fields] == [getattr(original, name) for name in score_fields]
         assert bytes(Score.objects.values_list("reasoning", flat=True).get(pk=copy.pk)) != bytes(
             Score.objects.values_list("reasoning", flat=True).get(pk=original.pk)
         )
         first, second = Reward.objects.order_by("pk")
-        about = ("value", "confidence", "aggregation", "used", "failed", "error_code")
-        assert [getattr(second, name) for name in about] == [getattr(first, name) for name in about]
+        reward_fields = ("value", "confidence", "aggregation", "used", "failed", "error_code")
+        assert [getattr(second, name) for name in reward_fields] == [getattr(first, name) for name in reward_fields]
 
-    def test_its_timeline_says_so_and_tells_of_no_call(self, trainer, asked_by_two):
-        completion_id = asked_by_two[0]["completionId"]
+    def test_its_timeline_shows_the_reuse_and_no_call(self, trainer, second_answers):
+        completion_id = second_answers[0]["completionId"]
         api = trainer.api
         (run,) = api.get(f"/workflow-runs?completionId={completion_id}").json()["workflowRuns"]
         assert [(step["step"], step["outcome"]) for step in run["steps"]] == [("reuse", "copied")]
@@ -149,20 +149,20 @@ class TestTheRecord:
         originals = set(Score.objects.exclude(reused_from=None).values_list("reused_from", flat=True))
         assert originals == {Score.objects.get(completion__model_id="A").pk}
 
-    def test_a_webhook_hears_of_each_record(self, trainer, key):
+    def test_a_webhook_gets_an_event_of_each_record(self, trainer, key):
         subscribe(key.organization, "score.completed")
         trainer.ask("good", modelId="A")
         judge()
         trainer.ask("good", modelId="B")
-        told = list(Event.objects.order_by("pk").values_list("subject_id", flat=True))
-        assert told == list(Completion.objects.order_by("pk").values_list("pk", flat=True))
+        subject_ids = list(Event.objects.order_by("pk").values_list("subject_id", flat=True))
+        assert subject_ids == list(Completion.objects.order_by("pk").values_list("pk", flat=True))
 
-    def test_the_graders_figures_leave_it_out(self, trainer, asked_by_two):
+    def test_the_graders_figures_exclude_it(self, trainer, second_answers):
         judge()
         assert sum(Tally.objects.values_list("scored", flat=True)) == 3
         assert Score.objects.count() == 5
 
-    def test_a_stranger_never_meets_it(self, trainer, asked_by_two, api_for):
+    def test_another_organization_never_reuses_it(self, trainer, second_answers, api_for):
         other = api_for(role="training_operator")
         task = TaskFactory(organization=other.organization)
         (reward,) = other.post("/rewards", asked(task, "good", modelId="B")).json()["rewards"]
@@ -176,8 +176,8 @@ class TestWaitingForTheSource:
         assert reward["status"] == "pending"
         run = WorkflowRun.objects.get(completion__model_id="B")
         assert (run.status, run.waits_for, run.wake_at) == ("waiting", "reuse", None)
-        (shown,) = trainer.api.get(f"/workflow-runs?completionId={reward['completionId']}").json()["workflowRuns"]
-        assert (shown["currentStep"], [step["step"] for step in shown["steps"]]) == ("reuse", ["reuse"])
+        (waiting_run,) = trainer.api.get(f"/workflow-runs?completionId={reward['completionId']}").json()["workflowRuns"]
+        assert (waiting_run["currentStep"], [step["step"] for step in waiting_run["steps"]]) == ("reuse", ["reuse"])
         sweep.sweep(passes=1)
         assert WorkflowRun.objects.get(pk=run.pk).status == "waiting"
         judge()
@@ -185,7 +185,7 @@ class TestWaitingForTheSource:
         assert trainer.ask("good", modelId="B")[0]["value"] == 1.0
         assert WorkflowRun.objects.get(pk=run.pk).reuses is None
 
-    def test_asked_again_it_is_joined_and_ended_in_the_call(self, trainer):
+    def test_a_repeated_request_joins_it_and_ends_it_in_the_call(self, trainer):
         trainer.ask("good", modelId="A")
         (pending,) = trainer.ask("good", modelId="B")
         judge()
@@ -204,8 +204,8 @@ class TestWaitingForTheSource:
 
 class TestRewardEndpoints:
     def endpoint(self, key, live_task, protocol, model, **members):
-        about = {"created_by": key.user, "protocol": protocol, "model_id": model, "deadline_ms": 1, **members}
-        return RewardEndpointFactory(task=live_task, **about)
+        fields = {"created_by": key.user, "protocol": protocol, "model_id": model, "deadline_ms": 1, **members}
+        return RewardEndpointFactory(task=live_task, **fields)
 
     def test_c10_openrlhf(self, trainer, key, live_task, call):  # noqa: F811
         first, second = (self.endpoint(key, live_task, "openrlhf", model) for model in "AB")
@@ -213,8 +213,8 @@ class TestRewardEndpoints:
         assert judge({"good": 1.0}) == 2
         assert call(second, whole("good", "bad", prompt="")).json["rewards"] == [1.0, 0.0]
         assert due() == []
-        found = by_model(trainer.api, live_task)
-        assert [(found[name]["totalRecords"], found[name]["mean"]) for name in "AB"] == [(2, 0.5), (2, 0.5)]
+        models = by_model(trainer.api, live_task)
+        assert [(models[name]["totalRecords"], models[name]["mean"]) for name in "AB"] == [(2, 0.5), (2, 0.5)]
 
     def test_c10_slime(self, trainer, key, live_task, call):  # noqa: F811
         first, second = (self.endpoint(key, live_task, "slime", model) for model in "AB")
@@ -226,8 +226,8 @@ class TestRewardEndpoints:
 
     def test_c10_verify(self, trainer, key, live_task, call):  # noqa: F811
         first, second = (self.endpoint(key, live_task, "verify", model) for model in "AB")
-        said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "good"}]}
-        rollout = {"responses_create_params": {"input": "2+2?"}, "response": {"output": [said]}}
+        message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "good"}]}
+        rollout = {"responses_create_params": {"input": "2+2?"}, "response": {"output": [message]}}
         call(first, rollout)
         judge()
         answer = call(second, rollout)
@@ -240,7 +240,7 @@ class TestRewardEndpoints:
         assert call(endpoint, whole("good")).json["rewards"] == [1.0]
         assert (due(), Completion.objects.count()) == ([], 2)
 
-    def test_one_that_waits_is_unscored_by_the_endpoints_policy(self, trainer, key, live_task, call):  # noqa: F811
+    def test_the_endpoints_policy_applies_to_an_item_that_waits(self, trainer, key, live_task, call):  # noqa: F811
         endpoint = self.endpoint(key, live_task, "openrlhf", "B", unscored="hold", neutral_value=None)
         trainer.ask({"prompt": "Q:", "response": "good"}, modelId="A")
         assert call(endpoint, whole("good")).status == 503
@@ -251,11 +251,11 @@ class TestRewardEndpoints:
 class TestFresh:
     def test_c19_each_of_four_equal_items_is_judged(self, trainer):
         rewards = trainer.ask("good", "good", "good", "good", fresh=True)
-        assert len({one["completionId"] for one in rewards}) == 4
+        assert len({reward["completionId"] for reward in rewards}) == 4
         assert judge() == 4
         assert Score.objects.filter(reused_from=None).count() == 4
 
-    def test_c19_in_a_second_request_too_and_among_others(self, trainer):
+    def test_c19_each_is_judged_in_a_second_request_and_among_others_too(self, trainer):
         trainer.ask("good", "bad", "good", fresh=True)
         trainer.ask("good", fresh=True, modelId="B")
         assert (judge(), Completion.objects.count()) == (4, 4)
@@ -264,11 +264,11 @@ class TestFresh:
         trainer.ask(*["good"] * 4, fresh=True)
         for number in range(4):
             judge({"good": number / 3}, most=1)
-        found = by_model(trainer.api, live_task)["live"]
-        assert (found["totalRecords"], found["mean"]) == (4, 0.5)
-        assert found["std"] == pytest.approx(((0.25 + 1 / 36) / 2) ** 0.5)
+        model = by_model(trainer.api, live_task)["live"]
+        assert (model["totalRecords"], model["mean"]) == (4, 0.5)
+        assert model["std"] == pytest.approx(((0.25 + 1 / 36) / 2) ** 0.5)
 
-    def test_the_last_of_them_stands_from_then_on(self, trainer):
+    def test_later_requests_reuse_the_last_of_them(self, trainer):
         *_, last = trainer.ask("good", "good", fresh=True)
         assert trainer.ask("good")[0]["completionId"] == last["completionId"]
         assert LiveAnswer.objects.count() == 1
@@ -281,7 +281,7 @@ class TestFresh:
         assert public("comp", Score.objects.get(pk=source).completion) == last["completionId"]
         assert due() == []
 
-    def test_what_waits_for_another_goes_on_when_it_is_replaced(self, trainer):
+    def test_a_waiting_copy_keeps_its_source_when_that_is_replaced(self, trainer):
         trainer.ask("good", modelId="A")
         trainer.ask("good", modelId="B")
         trainer.ask("good", modelId="A", fresh=True)
@@ -299,6 +299,6 @@ def test_a_panels_reward_is_copied_with_its_scores(trainer, key):
     (reward,) = trainer.ask("x", task=task, modelId="B")
     assert reward["value"] == pytest.approx(0.2 * 0.25 + 0.8)
     copied = Score.objects.filter(completion__model_id="B")
-    assert {one.grader_id: one.value for one in copied} == {graders[0].pk: 0.25, graders[1].pk: 1.0}
+    assert {score.grader_id: score.value for score in copied} == {graders[0].pk: 0.25, graders[1].pk: 1.0}
     assert WorkflowRun.objects.filter(completion__model_id="B", panel_size=0).count() == 0
     assert Reward.objects.get(completion__model_id="B").used == 2

@@ -53,7 +53,7 @@ class TestWhatIsEqual:
         assert ids_of(trainer.ask("4", "5")) == ids_of(trainer.ask("4", "5"))
         assert rows() == (2, 2)
 
-    def test_another_model_has_a_record_of_its_own_that_nobody_judges(self, trainer):
+    def test_another_model_has_its_own_record_that_no_grader_judges(self, trainer):
         first, second = trainer.ask("4", modelId="step-100"), trainer.ask("4", modelId="step-200")
         assert ids_of(first) != ids_of(second)
         assert [run.status for run in WorkflowRun.objects.order_by("pk")] == ["pending", "waiting"]

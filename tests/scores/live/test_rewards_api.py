@@ -29,7 +29,7 @@ class TestTheAnswer:
         assert {one["confidence"] for one in rewards} == {0.9}
         assert len(fake.items) == 4
 
-    def test_each_has_six_members_whatever_became_of_it(self, trainer):
+    def test_each_has_six_members_in_every_status(self, trainer):
         (reward,) = trainer.ask("4")
         completion = Completion.objects.get()
         assert reward.pop("waitingFor")["reason"] == "queued"

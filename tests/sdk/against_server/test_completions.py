@@ -86,12 +86,12 @@ def test_completions_are_filtered_to_the_millisecond(client, task):
 def test_completions_are_listed_page_by_page(client, task):
     ids = client.completions.submit_batch(items(7), task_id=task.id).ids
     page = client.completions.list(task_id=task.id, limit=3, sort="createdAt")
-    found, pages = [one.id for one in page.items], 1
+    listed_ids, pages = [completion.id for completion in page.items], 1
     assert (page.total, page.offset, page.limit) == (7, 0, 3)
     while page.next_cursor:
         page = client.completions.list(task_id=task.id, limit=3, sort="createdAt", cursor=page.next_cursor)
         assert page.total is None
-        found, pages = found + [one.id for one in page.items], pages + 1
-    assert (found, pages) == (ids, 3)
-    assert [one.id for one in client.completions.list(task_id=task.id, external_id="e4")] == [ids[4]]
+        listed_ids, pages = listed_ids + [completion.id for completion in page.items], pages + 1
+    assert (listed_ids, pages) == (ids, 3)
+    assert [completion.id for completion in client.completions.list(task_id=task.id, external_id="e4")] == [ids[4]]
     assert client.completions.list(task_id=task.id, model_id="model-1", status="pending", source="api").total == 3

@@ -34,9 +34,9 @@ def test_messages_stand_for_a_prompt(client, task, score):
     chat = [{"messages": [{"role": "user", "content": "2+2?"}], "response": "4"}]
     client.rewards(chat, task_id=task.id, model_id="policy-3", deadline_s=1.5)
     score()
-    (found,) = client.rewards(chat, task_id=task.id, model_id="policy-3", deadline_s=5)
-    completion = client.completions.get(found.completion_id)
-    assert (found.value, completion.model_id, completion.messages) == (0.01, "policy-3", chat[0]["messages"])
+    (reward,) = client.rewards(chat, task_id=task.id, model_id="policy-3", deadline_s=5)
+    completion = client.completions.get(reward.completion_id)
+    assert (reward.value, completion.model_id, completion.messages) == (0.01, "policy-3", chat[0]["messages"])
 
 
 def test_a_failure_is_no_zero(client, task, fake, score):

@@ -55,11 +55,11 @@ def test_a_change_of_what_defines_a_task_makes_a_version(client, task):
 
 def test_tasks_are_listed_by_search_and_grader(client, task, grader):
     client.tasks.create(name="Other", prompt_template="x", grader_id=grader.id)
-    assert [found.id for found in client.tasks.list(search="lengths")] == [task.id]
+    assert [listed.id for listed in client.tasks.list(search="lengths")] == [task.id]
     page = client.tasks.list(grader_id=grader.id, archived=False, sort="name", limit=1)
-    assert ([found.name for found in page.items], page.total, page.limit) == (["Lengths"], 2, 1)
+    assert ([listed.name for listed in page.items], page.total, page.limit) == (["Lengths"], 2, 1)
     rest = client.tasks.list(grader_id=grader.id, archived=False, sort="name", limit=1, cursor=page.next_cursor)
-    assert ([found.name for found in rest], rest.total, rest.next_cursor) == (["Other"], None, None)
+    assert ([listed.name for listed in rest], rest.total, rest.next_cursor) == (["Other"], None, None)
 
 
 def test_a_task_with_completions_is_archived_and_not_deleted(client, task):

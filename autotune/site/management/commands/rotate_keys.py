@@ -16,7 +16,7 @@ class Command(BaseCommand):
         " removed. Texts are not touched: `reencrypt` does that."
     )
 
-    requires_system_checks = ()  # they fail where a master key is wrong, and this command says more about it
+    requires_system_checks = ()  # they fail if a master key is wrong, and this command reports more about it
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--check", action="store_true", help="only show what wraps how many data keys")
@@ -62,8 +62,8 @@ class Command(BaseCommand):
         if unopened.lost:
             counts = ", ".join(f"{count} by {name}" for name, count in sorted(unopened.lost.items()))
             faults.append(
-                f"Data keys that no master key at hand opens: {counts}. Add or correct those master keys,"
-                " and run it again."
+                f"Data keys that no configured master key opens: {counts}. Add or correct those master keys,"
+                " and run the command again."
             )
         faults += [
             f"The data key {row.pk} of {row.scope} for {row.period} is damaged: restore its row from a backup."

@@ -1,4 +1,4 @@
-"""`manage.py serve`: every process of the Procfile on this machine, until one ends or a signal comes."""
+"""`manage.py serve` runs every process of the Procfile on this machine, until one ends or a signal arrives."""
 
 import os
 import sys
@@ -15,8 +15,8 @@ from autotune.site.supervisor import Supervisor, SupervisorError
 
 class Command(BaseCommand):
     help = (
-        "Starts web, worker, beat and live as one process tree with the environment of this command, and stays until "
-        "Ctrl-C or SIGTERM. When one process ends, all end, so that a process manager can start the tree again."
+        "Starts web, worker, beat and live as one process tree with the environment of this command, and runs until "
+        "Ctrl-C or SIGTERM. When one process ends, all end, so that a process manager can restart the tree."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

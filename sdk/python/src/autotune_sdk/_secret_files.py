@@ -10,24 +10,24 @@ from .errors import AutotuneError
 
 
 class NoSecret(AutotuneError):
-    """There is no secret to save: the answer was repeated for an idempotency key, or none was made."""
+    """There is no secret to save: the server repeated an answer for an idempotency key, or created no secret."""
 
     code = "no_secret"
 
 
 def save(path: str | os.PathLike[str], secret: str | None) -> None:
-    """Write a secret and a newline, with mode 0600, whole or not at all; replaces what is there.
+    """Write a secret and a newline to a file of mode 0600, completely or not at all. Replaces an existing file.
 
     raises NoSecret if the secret is None, OSError if the file cannot be written
     """
     if secret is None:
-        raise NoSecret("this answer has no secret: it is shown once, in the first answer; rotate it to get a new one")
-    place = Path(path)
-    descriptor, draft = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)  # with mode 0600
+        raise NoSecret("this answer has no secret: the first answer shows it once; rotate the secret to get a new one")
+    target = Path(path)
+    descriptor, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # with mode 0600
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(secret + "\n")
-        os.replace(draft, place)
+        os.replace(draft, target)
     except BaseException:
         os.unlink(draft)
         raise

@@ -246,7 +246,7 @@ def _connection_error(exc: requests.RequestException, method: str, path: str) ->
 
 
 def _reason(exc: requests.RequestException) -> str:
-    """What kept an answer away, in words; the library's own error is the cause of ours."""
+    """Describe why there is no answer. The library's own error is the cause of ours."""
     if isinstance(exc, requests.exceptions.SSLError):
         return "the server's certificate could not be verified; check base_url and the trusted authorities"
     if isinstance(exc, requests.exceptions.ConnectTimeout):
@@ -254,7 +254,7 @@ def _reason(exc: requests.RequestException) -> str:
     if isinstance(exc, requests.Timeout):
         return "the server did not answer in time"
     if isinstance(exc, requests.exceptions.ProxyError):
-        return "the proxy of the environment could not be used; check HTTP_PROXY and HTTPS_PROXY"
+        return "the proxy from the environment could not be used; check HTTP_PROXY and HTTPS_PROXY"
     if _never_connected(exc):
         return "no connection to the server; check base_url, and that the server runs"
     if isinstance(exc, (requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):

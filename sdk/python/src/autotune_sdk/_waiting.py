@@ -63,7 +63,7 @@ class ScoreWait:
         self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self.on_progress, self.on_completion = on_progress, on_completion
         self.found: dict[str, Outcome] = {}
-        self.reasons: dict[str, WaitingFor] = {}  # of those that were asked for alone
+        self.reasons: dict[str, WaitingFor] = {}  # only of completions that were queried by id
         self.pending = sorted(self.order)
         self.made: dict[str, tuple[datetime, str]] = {}  # when, and of which task, where it is known
 

@@ -89,7 +89,7 @@ class WaitTimeout(AutotuneError):
 
     finished  outcomes by completion id, of those that were
     pending   ids of those that were not
-    reasons   why, by completion id, as far as the server was asked for it
+    reasons   why, by completion id, where the client queried that completion
     """
 
     code = "wait_timeout"
@@ -102,14 +102,14 @@ class WaitTimeout(AutotuneError):
     ) -> None:
         self.finished = dict(finished)
         self.pending = tuple(pending)
-        self.reasons = {key: why for key, why in (reasons or {}).items() if key in self.pending}
+        self.reasons = {key: reason for key, reason in (reasons or {}).items() if key in self.pending}
         text = f"{len(pending)} of {len(pending) + len(finished)} completions are not final yet"
         super().__init__(". ".join([text, *map(_sentence, dict.fromkeys(self.reasons.values()))][:MAX_REASONS]))
 
 
-def _sentence(why: WaitingFor) -> str:
-    until = f" (until {why.until:%Y-%m-%d %H:%M:%S} UTC)" if why.until else ""
-    return f"{why.detail.rstrip('.')}{until}"
+def _sentence(waiting_for: WaitingFor) -> str:
+    until = f" (until {waiting_for.until:%Y-%m-%d %H:%M:%S} UTC)" if waiting_for.until else ""
+    return f"{waiting_for.detail.rstrip('.')}{until}"
 
 
 class APIError(AutotuneError):

@@ -1,7 +1,7 @@
 """What the API answers about completions and scores, as frozen dataclasses.
 
 Names are the contract's in snake_case; a member without a value is None; JSON that users wrote (metadata, messages,
-schemas) is left as it came. `unreadable` names the members that are None because the server cannot decrypt them.
+schemas) stays unchanged. `unreadable` names the members that are None because the server cannot decrypt them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ FINAL_STATUSES = frozenset({"completed", "failed"})
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """One page of a list: `items`. Iterating over it goes on through the pages after it, one request each.
+    """One page of a list: `items`. Iteration continues through the following pages, with one request each.
 
-    total                 of all pages; None when the page was asked for by cursor
-    total_is_lower_bound  there are more than `total - 1` rows: the server counts up to 10,000
+    total                 rows of all pages; None if the page was requested by cursor
+    total_is_lower_bound  the list has at least `total` rows: the server counts up to 10,000
     """
 
     items: tuple[T, ...]
@@ -41,7 +41,7 @@ class Page(Generic[T]):
             page = page.next_page()
 
     def next_page(self) -> Page[T] | None:
-        """The page after this one, asked for now; None after the last."""
+        """Request the page after this one; None after the last."""
         return self.following(self) if self.following is not None else None
 
     def __len__(self) -> int:
@@ -131,9 +131,9 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Score:
-    """What one grader version said of one completion: value and confidence in 0..1, raw_value on its own scale.
+    """One grader version's score of one completion: value and confidence in 0..1, raw_value on its own scale.
 
-    reused_from  id of the score that this one is a copy of: an equal answer of another model was judged
+    reused_from  id of the score that this one copies: an equal answer of another model was scored
     """
 
     id: str | None
@@ -159,7 +159,7 @@ class WaitingFor:
 
     reason  'calling', 'queued', 'retry', 'rate_limited', 'not_before', 'circuit_open', 'paused', 'grader_inactive',
             'reuse', 'callback' or 'review'
-    until   when that ends by itself, where it is known
+    until   when that ends by itself, if known
     detail  the same as a sentence
     """
 
@@ -196,7 +196,7 @@ class Outcome:
 class ScoreResult(Outcome):
     """An outcome with its scores: `score` is the sole grader's, or the panel's reward in a score's shape.
 
-    waiting_for  why there is no score yet; None once it is final, and from a server that does not say
+    waiting_for  why there is no score yet; None once it is final, or if the server does not report it
     """
 
     score: Score | None = None

@@ -36,7 +36,7 @@ class Export:
               files are gone) or 'expired' (so are they, after their time)
     query     what was asked for, by the API's names
     progress  0..1
-    left_out  rows that are not in it: their text was erased, or the layout cannot carry their conversation;
+    left_out  rows that it lacks: their text was erased, or the layout cannot carry their conversation;
               `left_out_by_reason` adds up to it
     sha256    of the only file, or of the manifest
     metadata  of the dataset, as the API writes it: exportedAt, taskIds, modelIds, totalRecords, leftOut,

@@ -32,9 +32,9 @@ class LiveReward:
 
 @dataclass(frozen=True)
 class EndpointCounts:
-    """Samples since ever that were answered with a reward, and those of them that had no score.
+    """Samples answered with a reward so far, and those of them that had no score.
 
-    without_text  those that were not judged because they held no text, however they were answered
+    without_text  samples that were not scored because they held no text, whatever the answer was
     """
 
     answered: int
@@ -48,7 +48,7 @@ class RewardEndpoint:
 
     protocol      'openrlhf', 'slime', 'verify' or 'foundry'
     unscored      what it answers for work without a score: 'hold', 'neutral' or 'error'
-    without_text  what becomes of an answer that holds no text: 'unscored', 'empty' or 'strict'
+    without_text  how it treats an answer without text: 'unscored', 'empty' or 'strict'
     """
 
     id: str
@@ -80,7 +80,7 @@ class RewardEndpointRegistration:
 
 @dataclass(frozen=True)
 class PreferencePair:
-    """Two responses to one prompt, the better one first: texts, or lists of messages where they were asked for."""
+    """Two responses to one prompt, the better one first: text, or lists of messages if requested."""
 
     prompt: str | list[dict[str, str]]
     chosen: str | list[dict[str, str]]

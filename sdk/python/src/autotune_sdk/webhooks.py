@@ -41,7 +41,7 @@ def verify_webhook(
     octets = body.encode() if isinstance(body, str) else body
     if octets.startswith(BYTE_ORDER_MARK):
         raise WebhookRefused(
-            "the body begins with a byte-order mark (EF BB BF), which was not sent: pass it as it came"
+            "the body begins with a byte-order mark (EF BB BF) that was not sent: pass the body unchanged"
         )
     if not sent_at.isascii() or not sent_at.isdigit():
         raise WebhookRefused("webhook-timestamp is not a number")

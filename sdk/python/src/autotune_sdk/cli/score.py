@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     except WaitTimeout as exc:
         return _say(f"{exc}. {GO_ON}", OUT_OF_TIME)
     except AutotuneError as exc:
-        return _say(_advised(exc), API_FAILED)
+        return _say(_with_advice(exc), API_FAILED)
     except KeyboardInterrupt:
         return _say(f"interrupted. {GO_ON}", INTERRUPTED)
     if failed:
@@ -193,8 +193,8 @@ def windows(lines: Iterable[Line], count: int) -> Iterator[list[Line]]:
         yield group
 
 
-def _advised(error: AutotuneError) -> str:
-    """The error, and what helps: repeating does only where nothing has to be changed first."""
+def _with_advice(error: AutotuneError) -> str:
+    """Add advice to an error. Repeating the command helps only where nothing has to change first."""
     if isinstance(error, AuthenticationError):
         return f"{error}\nSet AUTOTUNE_API_KEY to a valid key, then repeat the command: nothing is submitted twice."
     if isinstance(error, PermissionDenied):

@@ -116,9 +116,9 @@ class Grader:
         return [_verdict(self._score, completion, options) for completion in completions]
 
     def handle(self, method: str, path: str, headers: Mapping[str, str] | Iterable[Header], body: bytes) -> Answer:
-        """The signed answer to one HTTP request: what the servers call, and what a test of a grader may call.
+        """Answer one HTTP request with a signed response. The servers call this; a test of a grader may, too.
 
-        headers  pairs as received, or a mapping such as `sign_request` gives
+        headers  pairs as received, or a mapping such as `sign_request` returns
         """
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         return answer(self, method, path, list(pairs), body)

@@ -39,7 +39,7 @@ class Completion:
     """One answer to be judged.
 
     messages       the chat before the response, or None; `prompt` is then its last user message
-    system_prompt  of the task, or None: then there is none, or the chat begins with a system message of its own
+    system_prompt  of the task; None if it has none, or if the chat begins with its own system message
     """
 
     id: str
@@ -52,10 +52,10 @@ class Completion:
 
     @property
     def conversation(self) -> list[dict[str, Any]]:
-        """All that the response answers, as chat messages: the system prompt in effect, then the chat or the prompt."""
-        before = [] if self.system_prompt is None else [{"role": "system", "content": self.system_prompt}]
+        """The conversation before the response, as chat messages: the system prompt, then the chat or prompt."""
+        system = [] if self.system_prompt is None else [{"role": "system", "content": self.system_prompt}]
         chat = [{"role": "user", "content": self.prompt}] if self.messages is None else self.messages
-        return before + chat
+        return system + chat
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Dimension:
 class Score:
     """A judgement: value and confidence in 0..1, never clamped. Raises InvalidScore for anything else.
 
-    dimensions  Dimension objects, or (name, value) or (name, value, weight); None for none
+    dimensions  Dimension objects, or (name, value) or (name, value, weight); None if there are none
     reasoning   up to 65,536 characters
     """
 

@@ -1,6 +1,6 @@
-"""Prompts and answers as the frameworks have them, plain or as chat messages, made items of the API.
+"""Convert prompts and answers of the frameworks, plain or as chat messages, into items of the API.
 
-An answer that cannot be read is never sent as an empty text: it becomes a `Refusal`, which a scorer counts as unscored.
+An unreadable answer is never sent as an empty text: it becomes a `Refusal`, which a scorer counts as unscored.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, Final
 from ._conversations import TEXT_PARTS, Unmapped, mapped
 
 AFTER: Final = "afterResponse"
-SAME_ON_ALL: Final = ("name", "tool_call_id", "tool_calls")  # of exports with tools
+SAME_ON_ALL: Final = ("name", "tool_call_id", "tool_calls")  # on every message of exports with tools
 NO_TEXT: Final = "no_text"
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """An answer that is not sent, since it cannot be read or mapped.
+    """An answer that is not sent, because it cannot be read or mapped.
 
     code    no_text, unknown_role, unreadable_tool_call, unreadable_prompt or reserved_name
-    reason  a sentence for whoever looks after the training
-    item    of an answer without text: what is judged where that counts as an empty text
+    reason  a sentence for the person who runs the training
+    item    for an answer without text: the item to score if that counts as an empty text
     """
 
     code: str
@@ -38,10 +38,10 @@ Row = Mapping[str, Any] | Refusal
 
 
 def item(prompt: Any, completion: Any, metadata: Mapping[str, Any] | None = None) -> dict[str, Any] | Refusal:
-    """The item of an answer; text or messages on either side.
+    """Build the item of an answer. The prompt and the completion are text or messages.
 
-    Of several new messages the response is the text of the model's last turn. Those before it (tool calls, results)
-    belong to what it answers; those after it, and calls beside its text, travel in the metadata as `afterResponse`.
+    Of several new messages the response is the text of the model's last turn. Messages before it (tool calls, results)
+    join the conversation; messages after it, and calls beside its text, go into the metadata as `afterResponse`.
     """
     try:
         return _item(prompt, completion, dict(metadata or {}))
@@ -50,19 +50,22 @@ def item(prompt: Any, completion: Any, metadata: Mapping[str, Any] | None = None
 
 
 def chat(messages: Iterable[Any]) -> list[dict[str, Any]]:
-    """Chat messages, of mappings or pydantic models, in our spelling, text in one piece.
+    """Convert mappings or pydantic models into chat messages of the API, with text in one piece.
 
     raises  Unmapped
     """
-    return [_whole(one) for one in mapped([_plain_message(one, at) for at, one in enumerate(messages)])]
+    return [
+        _with_joined_text(message)
+        for message in mapped([_plain_message(message, at) for at, message in enumerate(messages)])
+    ]
 
 
 def text(content: Any) -> str | None:
-    """The text of a message's content: a string, or its text parts. None where there is none that can be read."""
+    """The text of a message's content: a string, or its text parts. None if it has no readable text."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else []
-    texts = [found for found in map(_part_text, parts) if found is not None]
+    texts = [part_text for part_text in map(_part_text, parts) if part_text is not None]
     return "".join(texts) if texts else None
 
 
@@ -72,9 +75,9 @@ def chosen(columns: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON carries it: arrays and tensors as lists, models as objects, anything else as text.
+    """Convert a value to JSON types: arrays and tensors to lists, models to objects, anything else to text.
 
-    Numbers that not every reader of JSON can hold become text: integers beyond 2^53 - 1, infinities and NaN.
+    Numbers that some JSON readers cannot hold become text: integers beyond 2^53 - 1, infinities and NaN.
     """
     plain = _plain(value)
     try:
@@ -89,31 +92,31 @@ def is_chat(value: Any) -> bool:
 
 
 def _item(prompt: Any, completion: Any, metadata: dict[str, Any]) -> dict[str, Any] | Refusal:
-    """raises  Unmapped"""
+    """Build the item, or raise Unmapped."""
     before = chat(prompt) if is_chat(prompt) else None
     if before is None and not isinstance(prompt, str):
         raise Unmapped("unreadable_prompt", f"The prompt is {type(prompt).__name__}, neither text nor messages.")
     new = chat(completion) if is_chat(completion) else []
     response: Any = completion if isinstance(completion, str) else None
     if new:
-        first, response, after = _parted(new)
+        first, response, after = _split(new)
         if after:
             if AFTER in metadata:
-                raise Unmapped("reserved_name", f"A column of the name {AFTER} is ours: rename it.")
+                raise Unmapped("reserved_name", f"The column name {AFTER} is reserved: rename the column.")
             metadata[AFTER] = after
         if first:
             before = ([{"role": "user", "content": prompt}] if before is None else before) + first
-    asked = {"prompt": prompt} if before is None else {"messages": before}
-    whole = {**asked, "response": response or "", **({"metadata": metadata} if metadata else {})}
+    conversation = {"prompt": prompt} if before is None else {"messages": before}
+    whole = {**conversation, "response": response or "", **({"metadata": metadata} if metadata else {})}
     return whole if response is not None else Refusal(NO_TEXT, "The answer of the model holds no text.", whole)
 
 
-def _parted(new: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | None, list[dict[str, Any]]]:
-    """New messages as those before the response, its text (None without one), and those after it.
+def _split(new: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | None, list[dict[str, Any]]]:
+    """Split new messages into those before the response, its text (None without one), and those after it.
 
     The response is the last message of the model's last turn that does more than call tools.
     """
-    turn = last_turn([one["role"] for one in new])
+    turn = last_turn([message["role"] for message in new])
     last = next((at for at in reversed(turn) if new[at].get("content") is not None or not _calls(new[at])), None)
     if last is None:
         return list(new), None, []
@@ -129,7 +132,7 @@ def _parted(new: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | 
 
 
 def last_turn(roles: Sequence[str]) -> range:
-    """The places of the assistant's last messages, with no other's message between them."""
+    """The indexes of the assistant's last consecutive messages."""
     end = len(roles)
     while end and roles[end - 1] != "assistant":
         end -= 1
@@ -151,7 +154,7 @@ def _plain_message(message: Any, at: int) -> dict[str, Any]:
     if hasattr(message, "model_dump"):
         message = message.model_dump(mode="json", exclude_none=True)
     if not isinstance(message, Mapping):
-        raise Unmapped("unreadable_prompt", f"Message {at} is {type(message).__name__}, no message.")
+        raise Unmapped("unreadable_prompt", f"Message {at} is {type(message).__name__}, not a message.")
     plain = {name: value for name, value in _plain(message).items() if not _is_filling(name, value)}
     if isinstance(calls := plain.get("tool_calls"), str):
         try:
@@ -162,12 +165,12 @@ def _plain_message(message: Any, at: int) -> dict[str, Any]:
 
 
 def _is_filling(name: str, value: Any) -> bool:
-    """Whether a member is there only because every message of a column has the same members, as Parquet wants it."""
+    """Whether a member is empty, and only present because Parquet needs the same members on every message."""
     return name not in ("content", "value") and (value is None or (value == "" and name in SAME_ON_ALL))
 
 
-def _whole(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with parts that are only text in one piece; parts of other kinds stay beside the text parts."""
+def _with_joined_text(message: dict[str, Any]) -> dict[str, Any]:
+    """Join the parts of a message that are all text. Beside parts of other kinds, text parts stay parts."""
     content = message.get("content")
     if isinstance(content, list) and content:
         parts = [_part(part) for part in content]
@@ -182,7 +185,7 @@ def _part(part: Any) -> Any:
 
 
 def _part_text(part: Any) -> str | None:
-    """The text of a part whose type says that it is text."""
+    """The text of a part of a text type; None for other parts."""
     if isinstance(part, str):
         return part
     kind = part.get("type", "text") if isinstance(part, Mapping) else getattr(part, "type", "text")
@@ -191,7 +194,7 @@ def _part_text(part: Any) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """The value with arrays as lists, models as objects and exact numbers; what else there is stays as it is."""
+    """The value with arrays as lists, models as objects and exact numbers; other values stay unchanged."""
     if hasattr(value, "model_dump"):
         value = value.model_dump(mode="json")
     elif hasattr(value, "tolist"):
@@ -205,12 +208,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _plain(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(member) for member in value]
     return value
 
 
 def _digits(value: int) -> str:
-    """All digits. Python itself stops at 4,300 of them."""
+    """All digits of an integer. Python's own conversion stops at 4,300 digits."""
     try:
         return str(value)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Chat messages as trainers spell them, made the ones that the API takes: one spelling for one conversation.
+"""Convert chat messages of trainers into messages of the API: one conversation always has one form.
 
-Reward endpoints do the same in the server (scores/live/protocols/conversations.py); a test holds the two together.
+Reward endpoints do the same in the server (scores/live/protocols/conversations.py); a test keeps the two equal.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SPEAKERS: Final[Mapping[str, str]] = {
     "assistant": "assistant", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "chatbot": "assistant",
     "ai": "assistant", "model": "assistant",
 }  # fmt: skip
-TEXT_PARTS: Final = ("text", "input_text", "output_text")  # no set: a type from outside may be anything
+TEXT_PARTS: Final = ("text", "input_text", "output_text")  # not a set: a type from outside may be unhashable
 
 
 class Unmapped(Exception):
-    """What no message of ours can carry.
+    """A conversation that messages of the API cannot carry.
 
     code    unknown_role, unreadable_tool_call, unreadable_prompt or reserved_name
     reason  a sentence that names the place
@@ -41,9 +41,9 @@ class Unmapped(Exception):
 
 
 def mapped(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The messages with our roles. Calls of tools become `tool_calls`, their results messages of the role `tool`.
+    """Convert messages to the roles of the API. Tool calls become `tool_calls`, tool results the role `tool`.
 
-    Takes OpenAI's form (with `function_call` of old), ShareGPT's `from` and `value`, and the roles of ms-swift, veRL,
+    Takes OpenAI's form (and its older `function_call`), ShareGPT's `from` and `value`, and the roles of ms-swift, veRL,
     LLaMA-Factory and others. Messages that only call tools and follow each other are one message with several calls.
 
     raises  Unmapped
@@ -61,7 +61,7 @@ def mapped(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str, Any]:
-    """A call of a function as OpenAI writes it; arguments that are no text become their JSON.
+    """Build a function call as OpenAI writes it; arguments other than text become JSON.
 
     raises  Unmapped for a call without a name
     """
@@ -83,7 +83,7 @@ def compact(value: Any, place: str) -> str:
 
 
 def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bool]:
-    """The message, and whether it is nothing but a call of a tool."""
+    """The converted message, and whether it only calls tools."""
     if "role" not in message and isinstance(message.get("from"), str):  # ShareGPT
         rest = {name: value for name, value in message.items() if name not in ("from", "value")}
         message = {"role": message["from"], "content": message.get("value"), **rest}
@@ -92,7 +92,7 @@ def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bo
         raise Unmapped("unknown_role", f"{place} has no role.")
     name = role.strip().lower().replace("-", "_").replace(" ", "_")
     if name in TOOL_CALLS:
-        return _called({**message, "content": message.get("content")}, place), True
+        return _call_message({**message, "content": message.get("content")}, place), True
     if name in TOOL_RESULTS:
         return _result(message, place), False
     if name not in SPEAKERS:
@@ -122,8 +122,8 @@ def _is_flat(call: Any) -> bool:
     )
 
 
-def _called(message: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """A message whose content is the call, or several: objects with name and arguments, or their JSON."""
+def _call_message(message: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Convert a message whose content is one or more calls: objects with name and arguments, or their JSON."""
     calls = message["content"]
     if isinstance(calls, str):
         try:
@@ -135,7 +135,7 @@ def _called(message: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _calls(calls: Any, place: str) -> Iterable[dict[str, Any]]:
-    """raises  Unmapped for what is no call"""
+    """Convert one call or a list of calls; raises Unmapped for anything else."""
     listed = calls if isinstance(calls, list) else [calls]
     if not listed:
         raise Unmapped("unreadable_tool_call", f"{place} calls no tool.")
@@ -149,7 +149,7 @@ def _calls(calls: Any, place: str) -> Iterable[dict[str, Any]]:
 
 
 def _result(message: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """What a tool gave back; anything but text and parts as its JSON."""
+    """Convert the result of a tool; content other than text and parts becomes JSON."""
     content = message.get("content")
     if not isinstance(content, (str, list, type(None))):
         content = compact(content, place)

@@ -3,7 +3,7 @@
 AUTOTUNE_TASK_ID, AUTOTUNE_MODEL_ID    the task, and the name of the model in training
 AUTOTUNE_REWARD_DEADLINE_S             seconds after which a call ends
 AUTOTUNE_REWARD_MISSING                a number, or `raise`: what stands for an answer without a reward
-AUTOTUNE_REWARD_WITHOUT_TEXT           unscored, empty or strict: what becomes of an answer that holds no text
+AUTOTUNE_REWARD_WITHOUT_TEXT           unscored, empty or strict: how to treat an answer without text
 AUTOTUNE_REWARD_FAIL_AFTER             answers in a row without a reward, after which the training ends; 0: never
 AUTOTUNE_REWARD_METADATA               names of what travels to graders as metadata, separated by commas
 """
@@ -72,7 +72,7 @@ def _limit() -> int | None:
     try:
         return int(text) if text else None
     except ValueError:
-        raise ConfigurationError(f"{name} is no whole number: {text!r}") from None
+        raise ConfigurationError(f"{name} is not a whole number: {text!r}") from None
 
 
 def _number(name: str, default: float) -> float:

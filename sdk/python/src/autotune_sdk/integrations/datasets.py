@@ -36,7 +36,7 @@ def load_scores(
     """Loads scored answers, or what another `layout` makes of them, in the columns that the export has.
 
     With `dimensions=True` the column of that name is a struct, with a member for each name; without it there is none.
-    With `tools=True` tool calls and the column `tools` are objects. A selection without rows has its columns too.
+    With `tools=True` tool calls and the column `tools` are objects. A selection without rows keeps its columns.
 
     client   default: one made of AUTOTUNE_API_KEY and AUTOTUNE_BASE_URL
     folder   where the Parquet files and the cache of `datasets` lie, prompts and responses in the clear; default: a new
@@ -68,7 +68,7 @@ def load_scores(
 def load_preferences(*, conversational: bool = False, tools: bool = False, **options: Any) -> Dataset:
     """`load_scores` with layout='preferences': prompt, chosen and rejected, as DPO takes them.
 
-    tools  also rows with tool calls, which are conversational then
+    tools  include rows with tool calls; implies `conversational`
     """
     return load_scores(
         layout="preferences", conversational=conversational or tools or None, tools=tools or None, **options
@@ -82,7 +82,7 @@ def _rows_of(paths: list[str]) -> int:
 
 
 def _empty(path: str) -> Dataset:
-    """A data set without rows that has the columns of a file: `datasets` refuses to load one without any."""
+    """A data set without rows, with the columns of a file: `datasets` refuses to load a file without rows."""
     import pyarrow.parquet as pq
     from datasets import Dataset, Features
 
@@ -91,9 +91,9 @@ def _empty(path: str) -> Dataset:
 
 
 def _with_tools(rows: Dataset) -> Dataset:
-    """The rows with tool calls and the column `tools` as objects, where an export has them as JSON text.
+    """Convert tool calls and the column `tools` from the JSON text of an export into objects.
 
-    What a message lacks is None. Older versions of `datasets` have no type for it, and keep the text.
+    Members that a message lacks are None. Older versions of `datasets` have no type for JSON, and keep the text.
     """
     import datasets
 
@@ -111,7 +111,7 @@ def _with_tools(rows: Dataset) -> Dataset:
 
 
 def _decoded(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the layout with its JSON texts as objects."""
+    """A row with its JSON text as objects."""
     decoded: dict[str, Any] = {TOOLS: json.loads(row[TOOLS])}
     for name in CONVERSATIONS:
         if isinstance(row.get(name), list):

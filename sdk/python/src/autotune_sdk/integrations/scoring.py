@@ -33,7 +33,7 @@ Item = Mapping[str, Any] | Refusal
 DEADLINE_S: Final = 120.0
 THREADS: Final = 32  # calls that wait at once for the asynchronous adapters
 WARN_EVERY_S: Final = 10.0
-FAIL_AFTER: Final = 10_000  # answers without a reward, one after another, where a number stands in for them
+FAIL_AFTER: Final = 10_000  # consecutive answers without a reward, if a number replaces missing rewards
 GRADER_INACTIVE: Final = "grader_inactive"  # 409: nothing is scored until its owner switches it on again
 
 log = logging.getLogger("autotune_sdk.integrations")
@@ -41,19 +41,19 @@ _counting = threading.Lock()  # of the module: scorers travel between processes,
 
 
 class TooManyUnscored(AutotuneError):
-    """So many answers in a row have no reward that the training learns nothing any more. See `fail_after`.
+    """Too many answers in a row have no reward: the training no longer learns anything. See `fail_after`.
 
-    unscored  how many there were since the last reward
-    codes     why, by code
+    unscored  number of answers since the last reward
+    codes     the same by error code
     """
 
     code = "too_many_unscored"
 
     def __init__(self, unscored: int, codes: Mapping[str, int], reasons: Mapping[str, str]) -> None:
-        why = " ".join(f"{code}: {reason}" for code, reason in sorted(reasons.items()))
+        details = " ".join(f"{code}: {reason}" for code, reason in sorted(reasons.items()))
         super().__init__(
-            f"the last {unscored} answers have no reward: {_listed(codes)}. {why}{' ' if why else ''}"
-            "Mend that, or raise fail_after (AUTOTUNE_REWARD_FAIL_AFTER); 0 never ends the training."
+            f"the last {unscored} answers have no reward: {_listed(codes)}. {details}{' ' if details else ''}"
+            "Fix that, or raise fail_after (AUTOTUNE_REWARD_FAIL_AFTER); 0 never ends the training."
         )
         self.unscored, self.codes = unscored, dict(codes)
 
@@ -71,10 +71,10 @@ class MissingReward(AutotuneError):
 
 @dataclass(frozen=True)
 class CallMetrics:
-    """One call in figures.
+    """Figures of one call.
 
-    codes    why so many have no reward ('pending' for those that were not scored in time)
-    reasons  by code a sentence about the first of them, where there is one
+    codes    number of answers without a reward by code ('pending' if not scored in time)
+    reasons  for each code a sentence about its first answer, if there is one
     """
 
     items: int
@@ -127,17 +127,17 @@ class Scorer:
     """Scores answers of one task. May be used by several threads, pickled, and used after a fork.
 
     task_id       default: AUTOTUNE_TASK_ID
-    client        default: one made of AUTOTUNE_API_KEY and AUTOTUNE_BASE_URL
+    client        default: created from AUTOTUNE_API_KEY and AUTOTUNE_BASE_URL
     model_id      name of the model in training; default: AUTOTUNE_MODEL_ID, else the server's
-    deadline_s    after so many seconds a call ends, whatever the server does
-    missing       what stands for an answer without a reward: None, a number, or 'raise' (MissingReward)
-    fresh         score also what was scored before
+    deadline_s    a call ends after this many seconds, whatever the server does
+    missing       value of an answer without a reward: None, a number, or 'raise' (MissingReward)
+    fresh         also score what was scored before
     on_call       called with the CallMetrics of each call
-    without_text  an answer that holds no text is 'unscored' (no_text), or judged as an 'empty' text; 'strict' leaves
-                  unscored what holds nothing but spaces too
-    fail_after    after so many answers in a row without a reward TooManyUnscored is raised; 0: never. Default:
-                  10,000 where a number stands in for a missing reward, else never
-    raises        ConfigurationError without a task, or with a setting that cannot be
+    without_text  an answer without text is 'unscored' (no_text), or scored as an 'empty' text; 'strict' also leaves
+                  an answer of only spaces unscored
+    fail_after    raise TooManyUnscored after this many answers in a row without a reward; 0: never. Default: 10,000
+                  if a number replaces missing rewards, else never
+    raises        ConfigurationError without a task, or with an invalid setting
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Scorer:
         self._warned = -math.inf
 
     def __getstate__(self) -> dict[str, Any]:
-        """The key stays behind: the copy makes a client of its own, for the same server, with the environment's key."""
+        """The copy has no key: it creates its own client for the same server, with the key of the environment."""
         return {**self.__dict__, "_client": None, "_pool": None, "on_call": None}
 
     @property
@@ -184,8 +184,8 @@ class Scorer:
 
         An item that cannot be sent, or that the server refuses, is unscored, with the refusal's code; the others are
         scored.
-        raises  MissingReward if `missing` says so; TooManyUnscored; APIError for what no waiting mends: no right, no
-                such task
+        raises  MissingReward if `missing` says so; TooManyUnscored; APIError for errors that waiting does not fix: no
+                permission, no such task
         """
         return self._scored(items, time.monotonic())
 
@@ -216,19 +216,19 @@ class Scorer:
         """began: the moment (time.monotonic) of the call."""
         reasons: dict[str, str] = {}
         rewards = self._rewards(items, began + self.deadline_s, reasons)
-        return self._told(rewards, time.monotonic() - began, reasons)
+        return self._summarized(rewards, time.monotonic() - began, reasons)
 
     def _rewards(self, rows: Sequence[Item], until: float, reasons: dict[str, str]) -> list[LiveReward]:
-        """reasons: takes a sentence for each code of what is refused."""
-        found: list[LiveReward | None] = []
+        """Request the rewards; adds to `reasons` a sentence for each code of a refusal."""
+        results: list[LiveReward | None] = []
         items: list[Mapping[str, Any]] = []
         for row in rows:
             item, refusal = self._readable(row)
             items.append(item)
-            found.append(None if refusal is None else _unscored(refusal.code, "failed"))
+            results.append(None if refusal is None else _unscored(refusal.code, "failed"))
             if refusal is not None:
                 reasons.setdefault(refusal.code, refusal.reason)
-        while (open_ := [at for at, one in enumerate(found) if one is None]) and time.monotonic() < until:
+        while (open_ := [at for at, result in enumerate(results) if result is None]) and time.monotonic() < until:
             try:
                 rewards = self.client.rewards(
                     [items[at] for at in open_],
@@ -242,7 +242,7 @@ class Scorer:
                 if not refused:
                     raise
                 for at, error in refused.items():
-                    found[open_[at]] = _unscored(error.code or exc.code, "failed")
+                    results[open_[at]] = _unscored(error.code or exc.code, "failed")
                     reasons.setdefault(error.code or exc.code, f"{error.pointer}: {error.detail}")
             except AutotuneError as exc:
                 if not is_passing(exc) and exc.code != GRADER_INACTIVE:
@@ -250,13 +250,13 @@ class Scorer:
                 log.warning("no rewards: %s", exc.detail)
                 reasons.setdefault(exc.code, exc.detail)
                 rewards = [_unscored(exc.code)] * len(open_)
-                found = _filled(found, open_, rewards)
+                results = _filled(results, open_, rewards)
             else:
-                found = _filled(found, open_, rewards)
-        return [one or _unscored("timeout") for one in found]
+                results = _filled(results, open_, rewards)
+        return [result or _unscored("timeout") for result in results]
 
     def _readable(self, row: Item) -> tuple[Mapping[str, Any], Refusal | None]:
-        """The item to be judged, and why it is not sent at all."""
+        """The item to score, and the refusal if it is not sent."""
         if isinstance(row, Refusal):
             if row.item is None or self.without_text != "empty":
                 return {}, row
@@ -269,16 +269,16 @@ class Scorer:
             return {}, Refusal("unsendable_value", exc.detail)
         return row, None
 
-    def _told(self, rewards: list[LiveReward], seconds: float, reasons: Mapping[str, str]) -> Scored:
-        values = [one.value for one in rewards if one.value is not None]
-        codes = Counter(one.code or one.status for one in rewards if one.value is None)
+    def _summarized(self, rewards: list[LiveReward], seconds: float, reasons: Mapping[str, str]) -> Scored:
+        values = [reward.value for reward in rewards if reward.value is not None]
+        codes = Counter(reward.code or reward.status for reward in rewards if reward.value is None)
         mean = sum(values) / len(values) if values else None
         metrics = CallMetrics(len(rewards), len(values), seconds, mean, dict(codes), dict(reasons))
         with _counting:
             self.totals.add(metrics)
-            for one in rewards:
-                if one.value is None:
-                    self._unscored_run[one.code or one.status] += 1
+            for reward in rewards:
+                if reward.value is None:
+                    self._unscored_run[reward.code or reward.status] += 1
                 else:
                     self._unscored_run.clear()
             unscored = self._unscored_run.copy()
@@ -286,10 +286,10 @@ class Scorer:
             self.on_call(metrics)
         if codes and time.monotonic() - self._warned >= WARN_EVERY_S:
             self._warned = time.monotonic()
-            what = "raised for" if self.missing == "raise" else f"given as {self.missing}"
+            consequence = "raised for" if self.missing == "raise" else f"given as {self.missing}"
             log.warning(
                 "%d of %d answers have no reward (%s), %s%s",
-                metrics.unscored, len(rewards), _listed(codes), what,
+                metrics.unscored, len(rewards), _listed(codes), consequence,
                 "".join(f"; {code}: {reason}" for code, reason in sorted(reasons.items())),
             )  # fmt: skip
         if self.fail_after and unscored.total() >= self.fail_after:
@@ -297,7 +297,7 @@ class Scorer:
             raise TooManyUnscored(unscored.total(), unscored, reasons)
         if codes and self.missing == "raise":
             raise MissingReward(rewards, codes)
-        return Scored([self.value(one) for one in rewards], rewards, metrics)
+        return Scored([self.value(reward) for reward in rewards], rewards, metrics)
 
 
 def checked(missing: Missing, *, number: bool = False) -> Missing:
@@ -311,7 +311,7 @@ def checked(missing: Missing, *, number: bool = False) -> Missing:
 
 
 def checked_policy(without_text: str) -> WithoutText:
-    """`without_text` itself. Raises ConfigurationError for another word."""
+    """Return `without_text`. Raises ConfigurationError for an unknown value."""
     if without_text not in get_args(WithoutText):
         raise ConfigurationError(
             f"without_text must be one of {', '.join(get_args(WithoutText))}, not {without_text!r}"
@@ -320,7 +320,7 @@ def checked_policy(without_text: str) -> WithoutText:
 
 
 def checked_limit(fail_after: int | None, missing: Missing) -> int:
-    """`fail_after`, or its default: where nothing stands in for a missing reward, none is learned from."""
+    """Return `fail_after` or its default: no limit unless the training learns from a number for missing rewards."""
     if fail_after is None:
         return FAIL_AFTER if isinstance(missing, float) else 0
     if isinstance(fail_after, bool) or not isinstance(fail_after, int) or fail_after < 0:
@@ -329,10 +329,10 @@ def checked_limit(fail_after: int | None, missing: Missing) -> int:
 
 
 def _filled(
-    found: list[LiveReward | None], places: Sequence[int], rewards: Sequence[LiveReward]
+    results: list[LiveReward | None], places: Sequence[int], rewards: Sequence[LiveReward]
 ) -> list[LiveReward | None]:
     by_place = dict(zip(places, rewards, strict=True))
-    return [by_place.get(at, one) for at, one in enumerate(found)]
+    return [by_place.get(at, result) for at, result in enumerate(results)]
 
 
 def _unscored(code: str, status: str = "pending") -> LiveReward:

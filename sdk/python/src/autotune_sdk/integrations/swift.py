@@ -51,7 +51,7 @@ class _Plugin:
     def items(self, completions: Sequence[str], columns: Mapping[str, Any]) -> list[Row]:
         """The items of a batch; ms-swift's roles (`tool_call`, `tool_response`) become ours.
 
-        raises  ConfigurationError where the messages, and so the prompts, are not there
+        raises  ConfigurationError if the messages, and so the prompts, are missing
         """
         messages = columns.get("messages")
         if messages is None or len(messages) != len(completions):
@@ -83,5 +83,5 @@ class AutotuneAsyncORM(_Plugin, AsyncORM):
 
 
 def _before(chat: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The messages before the answer, which ms-swift hands over as the last of them."""
+    """The messages before the answer, which ms-swift passes as the last message."""
     return chat[:-1] if chat and chat[-1].get("role") == "assistant" else chat

@@ -94,8 +94,8 @@ async def _of_trace(gathering: Gathering, metadata: Sequence[str], task: Any, tr
 
 
 def _of_messages(messages: list[Any], reply: Any, columns: dict[str, Any]) -> Row:
-    """The item of a trace: its last reply, to what came before it. One that only calls tools has no text."""
-    turn = _answers.last_turn([one.role for one in messages])
+    """Build the item of a trace: its last reply to the messages before. A reply that only calls tools has no text."""
+    turn = _answers.last_turn([message.role for message in messages])
     if not turn:
         return _answers.item(messages, reply or None, columns)
     return _answers.item(messages[: turn.start], messages[turn.start :], columns)

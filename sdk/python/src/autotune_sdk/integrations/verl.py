@@ -4,10 +4,9 @@ reward.custom_reward_function.path=pkg://autotune_sdk.integrations.verl
 reward.custom_reward_function.name=compute_score_async
 +reward.custom_reward_function.reward_kwargs.task_id=task_…
 
-veRL hands over the response alone, so what it answers travels in `extra_info`: exports with `layout=verl` put the whole
-conversation there as `messages` (JSON text). The answer is an object with the same members on each sample. veRL has no
-word for "unscored": `missing` (0.0 unless you say otherwise) is the score then, `autotune_scored` is 0.0 and `error`
-says why.
+veRL passes only the response, so the conversation is in `extra_info`: exports with `layout=verl` put all of it there as
+`messages` (JSON text). The answer is an object with the same members on each sample. veRL has no value for "unscored":
+the score is then `missing` (default: 0.0), `autotune_scored` is 0.0 and `error` says why.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from .scoring import Missing, Scorer, WithoutText
 
 DEADLINE_S = 280.0  # below the 300 s of the manager `rate_limited`
 MISSING = 0.0
-CONVERSATION = "messages"  # in extra_info: all of it before the response, as a list or its JSON text
-PROMPTS = ("prompt", "prompt_text", "question")  # where extra_info may have it otherwise
+CONVERSATION = "messages"  # in extra_info: all messages before the response, as a list or its JSON text
+PROMPTS = ("prompt", "prompt_text", "question")  # members of extra_info that may hold the prompt instead
 REFERENCE = "ground_truth"
 
 _gatherings: dict[int, Gathering] = {}
@@ -88,11 +87,11 @@ async def compute_score_async(
 def _item(
     data_source: str, response: str, ground_truth: Any, extra_info: Mapping[str, Any] | None, names: list[str] | None
 ) -> Row:
-    """raises  ConfigurationError where extra_info has neither the conversation nor a prompt"""
+    """Build the item; raises ConfigurationError if extra_info has neither the conversation nor a prompt."""
     extras = extra_info or {}
-    wanted = _environment.names() if names is None else tuple(names)
+    metadata_names = _environment.names() if names is None else tuple(names)
     metadata = {
-        "data_source": data_source, REFERENCE: _answers.as_json(ground_truth), **_answers.chosen(extras, wanted)
+        "data_source": data_source, REFERENCE: _answers.as_json(ground_truth), **_answers.chosen(extras, metadata_names)
     }  # fmt: skip
     conversation = extras.get(CONVERSATION)
     if _is_there(conversation):
@@ -111,7 +110,7 @@ def _item(
 
 
 def _is_there(value: Any) -> bool:
-    """Whether a member of extra_info holds something: Parquet has null, or an empty text, on rows without it."""
+    """Whether a member of extra_info has a value: Parquet stores null or an empty text on rows without one."""
     return value is not None and not (isinstance(value, str) and not value)
 
 

@@ -41,7 +41,7 @@ class Resource:
 
 
 def _place_after(page: Page[Any]) -> dict[str, Any] | None:
-    """Where the page after this one begins, as parameters of the list; None after the last."""
+    """The list parameters of the page after this one; None after the last."""
     if page.next_cursor is not None:
         return {"cursor": page.next_cursor}
     if page.offset is None or not page.items:

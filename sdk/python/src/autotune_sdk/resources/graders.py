@@ -128,7 +128,7 @@ class Graders(Resource):
         return dict(answer)
 
     def versions(self, grader_id: str) -> tuple[GraderVersion, ...]:
-        """The versions of a grader, the newest first: all of them, however many pages that takes."""
+        """All versions of a grader, the newest first, from as many pages as needed."""
         versions: builtins.list[GraderVersion] = []
         parameters: dict[str, Any] = {"limit": 1000}
         while True:

@@ -75,8 +75,8 @@ class RewardEndpoints(Resource):
     ) -> RewardEndpointRegistration:
         """Makes an address for a trainer that speaks 'openrlhf', 'slime', 'verify' or 'foundry'.
 
-        without_text  what becomes of an answer that holds no text, such as one that only calls tools: 'unscored' (as
-                      without it), judged as an 'empty' text, or 'strict': unscored, as is a text of nothing but spaces
+        without_text  how to treat an answer without text, such as one that only calls tools: 'unscored' (default),
+                      'empty' (scored as an empty text) or 'strict' (unscored, also an answer of only spaces)
         The token in the `url` of the answer is shown once: whoever has the address may have answers scored.
         """
         body = given(
@@ -144,7 +144,7 @@ class Preferences(Resource):
         """Pairs of responses to the same prompt, the better one first; the same seed gives the same pairs.
 
         strategy        'best_worst' (one pair of each prompt), 'all' or 'random'
-        conversational  also of conversations of several messages; each text is a list of {'role', 'content'} then
+        conversational  also use conversations of several messages; each text is then a list of {'role', 'content'}
         For files of any size see `client.scores.export` and `client.exports` with layout='preferences'.
         """
         body = given(
