@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -17,8 +18,9 @@ from scores.drafts import Draft, draft, repeated
 from scores.inputs import NewCompletion
 from scores.storing import Refused, Taken, TaskPanel
 from tasks.models import PanelMember, Task
-from tasks.shapes import NOTHING, content_of
 from tasks.states import Part
+
+UNREADABLE: Final = "the task's current version cannot be decrypted: replace it, since its system prompt is unknown."
 
 
 @dataclass(slots=True)
@@ -117,11 +119,8 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
     ).select_related("grader"):
         members.setdefault(member.task_version_id, []).append(member)
     return {
-        key: TaskPanel(
-            task,
-            (content_of(task.version) or NOTHING)["promptTemplate"],
-            tuple((member.grader, member.part) for member in members[task.version.pk]),
-            task.version.content["systemPrompt"],
+        key: TaskPanel.of(
+            task, task.version, tuple((member.grader, member.part) for member in members[task.version.pk])
         )
         for key, task in tasks.items()
         if task.version is not None and task.version.pk in members
@@ -135,6 +134,9 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) ->
     for index, item in request.items.items():
         pointer = "" if request.alone else f"/completions/{index}"
         panel = panels.get(item.task_id.uuid)
+        if panel is not None and not panel.is_readable:
+            result.refused.append(Refused(index, 409, FieldError(f"{pointer}/taskId", "unreadable", UNREADABLE)))
+            continue
         found, errors = draft(
             item, index=index, pointer=pointer, priority=request.priority, template=panel.template if panel else None
         )
@@ -144,10 +146,6 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) ->
                 raise Invalid.field("/completions", "too_long", "the rendered prompts are too long in all; send fewer.")
         result.refused += [Refused(index, 400, error) for error in errors]
         if found is None:
-            continue
-        if panel is not None and panel.template is None and item.variables is not None:
-            detail = "the task's prompt template cannot be decrypted."
-            result.refused.append(Refused(index, 409, FieldError(f"{pointer}/variables", "unreadable", detail)))
             continue
         if panel is None:
             missing = FieldError(f"{pointer}/taskId", "not_found", "There is no such task.")

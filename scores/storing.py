@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Self
 from uuid import UUID
 
 from autotune.access.principal import Principal
@@ -17,7 +18,8 @@ from scores.models import WorkflowRun
 from scores.states import RunStatus, WaitsFor
 from tasks.conversations import form_of
 from tasks.digests import Digester
-from tasks.models import Completion, PanelMember, Task
+from tasks.models import Completion, PanelMember, Task, TaskVersion
+from tasks.shapes import content_of
 from tasks.states import Part, Source
 
 COMPLETION_COLUMNS = (
@@ -37,12 +39,24 @@ _PROMPT, _RESPONSE, _MESSAGES, _METADATA, _VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class TaskPanel:
-    """A task as intake needs it. `template` is None if it cannot be decrypted."""
+    """A task as intake needs it.
+
+    is_readable  False if the version cannot be decrypted: then nobody knows its template and its system prompt
+    """
 
     task: Task
-    template: str | None
+    template: str
     graders: tuple[tuple[Grader, str], ...]  # grader and part
     system_prompt: str | None = None  # of the version; prompts are equal only under equal system prompts
+    is_readable: bool = True
+
+    @classmethod
+    def of(cls, task: Task, version: TaskVersion, graders: tuple[tuple[Grader, str], ...]) -> Self:
+        """raises MasterKeyMissing"""
+        content = content_of(version)
+        if content is None:
+            return cls(task, "", graders, is_readable=False)
+        return cls(task, content["promptTemplate"], graders, content["systemPrompt"])
 
     @property
     def scoring(self) -> int:
@@ -76,8 +90,10 @@ class Secrets:
 def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
     """The panel of a version of the task, for what needs no template."""
     members = list(PanelMember.objects.filter(task_version_id=task_version_id).select_related("grader", "task_version"))
-    system_prompt = members[0].task_version.content.get("systemPrompt") if members else None
-    return TaskPanel(task, "", tuple((member.grader, member.part) for member in members), system_prompt)
+    graders = tuple((member.grader, member.part) for member in members)
+    if not members:
+        return TaskPanel(task, "", graders)
+    return TaskPanel.of(task, members[0].task_version, graders)
 
 
 @dataclass(slots=True)

@@ -242,6 +242,8 @@ def _store(request: _Request, drafts: Sequence[Draft]) -> None:
     if not drafts:
         return
     panel = storing.panel_of(request.task, request.version_id)
+    if not panel.is_readable:
+        raise Conflict(f"/taskId: {intake.UNREADABLE}", code="unreadable")
     _, refused = storing.store(request.principal, drafts, {request.task.pk: panel})
     if refused:
         raise intake.refusal(refused[:1], alone=True)

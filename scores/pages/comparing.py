@@ -36,6 +36,7 @@ from tasks.system_prompts import SystemPrompts
 OFFERED: Final = 50  # other completions of a prompt
 VIEWS: Final = {"": "Text", "words": "Changed words", "lines": "Changed lines"}
 SHOWN: Final = 60_000  # characters of each response
+DIFFERENT_PROMPTS: Final = "These two answer different prompts. Only completions of one prompt are compared."
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +125,24 @@ def why_not(left: Completion, right: Completion) -> str:
         return "The text of one of the two was erased, so there is nothing to compare."
     if not all(is_legible(row, name) for row in (left, right) for name in ("prompt", "messages", "response")):
         return "The text of one of the two cannot be read, so there is nothing to compare."
-    if not _same_prompt(left, right):
-        return "These two answer different prompts. Only completions of one prompt are compared."
-    return ""
-
-
-def _same_prompt(left: Completion, right: Completion) -> bool:
-    """By their digests; by the texts themselves for what has none yet."""
     if left.organization_id != right.organization_id:
-        return False
+        return DIFFERENT_PROMPTS
     if left.prompt_digest and right.prompt_digest:
-        return bytes(left.prompt_digest) == bytes(right.prompt_digest)
-    of_version = SystemPrompts().of({left.task_version_id, right.task_version_id})
-    one, other = (
-        whole_conversation(row.prompt or "", row.messages, of_version.get(row.task_version_id)) for row in (left, right)
-    )
-    return one == other
+        same = bytes(left.prompt_digest) == bytes(right.prompt_digest)
+        return "" if same else DIFFERENT_PROMPTS
+    return _why_not_by_text(left, right)
+
+
+def _why_not_by_text(left: Completion, right: Completion) -> str:
+    """The same for completions that have no digests yet."""
+    system_prompts, versions = SystemPrompts(), {left.task_version_id, right.task_version_id}
+    if system_prompts.unreadable(versions):
+        return "The system prompt of one of the two cannot be read, so nobody knows whether they answer one prompt."
+    by_version = system_prompts.of(versions)
+    conversations = [
+        whole_conversation(row.prompt or "", row.messages, by_version.get(row.task_version_id)) for row in (left, right)
+    ]
+    return "" if conversations[0] == conversations[1] else DIFFERENT_PROMPTS
 
 
 def _sides(request: PageRequest, left: Completion, right: Completion) -> dict[str, Any]:

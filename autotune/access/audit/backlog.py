@@ -31,6 +31,7 @@ class Backlog:
     def __init__(self, lost: Callable[[], None]) -> None:
         self._lost = lost
         self._lock = threading.Lock()
+        self._writing = threading.Lock()  # the thread of the backlog and the end of the process may both write
         self._pending: deque[Callable[[], None]] = deque()
         self._is_watched = False
 
@@ -50,26 +51,35 @@ class Backlog:
         return True
 
     def write(self) -> bool:
-        """Write the pending events, and return whether none is left. Not thread-safe."""
-        count = 0
-        try:
-            while self._pending:
-                try:
-                    self._pending[0]()
-                    count += 1
-                except IntegrityError:  # an earlier attempt wrote it, but the connection broke before the reply
-                    count += 1
-                except Exception as exc:  # one event must not block the others
-                    if connections.is_away(exc):
+        """Write the pending events, and return whether none is left."""
+        with self._writing:
+            count = 0
+            try:
+                while self._pending:
+                    if not self._write_next():
                         return False
-                    self._lost()
-                    logger.exception("audit: a kept event could not be written")
-                self._pending.popleft()
+                    count += 1
+                return True
+            finally:
+                connection.close()
+                if count:
+                    logger.warning("audit: %d kept events are written", count)
+
+    def _write_next(self) -> bool:
+        """Write the oldest event and drop it; return False if the database is away, so that it stays."""
+        try:
+            self._pending[0]()
+        except IntegrityError:
+            pass  # an earlier attempt wrote it, but the connection broke before the reply
+        except Exception as exc:  # one event must not block the others
+            if connections.is_away(exc):
+                return False
+            logger.exception("audit: a kept event could not be written")
+            self._pending.popleft()
+            self._lost()
             return True
-        finally:
-            connection.close()
-            if count:
-                logger.warning("audit: %d kept events are written", count)
+        self._pending.popleft()
+        return True
 
     def close(self) -> None:
         """Write what is pending as the process ends, or log how many events are lost."""
@@ -82,7 +92,10 @@ class Backlog:
     def _run(self) -> None:
         while True:
             time.sleep(EVERY_S)
-            self.write()
+            try:
+                self.write()
+            except Exception:  # without this thread, nothing would write the events that come later
+                logger.exception("audit: the backlog is tried again")
             with self._lock:
                 if not self._pending:
                     self._is_watched = False

@@ -200,8 +200,9 @@ def _resumed(work: Work, watch: Watch, posts: Visits, returning: float, back: fl
     end = time.monotonic() + UNTIL_RESUMED_S
     work.breathe(watch=watch)
     seen = watch.progress[-1][0]  # includes scores from before the outage that were not seen yet
-    while time.monotonic() < end and (posts.first(200, returning) is None or watch.resumed_after(seen) is None):
-        if work.done:
+    while time.monotonic() < end:
+        scores_are_back = work.done or watch.resumed_after(seen) is not None
+        if scores_are_back and posts.first(200, returning) is not None:
             break
         work.breathe(watch=watch)
     accepted, scored = posts.first(200, returning), watch.resumed_after(seen)

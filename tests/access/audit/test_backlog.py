@@ -6,6 +6,7 @@ from django.db import InternalError, OperationalError
 
 from autotune.access.audit import backlog, macs, trail
 from autotune.access.audit.backlog import Backlog
+from tests.concurrency import together, until
 from tests.factories import TaskFactory, public
 
 
@@ -104,6 +105,28 @@ def test_a_process_that_ends_during_the_outage_reports_its_loss(unwritten, caplo
     unwritten.keep(away, OperationalError("away"))
     unwritten.close()
     assert "1 events are lost" in caplog.text
+
+
+def test_two_threads_that_write_at_once_write_each_event_once(unwritten):
+    written = []
+    for number in range(200):
+        unwritten.keep(lambda number=number: written.append(number), OperationalError("away"))
+    assert together(unwritten.write, unwritten.close, unwritten.write) == [True, None, True]
+    assert written == list(range(200))
+
+
+def test_the_thread_survives_an_error_of_its_own(monkeypatch):
+    monkeypatch.setattr(backlog, "EVERY_S", 0.0)
+    written = []
+
+    def lost():
+        raise RuntimeError("nobody counts losses")
+
+    own_backlog = Backlog(lost)
+    own_backlog.keep(lambda: 1 // 0, OperationalError("away"))
+    own_backlog.keep(lambda: written.append(1), OperationalError("away"))
+    until(lambda: not own_backlog._is_watched)
+    assert written == [1]
 
 
 def test_the_thread_ends_when_the_backlog_is_empty(monkeypatch):

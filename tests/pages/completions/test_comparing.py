@@ -8,6 +8,7 @@ from django.urls import reverse
 from autotune.access.models import AuditEvent
 from scores import differences
 from scores.models import Score
+from tests.damaging import damage_row
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory, public
 
 
@@ -113,3 +114,12 @@ def test_the_trail_names_the_one_that_is_alone_or_refused(visitor, pair):
     compared(client, pair[1], pair[1], status=409)
     found = AuditEvent.objects.filter(route="/completions/compare").order_by("at").values_list("object_id", "status")
     assert list(found) == [(public("comp", pair[0]), 200), (public("comp", pair[1]), 409)]
+
+
+@pytest.mark.django_db
+def test_two_without_digests_whose_system_prompt_is_damaged_are_refused_with_a_sentence(visitor, pair):
+    first, second = pair
+    damage_row(first.task_version, "content")
+    assert not first.prompt_digest
+    html = compared(visitor("reviewer", first.organization), first, second, status=409)
+    assert "The system prompt of one of the two cannot be read" in html
