@@ -42,15 +42,15 @@ class Conversations:
     """
 
     def __init__(self) -> None:
-        self._system_prompts = SystemPrompts()
+        self.system_prompts = SystemPrompts()
         self._by_version: dict[bytes, str] = {}
 
     def learn(self, versions: Collection[bytes]) -> set[str]:
         """Read the versions' system prompts and return the public ids of the versions that have one.
 
-        raises  Undecryptable
+        raises  Undecryptable if one is damaged: see `ranges.with_readable_version`
         """
-        system_prompts = self._system_prompts.of([UUID(bytes=version) for version in set(versions)])
+        system_prompts = self.system_prompts.of([UUID(bytes=version) for version in set(versions)])
         release()
         self._by_version = {version.bytes: text for version, text in system_prompts.items()}
         return {ids.encode("taskv", version) for version in system_prompts}

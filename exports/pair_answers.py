@@ -1,6 +1,6 @@
 """Preference pairs as one answer: a sample of a task's, with their texts."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -16,13 +16,13 @@ from exports.inputs import check_cap
 from exports.pair_inputs import PairsWanted
 from exports.pairs import Choice, Pair
 from exports.prompts import Size
+from exports.ranges import Texts
 from exports.readers import CONVERSATION_SIZE
 from tasks.models import Completion, Task
 
 RESOURCE: Final = "preference_pairs"
 ROUTE: Final = "POST /api/v1/preference-pairs"
 MAX_OCTETS: Final = 32 * 1024 * 1024  # of the texts of an answer, which is made whole
-Texts = Mapping[bytes, tuple[bytes | None, ...]]  # prompt, response and messages by completion
 
 
 class MessageOut(ApiStruct):
@@ -43,8 +43,8 @@ class PairOut(ApiStruct):
 class PairsOut(ApiStruct, dict=True):
     """The sample, and how many pairs it was drawn from. Its attribute `task_id` is not part of the answer.
 
-    `leftOut`: rewarded completions that are in no pair because their conversation does not fit; `leftOutByReason` says
-    why.
+    `leftOut`: rewarded completions that are in no pair because their conversation does not fit, and drawn pairs whose
+    text was erased meanwhile or cannot be read; `leftOutByReason` counts them by reason.
     """
 
     pairs: list[PairOut]
@@ -68,8 +68,9 @@ def answer(principal: Principal, query: PairsWanted) -> PairsOut:
     reasons = left_out.counted(rewarded, forms)
     release()
     _check_size(sample)
-    shown = (_as_messages if query.conversational else _as_text)(sample)
-    reasons[left_out.ERASED] += len(sample) - len(shown)
+    shown, damaged = (_as_messages if query.conversational else _as_text)(sample)
+    reasons[left_out.UNREADABLE] += damaged
+    reasons[left_out.ERASED] += len(sample) - len(shown) - damaged
     pairs_out = PairsOut(shown, available, reasons.total(), left_out.by_reason(reasons.total(), reasons))
     pairs_out.task_id = ids.encode("task", task)  # type: ignore[attr-defined] # names what is erased with its texts
     return pairs_out
@@ -107,17 +108,22 @@ def _check_size(sample: Sequence[Pair]) -> None:
         raise Invalid.field("/sampleSize", "out_of_range", detail)
 
 
-def _with_texts(sample: Sequence[Pair]) -> tuple[list[Pair], Texts]:
-    """The pairs that still have their text, and that text by completion."""
+def _with_texts(sample: Sequence[Pair]) -> tuple[list[Pair], Texts, int]:
+    """The pairs that still have their text; prompt, response and messages by completion; the number of damaged pairs.
+
+    The pairs that are missing and not damaged were erased since they were drawn.
+    """
     texts = ranges.texts_of(_completions(sample), ("prompt", "response", "messages"))
     release()
-    return [pair for pair in sample if pair.chosen in texts and pair.rejected in texts], texts
+    kept = [pair for pair in sample if pair.chosen in texts and pair.rejected in texts]
+    damaged = sum(texts.has_damaged(pair.chosen, pair.rejected) for pair in sample) if texts.unreadable else 0
+    return kept, texts, damaged
 
 
-def _as_text(sample: Sequence[Pair]) -> list[PairOut]:
-    """The pairs with their text, without pairs whose text was erased since they were drawn."""
-    kept, texts = _with_texts(sample)
-    return [
+def _as_text(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
+    """The pairs with their text, and the number of damaged pairs. Text includes nothing of the task version."""
+    kept, texts, damaged = _with_texts(sample)
+    pairs_out = [
         PairOut(
             _decoded(texts[pair.chosen][0]),
             _decoded(texts[pair.chosen][1]),
@@ -127,18 +133,21 @@ def _as_text(sample: Sequence[Pair]) -> list[PairOut]:
         )
         for pair in kept
     ]
+    return pairs_out, damaged
 
 
-def _as_messages(sample: Sequence[Pair]) -> list[PairOut]:
-    """The pairs as conversations, each with the system prompt in effect first."""
-    kept, texts = _with_texts(sample)
+def _as_messages(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
+    """The pairs as conversations, each with the system prompt in effect first, and the number of damaged pairs."""
+    kept, texts, damaged = _with_texts(sample)
     conversations = Conversations()
     facts = prompts.sizes([pair.chosen for pair in kept])
-    versions = [facts[pair.chosen].version for pair in kept]
+    kept_versions = [facts[pair.chosen].version for pair in kept]
+    whole = ranges.with_readable_version(kept, kept_versions, conversations.system_prompts)
+    versions = [facts[pair.chosen].version for pair in whole]
     conversations.learn(versions)
-    chosen = [texts[pair.chosen] for pair in kept]
+    chosen = [texts[pair.chosen] for pair in whole]
     prompt_turns = conversations.as_turns(versions, [row[0] or b"" for row in chosen], [row[2] for row in chosen])
-    return [
+    pairs_out = [
         PairOut(
             [MessageOut(_decoded(role), _decoded(content)) for role, content in turns],
             [MessageOut("assistant", _decoded(texts[pair.chosen][1]))],
@@ -146,8 +155,9 @@ def _as_messages(sample: Sequence[Pair]) -> list[PairOut]:
             pair.chosen_score,
             pair.rejected_score,
         )
-        for pair, turns in zip(kept, prompt_turns, strict=True)
+        for pair, turns in zip(whole, prompt_turns, strict=True)
     ]
+    return pairs_out, damaged + len(kept) - len(whole)
 
 
 def _decoded(text: bytes | None) -> str:

@@ -76,6 +76,10 @@ class Texts(dict[bytes, tuple[bytes | None, ...]]):
 
     unreadable: frozenset[bytes] = frozenset()
 
+    def has_damaged(self, *completions: bytes) -> bool:
+        """Whether one of these completions was left out because a column is damaged."""
+        return not self.unreadable.isdisjoint(completions)
+
 
 class Reader(Protocol):
     """Reads the heads of a range."""
@@ -94,17 +98,24 @@ class Reader(Protocol):
         """The scores whose dimensions the records tell, as a queryset over the whole selection."""
 
 
-def groups(reader: Reader, after: str = "", *, columns: Sequence[str] = ("prompt", "response")) -> Iterator[Group]:
+def groups(
+    reader: Reader,
+    after: str = "",
+    *,
+    columns: Sequence[str] = ("prompt", "response"),
+    system_prompts: SystemPrompts | None = None,
+) -> Iterator[Group]:
     """All records in the order of completion ids, or those behind a group's `cursor`.
 
-    columns  encrypted ones of the completion; a record without prompt or response is left out
+    columns         encrypted ones of the completion; a record without prompt or response is left out
+    system_prompts  a cache that the caller shares
     """
-    forms, system_prompts = reader.forms, SystemPrompts()
+    forms, system_prompts = reader.forms, system_prompts or SystemPrompts()
     for heads, stored in ahead(_read(reader, UUID(after) if after else None, columns)):
         texts = decrypted(stored, columns)
         fitting = _fitting(heads, forms)
-        whole = _with_readable_version(fitting, system_prompts)
-        kept = [head for head in whole if head.completion in texts] if len(texts) < len(whole) else whole
+        whole = with_readable_version(fitting, [head.version for head in fitting], system_prompts)
+        kept = [head for head in whole if head.completion in texts] if len(texts) < len(fitting) else whole
         values = [list(column) for column in zip(*[texts[head.completion] for head in kept], strict=True)]
         reasons = Counter[str]()
         if len(fitting) < len(heads):
@@ -131,10 +142,16 @@ def _fitting(heads: list[Head], forms: Forms) -> list[Head]:
     return heads if forms is left_out.ALL else [head for head in heads if _fits(head, forms)]
 
 
-def _with_readable_version(heads: list[Head], system_prompts: SystemPrompts) -> list[Head]:
-    """Drop heads whose task version is unreadable: without its system prompt a conversation is incomplete."""
-    damaged = system_prompts.unreadable({UUID(bytes=head.version) for head in heads})
-    return [head for head in heads if UUID(bytes=head.version) not in damaged] if damaged else heads
+def with_readable_version(items: list[Item], versions: Sequence[bytes], system_prompts: SystemPrompts) -> list[Item]:
+    """Drop items whose task version is unreadable: without its system prompt a conversation is incomplete.
+
+    versions  the task version of each item (16 bytes)
+    raises    MasterKeyMissing
+    """
+    damaged = {version.bytes for version in system_prompts.unreadable({UUID(bytes=pk) for pk in set(versions)})}
+    if not damaged:
+        return items
+    return [item for item, version in zip(items, versions, strict=True) if version not in damaged]
 
 
 def _fits(head: Head, forms: Forms) -> bool:

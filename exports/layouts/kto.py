@@ -46,7 +46,9 @@ class Kto:
     def batches(self, after: str = "") -> Iterator[Batch]:
         tools = self.query.tools
         needed = ("prompt", "response", *COLUMNS[: 1 + tools]) if self.query.conversational else ("prompt", "response")
-        for group in ranges.groups(self.reader, after, columns=needed):
+        for group in ranges.groups(
+            self.reader, after, columns=needed, system_prompts=self.conversations.system_prompts
+        ):
             versions = self.conversations.learn([head.version for head in group.heads])
             scores = [head.value for head in group.heads]
             labels = [score >= self.threshold for score in scores]

@@ -160,15 +160,15 @@ class Preferences:
         )
 
     def _readable(self, group: PairGroup, reasons: Counter[str]) -> list[ReadablePair]:
-        """The pairs that become rows. Adds to `reasons` the pairs whose answers were offered different tools."""
-        by_name = {
-            pk: dict(zip(self.texts, texts, strict=True))
-            for pk, texts in ranges.decrypted(group.stored, self.texts).items()
-        }
+        """The pairs that become rows. Adds to `reasons` the pairs that do not, except erased ones."""
+        texts_by_completion = ranges.decrypted(group.stored, self.texts)
+        by_name = {pk: dict(zip(self.texts, texts, strict=True)) for pk, texts in texts_by_completion.items()}
         rows = []
         for pair in group.pairs:
             if pair.chosen not in by_name or pair.rejected not in by_name:
-                continue  # erased since the pairs were made
+                if texts_by_completion.has_damaged(pair.chosen, pair.rejected):
+                    reasons[left_out.UNREADABLE] += 1
+                continue  # or erased since the pairs were made
             better, worse = by_name[pair.chosen], by_name[pair.rejected]
             tools = conversations.tools_of([better.get("metadata"), worse.get("metadata")])
             if tools[0] != tools[1]:
@@ -176,7 +176,11 @@ class Preferences:
                 continue
             messages = better.get("messages")
             rows.append(ReadablePair(pair, better["prompt"], messages, better["response"], worse["response"], tools[0]))
-        return rows
+        versions = [group.sizes[row.pair.chosen].version for row in rows]
+        whole = ranges.with_readable_version(rows, versions, self.conversations.system_prompts)
+        if len(whole) < len(rows):
+            reasons[left_out.UNREADABLE] += len(rows) - len(whole)
+        return whole
 
     def _texts(self, rows: Sequence[ReadablePair], sizes: dict[bytes, Size]) -> list[Values]:
         prompt_texts, chosen, rejected = (

@@ -72,8 +72,10 @@ class Records:
     def batches(self, after: str = "") -> Iterator[Batch]:
         tools, included = self.query.tools, self.query.included
         needed = ["prompt", "messages", "response", *included, *(["metadata"] if tools else [])]
-        for group in ranges.groups(self.reader, after, columns=[*dict.fromkeys(needed)]):
-            texts = dict(zip(dict.fromkeys(needed), group.texts, strict=True))
+        names = [*dict.fromkeys(needed)]
+        system_prompts = self.conversations.system_prompts
+        for group in ranges.groups(self.reader, after, columns=names, system_prompts=system_prompts):
+            texts = dict(zip(names, group.texts, strict=True))
             versions = self.conversations.learn([head.version for head in group.heads])
             scores = [head.value for head in group.heads]
             columns: list[Values] = [

@@ -112,8 +112,13 @@ class Verl:
         fitting = [head for head in group if self._fits(head)]
         texts = ranges.texts_of([head.completion for head in fitting], ("prompt", "messages", "metadata"))
         release()
-        heads = [head for head in fitting if head.completion in texts]
+        present = [head for head in fitting if head.completion in texts]
+        system_prompts = self.conversations.system_prompts
+        heads = ranges.with_readable_version(present, [head.version for head in present], system_prompts)
         versions = self.conversations.learn([head.version for head in heads])
+        reasons = left_out.tally(_form(head) for head in group if not self._fits(head))
+        if damaged := len(texts.unreadable) + len(present) - len(heads):
+            reasons[left_out.UNREADABLE] += damaged
         rows = [texts[head.completion] for head in heads]
         completions = [head.completion for head in heads]
         return Batch(
@@ -124,7 +129,7 @@ class Verl:
             models={head.model.decode() for head in heads},
             versions=versions,
             left_out=len(group) - len(heads),
-            reasons=left_out.tally(_form(head) for head in group if not self._fits(head)),
+            reasons=reasons,
             first=UUID(bytes=min(completions)) if completions else None,
             last=UUID(bytes=max(completions)) if completions else None,
         )

@@ -212,7 +212,7 @@ def test_the_form_takes_few_queries(operator, task, scored, layout):
     ]
     # settings of a statement's transaction, and keys that a process reads once
     settings = ("set_config", "core_datakey", "core_masterkey")
-    assert len([sql for sql in read if not any(name in sql for name in settings)]) <= 21
+    assert len([sql for sql in read if not any(name in sql for name in settings)]) <= 20
 
 
 def test_the_trail_has_of_which_task_how_many_rows_were_shown(operator, task, scored, see):
