@@ -1,7 +1,8 @@
 """Reading completions: one, a page, and the state of one's score."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 from uuid import UUID
 
 from django.db import connection
@@ -25,7 +26,7 @@ from scores.completion_shapes import (
 from scores.inputs import CompletionQuery
 from scores.models import Reward, Score, WorkflowRun
 from scores.privacy import Sight
-from scores.states import FINAL
+from scores.states import FINAL, CompletionStatus
 from scores.waiting import hub
 from scores.waiting_reasons import Wait
 from tasks import sharing
@@ -88,12 +89,29 @@ def score_state(principal: Principal, completion_id: UUID, *, wait_s: float, gon
     raises  NotFound; Unauthenticated or Forbidden if the caller lost access during the wait
     """
     completion = find(_readable(principal), completion_id, "completion")
-    state = _score_state(principal, completion)
-    if state.status in FINAL or wait_s <= 0:
-        return state
-    is_final = hub.wait(completion_id, wait_s, gone=gone)
-    principal = _current_principal(principal)
-    return _score_state(principal, completion) if is_final else state
+    progress = _Progress.of(completion_id)
+    if progress.status not in FINAL and wait_s > 0:
+        hub.wait(completion_id, wait_s, gone=gone)
+        principal = _current_principal(principal)
+        progress = _Progress.of(completion_id)
+    return _score_state(principal, completion, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """How far a completion is: its reward, if there is one, and its runs."""
+
+    reward: Reward | None
+    runs: list[WorkflowRun]
+
+    @classmethod
+    def of(cls, completion_id: UUID) -> Self:
+        reward = Reward.objects.filter(pk=completion_id).first()
+        return cls(reward, list(WorkflowRun.objects.filter(completion_id=completion_id)))
+
+    @property
+    def status(self) -> CompletionStatus:
+        return status_of(self.reward, self.runs)
 
 
 def _current_principal(principal: Principal) -> Principal:
@@ -123,12 +141,10 @@ def _sees_own_alone(principal: Principal) -> bool:
     return policy.reach(principal, "scores", "read") == "own"
 
 
-def _score_state(principal: Principal, completion: Completion) -> ScoreStateOut:
+def _score_state(principal: Principal, completion: Completion, progress: _Progress) -> ScoreStateOut:
     """What the principal sees: a grader's owner its own scores and no reward, everybody else all of them."""
-    reward = Reward.objects.filter(pk=completion.pk).first()
-    runs = list(WorkflowRun.objects.filter(completion_id=completion.pk))
+    reward, runs, status = progress.reward, progress.runs, progress.status
     scores = list(Score.objects.live().visible_to(principal).filter(completion_id=completion.pk).order_by("id"))
-    status = status_of(reward, runs)
     if _sees_own_alone(principal):
         reward = None
     panel = {run.grader_id for run in runs if run.panel_size > 0}

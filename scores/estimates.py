@@ -19,7 +19,7 @@ from scores.models import WorkflowRun
 from scores.states import RunStatus
 from tasks.states import Priority
 
-KEPT_S: Final = 5.0
+KEPT_S: Final = 10.0
 KEPT_FACTOR: Final = 50  # a measurement is kept for this many times its own duration
 COUNTED: Final = 250_000  # most runs counted of one priority; a longer queue counts as this long
 RATE_PERIOD: Final = timedelta(minutes=1)

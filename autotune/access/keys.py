@@ -65,16 +65,27 @@ def find(text: str, address: str = "") -> ApiKey | None:
     match = KEY.fullmatch(text)
     if match is None or _checksum(text[:-6]) != match[4]:
         return None
-    memberships = Membership.objects.filter(organization=OuterRef("organization"), user=OuterRef("user"))
-    keys = ApiKey.objects.annotate(membership_allows=Subquery(memberships.values("role__permissions")[:1]))
-    found = keys.select_related("organization", "role", "user").filter(pk=ids.decode("key", f"key_{match[2]}"))
-    key = found.first()
+    key = _with_holder(ids.decode("key", f"key_{match[2]}"))
     if key is None or not hmac.compare_digest(bytes(key.digest), digest(text)):
         return None
-    key.held = key.membership_allows
     if key.held is None or not usable(key) or not allowed_from(key.networks, address):
         return None
     note_use(key)
+    return key
+
+
+def usable_now(key_id: UUID) -> ApiKey | None:
+    """The key of this id as `find` returns it, wherever it is used from; None if it is of no use by now."""
+    key = _with_holder(key_id)
+    return None if key is None or key.held is None or not usable(key) else key
+
+
+def _with_holder(key_id: UUID) -> ApiKey | None:
+    memberships = Membership.objects.filter(organization=OuterRef("organization"), user=OuterRef("user"))
+    keys = ApiKey.objects.annotate(membership_allows=Subquery(memberships.values("role__permissions")[:1]))
+    key = keys.select_related("organization", "role", "user").filter(pk=key_id).first()
+    if key is not None:
+        key.held = key.membership_allows
     return key
 
 
