@@ -122,7 +122,7 @@ bench-pages: $(DEV) ## server time and queries of every page with 100,000 scores
 bench-plans: $(DEV) ## query plans of scoring in three states of the statistics; none may grow with the history (ARGS: --short, --drains, --only PATH)
 	@exec $(BIN)/python bench/plans.py $(ARGS)
 
-bench-plans-short: $(DEV) ## the same with smaller tables, in about a minute
+bench-plans-short: $(DEV) ## the same with smaller tables, in about two minutes
 	@exec $(BIN)/python bench/plans.py --short $(ARGS)
 
 screenshots: $(DEV) ## pictures of every page, 1440 and 390 px, light and dark, in var/screenshots (ARGS: --only PATH, --whole)

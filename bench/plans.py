@@ -7,7 +7,7 @@ these states, runs the real code (plan_paths.py) and takes the plan of each stat
 that it has (plan_capture.py), once as the planner sees them and once as a generic plan. Fails where a statement reads a
 whole table that grows with the history, looks at more rows than any group of work has, or where a path executes nothing.
 
-  plans.py --short              smaller tables, about a minute; what CI runs
+  plans.py --short              smaller tables, about two minutes; what CI runs
   plans.py --drains             three drains of 20,000 with an ANALYZE of the idle queue between them, and their CPU
   plans.py --only PATH --list   one path; every statement and not only the bad ones
 """
