@@ -56,7 +56,7 @@ class TaskPanel:
         content = content_of(version)
         if content is None:
             return cls(task, "", graders, is_readable=False)
-        return cls(task, content["promptTemplate"], graders, content["systemPrompt"])
+        return cls(task, content.get("promptTemplate", ""), graders, content.get("systemPrompt"))
 
     @property
     def scoring(self) -> int:

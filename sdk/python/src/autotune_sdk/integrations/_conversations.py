@@ -102,14 +102,19 @@ def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bo
         call = converted.pop("function_call")
         if call is not None:
             converted["tool_calls"] = list(_calls(call, place))
-    elif any(_is_flat(call) for call in _listed(converted.get("tool_calls"))):
+    elif any(_is_flat(call) for call in _tool_calls(converted, place)):
         calls = [next(iter(_calls(call, place))) if _is_flat(call) else call for call in converted["tool_calls"]]
         converted["tool_calls"] = calls
     return converted, False
 
 
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
+def _tool_calls(message: Mapping[str, Any], place: str) -> Sequence[Any]:
+    calls = message.get("tool_calls")
+    if calls is None:
+        return ()
+    if not isinstance(calls, list | tuple) or not all(isinstance(call, Mapping) for call in calls):
+        raise Unmapped("unreadable_tool_call", f"{place} has tool_calls that are not a list of objects.")
+    return calls
 
 
 def _is_flat(call: Any) -> bool:
