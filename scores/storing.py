@@ -52,7 +52,10 @@ class TaskPanel:
 
     @classmethod
     def of(cls, task: Task, version: TaskVersion, graders: tuple[tuple[Grader, str], ...]) -> Self:
-        """raises MasterKeyMissing"""
+        """The panel of a version, with its template and system prompt if they can be decrypted.
+
+        raises  MasterKeyMissing
+        """
         content = content_of(version)
         if content is None:
             return cls(task, "", graders, is_readable=False)

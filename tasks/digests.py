@@ -1,7 +1,7 @@
 """Keyed digests by which equal prompts and equal answers find each other: ciphertext cannot be compared.
 
 HMAC-SHA256 under the organization's digest key, which never rotates. A prompt that came as chat messages is equal to
-the same messages alone, whatever its last text is. If the task's system prompt is in effect, the digest covers the
+only the same messages, whatever its last text is. If the task's system prompt is in effect, the digest covers the
 whole conversation with that prompt first: answers under different system prompts are never equal.
 """
 
