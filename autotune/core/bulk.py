@@ -1,8 +1,10 @@
-"""Many rows in one go: binary COPY on PostgreSQL, one prepared INSERT on SQLite.
+"""Many rows in one statement, without a parameter for each value.
 
-Neither runs field defaults nor `pre_save`: every column's value is given, as the model field takes it.
+Rows are inserted by binary COPY on PostgreSQL, by one prepared INSERT on SQLite. Neither runs field defaults nor
+`pre_save`: every column's value is given, as the model field takes it.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -67,3 +69,15 @@ def _insert_many(model: type[models.Model], fields: Sequence[models.Field], rows
     ]
     with connection.cursor() as cursor:
         cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", prepared)  # noqa: S608 - names of the model
+
+
+def delete(model: type[models.Model], keys: Sequence[int]) -> None:
+    """Delete the rows with these primary keys, and nothing that refers to them."""
+    table = connection.ops.quote_name(model._meta.db_table)
+    key = connection.ops.quote_name(str(model._meta.pk.column))
+    if connection.vendor == "postgresql":
+        condition, wanted = f"{key} = any(%s)", cast(Any, list(keys))
+    else:
+        condition, wanted = f"{key} in (select value from json_each(%s))", json.dumps(list(keys))  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {table} WHERE {condition}", [wanted])  # noqa: S608 - names of the model

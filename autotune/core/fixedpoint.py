@@ -72,8 +72,8 @@ class Moments:
 
     def note(self, values: Iterable[int], sign: int = 1) -> None:
         """Add numbers in units; `sign=-1` removes them."""
-        for value in values:
-            self.add(sign, sign * value, sign * value * value)
+        numbers = list(values)
+        self.add(sign * len(numbers), sign * sum(numbers), sign * sum(value * value for value in numbers))
 
     @property
     def mean(self) -> float | None:

@@ -27,7 +27,7 @@ from django.db.models import (
 )
 from django.db.models.functions import TruncHour
 
-from autotune.core import fixedpoint
+from autotune.core import bulk, fixedpoint
 from autotune.core.fixedpoint import Moments
 from scores.counters import bins, folding
 from scores.counters.folding import PROGRESS, Key, Sums
@@ -64,8 +64,8 @@ def build(task_id: UUID) -> None:
     with transaction.atomic():
         _lock_folding()
         scores, progress, superseded = _read_rows(task_id)
-        ScoreTally.objects.filter(pk__in=superseded["scores"]).delete()
-        TaskTally.objects.filter(pk__in=superseded["progress"]).delete()
+        bulk.delete(ScoreTally, superseded["scores"])
+        bulk.delete(TaskTally, superseded["progress"])
         before = {folding.key_of(row): Sums.of(row) for row in ScoreCount.objects.filter(task_id=task_id).iterator()}
         ScoreCount.objects.filter(task_id=task_id).delete()
         folding.write(folding.organization_sums(before, -1))

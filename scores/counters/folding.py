@@ -4,6 +4,7 @@ An advisory lock lets one job fold at a time; on SQLite the immediate transactio
 a tally to the counters also deletes it, so a crash between two groups loses and doubles nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import F
 
-from autotune.core import fixedpoint
+from autotune.core import bulk, fixedpoint
 from autotune.core.fixedpoint import Moments
 from scores.counters.bins import bin_of
 from scores.models import ScoreCount, ScoreTally, TaskCount, TaskTally
@@ -44,9 +45,8 @@ class Sums:
         """Add values, or subtract them with `sign` -1."""
         values = list(units)
         self.moments.note(values, sign)
-        for value in values:
-            key = str(bin_of(value))
-            self.bins[key] = self.bins.get(key, 0) + sign
+        for bin_, count in Counter(map(bin_of, values)).items():
+            self.bins[str(bin_)] = self.bins.get(str(bin_), 0) + sign * count
 
     def add(self, other: "Sums", times: int = 1) -> None:
         """Add other sums, or subtract them with `times` -1."""
@@ -98,21 +98,21 @@ def _fold_group(size: int) -> int:
 
 
 def _fold_scores(size: int) -> int:
-    tallies = list(ScoreTally.objects.order_by("id")[:size])
+    tallies = ScoreTally.objects.order_by("id").values_list("id", "sign", "units", "hour", *SERIES)[:size]
+    keys: list[int] = []
+    values: dict[Key, list[int]] = {}  # of each sign, hour and series
+    for key, sign, units, *series in tallies:
+        keys.append(key)
+        values.setdefault((sign, *series), []).extend(units)
     sums: dict[Key, Sums] = {}
-    for tally in tallies:
-        series = tuple(getattr(tally, name) for name in SERIES)
-        for time in times(tally.hour):
-            sums.setdefault((*series, *time), Sums()).note(tally.units, tally.sign)
+    for (sign, hour, *series), units in values.items():
+        added = Sums()
+        added.note(units, sign)
+        for time in times(hour):
+            sums.setdefault((*series, *time), Sums()).add(added)
     write(sums | organization_sums(sums))
-    _delete(ScoreTally, [tally.pk for tally in tallies])
-    return len(tallies)
-
-
-def _delete(table: type[ScoreTally] | type[TaskTally], keys: list[int]) -> None:
-    """Delete rows in lists short enough for SQLite."""
-    for at in range(0, len(keys), 5_000):
-        table.objects.filter(pk__in=keys[at : at + 5_000]).delete()
+    bulk.delete(ScoreTally, keys)
+    return len(keys)
 
 
 def organization_sums(sums: dict[Key, Sums], times: int = 1) -> dict[Key, Sums]:
@@ -178,5 +178,5 @@ def _fold_progress(size: int) -> int:
         added = {name: F(name) + amount for name, amount in zip(PROGRESS, total, strict=True)}
         if not TaskCount.objects.filter(pk=task_id).update(**added):
             TaskCount.objects.create(task_id=task_id, **dict(zip(PROGRESS, total, strict=True)))
-    _delete(TaskTally, [tally[0] for tally in tallies])
+    bulk.delete(TaskTally, [tally[0] for tally in tallies])
     return len(tallies)
