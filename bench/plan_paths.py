@@ -247,16 +247,16 @@ def sweep(world, take):
         with take():
             sweep.sweep(passes=0)
             sweep.sweep(passes=60)
-            sweep.due_graders()
+            sweep.due_graders(database_now())
             with transaction.atomic():
-                sweep._return_expired()
+                sweep._return_expired(database_now())
     finally:
         Grader.objects.filter(pk=world.gone.pk).update(gone_at=None, status="active")
     assert not runs_of(doomed).exclude(status="failed").exists()
     assert not WorkflowRun.objects.filter(pk__in=claimed, status="running").exists()
     with take():
         sweep._wake_released()
-        sweep._end_overdue(Facts())
+        sweep._end_overdue(Facts(), database_now())
 
 
 @path

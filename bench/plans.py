@@ -8,7 +8,8 @@ that it has (plan_capture.py), once as the planner sees them and once as a gener
 whole table that grows with the history, looks at more rows than any group of work has, or where a path executes nothing.
 
   plans.py --short              smaller tables, about two minutes; what CI runs
-  plans.py --drains             three drains of 20,000 with an ANALYZE of the idle queue between them, and their CPU
+  plans.py --drains             three drains of 20,000 with an ANALYZE of the idle queue between them, and their CPU;
+                                one more with 1,500,000 scores stored
   plans.py --only PATH --list   one path; every statement and not only the bad ones
 """
 
@@ -220,13 +221,14 @@ def main():
     parser.add_argument("--width", type=int, default=600, help="characters of a statement that are shown")
     parser.add_argument("--drains", action="store_true", help="no plans: drains after an ANALYZE, and an estimate")
     parser.add_argument("--each", type=int, default=20_000, help="completions of a drain")
+    parser.add_argument("--history", type=int, default=1_500_000, help="scores stored for the last drain")
     parser.add_argument("--long", type=int, default=100_000, help="completions of the queue of the estimate")
     a = parser.parse_args()
     prepare(DATABASE + "_drains" if a.drains else DATABASE, short=a.short)
     if a.drains:
         from bench import plan_drains
 
-        return plan_drains.report(3, a.each, a.long)
+        return plan_drains.report(3, a.each, a.long, a.history)
     bench = Bench(a)
     bench.run()
     return bench.report()

@@ -6,6 +6,7 @@ Every worker and beat run it, one at a time. It rests on rows alone, so killing 
 restarting the database loses nothing.
 """
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -40,29 +41,30 @@ def sweep(*, passes: int = 0) -> list[UUID]:
 
     passes  of this sweeper before; what has to look at many rows is done in some of them alone
     """
+    now = database_now()
     with transaction.atomic():
         if not _alone():
             return []
-        _return_expired()
-        _wake_sleepers()
+        _return_expired(now)
+        _wake_sleepers(now)
     copies.sweep()
     facts = Facts()
     if passes % ENDS_EVERY == 0:
         _wake_released()
-        _end_overdue(facts)
-        _end_waits(facts)
+        _end_overdue(facts, now)
+        _end_waits(facts, now)
         _end_gone()
     if passes % GUARD_EVERY == 0:
         settling.settle_overlooked(facts, ever=passes == 0)
         pulses.begin(pulses.RETAIN)
-    pulses.beat(PULSE)
-    return due_graders()
+    pulses.beat(PULSE, now)
+    return due_graders(now)
 
 
-def due_graders() -> list[UUID]:
+def due_graders(now: datetime) -> list[UUID]:
     """Graders that may be called now and have pending runs: one index probe for each grader."""
     pending = WorkflowRun.objects.next_pending(OuterRef("pk")).values("pk")
-    free = Q(held_until=None) | Q(held_until__lte=database_now())
+    free = Q(held_until=None) | Q(held_until__lte=now)
     callable_graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE)
     due = callable_graders.filter(free).alias(pending=Subquery(pending)).filter(pending__isnull=False)
     return list(due.values_list("pk", flat=True))
@@ -77,9 +79,8 @@ def _alone() -> bool:
         return cursor.fetchone()[0]
 
 
-def _return_expired() -> None:
+def _return_expired(now: datetime) -> None:
     """Runs whose worker was lost: due again, for the next claim. An expired lease is no failed attempt."""
-    now = database_now()
     lost = _to_pending(WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__lt=now), leased_until=None)
     told = list(WorkflowRun.objects.filter(pk__in=lost).only("attempt", "steps"))
     for run in told:
@@ -87,9 +88,9 @@ def _return_expired() -> None:
     WorkflowRun.objects.bulk_update(told, ["steps"], batch_size=500)
 
 
-def _wake_sleepers() -> None:
+def _wake_sleepers(now: datetime) -> None:
     asleep = WorkflowRun.objects.filter(status=RunStatus.SLEEPING)
-    _to_pending(asleep.filter(wake_at__lte=database_now()), wake_at=None, waits_for="")
+    _to_pending(asleep.filter(wake_at__lte=now), wake_at=None, waits_for="")
 
 
 def _wake_released() -> None:
@@ -111,9 +112,8 @@ def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
     return held
 
 
-def _end_overdue(facts: Facts) -> None:
+def _end_overdue(facts: Facts, now: datetime) -> None:
     """Runs that no call may begin for any more: their grader is inactive, or the queue was too long."""
-    now = database_now()
     for status in HELD_BY_NOBODY:
         # The order is that of the index. Without it, if statistics say that most runs are overdue, PostgreSQL reads the
         # table from its start until it has enough rows, and all of the table if there are none.
@@ -124,9 +124,8 @@ def _end_overdue(facts: Facts) -> None:
             recording.fail(runs, retries.OVERDUE.code, retries.OVERDUE.message, facts)
 
 
-def _end_waits(facts: Facts) -> None:
+def _end_waits(facts: Facts, now: datetime) -> None:
     """Callbacks and decisions that did not come in time."""
-    now = database_now()
     late = WorkflowRun.objects.filter(_AWAITS_CALLBACK, wake_at__lt=now).order_by("wake_at")
     runs = [Saved(*row) for row in late.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
     if runs:

@@ -1,9 +1,13 @@
 """The sweeper of a worker process: a thread that sweeps every second and drains what nobody holds.
 
+The sweepers of all processes share the sweeps: one that finds a sweep younger than its own interval leaves it at that.
+The intervals vary, so that each process has its turn.
+
 It does not only send messages: with the broker away, scoring goes on from here alone.
 """
 
 import logging
+import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
@@ -11,12 +15,14 @@ from uuid import UUID
 from django.db import connection
 
 from autotune.core import connections, logs
-from scores import drains
+from scores import drains, pulses
 from scores.sweep import sweep
 
 logger = logging.getLogger(__name__)
 outages = logs.repeating(__name__)
 EVERY_S = 1.0
+VARIATION = 0.2  # of the interval, up and down
+RECENT = 0.7  # part of the interval; a younger sweep of another process is enough
 DRAINERS = 16  # threads for what the sweep finds: graders that hang must not keep all of them
 
 
@@ -38,14 +44,16 @@ class Sweeper:
 
     def _run(self) -> None:
         passes = 0
-        while not self._stopping.wait(EVERY_S):
+        while not self._stopping.wait(EVERY_S * random.uniform(1 - VARIATION, 1 + VARIATION)):  # noqa: S311 - no secret
             try:
-                for grader_id in sweep(passes=passes):
+                if pulses.is_recent(pulses.SWEEP, EVERY_S * RECENT):
+                    continue
+                passes += 1
+                for grader_id in sweep(passes=passes - 1):
                     self._start_drain(grader_id)
             except Exception as exc:  # noqa: BLE001 - the next pass must run whatever failed in this one
                 _report(exc, "sweep")
             finally:
-                passes += 1
                 connection.close()
 
     def _start_drain(self, grader_id: UUID) -> None:

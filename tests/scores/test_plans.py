@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 
 from autotune.core import ids
+from autotune.core.clock import database_now
 from bench.plan_capture import Capture
 from bench.plan_states import Filler, id_of, quoted
 from scores import claims, sweep
@@ -114,9 +115,9 @@ def test_the_sweep_finds_overdue_and_due_runs_by_indexes(world, plans_of):
     analyze()
 
     def work():
-        sweep._end_overdue(Facts())
+        sweep._end_overdue(Facts(), database_now())
         sweep._end_gone()
-        sweep.due_graders()
+        sweep.due_graders(database_now())
 
     assert faults(plans_of(work)) == []
 

@@ -58,7 +58,7 @@ def test_retry_after_holds_the_grader_and_all_that_is_due_for_it(single, single_
 def test_a_held_grader_is_not_called_until_its_time_has_come(single, single_task, fake, drain):
     runs_of(single_task, 3)
     holds.hold(single.pk, database_now() + timedelta(seconds=60), holds.UNHEALTHY)
-    assert sweep.due_graders() == []
+    assert sweep.due_graders(database_now()) == []
     drain(single)
     assert (fake.calls, statuses()) == ([], ["sleeping"] * 3)
     pass_time(seconds=61)

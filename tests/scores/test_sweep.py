@@ -164,26 +164,26 @@ def test_graders_with_pending_runs_are_due(make, grader):
     make()
     GraderFactory()
     other = RunFactory()
-    assert set(due_graders()) == {grader.pk, other.grader_id}
+    assert set(due_graders(database_now())) == {grader.pk, other.grader_id}
 
 
 @pytest.mark.parametrize("status", ["running", "sleeping", "waiting", "completed", "failed"])
 def test_a_grader_without_pending_runs_is_not_due(make, status):
     make(status=status)
-    assert due_graders() == []
+    assert due_graders(database_now()) == []
 
 
 @pytest.mark.parametrize("fields", [{"status": "inactive"}, {"deleted_at": timezone.now()}])
 def test_a_grader_that_may_not_be_called_is_not_due(make, grader, fields):
     make()
     type(grader).objects.update(**fields)
-    assert due_graders() == []
+    assert due_graders(database_now()) == []
 
 
 def test_a_degraded_grader_is_due(make, grader):
     make()
     type(grader).objects.update(status="degraded")
-    assert due_graders() == [grader.pk]
+    assert due_graders(database_now()) == [grader.pk]
 
 
 # --- one at a time --------------------------------------------------------------------------------------------------

@@ -1,12 +1,14 @@
 """The sweeper of a worker: scoring goes on although no message ever comes."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 from django.db import connection
 
-from scores import drains
-from scores.models import Reward, Score, WorkflowRun
+from autotune.core.clock import database_now
+from scores import drains, pulses
+from scores.models import Pulse, Reward, Score, WorkflowRun
 from scores.sweeper import Sweeper
 from tests.broker import memory_broker
 from tests.concurrency import until
@@ -142,6 +144,30 @@ def test_two_sweepers_score_everything_once(fake, make, sweeper):
     until(lambda: Score.objects.count() == 40)
     second.stop()
     assert sorted(set(fake.items)) == sorted(fake.items)
+
+
+def test_a_sweep_of_another_process_is_enough_for_a_while(fake, make, monkeypatch):
+    waits = threading.Semaphore(0)
+    is_recent = pulses.is_recent
+
+    def asked(name, seconds):
+        waits.release()
+        return is_recent(name, 3600)
+
+    monkeypatch.setattr("scores.sweeper.pulses.is_recent", asked)
+    pulses.beat(pulses.SWEEP)
+    make()
+    running = Sweeper()
+    running.start()
+    try:
+        for _ in range(4):
+            assert waits.acquire(timeout=10)
+        assert fake.calls == []
+        Pulse.objects.update(at=database_now() - timedelta(hours=2))
+        until(Score.objects.exists)
+    finally:
+        running.stop()
+    until(lambda: not any(thread.name.startswith("sweeper") for thread in threading.enumerate()))
 
 
 def test_a_sweeper_that_was_stopped_drains_nothing_more(fake, make):
