@@ -46,7 +46,7 @@ def ours(name):
     from exports import formats, layouts
     from exports.facts import Facts
     from exports.inputs import ExportQuery
-    from scores import filters
+    from scores.results import filters
 
     key = ApiKey.objects.select_related("organization", "role", "user").first()
     kind, _, compression = name.partition(".")

@@ -198,9 +198,9 @@ def save_cpu():
 
     from graders.gateway.types import Verdict
     from graders.models import NO_VERSION
-    from scores import claims, recording
-    from scores.materials import Facts
-    from scores.results import Judged, Results
+    from scores.engine import claims, recording
+    from scores.engine.materials import Facts
+    from scores.engine.call_results import Judged, Results
     from tasks.models import Task
 
     task = Task.objects.select_related("version").get(name="Task 0")

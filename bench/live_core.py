@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What an item of live rewards costs beside an item of a plain submission: `make bench-live-core`.
 
-In one process, on a database of its own (autotune_bench_live_core, made afresh): `scores.intake.submit` and
+In one process, on a database of its own (autotune_bench_live_core, made afresh): `scores.intake.submission.submit` and
 `scores.live.answering.submit` by turns, with requests of 1, 64 and 1,000 items of about 3 KB, and the latter again for
 what it then finds: work that is unfinished, and work that is scored. No grader is called. Prints a markdown table of
 medians.
@@ -33,8 +33,8 @@ def measure():
     from autotune.access.principal import Principal
     from autotune.core import bulk, ids
     from graders.models import Grader, GraderVersion
-    from scores import intake
-    from scores.inputs import NewCompletion, TaskId
+    from scores.intake import submission
+    from scores.intake.requests import NewCompletion, TaskId
     from scores.live import answering
     from scores.live.inputs import Item
     from scores.models import Reward, Score, WorkflowRun
@@ -91,7 +91,7 @@ def measure():
         def live():
             return answering.submit(caller, task.pk, items)
 
-        works = [("submission", lambda: intake.submit(caller, plain)), ("live, new", live)]
+        works = [("submission", lambda: submission.submit(caller, plain)), ("live, new", live)]
         rnd.shuffle(works)
         found = {name: timed(into, name, work) for name, work in works}
         joined = timed(into, "live, unfinished", live)

@@ -114,7 +114,7 @@ def ask(strategy):
     django.setup()
     from exports import pair_answers
     from exports.pair_inputs import PairsWanted
-    from scores.inputs import TaskId
+    from scores.intake.requests import TaskId
     from tasks.models import Task
 
     task = Task.objects.get(name=NAME)
@@ -134,7 +134,7 @@ def read(strategy):
     django.setup()
     from exports import layouts
     from exports.inputs import ExportQuery
-    from scores import filters
+    from scores.results import filters
     from tasks.models import Task
 
     task = Task.objects.get(name=NAME)

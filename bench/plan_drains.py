@@ -37,7 +37,7 @@ def has_queued_runs(grader):
 
 
 def drain(grader):
-    from scores import drains
+    from scores.engine import drains
 
     while has_queued_runs(grader):
         drains.drain(grader.pk)
@@ -116,7 +116,7 @@ def drained_with_history(world, connection, each, stored):
 
 def estimated(world, long):
     """The estimated time of a submission behind a long queue, divided by the actual time."""
-    from scores import estimates
+    from scores.intake import estimates
 
     del __import__("django.db").db.connection.close
     submit(world, long)

@@ -20,7 +20,7 @@ def path(function):
 def drain(world, grader):
     """A drain as a worker runs it, which ends when nothing of a path is left: what only waits is for nobody."""
     from scores.models import WorkflowRun
-    from scores.scoring import Drain, callable_grader
+    from scores.engine.drain import Drain, callable_grader
 
     left = WorkflowRun.objects.filter(grader=grader, status="pending", priority=2)
 
@@ -54,7 +54,7 @@ def client(world):
 @path
 def estimates(world, take):
     """What a process measures of a grader's queue now and then: it counts at most 250,000 runs that wait."""
-    from scores import estimates
+    from scores.intake import estimates
 
     for grader in (world.other, world.single, world.later):
         estimates.milliseconds(grader, {1: 1}, world.organization.pk)
@@ -111,7 +111,7 @@ def score_read(world, take):
 @path
 def waiting_hub(world, take):
     """The look of those who wait for scores."""
-    from scores.waiting import _final_among
+    from scores.results.waiting import _final_among
 
     completions = world.submit(world.task, 200)
     with take():
@@ -147,8 +147,8 @@ def drain_panel(world, take):
 def drain_reviews(world, take):
     """Verdicts that wait for a person; decisions; those that come too late."""
     from autotune.core.clock import database_now
-    from scores import deciding
-    from scores.deciding import Decision, Reviewer
+    from scores.reviews import decisions
+    from scores.reviews.decisions import Decision, Reviewer
     from scores.models import Review
 
     completions = world.submit(world.reviewed, 120)
@@ -157,11 +157,11 @@ def drain_reviews(world, take):
         opened = list(Review.objects.filter(completion_id__in=completions).order_by("pk"))
         assert len(opened) == 120, len(opened)
         reviewer = Reviewer(world.user, administers=True)
-        deciding.claim(opened[0].pk, reviewer)
-        deciding.decide(opened[0].pk, Decision(True), reviewer)
-        deciding.decide(opened[1].pk, Decision(True, 0.25), reviewer)
-        deciding.decide(opened[2].pk, Decision(False, explanation="no"), reviewer)
-        assert deciding.expire(database_now() + AGES)
+        decisions.claim(opened[0].pk, reviewer)
+        decisions.decide(opened[0].pk, Decision(True), reviewer)
+        decisions.decide(opened[1].pk, Decision(True, 0.25), reviewer)
+        decisions.decide(opened[2].pk, Decision(False, explanation="no"), reviewer)
+        assert decisions.expire(database_now() + AGES)
 
 
 @path
@@ -189,7 +189,7 @@ def drain_failures(world, take):
 @path
 def callbacks(world, take):
     """A grader that accepts with 202 and answers later."""
-    from scores import callbacks
+    from scores.callbacks import registry as callbacks
 
     completions = world.submit(world.slow, 100)
     world.stub.later = True
@@ -210,7 +210,7 @@ def callbacks(world, take):
 def leases(world, take):
     """Claims that are renewed, given back, and left until their grader may be called."""
     from autotune.core.clock import database_now
-    from scores import claims
+    from scores.engine import claims
 
     world.submit(world.task, 600)
     with take():
@@ -227,8 +227,8 @@ def sweep(world, take):
 
     from autotune.core.clock import database_now
     from graders.models import Grader
-    from scores import claims, sweep
-    from scores.materials import Facts
+    from scores.engine import claims, sweep
+    from scores.engine.materials import Facts
     from scores.models import WorkflowRun
 
     now, future = database_now(), database_now() + AGES
@@ -263,7 +263,7 @@ def sweep(world, take):
 def moving(world, take):
     """What /moving and /metrics look at, with leases that ran out."""
     from autotune.core.clock import database_now
-    from scores import claims, moving
+    from scores.engine import claims, liveness as moving
     from scores.models import WorkflowRun
 
     world.submit(world.task, 20)
@@ -276,7 +276,7 @@ def moving(world, take):
 @path
 def cancelling(world, take):
     """Runs that somebody cancels, and failed ones that begin anew."""
-    from scores import cancelling, retrying
+    from scores.workflow_runs import cancelling, retrying
     from scores.models import WorkflowRun
 
     runs = runs_of(world.submit(world.panel, 100))
@@ -379,7 +379,7 @@ def exports(world, take):
 def cleaning(world, take):
     """Old callbacks."""
     from autotune.core.clock import database_now
-    from scores import cleaning
+    from scores.callbacks import cleaning
 
     with take():
         cleaning.clean(database_now() - AGES)

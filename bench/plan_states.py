@@ -273,8 +273,8 @@ class World:
 
     def submit(self, task, count, **members):
         """Completions of the task through the intake, before all that waits; their ids."""
-        from scores import intake
-        from scores.inputs import NewCompletion, TaskId
+        from scores.intake import submission
+        from scores.intake.requests import NewCompletion, TaskId
 
         items = {}
         for index in range(count):
@@ -287,4 +287,4 @@ class World:
                 external_id=f"new-{self.number}",
                 **members,
             )
-        return [one.completion_id for one in intake.submit(self.principal, items, priority="high").taken]
+        return [one.completion_id for one in submission.submit(self.principal, items, priority="high").taken]

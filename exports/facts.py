@@ -12,7 +12,7 @@ import msgspec
 from autotune.core import clock
 from exports import left_out
 from exports.shapes import Batch
-from scores.summary import DistributionOut, PercentilesOut
+from scores.results.summary import DistributionOut, PercentilesOut
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from exports.left_out import Forms
 from exports.ranges import Head, Reader
 from exports.readers import RewardReader
 from exports.shapes import Batch, Layout
-from scores.filters import Selection
+from scores.results.filters import Selection
 
 SAMPLE: Final = 5
 WIDTHS: Final = (200, 2_000)  # completions among whose prompts the first rows are sought

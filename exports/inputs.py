@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from autotune.core.errors import Invalid
-from scores.filters import ScoreFilter, Unit
+from scores.results.filters import ScoreFilter, Unit
 
 CHOICES = {
     "format": ("jsonl", "parquet", "tfrecord", "json"),

@@ -6,8 +6,8 @@ from msgspec import Meta
 
 from autotune.core.api import BodyStruct
 from exports.inputs import MAX_CAP, MAX_SEED
-from scores.filters import Unit
-from scores.inputs import ModelId, TaskId
+from scores.intake.requests import ModelId, TaskId
+from scores.results.filters import Unit
 
 MAX_SAMPLE = 10_000
 

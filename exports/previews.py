@@ -22,9 +22,9 @@ from exports.layouts.preferences import Preferences
 from exports.readers import RewardReader
 from exports.shapes import Layout
 from exports.work import asking
-from scores import filters
-from scores.filters import Selection
 from scores.models import Reward
+from scores.results import filters
+from scores.results.filters import Selection
 from tasks.models import Completion
 
 # Completions that are looked at to count rows: where indexes tell enough, where each is read, where scores are listed,

@@ -18,7 +18,7 @@ from exports import left_out, rows
 from exports.left_out import Forms
 from exports.ranges import TEXT_BYTES
 from exports.readers import SIZE, RewardReader
-from scores.filters import Selection
+from scores.results.filters import Selection
 from tasks.models import Completion, Task
 
 LAYOUTS: Final = ("preferences", "verl")  # that read so

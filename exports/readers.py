@@ -14,9 +14,9 @@ from exports import left_out, rows
 from exports.inputs import ExportQuery
 from exports.left_out import ALL, Forms
 from exports.ranges import Head, Reader
-from scores.filters import Selection
 from scores.models import Score
-from scores.privacy import Sight, telling_dimensions
+from scores.results.filters import Selection
+from scores.results.privacy import Sight, telling_dimensions
 from tasks.models import Completion, PanelMember
 from tasks.states import Part
 

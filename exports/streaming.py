@@ -12,7 +12,7 @@ from exports import formats, layouts
 from exports.facts import Facts
 from exports.formats import json
 from exports.inputs import ExportQuery, check
-from scores import filters
+from scores.results import filters
 
 logger = logging.getLogger(__name__)
 

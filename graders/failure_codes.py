@@ -1,6 +1,6 @@
 """Every code that a call to a grader can end with: whose affair it is, and what must change, for its owner and others.
 
-scores/failure_codes.py adds what a run, a reward or a completion can end with besides.
+scores/results/failure_codes.py adds what a run, a reward or a completion can end with besides.
 """
 
 from collections.abc import Iterator, Mapping

@@ -7,8 +7,9 @@ class ScoresConfig(AppConfig):
 
     def ready(self) -> None:
         from graders.signals import grader_queues
-        from scores import event_examples, events, migrating
-        from scores.grader_queues import waiting
+        from scores.counters import migrating
+        from scores.engine.grader_queues import waiting
+        from scores.results import event_examples, events
 
         events.register()
         event_examples.register()

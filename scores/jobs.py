@@ -8,10 +8,12 @@ from celery.signals import worker_init, worker_shutting_down
 
 from autotune.core import queue
 from autotune.core.clock import database_now
-from scores import cleaning, drains, erasures, retention, wakeups
-from scores import sweep as sweeping
+from scores.callbacks import cleaning
 from scores.counters import building, folding
-from scores.sweeper import Sweeper
+from scores.engine import drains, wakeups
+from scores.engine import sweep as sweeping
+from scores.engine.sweeper import Sweeper
+from scores.retention import erasures, expiry
 
 _sweepers: list[Sweeper] = []
 
@@ -49,11 +51,11 @@ def erase() -> None:
         queue.send(erasures.JOB)
 
 
-@shared_task(name=retention.JOB, ignore_result=True)
+@shared_task(name=expiry.JOB, ignore_result=True)
 def retain() -> None:
     """Erase texts and delete rows whose time is over."""
-    if retention.work(database_now()):
-        queue.send(retention.JOB)
+    if expiry.work(database_now()):
+        queue.send(expiry.JOB)
 
 
 @worker_init.connect  # and not worker_ready, which waits for the broker: a worker may be started while that is away

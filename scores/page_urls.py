@@ -3,10 +3,10 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", include("scores.pages.completion_urls")),
-    path("", include("scores.pages.run_urls")),
-    path("", include("scores.pages.review_urls")),
-    path("", include("scores.pages.task_urls")),
-    path("", include("scores.pages.reward_endpoint_urls")),
-    path("settings/retention", include("scores.pages.retention_urls")),
+    path("", include("scores.results.pages.completion_urls")),
+    path("", include("scores.workflow_runs.pages.urls")),
+    path("", include("scores.reviews.pages.urls")),
+    path("", include("scores.results.pages.task_urls")),
+    path("", include("scores.live.pages.urls")),
+    path("settings/retention", include("scores.retention.pages.urls")),
 ]

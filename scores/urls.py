@@ -2,18 +2,22 @@
 
 from django.urls import URLPattern, path
 
-from scores import callback_api, completion_api, retention_api, review_api, run_api, score_api, task_api
+from scores.callbacks import api
 from scores.live import api as live_api
 from scores.live import endpoints_api, protocol_api
+from scores.results import completion_api, score_api, task_api
+from scores.retention import api as retention_api
+from scores.reviews import api as reviews_api
+from scores.workflow_runs import api as workflow_runs_api
 
 urlpatterns: list[URLPattern] = [
     path("tasks/<task:task_id>", task_api.TaskView.as_view()),
-    path("callbacks/<str:token>", callback_api.CallbackView.as_view()),
+    path("callbacks/<str:token>", api.CallbackView.as_view()),
     path("completions", completion_api.CompletionsView.as_view()),
     path("completions/batch", completion_api.CompletionBatchView.as_view()),
     path("completions/<comp:completion_id>", completion_api.CompletionView.as_view()),
     path("completions/<comp:completion_id>/score", completion_api.CompletionScoreView.as_view()),
-    path("completions/<comp:completion_id>/rescore", run_api.RescoreView.as_view()),
+    path("completions/<comp:completion_id>/rescore", workflow_runs_api.RescoreView.as_view()),
     path("erasures", retention_api.ErasuresView.as_view()),
     path("erasures/<ers:erasure_id>", retention_api.ErasureView.as_view()),
     path("legal-holds", retention_api.LegalHoldsView.as_view()),
@@ -23,16 +27,16 @@ urlpatterns: list[URLPattern] = [
     path("reward-endpoints/<rwd:endpoint_id>/rotate", endpoints_api.RewardEndpointRotateView.as_view()),
     path("rewards", live_api.RewardsView.as_view()),
     path("rewards/<str:protocol>/<str:token>", protocol_api.ProtocolView.as_view()),
-    path("reviews", review_api.ReviewsView.as_view()),
-    path("reviews/<rev:review_id>", review_api.ReviewView.as_view()),
-    path("reviews/<rev:review_id>/claim", review_api.ReviewClaimView.as_view()),
-    path("reviews/<rev:review_id>/decision", review_api.ReviewDecisionView.as_view()),
+    path("reviews", reviews_api.ReviewsView.as_view()),
+    path("reviews/<rev:review_id>", reviews_api.ReviewView.as_view()),
+    path("reviews/<rev:review_id>/claim", reviews_api.ReviewClaimView.as_view()),
+    path("reviews/<rev:review_id>/decision", reviews_api.ReviewDecisionView.as_view()),
     path("scores", score_api.ScoresView.as_view()),
     path("scores/summary", score_api.SummaryView.as_view()),
     path("scores/<score:score_id>", score_api.ScoreView.as_view()),
-    path("workflow-runs", run_api.RunsView.as_view()),
-    path("workflow-runs/retry", run_api.RetryRunsView.as_view()),
-    path("workflow-runs/<run:run_id>", run_api.RunView.as_view()),
-    path("workflow-runs/<run:run_id>/retry", run_api.RetryRunView.as_view()),
-    path("workflow-runs/<run:run_id>/cancel", run_api.CancelRunView.as_view()),
+    path("workflow-runs", workflow_runs_api.RunsView.as_view()),
+    path("workflow-runs/retry", workflow_runs_api.RetryRunsView.as_view()),
+    path("workflow-runs/<run:run_id>", workflow_runs_api.RunView.as_view()),
+    path("workflow-runs/<run:run_id>/retry", workflow_runs_api.RetryRunView.as_view()),
+    path("workflow-runs/<run:run_id>/cancel", workflow_runs_api.CancelRunView.as_view()),
 ]

@@ -117,7 +117,7 @@ class PanelMember(models.Model):
 
 
 class Completion(models.Model):
-    """One answer of one model to one prompt. Written by bulk COPY: no defaults run there (scores/intake.py).
+    """One answer of one model to one prompt. Written by bulk COPY: no defaults run there (scores/intake/submission.py).
 
     content_digest  HMAC-SHA256 of model, prompt or messages, response and metadata; only where there is an external id
     prompt_digest   the first 16 bytes of the HMAC of the conversation (tasks/digests.py)

@@ -16,7 +16,7 @@ from exports.files import storing
 from exports.models import Export, ExportFile
 from graders.models import Grader, GraderSecret, GraderVersion
 from graders.states import GraderStatus
-from scores.callbacks import digest_of
+from scores.callbacks.registry import digest_of
 from scores.live.endpoints import digest_of as digest_of_address
 from scores.models import (
     Callback,

@@ -6,12 +6,12 @@ from django.db.models import F
 
 from graders.gateway.types import Verdict
 from graders.models import NO_VERSION
-from scores import recording
-from scores.claims import Claimed
-from scores.materials import Facts
+from scores.engine import recording
+from scores.engine.call_results import Judged, Missed, Results
+from scores.engine.claims import Claimed
+from scores.engine.materials import Facts
+from scores.engine.retries import Decision
 from scores.models import WorkflowRun
-from scores.results import Judged, Missed, Results
-from scores.retries import Decision
 from tests.factories import CompletionFactory, RunFactory, TaskFactory
 
 

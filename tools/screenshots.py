@@ -78,7 +78,7 @@ def fill(chosen: argparse.Namespace) -> World:
     from bench import crowd
     from exports.inputs import ExportQuery
     from exports.work import asking, running
-    from scores.filters import TaskRef
+    from scores.results.filters import TaskRef
     from tasks import filling
 
     def person(organization: Any, email: str, name: str, role: str, **facts: Any) -> Any:

@@ -26,8 +26,8 @@ from autotune.webhooks.models import Delivery
 from autotune.webhooks.states import DeliveryStatus
 from graders.models import Grader, GraderStatistic, Tally
 from graders.states import GraderStatus
-from scores.failure_codes import fault
 from scores.models import Review, RewardEndpoint, WorkflowRun
+from scores.results.failure_codes import fault
 from scores.states import FINAL, Protocol, ReviewStatus, RunStatus
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4

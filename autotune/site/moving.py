@@ -13,8 +13,8 @@ from autotune.core.api import ApiStruct
 from autotune.core.connections import release
 from autotune.site.probes import Check
 from autotune.webhooks.models import Event
-from scores import moving
-from scores.moving import Facts
+from scores.engine import liveness
+from scores.engine.liveness import Facts
 
 MAX_SWEEP_AGE: Final = timedelta(seconds=30)
 MAX_EXPIRED: Final = timedelta(seconds=30)
@@ -60,11 +60,11 @@ def state() -> Moving:
 
 def look() -> Look:
     """The facts of now. Queues that seem to stand still are looked at twice."""
-    facts = moving.look()
+    facts = liveness.look()
     if facts.still:
         release()
         time.sleep(LOOK_AGAIN_S)
-        again = moving.look()
+        again = liveness.look()
         facts = replace(again, still=facts.still & again.still)
     oldest = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("created_at", flat=True).first()
     return Look(facts, oldest, sealing.oldest_unsealed())

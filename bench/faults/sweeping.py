@@ -11,8 +11,8 @@ def main() -> None:
     django.setup()
     from django.db import DatabaseError, connection
 
-    from scores import drains
-    from scores.sweep import sweep
+    from scores.engine import drains
+    from scores.engine.sweep import sweep
 
     passes = 0
     while True:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from exports.inputs import ExportQuery
 from exports.layouts import kto, preferences, records, verl
 from exports.shapes import Layout
-from scores.filters import Selection
+from scores.results.filters import Selection
 
 OTHERS: dict[str, Callable[[ExportQuery, Selection], Layout]] = {
     "preferences": preferences.Preferences,

@@ -10,7 +10,7 @@ from exports.labels import Labels
 from exports.layouts.records import METADATA, batch, metadata
 from exports.ranges import Group
 from exports.shapes import Batch, Column, Kind, Schema, Values, named
-from scores.filters import Selection
+from scores.results.filters import Selection
 
 THRESHOLD = 0.5
 COLUMNS: Final = ("messages", "metadata")  # hold the conversation, and the tools offered in it

@@ -15,8 +15,8 @@ from exports.pairs import Choice, Pair
 from exports.prompts import START, Place, Range, Size, Unfit
 from exports.ranges import Stored
 from exports.shapes import Batch, Column, Kind, Schema, Values, named
-from scores.filters import Selection
-from scores.privacy import Sight
+from scores.results.filters import Selection
+from scores.results.privacy import Sight
 
 METADATA: Schema = (
     Column("task_id", Kind.TEXT, repeats=True),

@@ -10,7 +10,7 @@ from exports.inputs import ExportQuery
 from exports.labels import Labels, public_ids
 from exports.ranges import Group, Head
 from exports.shapes import Batch, Column, Kind, Schema, Values, named
-from scores.filters import Selection
+from scores.results.filters import Selection
 
 METADATA: Schema = (
     Column("task_id", Kind.TEXT, repeats=True),

@@ -23,8 +23,8 @@ from exports.labels import Labels, public_ids
 from exports.prompts import START, Place, Range
 from exports.readers import WHOLE_SIZE
 from exports.shapes import Batch, Column, Kind, Schema, Values
-from scores.filters import ScoreFilter, Selection
-from scores.privacy import Sight
+from scores.results.filters import ScoreFilter, Selection
+from scores.results.privacy import Sight
 
 SCHEMA: Schema = (
     Column("data_source", Kind.TEXT, repeats=True),

@@ -18,7 +18,7 @@ from exports.pages import words
 from exports.pages.forms import FIRST, ExportForm
 from exports.previews import Preview
 from exports.work import asking
-from scores import offers
+from scores.results import choices
 
 
 @page(("exports", "create"), methods=("GET", "HEAD", "POST"))
@@ -53,7 +53,7 @@ def _shown(request: PageRequest, form: ExportForm, status: int) -> HttpResponse:
         "preview": preview,
         "too_many": _too_many(form, preview),
         "layouts": words.LAYOUTS.values(),
-        "models": offers.models(request.principal),
+        "models": choices.models(request.principal),
         "sent": request.method == "POST",
     }
     response = render(request, "exports/new.html", context, status=status)

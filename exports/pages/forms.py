@@ -11,8 +11,8 @@ from autotune.core.forms import BodyForm, choices_of
 from exports.inputs import CAPPED, CHOICES, LAYOUTS_OF, MAX_CAP
 from exports.pages import words
 from exports.pages.words import LAYOUTS
-from scores import offers
-from scores.offers import IdField
+from scores.results import choices as results_choices
+from scores.results.choices import IdField
 
 FIRST = {"layout": "records", "format": "jsonl", "per": "completion", "naming": "snake", "strategy": "best_worst"}
 FORMATS = {**words.FORMATS, "json": "JSON, up to 10,000 rows"}
@@ -96,9 +96,9 @@ class ExportForm(BodyForm):
         plain = {name: str(value) for name, value in given.items()}
         super().__init__({**FIRST, **{name: value for name, value in plain.items() if value}})
         choices_of_names = {
-            "task_id": (offers.tasks(principal), "All tasks"),
-            "grader_id": (offers.graders(principal), "Any grader"),
-            "grader_version": (offers.versions(principal, plain.get("graderId", "")), "Any version"),
+            "task_id": (results_choices.tasks(principal), "All tasks"),
+            "grader_id": (results_choices.graders(principal), "Any grader"),
+            "grader_version": (results_choices.versions(principal, plain.get("graderId", "")), "Any version"),
         }
         for name, (choices, none) in choices_of_names.items():
             field: Any = self.fields[name]

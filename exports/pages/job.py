@@ -23,7 +23,7 @@ from exports.pages import commands, listing, words
 from exports.states import UNFINISHED, ExportStatus, FileKind
 from exports.work import ending
 from graders.models import Grader
-from scores import naming
+from scores.results import names as results_names
 from tasks.models import Task
 
 WHAT = "export"
@@ -138,6 +138,6 @@ def _is_past(export: Export) -> bool:
 def _told(request: PageRequest, export: Export) -> list[tuple[str, str]]:
     """What was asked for, with the names of tasks and graders that the principal may see."""
     query, principal = export.query, request.principal
-    names = naming.names_of("task", Task.objects.visible_to(principal), {query.get("taskId", "")})
-    names |= naming.names_of("grader", Grader.objects.visible_to(principal), {query.get("graderId", "")})
+    names = results_names.names_of("task", Task.objects.visible_to(principal), {query.get("taskId", "")})
+    names |= results_names.names_of("grader", Grader.objects.visible_to(principal), {query.get("graderId", "")})
     return words.told(query, names)

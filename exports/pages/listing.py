@@ -18,7 +18,7 @@ from exports.job_inputs import ExportListQuery
 from exports.models import Export
 from exports.pages import words
 from exports.states import UNFINISHED, ExportStatus
-from scores import naming
+from scores.results import names as results_names
 from tasks.models import Task
 
 
@@ -62,7 +62,7 @@ def rows_of(exports: Iterable[Export], principal: Principal) -> list[Row]:
     shown = list(exports)
     names = Names(principal, [export.created_by_id for export in shown])
     named = {str(export.query["taskId"]) for export in shown if "taskId" in export.query}
-    tasks = naming.names_of("task", Task.objects.visible_to(principal), named)
+    tasks = results_names.names_of("task", Task.objects.visible_to(principal), named)
     return [
         Row(
             export=export,

@@ -21,9 +21,9 @@ from exports.inputs import CAPPED, MAX_CAP
 from exports.pages.forms import STRATEGIES, Unit, Whole
 from exports.pair_answers import MessageOut, PairOut
 from exports.pair_inputs import PairsWanted
-from scores import offers
-from scores.offers import IdField
-from scores.pages import highlighting
+from scores.results import choices
+from scores.results.choices import IdField
+from scores.results.pages import highlighting
 
 SIZES = (10, 25, 50)
 SHOWN: Final = 20_000  # characters of each text
@@ -66,7 +66,7 @@ class PairsForm(BodyForm):
         first = {"minScoreDelta": "0.1", "strategy": "best_worst", "sampleSize": str(SIZES[0])}
         super().__init__({**first, **{name: str(value) for name, value in given.items() if value}})
         task: Any = self.fields["task_id"]
-        task.offer(offers.tasks(principal), none="Choose a task")
+        task.offer(choices.tasks(principal), none="Choose a task")
         task.keep(str(given.get("taskId", "")))
 
     def add_prefix(self, field_name: str) -> str:
@@ -102,7 +102,7 @@ def pairs(request: PageRequest) -> HttpResponse:
         "answer": answer,
         "rows": _shown(answer.pairs) if answer else [],
         "left_out": left_out.sentences(answer.left_out_by_reason, "preferences") if answer else [],
-        "models": offers.models(request.principal),
+        "models": choices.models(request.principal),
         "export": f"{reverse('export_new')}?{urlencode(form.as_export())}" if answer else "",
         "may_export": policy.reach(request.principal, "exports", "create") is not None,
     }

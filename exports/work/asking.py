@@ -21,7 +21,7 @@ from exports.facts import Facts
 from exports.files import sealed
 from exports.inputs import ExportQuery
 from exports.models import Export
-from scores import filters
+from scores.results import filters
 
 JOB: Final = "exports.run"
 RESOURCE: Final = "exports"

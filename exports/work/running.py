@@ -17,7 +17,7 @@ from exports.models import Export
 from exports.work import asking, claims, ending, finishing, parts
 from exports.work.claims import Lease, Lost, Stopped
 from exports.work.parts import Cutter, Part
-from scores import filters
+from scores.results import filters
 
 logger = logging.getLogger(__name__)
 MOST_FAILURES: Final = 5  # in a row, without a part between

@@ -15,7 +15,7 @@ from autotune.core.admin import PublicIdSearch, Record
 from autotune.core.admin_cells import anchor, change_url, shortened
 from autotune.core.admin_lists import Growing, named
 from graders.models import Grader
-from scores import failure_codes
+from scores.results import failure_codes
 from tasks.models import Completion, Task
 
 FILTERS = (named(Organization, "org"), named(Task, "task"))

@@ -13,10 +13,11 @@ from autotune.core.admin_actions import confirmed, pks, tell
 from autotune.core.admin_cells import anchor, badge, change_url, linked, moment, state
 from autotune.core.admin_lists import Made
 from autotune.core.templatetags import ui
-from scores import cancelling, failure_codes, retrying, steps
 from scores.admin.parts import FILTERS, CodeFilter, GraderFilter, Of
 from scores.models import WorkflowRun
+from scores.results import failure_codes
 from scores.states import RunStatus
+from scores.workflow_runs import cancelling, retrying, steps
 
 UNREAD = ("score__reasoning", "score__dimensions")
 

@@ -12,9 +12,9 @@ from autotune.core.admin import OnPages, TextForSuperusers, plain
 from autotune.core.admin_cells import anchor, badge, change_url, figure, linked, moment
 from autotune.core.admin_lists import Made
 from autotune.core.templatetags import ui
-from scores import privacy
 from scores.admin.parts import FILTERS, GraderFilter, Of
 from scores.models import Score, WorkflowRun
+from scores.results import privacy
 
 
 @admin.register(Score)

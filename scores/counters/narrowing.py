@@ -10,9 +10,9 @@ from autotune.access import policy
 from autotune.core import ids
 from scores.counters import building
 from scores.counters.ranks import NARROWED
-from scores.filters import Selection
 from scores.models import ScoreCount, ScoreTally
 from scores.models.counters import Span
+from scores.results.filters import Selection
 from scores.states import Standing
 
 DAY = timedelta(days=1)

@@ -5,10 +5,10 @@ from fractions import Fraction
 from typing import Any
 
 from autotune.core import fixedpoint
-from scores import filters
 from scores.counters import bins
 from scores.counters.spread import Spread
-from scores.filters import Selection
+from scores.results import filters
+from scores.results.filters import Selection
 
 NARROWED = 200  # tasks that a query for a bin names, so that it can use the index on task and value
 

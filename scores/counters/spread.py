@@ -14,12 +14,12 @@ from autotune.access import policy
 from autotune.core import fixedpoint
 from autotune.core.fixedpoint import Moments
 from graders.models import GraderVersion
-from scores import filters
 from scores.counters import bins, building
 from scores.counters.folding import HOUR, SQUARES, TOTAL
-from scores.filters import Selection
 from scores.models import ScoreCount, ScoreTally
 from scores.models.counters import NO_TASK, Span
+from scores.results import filters
+from scores.results.filters import Selection
 from scores.states import Standing
 
 DAY = timedelta(days=1)

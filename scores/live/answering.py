@@ -1,8 +1,8 @@
 """The core of live rewards: find or store the completion of each item, and read its reward.
 
 A caller that answers a trainer submits the items, ends the copies whose sources are final (after the commit), waits
-at the hub (scores/waiting.py) for what is unfinished while it holds no transaction and no connection, and reads the
-answers.
+at the hub (scores/results/waiting.py) for what is unfinished while it holds no transaction and no connection, and
+reads the answers.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,14 +16,16 @@ from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.errors import Conflict, FieldError, NotFound
 from autotune.core.parsing import invalid
-from scores import copies, intake, storing, waiting_reasons
-from scores.drafts import Draft, check_blank, draft
-from scores.inputs import NewCompletion, TaskId
+from scores.engine import copies
+from scores.intake import storing, submission
+from scores.intake.drafts import Draft, check_blank, draft
+from scores.intake.requests import NewCompletion, TaskId
 from scores.live import reuse
 from scores.live.inputs import Item
 from scores.live.reuse import LiveCompletion, Place, ReuseOptions
 from scores.models import Reward
-from scores.waiting_reasons import Wait
+from scores.results import waiting_reasons
+from scores.results.waiting_reasons import Wait
 from tasks.models import Task
 
 DEFAULT_MODEL: Final = "live"  # of completions whose sender names no model
@@ -243,7 +245,7 @@ def _store(request: _Request, drafts: Sequence[Draft]) -> None:
         return
     panel = storing.panel_of(request.task, request.version_id)
     if not panel.is_readable:
-        raise Conflict(f"/taskId: {intake.UNREADABLE}", code="unreadable")
+        raise Conflict(f"/taskId: {submission.UNREADABLE}", code="unreadable")
     _, refused = storing.store(request.principal, drafts, {request.task.pk: panel})
     if refused:
-        raise intake.refusal(refused[:1], alone=True)
+        raise submission.refusal(refused[:1], alone=True)

@@ -13,7 +13,7 @@ from autotune.core.connections import has_left
 from scores.live import answering, reading, shapes
 from scores.live.inputs import NewRewards
 from scores.live.shapes import LiveRewards
-from scores.waiting import hub
+from scores.results.waiting import hub
 
 
 class RewardsView(ApiView):

@@ -28,7 +28,7 @@ from scores.live.facade import Ask
 from scores.live.grouped import AT_ONCE, Grouped
 from scores.live.notes import Notes
 from scores.live.room import Arriving, ClientLeft, Receive, Room
-from scores.waiting import hub
+from scores.results.waiting import hub
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Middleware = Callable[..., Any]  # a class of Django's kind

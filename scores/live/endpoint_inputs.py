@@ -6,7 +6,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from autotune.core.api import BodyStruct, QueryStruct
 from autotune.core.pagination import PageQuery
-from scores.inputs import ModelId, TaskId
+from scores.intake.requests import ModelId, TaskId
 
 MAX_DEADLINE_MS: Final = 600_000
 

@@ -23,7 +23,7 @@ from autotune.access.principal import Principal
 from autotune.access.throttles import failure_rate, subject_of_address
 from autotune.core import problems
 from autotune.core.errors import AutotuneError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
-from scores import copies
+from scores.engine import copies
 from scores.live import answering, counting, endpoints, protocols, unscored
 from scores.live.inputs import Item
 from scores.live.protocols import Sample

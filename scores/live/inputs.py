@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from autotune.core.api import BodyStruct
-from scores.inputs import ModelId, TaskId
+from scores.intake.requests import ModelId, TaskId
 
 MAX_DEADLINE_MS: Final = 300_000
 DEFAULT_DEADLINE_MS: Final = 30_000

@@ -13,7 +13,7 @@ from scores.live import facade
 from scores.live.endpoint_inputs import CallQuery
 from scores.live.facade import Ask
 from scores.live.unscored import TooManyWaiting
-from scores.waiting import hub
+from scores.results.waiting import hub
 
 
 class ProtocolView(OperationView):

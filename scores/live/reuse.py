@@ -3,8 +3,8 @@
 Equal is what its graders see as equal: the task version, prompt or messages, response and metadata. The LiveAnswer of
 such content and a model names the model's own completion. Autotune reuses it while it is unfinished, and once it is
 final as long as every scoring grader still is the version that scored it; a failure, of all or of a part of the panel,
-for FAILED_FOR. If the model has no reusable completion, the source of a copy (scores/copies.py) is another model's
-completion that a grader judges, if it is current and did not fail.
+for FAILED_FOR. If the model has no reusable completion, the source of a copy (scores/engine/copies.py) is another
+model's completion that a grader judges, if it is current and did not fail.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from django.db.models import F, Q
 
 from autotune.core import encryption, ids
 from autotune.core.clock import database_now
-from scores.drafts import Draft
+from scores.intake.drafts import Draft
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
 from scores.states import RunStatus, WaitsFor
 from tasks.models import Task

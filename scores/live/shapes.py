@@ -6,7 +6,7 @@ from typing import Literal
 from autotune.core import ids
 from autotune.core.api import ApiStruct
 from scores.live.answering import Answered
-from scores.waiting_shapes import WaitingForOut
+from scores.results.waiting_responses import WaitingForOut
 
 
 class LiveReward(ApiStruct):

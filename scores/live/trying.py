@@ -15,8 +15,8 @@ from scores.live.facade import CLOSED
 from scores.live.inputs import Item
 from scores.live.unscored import State
 from scores.models import RewardEndpoint
+from scores.results.waiting import hub
 from scores.states import Protocol
-from scores.waiting import hub
 
 WAIT_S: Final = 20.0  # a person waits less patiently than a trainer
 

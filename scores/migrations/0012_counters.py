@@ -13,7 +13,7 @@ def begin(apps: Any, schema_editor: Any) -> None:
     """Count from now on. What is there already is counted task by task by a job (scores/counters/building.py), so that
     the migration holds nobody up; until then the figures of these tasks are read from their rows.
 
-    On SQLite the triggers are made after all migrations (scores/migrating.py): later ones make their tables anew.
+    On SQLite the triggers are made after all migrations (scores/counters/migrating.py): later ones make their tables anew.
     """
     if schema_editor.connection.vendor == "postgresql":
         triggers.install(schema_editor.connection)

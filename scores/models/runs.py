@@ -31,7 +31,7 @@ class WorkflowRun(models.Model):
                    retention may delete that completion first
     generation     0 for the runs of the intake; a re-score makes runs of the next one
     steps          what happened on the way, newest last, bounded; null for a run that had nothing but its call
-                   (scores/timeline.py)
+                   (scores/engine/timeline.py)
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)

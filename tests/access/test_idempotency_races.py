@@ -7,7 +7,7 @@ from django.db import connection
 
 from autotune.access import idempotency
 from autotune.access.models import StoredAnswer
-from scores import intake, storing
+from scores.intake import storing, submission
 from tasks import definitions
 from tasks.models import Task
 from tests.concurrency import PATIENCE_S, aside, together
@@ -50,7 +50,7 @@ def before_the_write(monkeypatch):
                 act()
             return original(*args)
 
-        monkeypatch.setattr(intake.storing, "store", store)
+        monkeypatch.setattr(submission.storing, "store", store)
 
     return install
 

@@ -8,7 +8,7 @@ import pytest
 
 from exports import prompts, ranges
 from exports.layouts import preferences
-from scores import erasing
+from scores.retention import erasing
 from tasks.models import Completion
 from tests.answering import answered, rewarded
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, ScoreFactory, TaskFactory, public
@@ -206,7 +206,7 @@ def test_left_out_rows_add_up_when_reading_continues_from_any_cursor(api, task, 
     from autotune.access.principal import Principal
     from exports import layouts
     from exports.inputs import ExportQuery
-    from scores import filters
+    from scores.results import filters
 
     monkeypatch.setattr(prompts, "RANGE_ROWS", 5)
     monkeypatch.setattr(preferences, "RANGE_PAIRS", 3)
@@ -399,10 +399,10 @@ def test_c18_answers_under_different_system_prompts_never_make_a_pair(api):
 
 
 def test_c18_the_comparison_of_models_counts_prompts_by_their_system_prompt(api):
-    from scores import comparing
+    from scores.results import comparisons
 
     task = TaskFactory(organization=api.organization, system_prompt="Be brief.")
     answered(task, "2 + 2?", "4", 0.9)
     answered(task, "2 + 2?", "4", 0.9, messages=[{"role": "system", "content": "No."}, {"role": "user", "content": "2 + 2?"}])  # fmt: skip
-    (model,) = comparing.of_task(task.pk).models
+    (model,) = comparisons.of_task(task.pk).models
     assert (model.count, model.prompts) == (2, 2)

@@ -11,8 +11,8 @@ from exports import layouts, pair_answers, ranges
 from exports.inputs import ExportQuery
 from exports.layouts import preferences
 from exports.pair_inputs import PairsWanted
-from scores import filters
-from scores.inputs import TaskId
+from scores.intake.requests import TaskId
+from scores.results import filters
 from tasks.models import Completion, TaskVersion
 from tests.answering import answered
 from tests.damaging import damage_row, restart

@@ -13,7 +13,8 @@ from exports import layouts, pairs, prompts, ranges
 from exports.inputs import ExportQuery
 from exports.layouts import preferences
 from exports.prompts import Place
-from scores import erasing, filters
+from scores.results import filters
+from scores.retention import erasing
 from tasks.models import Completion
 from tests.answering import answered
 from tests.factories import CompletionFactory, OrganizationFactory, ScoreFactory, TaskFactory, public

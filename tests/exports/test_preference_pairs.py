@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from autotune.access.models import StoredAnswer
 from exports import pair_answers
-from scores import erasing
+from scores.retention import erasing
 from tasks.models import Completion
 from tests.answering import answered
 from tests.factories import OrganizationFactory, TaskFactory, public

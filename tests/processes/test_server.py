@@ -8,7 +8,7 @@ from collections import Counter
 import pyarrow.parquet
 import pytest
 
-from scores import claims
+from scores.engine import claims
 from tests.concurrency import until
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]

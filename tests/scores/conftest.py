@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from autotune.core import http, queue
-from scores.scoring import Drain, callable_grader
+from scores.engine.drain import Drain, callable_grader
 from tests.factories import GraderFactory, TaskFactory
 from tests.fakes import FakeGrader, serving
 

@@ -7,8 +7,8 @@ import pytest
 from autotune.core import pagination, parsing
 from autotune.core.errors import Invalid
 from graders.models import Grader
-from scores.inputs import NewCompletion
-from scores.scoring import Drain, callable_grader
+from scores.engine.drain import Drain, callable_grader
+from scores.intake.requests import NewCompletion
 from tasks import templates
 from tests.factories import (
     CompletionFactory,

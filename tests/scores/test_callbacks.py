@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from graders import credentials, registry, stats
 from graders.models import GraderSecret, GraderVersion
-from scores import sweep
+from scores.engine import sweep
 from scores.models import Callback, Reward, Score, WorkflowRun
 from tasks.models import PanelMember
 from tests.calling_back import call_back, told

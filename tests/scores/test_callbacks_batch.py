@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from scores import claims, sweep
+from scores.engine import claims, sweep
 from scores.models import Callback, CallbackItem, Score, WorkflowRun
 from tests.calling_back import call_back, told
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, public

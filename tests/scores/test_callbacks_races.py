@@ -5,10 +5,10 @@ import json
 import pytest
 from django.db import connection
 
-from scores import recording, sweep
-from scores.materials import Facts
+from scores.engine import recording, sweep
+from scores.engine.materials import Facts
+from scores.engine.statements import Saved
 from scores.models import Reward, Score, WorkflowRun
-from scores.statements import Saved
 from tests.calling_back import call_back, told
 from tests.concurrency import aside, together
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory

@@ -7,7 +7,7 @@ import time
 import pytest
 from django.db import OperationalError
 
-from scores import callback_throttle, callbacks
+from scores.callbacks import registry, throttle
 from scores.models import Score, WorkflowRun
 from tests.calling_back import call_back, path_of, signature, told
 from tests.conftest import Api
@@ -84,7 +84,7 @@ def test_another_body_than_the_signed_one_is_the_same_401(request_):
 def test_the_request_itself_sent_back_is_the_same_401(request_):
     """Its signature is right, but it is the platform's own."""
     body = json.dumps(request_).encode()
-    row = callbacks.Callback.objects.get()
+    row = registry.Callback.objects.get()
     row.signature = signature(request_["requestId"], body)["x_autotune_signature"]
     row.save(update_fields=["signature"])
     answer = call_back(request_, body)
@@ -139,7 +139,7 @@ def test_a_score_that_breaks_a_rule_is_invalid(request_, score):
 
 
 def test_more_than_8_mib_are_refused_unread(request_, monkeypatch):
-    monkeypatch.setattr(callbacks, "receive", None)
+    monkeypatch.setattr(registry, "receive", None)
     answer = Api().client.generic(
         "POST", f"/api/v1{path_of(request_)}", b"{}", content_type="application/json",
         CONTENT_LENGTH=str(8 * 2**20 + 1),
@@ -179,17 +179,17 @@ def test_only_post_is_offered(request_, method):
 
 
 def test_a_flood_at_one_address_is_429_and_the_others_are_served(request_, monkeypatch):
-    monkeypatch.setattr(callback_throttle.time, "monotonic", lambda: 1_000.0)  # all within one second
+    monkeypatch.setattr(throttle.time, "monotonic", lambda: 1_000.0)  # all within one second
     forged = {"x_autotune_signature": "f" * 64}
-    answers = [call_back(request_, b"{}", **forged).status_code for _ in range(callback_throttle.PER_SECOND + 3)]
-    assert answers == [401] * callback_throttle.PER_SECOND + [429] * 3
+    answers = [call_back(request_, b"{}", **forged).status_code for _ in range(throttle.PER_SECOND + 3)]
+    assert answers == [401] * throttle.PER_SECOND + [429] * 3
     assert call_back({**request_, "callbackUrl": "/api/v1/callbacks/other"}, b"{}").status_code == 404
-    monkeypatch.setattr(callback_throttle.time, "monotonic", lambda: 1_001.0)
+    monkeypatch.setattr(throttle.time, "monotonic", lambda: 1_001.0)
     assert call_back(request_, b"{}", **forged).status_code == 401
 
 
 def test_a_flood_is_told_when_to_come_again(request_, monkeypatch):
-    monkeypatch.setattr(callback_throttle, "PER_SECOND", 0)
+    monkeypatch.setattr(throttle, "PER_SECOND", 0)
     answer = call_back(request_, right(request_))
     assert (answer.status_code, answer["Retry-After"], answer.json()["code"]) == (429, "1", "too_many_requests")
 
@@ -199,7 +199,7 @@ def test_no_log_line_holds_the_token(request_, monkeypatch, capfd, error):
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(callbacks, "receive", fail)
+    monkeypatch.setattr(registry, "receive", fail)
     for handler in logging.getLogger().handlers:
         if type(handler) is logging.StreamHandler:
             monkeypatch.setattr(handler, "stream", open(2, "w", closefd=False))  # noqa: SIM115 - the test's own

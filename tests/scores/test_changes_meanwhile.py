@@ -8,9 +8,9 @@ import pytest
 from autotune.core import http
 from graders import credentials
 from graders.models import Grader, GraderSecret
-from scores import scoring
+from scores.engine import drain as engine_drain
+from scores.engine.drain import Drain, callable_grader
 from scores.models import WorkflowRun
-from scores.scoring import Drain, callable_grader
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.fakes import FakeGrader, serving
 
@@ -127,7 +127,7 @@ def test_three_refusals_in_a_row_make_the_grader_degraded_and_a_good_answer_acti
 
 
 def test_a_grader_that_is_switched_off_is_called_no_more(fake, grader, make, watched, monkeypatch):
-    monkeypatch.setattr(scoring, "REFRESH_S", 0.0)
+    monkeypatch.setattr(engine_drain, "REFRESH_S", 0.0)
     make(6)
     work = watched(after_two(fake, lambda: Grader.objects.update(status="inactive")))
     assert work.stopped
@@ -138,7 +138,7 @@ def test_a_grader_that_is_switched_off_is_called_no_more(fake, grader, make, wat
 def test_answers_to_calls_that_are_out_count_although_the_grader_is_switched_off(
     fake, grader, make, watched, monkeypatch
 ):
-    monkeypatch.setattr(scoring, "REFRESH_S", 0.0)
+    monkeypatch.setattr(engine_drain, "REFRESH_S", 0.0)
     make(1)
     Grader.objects.update(max_concurrency=2)  # room in the window, so that the drain looks while a call is out
     fake.gate.clear()
@@ -152,7 +152,7 @@ def test_answers_to_calls_that_are_out_count_although_the_grader_is_switched_off
 
 
 def test_new_limits_hold_for_the_calls_that_follow(fake, grader, make, watched, monkeypatch):
-    monkeypatch.setattr(scoring, "REFRESH_S", 0.0)
+    monkeypatch.setattr(engine_drain, "REFRESH_S", 0.0)
     make(9)
     watched(after_two(fake, lambda: Grader.objects.update(max_batch_size=10)))
     paths = [path for path, _ in fake.calls]

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from autotune.core.clock import database_now
-from scores import claims
+from scores.engine import claims
 from scores.models import WorkflowRun
 from tests.concurrency import together
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from scores import cleaning, jobs
+from scores import jobs
+from scores.callbacks import cleaning
 from scores.models import Callback, CallbackItem
 from tests.factories import RunFactory
 

@@ -15,12 +15,15 @@ from autotune.access.principal import Principal
 from autotune.core import fixedpoint
 from autotune.core.clock import database_now
 from autotune.core.errors import AutotuneError
-from scores import deciding, deleting, erasing, migrating, purging, rescoring, retrying
-from scores.counters import building, folding, progress, spread, triggers
+from scores.counters import building, folding, migrating, progress, spread, triggers
 from scores.counters.progress import Progress
-from scores.deciding import Decision, Reviewer
-from scores.filters import ScoreFilter, TaskRef, check, counted
+from scores.intake import rescoring
 from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask, WorkflowRun
+from scores.results.filters import ScoreFilter, TaskRef, check, counted
+from scores.retention import deleting, erasing, purging
+from scores.reviews import decisions
+from scores.reviews.decisions import Decision, Reviewer
+from scores.workflow_runs import retrying
 from tasks.models import Completion
 from tests.concurrency import together
 from tests.factories import (
@@ -112,7 +115,7 @@ class CounterMachine(RuleBasedStateMachine):
             attempt=1, wake_at=database_now() + timedelta(days=1),
         )  # fmt: skip
         review = ReviewFactory(run=run, value=value)
-        deciding.decide(review.pk, Decision(approved, decided), Reviewer(self.principal.user, administers=True))
+        decisions.decide(review.pk, Decision(approved, decided), Reviewer(self.principal.user, administers=True))
 
     @precondition(lambda self: Score.objects.exists())
     @rule(data=st.data())

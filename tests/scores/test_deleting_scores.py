@@ -6,8 +6,8 @@ import pytest
 
 from autotune.webhooks import fanout
 from autotune.webhooks.models import Event
-from scores import settling
-from scores.materials import Facts
+from scores.engine import settling
+from scores.engine.materials import Facts
 from scores.models import Review, Reward, Score
 from tests.factories import (
     CompletionFactory,

@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from autotune.core import http, redis
 from graders.models import Grader, GraderSecret
-from scores import drains, wakeups
+from scores.engine import drains, wakeups
+from scores.engine.drain import Drain, callable_grader
 from scores.models import Score, WorkflowRun
-from scores.scoring import Drain, callable_grader
 from tests.broker import memory_broker
 from tests.concurrency import aside, until
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory

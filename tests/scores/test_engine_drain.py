@@ -15,9 +15,9 @@ from autotune.webhooks.models import Event
 from graders import holds
 from graders.guards import Guard
 from graders.models import Grader
-from scores import sweep
+from scores.engine import sweep
+from scores.engine.drain import Drain, callable_grader
 from scores.models import Callback, Review, Reward, Score, WorkflowRun
-from scores.scoring import Drain, callable_grader
 from tests.calling_back import call_back, told
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, WebhookFactory, public
 from tests.results import state
@@ -188,7 +188,7 @@ def test_slots_come_back_from_a_drain_that_broke_off(single, single_task, drain,
         raise RuntimeError("a fault of ours")
 
     runs_of(single_task, 5)
-    monkeypatch.setattr("scores.recording.save", fails)
+    monkeypatch.setattr("scores.engine.recording.save", fails)
     with pytest.raises(RuntimeError, match="a fault of ours"):
         drain(single)
     assert share(single) == 2

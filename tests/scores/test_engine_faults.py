@@ -7,10 +7,11 @@ from django.db import OperationalError
 
 from autotune.core import http
 from autotune.core.clock import database_now
-from scores import claims, recording, reviews, sweep
-from scores.materials import Facts
+from scores.engine import claims, recording, sweep
+from scores.engine.call_results import Left, Results
+from scores.engine.materials import Facts
 from scores.models import Review, Score, WorkflowRun
-from scores.results import Left, Results
+from scores.reviews import opening
 from tests.concurrency import aside
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.results import claim, judged, state
@@ -51,7 +52,7 @@ def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_
         rivals.append(aside(lambda: recording.save(grader.pk, grader.version_id, accepted, Facts())))
         return opened(*args)
 
-    opened = reviews.open
+    opened = opening.open
     monkeypatch.setattr(recording.reviews, "open", open_after_a_rival_came)
     verdicts = [
         judged(held[0], confidence=0.1, version_id=task.version_id),

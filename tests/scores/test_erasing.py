@@ -7,8 +7,9 @@ import pytest
 from autotune.access.models import StoredAnswer
 from autotune.webhooks import fanout
 from autotune.webhooks.models import Delivery, Event
-from scores import erasing, failure_codes
 from scores.models import Callback, CallbackItem, Review, Reward, Score, WorkflowRun
+from scores.results import failure_codes
+from scores.retention import erasing
 from tasks.models import Completion
 from tests.calling_back import call_back, told
 from tests.factories import (

@@ -10,11 +10,12 @@ from django.utils import timezone
 from autotune.webhooks import fanout
 from autotune.webhooks.models import Event
 from exports import left_out, ranges
-from scores import deleting, erasing, erasures, legal_holds, recording, retention
-from scores.legal_holds import Scope
-from scores.materials import Facts
+from scores.engine import recording
+from scores.engine.call_results import Results
+from scores.engine.materials import Facts
 from scores.models import Erasure, Reward, Score, WorkflowRun
-from scores.results import Results
+from scores.retention import deleting, erasing, erasures, expiry, legal_holds
+from scores.retention.legal_holds import Scope
 from tasks.models import Completion
 from tests.calling_back import call_back, told
 from tests.concurrency import aside, together, until
@@ -261,7 +262,7 @@ def test_retention_twice_at_once_does_its_work_once():
     for _ in range(5):
         ScoreFactory(run__completion__task=task)
     later = timezone.now() + timedelta(days=2)
-    assert together(*[lambda: retention.work(later)] * 3) == [False] * 3
+    assert together(*[lambda: expiry.work(later)] * 3) == [False] * 3
     assert left() == 0
 
 

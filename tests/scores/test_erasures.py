@@ -3,8 +3,9 @@
 import pytest
 from django.db import transaction
 
-from scores import erasing, erasures, jobs
+from scores import jobs
 from scores.models import Erasure
+from scores.retention import erasing, erasures
 from tasks.models import Completion
 from tests.factories import CompletionFactory, RunFactory, TaskFactory, public
 from tests.scores.submitting import problems

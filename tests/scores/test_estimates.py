@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from graders.models import Grader, Tally
-from scores import estimates
+from scores.intake import estimates
 from scores.models import WorkflowRun
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.scores.submitting import item

@@ -8,8 +8,8 @@ from autotune.webhooks import fanout
 from autotune.webhooks.models import Event
 from autotune.webhooks.outbox import Emitted, emit
 from autotune.webhooks.states import EventKind
-from scores import completions, events, failure_codes
 from scores.models import Reward
+from scores.results import completions, events, failure_codes
 from tests.factories import (
     CompletionFactory,
     GraderFactory,

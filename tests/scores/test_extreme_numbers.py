@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from autotune.access.principal import Principal
 from autotune.core import fixedpoint
 from graders import stats
-from scores import comparing
+from scores.engine.rewards import Scored, aggregate
 from scores.models import Score
-from scores.pages import task_counts
-from scores.rewards import Scored, aggregate
+from scores.results import comparisons
+from scores.results.pages import task_counts
 from tests.factories import TaskFactory, public
 from tests.scoring import add_scores
 
@@ -139,7 +139,7 @@ def test_c1_every_page_and_route_of_figures_takes_any_valid_numbers(api, visitor
 def test_c1_a_comparison_of_models_takes_any_valid_numbers(api, numbers):
     task = a_task(api.organization)
     add_scores(task, [*numbers, *reversed(numbers)], models=("model-a", "model-b"))
-    comparison = comparing.of_task(task.pk)
+    comparison = comparisons.of_task(task.pk)
     assert comparison.count == 2 * len(numbers)
     for model in comparison.models:
         model_numbers = [*numbers, *reversed(numbers)][model.model == "model-b" :: 2]
@@ -148,7 +148,7 @@ def test_c1_a_comparison_of_models_takes_any_valid_numbers(api, numbers):
         if model.error is not None:
             error = std / (len(model_numbers) - 1) ** 0.5
             assert model.error == pytest.approx(error, abs=1e-9, rel=1e-6)
-    for pair in comparing.differences(comparison.models):
+    for pair in comparisons.differences(comparison.models):
         assert pair.low <= pair.value <= pair.high
 
 

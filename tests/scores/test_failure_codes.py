@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scores import failure_codes, rewards
+from scores.engine import rewards
+from scores.results import failure_codes
 from tests.house.test_docs import _texts
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,8 +6,9 @@ import pytest
 from django.utils import timezone
 
 from autotune.access.models import Organization
-from scores import jobs, retention
+from scores import jobs
 from scores.models import LegalHold, Score
+from scores.retention import expiry
 from tasks.models import Completion, Task
 from tests.factories import CompletionFactory, ScoreFactory, TaskFactory, public
 from tests.scores.submitting import problems
@@ -58,12 +59,12 @@ def test_nothing_of_what_is_held_goes_until_it_is_released(api, score, which):
     jobs.erase()
     done = api.get(f"/erasures/{asked['id']}").json()["erasure"]
     assert (done["status"], done["erased"], done["held"]) == ("completed", 0, 1)
-    retention.work(LATER)
+    expiry.work(LATER)
     assert Completion.objects.filter(erased_at=None, prompt__isnull=False).count() == Score.objects.count() == 1
 
     assert api.delete(f"/legal-holds/{made['id']}").status_code == 204
     assert api.delete(f"/completions/{completion}").status_code == 204
-    retention.work(LATER)
+    expiry.work(LATER)
     assert not Completion.objects.exists()
     assert not Score.objects.exists()
 
@@ -71,12 +72,12 @@ def test_nothing_of_what_is_held_goes_until_it_is_released(api, score, which):
 def test_retention_looks_again_when_a_hold_is_released(api, score):
     later = CompletionFactory(task=score.task)
     made = hold(api, completionId=public("comp", score.completion))
-    retention.work(LATER)
+    expiry.work(LATER)
     later.refresh_from_db()
     assert later.erased_at
     assert Task.objects.get().erased_to == later.pk
     api.delete(f"/legal-holds/{made['id']}")
-    retention.work(LATER)
+    expiry.work(LATER)
     assert not Completion.objects.filter(erased_at=None).exists()
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scores import sweep
+from scores.engine import sweep
 from scores.models import WorkflowRun
 from tests.factories import TaskFactory, public
 from tests.scores.submitting import item, problems, rows

@@ -5,7 +5,7 @@ import threading
 import pytest
 from django.db import connection, transaction
 
-from scores import settling
+from scores.engine import settling
 from scores.models import Reward, Score, WorkflowRun
 from tasks.models import Completion
 from tests.concurrency import aside, together, until

@@ -7,10 +7,10 @@ from autotune.core import ids
 from autotune.core.clock import database_now
 from bench.plan_capture import Capture
 from bench.plan_states import Filler, id_of, quoted
-from scores import claims, sweep
-from scores.materials import Facts
+from scores.engine import claims, sweep
+from scores.engine.materials import Facts
+from scores.engine.statements import copies as statements
 from scores.models import Reward, Score, WorkflowRun
-from scores.statements import copies as statements
 from tests.factories import CompletionFactory, OrganizationFactory, RunFactory, ScoreFactory, TaskFactory, UserFactory
 from tests.results import judged, save
 

@@ -14,7 +14,7 @@ from autotune.webhooks.models import Event
 from autotune.webhooks.outbox import Emitted, emit
 from autotune.webhooks.states import EventKind
 from scores.models import Reward, Score
-from scores.privacy import Judges, Sight
+from scores.results.privacy import Judges, Sight
 from tests.factories import (
     GraderFactory,
     OrganizationFactory,

@@ -8,7 +8,7 @@ from django.db.models import F
 from autotune.core.clock import database_now
 from graders import holds
 from graders.models import Grader
-from scores import claims, drains, sweep
+from scores.engine import claims, drains, sweep
 from scores.models import Score, WorkflowRun
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.fakes import refuse
@@ -96,7 +96,7 @@ def test_after_its_wait_a_circuit_is_probed_and_closes_after_three_good_answers(
     fake.script = refuse(503, signed=False, times=5)
     drain(single)
     clock = database_now
-    monkeypatch.setattr("scores.scoring.database_now", lambda: clock() + timedelta(seconds=11))
+    monkeypatch.setattr("scores.engine.drain.database_now", lambda: clock() + timedelta(seconds=11))
     Grader.objects.update(held_until=None)
     WorkflowRun.objects.update(status="pending", wake_at=None)
     single.refresh_from_db()

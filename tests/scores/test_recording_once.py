@@ -8,8 +8,8 @@ from django.db.models import Count
 
 from graders.gateway.types import Dimension
 from graders.models import Tally
-from scores import claims, recording, transitions
-from scores.materials import Facts
+from scores.engine import claims, recording, transitions
+from scores.engine.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
 from scores.states import RunStatus
 from tests.concurrency import together

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scores import failure_codes
 from scores.models import Reward, Score, WorkflowRun
+from scores.results import failure_codes
 from tests.factories import (
     CompletionFactory,
     GraderFactory,

@@ -10,8 +10,9 @@ from django.utils import timezone
 from autotune.access.models import AuditEvent, Organization
 from autotune.core import ids
 from autotune.webhooks.models import Event
-from scores import erasing, jobs, purging, retention
+from scores import jobs
 from scores.models import Callback, CallbackItem, Erasure, Review, Reward, Score, WorkflowRun
+from scores.retention import erasing, expiry, purging
 from tasks.models import Completion, Task
 from tests.factories import (
     CallbackFactory,
@@ -53,7 +54,7 @@ def limit(organization, **days):
 
 def test_texts_go_after_the_days_of_the_task_and_scores_stay(task):
     old, young = scored(31, task), scored(29, task)
-    assert retention.work(NOW) is False
+    assert expiry.work(NOW) is False
     assert textless() == {old.completion_id}
     old.refresh_from_db(), young.refresh_from_db()
     assert (old.value, old.reasoning, young.reasoning) == (0.5, None, "r")
@@ -65,14 +66,14 @@ def test_texts_go_after_the_days_of_the_task_and_scores_stay(task):
 def test_the_organizations_days_hold_where_the_task_says_nothing(task):
     limit(task.organization, text_days=10)
     own, others, kept = aged(20, TaskFactory(organization=task.organization)), aged(20, task), aged(400, TaskFactory())
-    retention.work(NOW)
+    expiry.work(NOW)
     assert textless() == {own.pk}
     assert not {others.pk, kept.pk} & textless()
 
 
 def test_nothing_goes_without_days(db):
     scored(4_000, TaskFactory())
-    assert retention.work(NOW) is False
+    assert expiry.work(NOW) is False
     assert textless() == set()
 
 
@@ -80,10 +81,10 @@ def test_nothing_goes_without_days(db):
 def test_what_is_being_scored_is_left_until_it_has_ended(task, status):
     run = RunFactory(completion=aged(40, task), status=status)
     after = aged(39, task)
-    retention.work(NOW)
+    expiry.work(NOW)
     assert textless() == {after.pk}
     WorkflowRun.objects.filter(pk=run.pk).update(status="failed")
-    retention.work(NOW)
+    expiry.work(NOW)
     assert textless() == {after.pk, run.completion_id}
 
 
@@ -92,10 +93,10 @@ def test_a_night_does_not_look_at_what_an_earlier_one_erased(task, monkeypatch):
     real = erasing.erase
     monkeypatch.setattr(erasing, "erase", lambda found, **more: looked.append(len(found)) or real(found, **more))
     last = [aged(days, task) for days in (50, 45, 40, 35)][-1]
-    retention.work(NOW)
+    expiry.work(NOW)
     assert (looked, Task.objects.get().erased_to) == ([4], last.pk)
     with CaptureQueriesContext(connection) as queries:
-        retention.work(NOW)
+        expiry.work(NOW)
     (look,) = [query["sql"] for query in queries if 'FROM "tasks_completion"' in query["sql"]]
     assert last.pk.hex in look or str(last.pk) in look
     assert looked == [4]
@@ -103,15 +104,15 @@ def test_a_night_does_not_look_at_what_an_earlier_one_erased(task, monkeypatch):
 
 def test_batches_are_bounded(task, monkeypatch):
     monkeypatch.setattr(erasing, "AT_ONCE", 2)
-    monkeypatch.setattr(retention, "LOOKED_AT", 3)
+    monkeypatch.setattr(expiry, "LOOKED_AT", 3)
     monkeypatch.setattr(purging, "AT_ONCE", 2)
     done = [aged(days, task) for days in range(90, 83, -1)]
-    assert retention.work(NOW, budget_s=0.0) is True
+    assert expiry.work(NOW, budget_s=0.0) is True
     assert len(textless()) == 2
-    assert retention.work(NOW) is False
+    assert expiry.work(NOW) is False
     assert len(textless()) == 7
     limit(task.organization, score_days=60)
-    retention.work(NOW)
+    expiry.work(NOW)
     assert not Completion.objects.filter(pk__in=[one.pk for one in done]).exists()
 
 
@@ -125,7 +126,7 @@ def test_rows_go_after_the_organizations_days(task):
     erasure = Erasure.objects.create(
         organization=task.organization, created_by=task.created_by, completion=old.completion, status="completed"
     )
-    assert retention.work(NOW) is False
+    assert expiry.work(NOW) is False
     assert set(Completion.objects.all()) == {young.completion}
     assert set(Score.objects.all()) == {young}
     assert set(WorkflowRun.objects.all()) == {young.run}
@@ -142,14 +143,14 @@ def test_rows_with_a_newer_score_or_an_unfinished_run_stay(task):
     again = scored(61, task)
     ScoreFactory(run=RunFactory(completion=again.completion, status="completed", generation=1), reward=False)
     running = RunFactory(completion=aged(61, task), status="running")
-    retention.work(NOW)
+    expiry.work(NOW)
     assert set(Completion.objects.values_list("pk", flat=True)) == {again.completion_id, running.completion_id}
 
 
 def test_a_deleted_completion_is_404(task, api_for):
     limit(task.organization, score_days=60)
     score = scored(61, task)
-    retention.work(NOW)
+    expiry.work(NOW)
     api = api_for(organization=task.organization)
     for path in (
         f"/completions/{public('comp', score.completion)}",

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graders.gateway.types import Failure
-from scores import retries
-from scores.retries import RetryPolicy, decide
+from scores.engine import retries
+from scores.engine.retries import RetryPolicy, decide
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 POLICY = RetryPolicy(max_attempts=5, backoff_ms=500, max_backoff_ms=30_000)

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from scores import deciding
+from scores.engine.sweep import sweep
 from scores.models import Review, Reward, Score, WorkflowRun
-from scores.sweep import sweep
+from scores.reviews import decisions
 from tests.factories import ReviewFactory, UserFactory
 from tests.results import state
 
@@ -23,7 +23,7 @@ def past(review):
 
 def test_a_review_past_its_time_fails_the_run(review):
     Review.objects.update(claimed_by=UserFactory(), claimed_until=past(review))
-    assert deciding.expire(past(review)) == 1
+    assert decisions.expire(past(review)) == 1
     assert state(review.run)[:2] == ("failed", "review_expired")
     assert (review.run.waits_for, review.run.wake_at) == ("", None)
     review.refresh_from_db()
@@ -32,20 +32,20 @@ def test_a_review_past_its_time_fails_the_run(review):
 
 
 def test_it_happens_once(review):
-    assert deciding.expire(past(review)) == 1
-    assert deciding.expire(past(review)) == 0
+    assert decisions.expire(past(review)) == 1
+    assert decisions.expire(past(review)) == 0
     assert Reward.objects.count() == 1
 
 
 def test_before_its_time_nothing_happens(review):
-    assert deciding.expire(timezone.now()) == 0
+    assert decisions.expire(timezone.now()) == 0
     assert (state(review.run)[0], Review.objects.get().status) == ("waiting", "open")
 
 
 @pytest.mark.parametrize("status", ["failed", "pending", "completed"])
 def test_a_run_that_no_longer_waits_is_left_alone(review, status):
     WorkflowRun.objects.update(status=status, waits_for="")
-    assert deciding.expire(past(review)) == 0
+    assert decisions.expire(past(review)) == 0
     assert (state(review.run)[0], Review.objects.get().status) == (status, "cancelled")
 
 

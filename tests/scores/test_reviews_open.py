@@ -156,7 +156,7 @@ def test_whoever_subscribed_is_told_with_a_link_that_leads_to_the_page(bench, se
 
 
 def test_nobody_is_told_of_a_review_that_was_rolled_back(bench, monkeypatch):
-    from scores import recording
+    from scores.engine import recording
 
     subscribe(bench.task.organization, "review.requested")
     run = bench.run()

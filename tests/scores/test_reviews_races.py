@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from scores import deciding
 from scores.models import Review, Reward, Score
+from scores.reviews import decisions
 from tests.concurrency import together
 from tests.conftest import Api
 from tests.factories import (
@@ -48,7 +48,7 @@ def test_of_a_decision_and_the_end_of_the_time_one_wins():
     past = review.expires_at + timedelta(seconds=1)
     answer, expired = together(
         lambda: Api(key.text).post(f"/reviews/{review.public_id}/decision", {"approved": True}),
-        lambda: deciding.expire(past),
+        lambda: decisions.expire(past),
     )
     assert (answer.status_code, expired) in [(200, 0), (409, 1)]
     assert Reward.objects.get().error_code == ("" if expired == 0 else "review_expired")

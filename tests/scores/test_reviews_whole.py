@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from scores.engine.sweep import sweep
 from scores.models import Review, Score
-from scores.sweep import sweep
 from tests.factories import GraderFactory, TaskFactory, public
 from tests.fakes import FakeGrader, serving
 from tests.scores.submitting import item

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scores.rewards import NO_SCORE, PANEL_INCOMPLETE, Scored, aggregate, reward
+from scores.engine.rewards import NO_SCORE, PANEL_INCOMPLETE, Scored, aggregate, reward
 from tasks.states import Aggregation
 
 ALL = [choice.value for choice in Aggregation]

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
+from scores.engine.timeline import entry
 from scores.models import WorkflowRun
-from scores.timeline import entry
 from tests.factories import CompletionFactory, RunFactory, TaskFactory, UserFactory
 
 pytestmark = pytest.mark.django_db

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from autotune.core import clock, ids
-from scores import failure_codes
+from scores.engine.timeline import entry
 from scores.models import WorkflowRun
-from scores.timeline import entry
+from scores.results import failure_codes
 from tests.factories import (
     CompletionFactory,
     GraderFactory,

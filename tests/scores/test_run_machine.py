@@ -15,10 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from autotune.core.clock import database_now
 from autotune.core.errors import Conflict
 from graders import holds
-from scores import cancelling, claims, recording, retrying, sweep
-from scores.materials import Facts
+from scores.engine import claims, recording, sweep
+from scores.engine.call_results import Left, Results
+from scores.engine.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
-from scores.results import Left, Results
+from scores.workflow_runs import cancelling, retrying
 from tests.factories import CompletionFactory, RunFactory, TaskFactory
 from tests.results import judged, missed
 

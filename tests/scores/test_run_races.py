@@ -6,8 +6,9 @@ import pytest
 
 from autotune.access.principal import Principal
 from autotune.core.errors import Conflict
-from scores import cancelling, rescoring, retrying
+from scores.intake import rescoring
 from scores.models import Reward, Score, WorkflowRun
+from scores.workflow_runs import cancelling, retrying
 from tests.concurrency import together
 from tests.factories import ApiKeyFactory, CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.results import Bench, claim, judged, missed, save

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scores import retrying
 from scores.models import Reward, WorkflowRun
+from scores.workflow_runs import retrying
 from tasks.models import Completion
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, ScoreFactory, TaskFactory, public
 from tests.scores.submitting import problems

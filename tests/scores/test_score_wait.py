@@ -10,7 +10,7 @@ from django.db import InterfaceError, OperationalError
 
 from autotune.access import keys
 from autotune.access.models import Membership, Role
-from scores import waiting
+from scores.results import waiting
 from tests.concurrency import PATIENCE_S, aside, until
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, CompletionFactory, RunFactory, ScoreFactory, TaskFactory, public

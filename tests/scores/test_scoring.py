@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from autotune.core.clock import database_now
 from graders.models import Tally
-from scores import sweep
+from scores.engine import sweep
 from scores.models import Reward, Score, WorkflowRun
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, public
 from tests.fakes import refuse

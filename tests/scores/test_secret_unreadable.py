@@ -12,7 +12,8 @@ from autotune.core.errors import Unavailable
 from graders import credentials, health, targets
 from graders.models import Grader, GraderSecret
 from graders.states import Trouble
-from scores import callbacks, drains, sweep
+from scores.callbacks import registry
+from scores.engine import drains, sweep
 from scores.models import Score, WorkflowRun
 from tests.damaging import damage_row, restart
 from tests.factories import CallbackFactory, CompletionFactory, GraderFactory, RunFactory, TaskFactory
@@ -138,4 +139,4 @@ def test_a_callback_is_answered_with_unavailable_so_that_the_grader_retries(task
     run = RunFactory(completion=CompletionFactory(task=task), status="waiting", waits_for="call", attempt=1)
     CallbackFactory(run=run, token="t")
     with pytest.raises(Unavailable):
-        callbacks.receive("t", [], json.dumps({}).encode())
+        registry.receive("t", [], json.dumps({}).encode())

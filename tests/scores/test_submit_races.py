@@ -7,7 +7,8 @@ from django.db import connection, transaction
 
 from autotune.core import encryption
 from autotune.core.models import DataKey
-from scores import intake, storing
+from scores.intake import storing
+from scores.intake import submission as intake_submission
 from tasks import definitions
 from tasks.models import Completion, Task
 from tests.concurrency import PATIENCE_S, aside, together, until
@@ -50,7 +51,7 @@ def before_the_write(monkeypatch):
                 act()
             return original(*args)
 
-        monkeypatch.setattr(intake.storing, "store", store)
+        monkeypatch.setattr(intake_submission.storing, "store", store)
 
     return install
 

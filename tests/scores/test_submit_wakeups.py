@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import transaction
 
 from autotune.core import queue, redis
-from scores import wakeups
+from scores.engine import wakeups
 from tests.factories import GraderFactory, TaskFactory
 from tests.scores.submitting import item, rows
 

@@ -8,9 +8,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from autotune.core.clock import database_now
-from scores import claims, sweep
+from scores.engine import claims, sweep
+from scores.engine.sweep import due_graders
 from scores.models import Reward, WorkflowRun
-from scores.sweep import due_graders
 from tests.concurrency import aside, together
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.results import claim, judged, save

@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 
 from autotune.core.clock import database_now
-from scores import drains, pulses
+from scores.engine import drains, pulses
+from scores.engine.sweeper import Sweeper
 from scores.models import Pulse, Reward, Score, WorkflowRun
-from scores.sweeper import Sweeper
 from tests.broker import memory_broker
 from tests.concurrency import until
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
@@ -40,7 +40,7 @@ def make(fake):
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch):
-    monkeypatch.setattr("scores.sweeper.EVERY_S", 0.1)
+    monkeypatch.setattr("scores.engine.sweeper.EVERY_S", 0.1)
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +154,7 @@ def test_a_sweep_of_another_process_is_enough_for_a_while(fake, make, monkeypatc
         waits.release()
         return is_recent(name, 3600)
 
-    monkeypatch.setattr("scores.sweeper.pulses.is_recent", asked)
+    monkeypatch.setattr("scores.engine.sweeper.pulses.is_recent", asked)
     pulses.beat(pulses.SWEEP)
     make()
     running = Sweeper()

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from autotune.core import ecmajson
 from graders.gateway import requests
 from graders.gateway.types import Item
-from scores import materials
-from scores.materials import Facts
+from scores.engine import materials
+from scores.engine.materials import Facts
 from scores.models import Score, WorkflowRun
 from tasks.models import PanelMember, TaskVersion
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory

@@ -3,11 +3,15 @@
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from scores import callbacks, deciding, failure_codes, steps, transitions
+from scores.callbacks import registry
+from scores.engine import transitions
+from scores.engine.transitions import MOVES, InvalidTransition, advance
 from scores.models import WorkflowRun
-from scores.pages import run_words
+from scores.results import failure_codes
+from scores.reviews import decisions
 from scores.states import FINAL, RunStatus, WaitsFor
-from scores.transitions import MOVES, InvalidTransition, advance
+from scores.workflow_runs import steps
+from scores.workflow_runs.pages import words
 from tests.factories import RunFactory
 
 EVERY_MOVE = [(source, target) for source in RunStatus for target in RunStatus]
@@ -99,10 +103,10 @@ def test_of_two_that_saw_the_same_run_the_slower_learns_that_it_moved(db):
 
 def test_each_wait_names_the_code_with_which_it_expires():
     expiries = {name: rule.expiry for name, rule in transitions.WAITS.items()}
-    assert expiries == {WaitsFor.CALLBACK: callbacks.EXPIRED, WaitsFor.REVIEW: deciding.EXPIRED, WaitsFor.REUSE: ""}
+    assert expiries == {WaitsFor.CALLBACK: registry.EXPIRED, WaitsFor.REVIEW: decisions.EXPIRED, WaitsFor.REUSE: ""}
     assert set(filter(None, expiries.values())) <= failure_codes.CODES.keys()
 
 
 def test_each_wait_has_a_text_on_pages():
-    assert {name.value for name in WaitsFor} <= run_words.WAITS.keys()
-    assert steps.REUSE in run_words.STEPS
+    assert {name.value for name in WaitsFor} <= words.WAITS.keys()
+    assert steps.REUSE in words.STEPS

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from autotune.core import queue, redis
-from scores import wakeups
+from scores.engine import wakeups
 from tests.broker import broker, memory_broker
 
 GRADER = uuid.UUID(int=7)

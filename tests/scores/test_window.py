@@ -9,9 +9,9 @@ from django.db import transaction
 
 from autotune.core import http
 from graders.models import GraderVersion
-from scores import claims
+from scores.engine import claims
+from scores.engine.drain import Drain, callable_grader
 from scores.models import Score, WorkflowRun
-from scores.scoring import Drain, callable_grader
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, public
 
 

@@ -9,7 +9,7 @@ from autotune.core.models import DamagedValue
 from autotune.webhooks.models import Event, Webhook
 from exports.models import Export
 from graders.models import Grader
-from scores import drains
+from scores.engine import drains
 from scores.models import Erasure, WorkflowRun
 from tasks.models import Task
 from tests.damaging import columns, damage_row, filled_world, of_kind, restart

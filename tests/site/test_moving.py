@@ -12,9 +12,10 @@ from autotune.site import moving
 from autotune.webhooks.models import Event
 from graders import holds
 from graders.models import Grader
-from scores import erasures, jobs
+from scores import jobs
+from scores.engine.sweep import sweep
 from scores.models import Erasure, Pulse, Score, WorkflowRun
-from scores.sweep import sweep
+from scores.retention import erasures
 from tasks.models import Task
 from tests.factories import (
     CompletionFactory,

@@ -24,11 +24,11 @@ from autotune.webhooks.states import WebhookStatus
 from exports.models import Export
 from exports.states import ExportStatus
 from graders.states import GraderStatus
-from scores import failure_codes
+from scores.engine.liveness import Facts
+from scores.engine.sweep import PULSE
 from scores.models import Pulse, Review, WorkflowRun
-from scores.moving import Facts
+from scores.results import failure_codes
 from scores.states import ReviewStatus, RunStatus
-from scores.sweep import PULSE
 
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)

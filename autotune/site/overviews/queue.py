@@ -11,7 +11,7 @@ from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.site.overviews import links
 from scores.models import Review
-from scores.naming import Names
+from scores.results.names import Names
 from scores.states import ReviewStatus
 
 SHOWN: Final = 5

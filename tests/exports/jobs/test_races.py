@@ -7,7 +7,7 @@ from django.db import connection, transaction
 
 from exports.models import Export, ExportFile
 from exports.work import claims, parts, running
-from scores import erasing
+from scores.retention import erasing
 from tests.concurrency import until
 from tests.exports.jobs.conftest import download, octets, rows
 from tests.factories import public

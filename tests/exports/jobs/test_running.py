@@ -12,7 +12,7 @@ from autotune.core import ids
 from exports.files import storing
 from exports.models import Export, ExportFile
 from exports.work import claims, ending, finishing, parts, running
-from scores import deleting, erasing, purging
+from scores.retention import deleting, erasing, purging
 from tasks.models import Completion
 from tests.damaging import damage_rows
 from tests.exports.jobs.conftest import claim, download, files_in, octets, rows

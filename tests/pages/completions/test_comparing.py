@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 
 from autotune.access.models import AuditEvent
-from scores import differences
 from scores.models import Score
+from scores.results import differences
 from tests.damaging import damage_row
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory, public
 

@@ -5,7 +5,7 @@ import time
 import pytest
 from django.urls import reverse
 
-from scores.pages import highlighting
+from scores.results.pages import highlighting
 from tests.factories import CompletionFactory, ScoreFactory
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from scores import deleting
 from scores.models import Reward
+from scores.retention import deleting
 from tasks.models import PanelMember
 from tests.factories import (
     GraderFactory,

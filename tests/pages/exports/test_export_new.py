@@ -69,7 +69,7 @@ def test_the_count_is_that_of_the_file(operator, task, scored, filters):
     from autotune.core import parsing
     from exports import layouts
     from exports.job_inputs import NewExport
-    from scores import filters as score_filters
+    from scores.results import filters as score_filters
 
     scored(9)
     role = Membership.objects.get(user=operator.user).role

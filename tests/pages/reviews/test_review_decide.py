@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from autotune.access.models import AuditEvent
-from scores import review_queue, review_reach
 from scores.models import Review, Score
+from scores.reviews import access, queue
 from tests.factories import CompletionFactory, ReviewFactory, TaskFactory, UserFactory
 
 JSON = {"HTTP_ACCEPT": "application/json"}
@@ -162,8 +162,8 @@ def test_progress_counts_the_day_and_what_is_left(reviewer):
     one = review(reviewer)
     review(reviewer)
     reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true"})
-    by = review_reach.Reviewer(reviewer.user)
-    found = review_queue.progress(Review.objects.all(), by)
+    by = access.Reviewer(reviewer.user)
+    found = queue.progress(Review.objects.all(), by)
     assert (found.today, found.left, found.own, found.others) == (1, 1, 0, 0)
 
 

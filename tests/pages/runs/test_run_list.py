@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from autotune.core import ids
 from graders.models import Grader
-from scores import queues
 from scores.models import WorkflowRun
-from scores.runs import RunFilter
+from scores.workflow_runs import queue_counts
+from scores.workflow_runs.runs import RunFilter
 from tests.factories import (
     GraderFactory,
     RunFactory,
@@ -147,7 +147,7 @@ def test_the_queries_do_not_grow_with_the_rows(world, django_assert_max_num_quer
 def test_counts_stop_at_their_bound(world):
     for _ in range(3):
         run(world)
-    found = queues.counted(WorkflowRun.objects.all(), most=2)
+    found = queue_counts.counted(WorkflowRun.objects.all(), most=2)
     assert (found.number, str(found)) == (2, "2+")
     assert not RunFilter()
 

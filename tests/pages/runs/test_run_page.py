@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from scores.timeline import entry
+from scores.engine.timeline import entry
 from tests.factories import GraderFactory, ReviewFactory, RunFactory, ScoreFactory, TaskFactory
 
 

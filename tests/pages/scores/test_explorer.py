@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from autotune.core import ids
-from scores import distributions, filters, summary
-from scores.filters import ScoreFilter
+from scores.results import distributions, filters, summary
+from scores.results.filters import ScoreFilter
 from tests.factories import CompletionFactory, GraderFactory, OrganizationFactory, ScoreFactory, TaskFactory, public
 
 pytestmark = pytest.mark.django_db

@@ -13,8 +13,9 @@ from autotune.webhooks.states import EventKind
 from exports.work import ending
 from graders import status
 from graders.states import GraderStatus
-from scores import events, reviews
 from scores.models import Reward
+from scores.results import events
+from scores.reviews import opening
 from tests.factories import (
     CompletionFactory,
     ExportFactory,
@@ -73,7 +74,7 @@ def real(kind):
             status.change(grader.pk, GraderStatus.DEGRADED, "It answers badly.")
             data = Event.objects.get(subject_id=grader.pk).data
         case EventKind.REVIEW_REQUESTED:
-            data = reviews.requested(ReviewFactory())
+            data = opening.requested(ReviewFactory())
         case _:
             data = ending.said(ExportFactory())
     return json.loads(fanout.body(Event(kind=kind), data))

@@ -3,9 +3,12 @@
 import pytest
 from django.db import connection, transaction
 
-from scores import copies, erasing, rescoring, settling, sweep, waiting
+from scores.engine import copies, settling, sweep
+from scores.intake import rescoring
 from scores.live import answering, reuse
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
+from scores.results import waiting
+from scores.retention import erasing
 from tasks.models import Completion
 from tests.concurrency import PATIENCE_S, aside, together, until
 from tests.scores.live.judging import due, fail, judge

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from scores import waiting
-from scores.waiting import Hub
+from scores.results import waiting
+from scores.results.waiting import Hub
 from tests.concurrency import PATIENCE_S, aside, until
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory
 
@@ -93,7 +93,7 @@ class TestOnPostgres:
         assert future.result(SOON_S + 1) == set()
 
     def test_many_ids_are_asked_in_pieces(self, hub, completions, monkeypatch):
-        monkeypatch.setattr("scores.waiting.ASKED_AT_ONCE", 2)
+        monkeypatch.setattr("scores.results.waiting.ASKED_AT_ONCE", 2)
         for one in completions:
             self.scored(one)
         wanted = {one.pk for one in completions}

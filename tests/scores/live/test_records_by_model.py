@@ -6,7 +6,7 @@ import pytest
 
 from autotune.webhooks.models import Event
 from graders.models import Tally
-from scores import sweep
+from scores.engine import sweep
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
 from tasks.models import Completion
 from tests.factories import GraderFactory, RewardEndpointFactory, TaskFactory, public

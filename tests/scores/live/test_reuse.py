@@ -6,9 +6,10 @@ import pytest
 from django.utils import timezone
 
 from autotune.access.principal import Principal
-from scores import erasing, rescoring
+from scores.intake import rescoring
 from scores.live import reuse
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
+from scores.retention import erasing
 from tasks.models import Completion, TaskVersion
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, GraderFactory, RunFactory, ScoreFactory, TaskFactory, public

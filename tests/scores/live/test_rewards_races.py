@@ -6,9 +6,10 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 
-from scores import erasing, waiting
 from scores.live import answering, reuse
 from scores.models import LiveAnswer, Reward, WorkflowRun
+from scores.results import waiting
+from scores.retention import erasing
 from tasks.models import Completion
 from tests.concurrency import PATIENCE_S, aside, together, until
 from tests.conftest import Api

@@ -8,7 +8,7 @@ from autotune_sdk import AutotuneClient, Capabilities, Limits
 
 from autotune.core import http
 from graders.models import Grader
-from scores.scoring import Drain, callable_grader
+from scores.engine.drain import Drain, callable_grader
 from tests.broker import memory_broker
 from tests.factories import ApiKeyFactory
 from tests.fakes import FakeGrader, serving

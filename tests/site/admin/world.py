@@ -32,7 +32,7 @@ from graders.models import (
     GraderStatusChange,
     Tally,
 )
-from scores.callbacks import digest_of
+from scores.callbacks.registry import digest_of
 from scores.models import LiveAnswer, Pulse, ScoreCount, TaskCount, UncountedTask
 from tests.factories import (
     SECRET,

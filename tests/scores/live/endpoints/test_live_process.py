@@ -12,7 +12,7 @@ from autotune.core.middleware import BodyMiddleware, RequestIdMiddleware, Truste
 from scores.live import asgi, facade, notes
 from scores.live.asgi import Live
 from scores.models import WorkflowRun
-from scores.waiting import hub
+from scores.results.waiting import hub
 from tasks.models import Completion
 from tests.factories import ScoreFactory
 from tests.scores.live.endpoints.conftest import whole

@@ -1,0 +1,1 @@
+"""Callbacks: the answers of graders that accept a call first and answer later."""

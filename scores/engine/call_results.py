@@ -1,0 +1,85 @@
+"""What calls bring: verdicts, failures, and runs that are left for later."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from graders.gateway.types import Verdict
+from scores.engine.claims import Claimed
+from scores.engine.retries import Decision
+from scores.engine.statements import Paused
+from scores.engine.timeline import entry
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict on a run, with the version of the task that its reward follows, and the grader's when it was asked.
+
+    step  the timeline's entry, where it did not come as the answer to the call
+    """
+
+    run: Claimed
+    verdict: Verdict
+    version_id: UUID
+    grader_version_id: UUID
+    latency_ms: float
+    step: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A failed attempt on a run, and what follows from it. `called` is false where no call went out."""
+
+    run: Claimed
+    decision: Decision
+    called: bool = True
+    step: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A run that is left until `until`: its grader is held for `reason`, or has accepted it and will call back."""
+
+    run: Claimed
+    until: datetime
+    reason: str
+    started: datetime | None = None
+
+    def paused(self, step: str) -> Paused:
+        about = entry(step, self.run.attempt, self.reason, started=self.started, wake_at=self.until)
+        return Paused(self.run.run_id, self.run.attempt, self.until, about)
+
+
+@dataclass(slots=True)
+class Results:
+    """What one group of results brings."""
+
+    judged: list[Judged] = field(default_factory=list)
+    missed: list[Missed] = field(default_factory=list)
+    accepted: list[Left] = field(default_factory=list)
+    resting: list[Left] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.judged) + len(self.missed) + len(self.accepted) + len(self.resting)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether more than one kind of change comes of it."""
+        return sum(map(bool, (self.judged, self.missed, self.accepted, self.resting))) > 1 or len(self.missed) > 1
+
+    def by_version(self, present: UUID) -> Iterator[tuple[UUID, "Results"]]:
+        """The group in parts of one grader version each; what is no verdict belongs to the first."""
+        versions = sorted({one.grader_version_id for one in self.judged}) or [present]
+        if len(versions) == 1:
+            yield versions[0], self
+            return
+        for place, version_id in enumerate(versions):
+            part = Results() if place else Results([], self.missed, self.accepted, self.resting)
+            part.judged = [one for one in self.judged if one.grader_version_id == version_id]
+            yield version_id, part
+
+    def runs(self) -> Iterator[Claimed]:
+        for kind in (self.judged, self.missed, self.accepted, self.resting):
+            yield from (one.run for one in kind)

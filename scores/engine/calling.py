@@ -1,0 +1,100 @@
+"""The calls of a drain that are out: built, put on record where the grader answers later, sent, and read.
+
+An asynchronous grader may call back before its 202 was read, so every attempt at one is on record before it goes out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from autotune.core import http
+from autotune.core.outbound import OutboundError, OutboundResponse
+from graders.gateway import requests
+from graders.gateway.types import Call, GraderTarget, Options, Secret
+from scores.callbacks import registry
+from scores.engine.claims import Claimed
+from scores.engine.planning import Entries
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A call that is out.
+
+    version_id  what the grader was when it was asked
+    number      its place among the calls of the drain
+    """
+
+    call: Call
+    entries: Entries
+    version_id: UUID
+    at: datetime
+    number: int
+
+
+class Calls:
+    """The window of calls of one thread."""
+
+    def __init__(self) -> None:
+        self._engine = http.engine()
+        self._engine.abandon()  # what an earlier work of this thread may have left
+        self._out: dict[str, Sent] = {}
+        self._fresh: list[tuple[Sent, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._out)
+
+    def build(
+        self,
+        target: GraderTarget,
+        version_id: UUID,
+        entries: Entries,
+        options: Options,
+        *,
+        now: datetime,
+        number: int,
+        answers_later: bool,
+        secret: Secret | None = None,
+    ) -> None:
+        """Make a call, to go out with the next `send`."""
+        attempt = max(run.failures for run, _ in entries) + 1
+        token, address = registry.new_address(now) if answers_later else ("", None)
+        if target.max_batch_size > 1 or len(entries) > 1:
+            items = [material.item for _, material in entries]
+            call = requests.build_batch(target, items, options, attempt, secret=secret, callback=address)
+        else:
+            item = entries[0][1].item
+            call = requests.build_score(target, item, options, attempt, secret=secret, callback=address)
+        sent = Sent(call, entries, version_id, now, number)
+        self._out[call.request_id] = sent
+        self._fresh.append((sent, token))
+
+    def send(self, grader_id: UUID) -> None:
+        """Send what was built, once what can be answered later is on record."""
+        if not self._fresh:
+            return
+        fresh, self._fresh = self._fresh, []
+        recorded = [
+            (sent.call, token, [(run.run_id, run.attempt) for run, _ in sent.entries]) for sent, token in fresh if token
+        ]
+        if recorded:
+            registry.record(grader_id, fresh[0][0].version_id, recorded)
+        for sent, _ in fresh:
+            self._engine.submit(sent.call.request, sent.call.request_id)
+
+    def answers(self, patience_s: float) -> Iterator[tuple[Sent, OutboundResponse | OutboundError]]:
+        """What has come, waiting at most so long for the first."""
+        for tag, result in self._engine.poll(patience_s):
+            if sent := self._out.pop(str(tag), None):
+                yield sent, result
+
+    def runs(self) -> Iterator[Claimed]:
+        for sent in self._out.values():
+            yield from (run for run, _ in sent.entries)
+
+    def abandon(self) -> None:
+        """Forget what is out; after an error alone, since the leases must run out then."""
+        self._fresh.clear()
+        if self._out:
+            self._out.clear()
+            self._engine.abandon()

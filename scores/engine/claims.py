@@ -1,0 +1,158 @@
+"""Claiming runs of one grader under a lease. The database is the queue; of two claimers each gets other runs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
+
+from autotune.core.clock import database_now
+from graders import holds
+from scores.engine import transitions
+from scores.engine.timeline import appended, entry
+from scores.models import WorkflowRun
+from scores.querysets import RunQuerySet
+from scores.states import RunStatus, WaitsFor
+
+LEASE = timedelta(seconds=15)
+RENEW_AFTER = timedelta(seconds=5)
+RESTED = 256  # runs of a held grader that are put to sleep at once
+RESTED_BRIEFLY = 32  # for a rate limit, which holds the grader anew every few seconds
+
+
+@dataclass(slots=True)
+class Claimed:
+    """A run under our lease. `attempt` is the lease's token."""
+
+    run_id: UUID
+    completion_id: UUID
+    task_id: UUID
+    organization_id: UUID
+    attempt: int
+    panel_size: int
+    deadline_at: datetime
+    failures: int
+    error_code: str
+    error_repeats: int
+    priority: int
+    generation: int = 0
+
+
+_COLUMNS = (
+    "id", "completion_id", "task_id", "organization_id", "attempt", "panel_size", "deadline_at", "failures",
+    "error_code", "error_repeats", "priority", "generation",
+)  # fmt: skip
+_CLAIM = f"""
+with due as materialized (
+    select id from scores_workflowrun r
+    where grader_id = %s and {transitions.guard(RunStatus.RUNNING)}
+    order by priority desc, id limit %s for update skip locked
+)
+update scores_workflowrun r
+set status = 'running', attempt = attempt + 1, leased_until = clock_timestamp() + %s,
+    started_at = coalesce(started_at, clock_timestamp())
+where r.id = any(array(select id from due))
+returning {", ".join(f"r.{name}" for name in _COLUMNS)}
+"""  # noqa: S608 - constants alone
+# Rows are locked in id order, as in a save: two statements that share rows must not wait for each other. Each run is
+# looked up by its key, so the plan does not depend on the statistics (scores/engine/statements/postgres.py).
+_OURS = """
+with held as materialized (
+    select h.id from unnest(%s::uuid[], %s::int[]) as h(id, attempt) cross join lateral (
+        select r.attempt = h.attempt and r.status = 'running' as is_ours
+        from scores_workflowrun r where r.id = h.id offset 0 for no key update
+    ) locked where is_ours
+)
+update scores_workflowrun r set {changes} where r.id = any(array(select id from held))
+"""
+_RENEW = _OURS.format(changes="leased_until = clock_timestamp() + %s")
+_GIVE_BACK = _OURS.format(changes="status = 'pending', leased_until = null")
+
+
+def take(grader_id: UUID, *, limit: int) -> list[Claimed]:
+    """Up to `limit` pending runs of a grader, by priority then age, now ours until the lease ends.
+
+    Takes what is there and never waits; nothing if rivals hold the rest.
+    """
+    rows = _take_postgres(grader_id, limit) if connection.vendor == "postgresql" else _take_embedded(grader_id, limit)
+    return sorted((Claimed(*row) for row in rows), key=lambda run: (-run.priority, run.run_id))
+
+
+def renew(runs: Sequence[Claimed]) -> None:
+    """Extend the leases of runs whose call is still out; a lease that a rival has taken over is theirs."""
+    if connection.vendor == "postgresql":
+        _update_ours(_RENEW, runs, LEASE)
+        return
+    until = database_now() + LEASE
+    for held in _ours(runs):
+        held.update(leased_until=until)
+
+
+def give_back(runs: Sequence[Claimed]) -> None:
+    """Return runs that were claimed and not called, for another drain to take."""
+    if connection.vendor == "postgresql":
+        _update_ours(_GIVE_BACK, runs)
+        return
+    for held in _ours(runs):
+        held.update(status=RunStatus.PENDING, leased_until=None)
+
+
+def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = None) -> int:
+    """Let the head of what is due sleep until its grader may be called again. How many.
+
+    Those behind it stay due: while the grader is held nobody looks at them, and writing them all would cost more than
+    the wait.
+    """
+    limit = limit or (RESTED_BRIEFLY if reason == holds.RATE_LIMITED else RESTED)
+    with transaction.atomic():
+        due = WorkflowRun.objects.filter(grader_id=grader_id, status=RunStatus.PENDING)
+        locked = due.order_by("-priority", "pk").select_for_update(skip_locked=True, no_key=True)
+        runs = list(locked.only("attempt", "steps")[:limit])
+        for run in runs:
+            run.status, run.waits_for, run.wake_at = RunStatus.SLEEPING, WaitsFor.GRADER, until
+            run.steps = appended(run.steps, entry("hold", run.attempt, reason, wake_at=until))
+        WorkflowRun.objects.bulk_update(runs, ["status", "waits_for", "wake_at", "steps"], batch_size=RESTED)
+    return len(runs)
+
+
+def _update_ours(statement: str, runs: Sequence[Claimed], *values: Any) -> None:
+    runs = sorted(runs, key=lambda run: run.run_id)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [[run.run_id for run in runs], [run.attempt for run in runs], *values])
+
+
+def _ours(runs: Sequence[Claimed]) -> Iterator[RunQuerySet]:
+    """The runs that our lease still holds, a queryset for each attempt number."""
+    by_attempt: dict[int, list[UUID]] = {}
+    for run in runs:
+        by_attempt.setdefault(run.attempt, []).append(run.run_id)
+    for attempt, held in by_attempt.items():
+        yield WorkflowRun.objects.filter(pk__in=held, attempt=attempt, status=RunStatus.RUNNING)
+
+
+def _take_postgres(grader_id: UUID, limit: int) -> Sequence[tuple]:
+    with connection.cursor() as cursor:
+        values: list[Any] = [grader_id, limit, LEASE]
+        cursor.execute(_CLAIM, values)
+        return cursor.fetchall()
+
+
+def _take_embedded(grader_id: UUID, limit: int) -> Sequence[tuple]:
+    """SQLite has one writer: the immediate transaction is the lock."""
+    with transaction.atomic():
+        due = WorkflowRun.objects.filter(grader_id=grader_id, status__in=transitions.sources(RunStatus.RUNNING))
+        held = list(due.order_by("-priority", "id").values_list("pk", flat=True)[:limit])
+        if not held:
+            return []
+        now = datetime.now(UTC)
+        WorkflowRun.objects.filter(pk__in=held).update(
+            status=RunStatus.RUNNING,
+            attempt=F("attempt") + 1,
+            leased_until=now + LEASE,
+            started_at=Coalesce(F("started_at"), now),
+        )
+        return list(WorkflowRun.objects.filter(pk__in=held).values_list(*_COLUMNS))

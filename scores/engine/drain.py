@@ -1,0 +1,315 @@
+"""A drain: claims the runs of one grader, calls it in a rolling window, saves in small groups, until nothing is due.
+
+One slow call holds nobody back: a call that ends makes room for the next, and its results are saved with the group at
+hand. No transaction is open while a call is out, and no connection is kept while there is nothing to save.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from autotune.core import ids
+from autotune.core.clock import database_now
+from autotune.core.connections import release
+from autotune.core.errors import Unreadable
+from autotune.core.outbound import OutboundError, OutboundResponse
+from graders import credentials, status, targets
+from graders.gateway import outcomes
+from graders.gateway.types import Accepted, Failure, GraderTarget, Outcome, Secret, Verdict
+from graders.models import Grader
+from graders.states import GraderStatus
+from scores.engine import claims, recording, retries
+from scores.engine.call_results import Judged, Left, Missed, Results
+from scores.engine.calling import Calls, Sent
+from scores.engine.claims import Claimed
+from scores.engine.materials import Facts
+from scores.engine.pacing import Pace
+from scores.engine.planning import Plan, Planned
+from scores.engine.timeline import entry
+
+CLAIM_BATCH = 512  # runs claimed at once for a grader with batches
+CLAIM_SINGLE = 128
+SAVE_AT = 64
+SAVE_AFTER_S = 0.05
+POLL_S = 0.02
+REFRESH_S = 2.0  # how long a drain believes what it read of the grader: limits, address, secrets
+
+
+def callable_grader(grader_id: UUID) -> Grader | None:
+    """The grader, unless it is deleted, inactive or has not told a version (it was never verified)."""
+    live = Grader.objects.live().filter(pk=grader_id, version__isnull=False)
+    return live.exclude(status=GraderStatus.INACTIVE).first()
+
+
+class Drain:
+    """The work of one thread for one grader.
+
+    until   the monotonic time at which it ends, with the calls that are out
+    asked   whether somebody has told of new work since it was asked
+    ending  whether it is to end before its time
+    held    the grader may not be called for now; what was claimed sleeps
+    """
+
+    def __init__(
+        self, grader: Grader, *, until: float, asked: Callable[[], bool], ending: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.until = until
+        self.asked = asked
+        self.ending = ending
+        self.facts = Facts()
+        self.calls = Calls()
+        self.results = Results()
+        self.saved_at = self.renewed_at = time.monotonic()
+        self.dry = self.stopped = self.gone = self.held = False
+        self.refused = grader.auth_failures > 0
+        self._take_over(grader)
+        self.pace = Pace(grader, self.clock)  # at the end: from here on it must be closed
+        self.plan = Plan(self.facts, self.pace.size, self._miss_uncalled)
+
+    def _take_over(self, grader: Grader) -> None:
+        assert grader.version_id is not None  # callable_grader sees to it
+        self.grader = grader
+        self.grader_id: UUID = grader.pk
+        self.version_id: UUID = grader.version_id
+        self.target: GraderTarget = targets.load(grader)
+        self.clock, self.refreshed_at = database_now(), time.monotonic()
+
+    def _refresh(self) -> None:
+        """Read the grader again; one that may not be called any more ends the drain."""
+        grader = callable_grader(self.grader_id)
+        if grader is None:
+            self.stopped = True
+            return
+        try:
+            self._take_over(grader)
+        except Unreadable:  # its secret is damaged since then: the next drain reports that for each run
+            self.stopped = True
+        else:
+            self.pace.take_over(grader)
+
+    def _now(self) -> datetime:
+        """The database's clock, read at the last refresh: waits and deadlines are told by it alone."""
+        return self.clock + timedelta(seconds=time.monotonic() - self.refreshed_at)
+
+    @property
+    def batched(self) -> bool:
+        return self.target.max_batch_size > 1
+
+    def run(self) -> None:
+        """Work until nothing is due and nothing is out, or the time is over; what was not called goes back."""
+        try:
+            while self._step():
+                pass
+            self._save()
+        finally:
+            self._abandon()
+
+    def _step(self) -> bool:
+        self._look_around()
+        self._claim()
+        self._call()
+        if not self.calls:
+            self._save()
+            if self.stopped or not (self.plan or self._may_find_more()):
+                return False
+            if self.pace.window == 0 or self.pace.waits_for_tokens:
+                self._idle(POLL_S)
+            return True
+        answered = list(self.calls.answers(self._patience()))
+        for sent, result in answered:
+            self._settle(sent, result)
+        if self.pace.has_failures:
+            self.pace.report(self._now())
+        if self._group_is_due():
+            self._save()
+        elif not answered and not self.results:
+            release()
+        self._renew()
+        return True
+
+    def _look_around(self) -> None:
+        """Whether to go on, with which grader, and how fast."""
+        now = time.monotonic()
+        if now >= self.until or self.ending() or self.pace.starved():
+            self.stopped = True
+        elif not self.stopped and now - self.refreshed_at >= REFRESH_S:
+            self._refresh()
+        self.pace.refresh(self.grader, self._now(), want=self._wanted())
+        if self.stopped:
+            return
+        self.plan.resize(self.pace.size)
+        if hold := self.pace.held(self._now()):
+            self._rest(*hold)
+
+    def _wanted(self) -> int:
+        """Calls that we would have out: with nothing more to ask, those that are out, so that others have the rest."""
+        if self.stopped or (self.dry and not self.plan):
+            return len(self.calls)
+        return self.grader.max_concurrency
+
+    def _rest(self, until: datetime, reason: str) -> None:
+        """Nobody may call the grader before `until`: what we hold sleeps, and so does the head of what is due."""
+        self.held = self.stopped = True
+        left = self.plan.clear()
+        self.pace.give_back(len(left))
+        self.results.resting += [Left(run, until, reason) for run in left]
+        claims.rest(self.grader_id, until, reason)
+
+    def _idle(self, seconds: float) -> None:
+        """Wait for our share of the calls, or for tokens."""
+        release()
+        time.sleep(seconds)
+
+    def _patience(self) -> float:
+        """Seconds to wait for answers: until the group at hand is due, or new work may have come."""
+        if not self.results:
+            return POLL_S
+        return max(0.0, min(POLL_S, self.saved_at + SAVE_AFTER_S - time.monotonic()))
+
+    def _claim(self) -> None:
+        room = self.pace.window - len(self.calls)
+        if self.stopped or room <= 0 or self.plan or not self._may_find_more():
+            return
+        limit = min(CLAIM_BATCH, self.pace.size * room) if self.batched else min(CLAIM_SINGLE, 2 * room)
+        granted = self.pace.take(1 if self.pace.probing else limit, self._now())
+        if not granted:
+            return
+        claimed = claims.take(self.grader_id, limit=granted)
+        self.pace.give_back(granted - len(claimed))
+        self.dry = len(claimed) < granted
+        self.plan.add(claimed)
+
+    def _may_find_more(self) -> bool:
+        """Whether another claim may find something: the last one was full, or somebody has told us since."""
+        if self.asked():
+            self.dry = False
+        return not self.dry
+
+    def _call(self) -> None:
+        """Send calls while there is room in the window."""
+        while not self.stopped and (room := self.pace.window - len(self.calls)) > 0:
+            planned = self.plan.next(room=room, fit=self._within_deadline)
+            if planned is None:
+                break
+            self._build(planned)
+        self.calls.send(self.grader_id)
+
+    def _build(self, planned: Planned, secret: Secret | None = None) -> None:
+        self.calls.build(
+            self.target,
+            self.version_id,
+            planned.entries,
+            planned.options,
+            now=self._now(),
+            number=self.pace.sent(),
+            answers_later=self.grader.supports_async,
+            secret=secret,
+        )
+
+    def _within_deadline(self, chunk: list[Claimed]) -> list[Claimed]:
+        now = self._now()
+        late = [run for run in chunk if run.deadline_at <= now]
+        self.pace.give_back(len(late))
+        self.results.missed += [
+            Missed(run, retries.OVERDUE, called=False, step=entry("end", run.attempt, retries.OVERDUE.code, ended=now))
+            for run in late
+        ]
+        return [run for run in chunk if run.deadline_at > now] if late else chunk
+
+    def _settle(self, sent: Sent, result: OutboundResponse | OutboundError) -> None:
+        """Turn one answer into verdicts and failures, or into further calls."""
+        call, entries = sent.call, sent.entries
+        outcome = outcomes.interpret(call, self.target, result)
+        first = outcome.verdicts[call.items[0]]
+        self.pace.note(outcome, sent.number, len(entries), batched=call.kind == "batch", now=self._now())
+        if isinstance(first, Failure) and self._asks_again(first, sent):
+            return
+        self._note(outcome, first)
+        for run, material in entries:
+            verdict = outcome.verdicts[ids.encode("comp", run.completion_id)]
+            if isinstance(verdict, Failure):
+                self._miss(run, verdict, sent.at)
+            elif isinstance(verdict, Accepted):
+                assert call.callback is not None  # a 202 to any other call is a failure
+                self.results.accepted.append(Left(run, call.callback.expires_at, "accepted", sent.at))
+            else:
+                judged = Judged(run, verdict, material.version_id, sent.version_id, outcome.latency_ms)
+                self.results.judged.append(judged)
+
+    def _asks_again(self, failure: Failure, sent: Sent) -> bool:
+        """Whether the call goes out once more at once: signed with the current secret, or in halves."""
+        if failure.resign or failure.code == "auth_failed":
+            self._refresh()
+            if not self.stopped and sent.call.key.key_id != self.target.current.key_id:
+                self._build(Planned(sent.entries, sent.call.options), self.target.current)
+                self.calls.send(self.grader_id)
+                return True
+        if failure.split and len(sent.entries) > 1:
+            self.plan.halve(sent.entries, sent.call.options)
+            return True
+        return False
+
+    def _note(self, outcome: Outcome, first: Verdict | Failure | Accepted) -> None:
+        """What an answer says of the grader itself: it knows a secret, refuses us, or is gone."""
+        verified = outcome.key_id_verified
+        if verified == self.target.current.key_id and verified != self.target.signing[0].key_id:
+            credentials.note_verified(self.target, outcome.key_id_verified)
+            self._refresh()
+        if isinstance(first, Failure) and first.gone:
+            self.gone = self.stopped = True
+            status.note_gone(self.grader_id)
+        elif isinstance(first, Failure) and first.code == "auth_failed":
+            status.note_auth_failure(self.grader_id)
+            self.refused = True
+        elif outcome.key_id_verified is not None and self.refused:
+            status.note_auth_success(self.grader_id)
+            self.refused = False
+
+    def _miss_uncalled(self, run: Claimed, failure: Failure) -> None:
+        self.pace.give_back(1)
+        self._miss(run, failure)
+
+    def _miss(self, run: Claimed, failure: Failure, sent_at: datetime | None = None) -> None:
+        """What follows from a failure; `sent_at` None: no call went out."""
+        now = self._now()
+        decision = retries.decide(
+            failure,
+            self.facts.task(run.task_id).policy,
+            failures=run.failures,
+            last_code=run.error_code,
+            repeats=run.error_repeats,
+            deadline=run.deadline_at,
+            now=now,
+        )
+        about = entry("call", run.attempt, failure.code, started=sent_at, ended=now, wake_at=decision.wake_at)
+        self.results.missed.append(Missed(run, decision, sent_at is not None, about))
+
+    def _group_is_due(self) -> bool:
+        size = len(self.results)
+        return size >= SAVE_AT or (size > 0 and time.monotonic() - self.saved_at >= SAVE_AFTER_S)
+
+    def _save(self) -> None:
+        if self.results:
+            results, self.results = self.results, Results()
+            for version_id, part in results.by_version(self.version_id):
+                recording.save(self.grader_id, version_id, part, self.facts)
+        self.pace.report(self._now())
+        self.saved_at = time.monotonic()
+
+    def _renew(self) -> None:
+        if time.monotonic() - self.renewed_at < claims.RENEW_AFTER.total_seconds():
+            return
+        self.renewed_at = time.monotonic()
+        claims.renew([*self.plan.runs(), *self.calls.runs()])
+
+    def _abandon(self) -> None:
+        """Give back what is not out; calls that are still out (only after an error) run out their lease."""
+        self.calls.abandon()
+        left = self.plan.clear()
+        try:
+            if left:
+                claims.give_back(left)
+                self.pace.give_back(len(left))
+        finally:
+            self.pace.close()

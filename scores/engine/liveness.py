@@ -1,0 +1,124 @@
+"""Does due work move? What the rows alone tell, in a few index probes; `/moving` and `/metrics` judge by it.
+
+A large backlog is no fault: what counts is that the front of each grader's queue moves. It stands still where its
+oldest run is due for DUE_S, no run of the grader is under a lease that holds, and none was scored in that time.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Min, OuterRef, Q, Subquery
+
+from autotune.core.clock import database_now
+from graders.models import Grader
+from graders.states import GraderStatus
+from scores.engine import pulses
+from scores.models import Erasure, Score, WorkflowRun
+from scores.retention import expiry
+from scores.states import ErasureStatus, RunStatus
+from tasks.states import Priority
+
+UNRETAINED: Final = timedelta(hours=3)  # it comes every hour
+STILL: Final = timedelta(seconds=30)  # a queue whose front does not move for so long stands still
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One look.
+
+    last_sweep       None before the first one
+    oldest_due       when the oldest run that may be called now, or should have been woken, became due
+    expired_leases   running, and their worker is lost; the next sweep returns them
+    oldest_expired   when the first of these leases ended
+    still            (grader, next run) of the queues that stand still
+    erasing_still    since when nobody works on an erasure that is open; None if none is
+    retaining_still  when retention last came to its end, if that is too long ago and something is not kept for good
+    """
+
+    now: datetime
+    last_sweep: datetime | None
+    oldest_due: datetime | None
+    expired_leases: int
+    oldest_expired: datetime | None
+    still: frozenset[tuple[UUID, UUID]]
+    erasing_still: datetime | None = None
+    retaining_still: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """The pending runs of a grader that may be called now: the one that is claimed next, and since when it waits."""
+
+    grader_id: UUID
+    next_run: UUID
+    due: datetime
+
+
+def look() -> Facts:
+    """The facts of this moment, by the database's clock."""
+    now, beats = database_now(), pulses.all_of_them()
+    queues = _queues(now)
+    overdue = WorkflowRun.objects.filter(status=RunStatus.SLEEPING, wake_at__lte=now).order_by("wake_at")
+    sleeper = overdue.values_list("wake_at", flat=True).first()
+    expired = WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__lt=now)
+    oldest_expired = expired.aggregate(first=Min("leased_until"))["first"]
+    return Facts(
+        now=now,
+        last_sweep=beats.get(pulses.SWEEP),
+        oldest_due=min((due for due in (sleeper, *(queue.due for queue in queues)) if due), default=None),
+        expired_leases=expired.count() if oldest_expired else 0,
+        oldest_expired=oldest_expired,
+        still=frozenset(_still([queue for queue in queues if now - queue.due > STILL], now)),
+        erasing_still=_erasing_still(beats.get(pulses.ERASE)),
+        retaining_still=_retaining_still(beats.get(pulses.RETAIN), now),
+    )
+
+
+def _erasing_still(beat: datetime | None) -> datetime | None:
+    waiting = Erasure.objects.exclude(status=ErasureStatus.COMPLETED).order_by("pk")
+    asked = waiting.values_list("created_at", flat=True).first()
+    return asked and max(filter(None, (asked, beat)))
+
+
+def _retaining_still(beat: datetime | None, now: datetime) -> datetime | None:
+    return beat if beat is not None and now - beat > UNRETAINED and expiry.is_wanted() else None
+
+
+def _queues(now: datetime) -> list[_Queue]:
+    """One for each grader that may be called and has pending runs: an index probe for each priority."""
+    free = Q(held_until=None) | Q(held_until__lte=now)
+    graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE).filter(free)
+    by_priority = {f"first_{value}": _first(value) for value in Priority.values}
+    held: dict[UUID, datetime | None] = {}
+    firsts: list[UUID] = []
+    for pk, held_until, *found in graders.annotate(**by_priority).values_list("pk", "held_until", *by_priority):
+        held[pk] = held_until
+        firsts += filter(None, found)
+    runs = WorkflowRun.objects.filter(pk__in=firsts).order_by("-priority", "pk")
+    queues: dict[UUID, _Queue] = {}
+    for pk, grader_id, created_at in runs.values_list("pk", "grader_id", "created_at"):
+        front = queues.get(grader_id)
+        due = max(created_at, held[grader_id] or created_at)
+        queues[grader_id] = _Queue(grader_id, front.next_run if front else pk, min(due, front.due) if front else due)
+    return list(queues.values())
+
+
+def _first(priority: int) -> Subquery:
+    pending = WorkflowRun.objects.filter(grader=OuterRef("pk"), status=RunStatus.PENDING, priority=priority)
+    return Subquery(pending.order_by("pk").values("pk")[:1])
+
+
+def _still(queues: Iterable[_Queue], now: datetime) -> Iterable[tuple[UUID, UUID]]:
+    """Of these queues the ones that nobody works on."""
+    found = {queue.grader_id: queue.next_run for queue in queues}
+    if not found:
+        return ()
+    held = WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__gte=now, grader_id__in=found)
+    busy = set(held.values_list("grader_id", flat=True).distinct())
+    newest = Score.objects.filter(grader=OuterRef("pk"), reused_from=None).order_by("-pk").values("created_at")[:1]
+    scored = Grader.objects.filter(pk__in=found).annotate(scored_at=Subquery(newest)).filter(scored_at__gt=now - STILL)
+    busy |= set(scored.values_list("pk", flat=True))
+    return [(grader_id, run_id) for grader_id, run_id in found.items() if grader_id not in busy]

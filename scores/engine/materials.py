@@ -1,0 +1,206 @@
+"""What a drain needs beside its runs: the texts of completions, and the facts of their tasks and versions."""
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from msgspec import structs
+
+from autotune.core import encryption, ids
+from autotune.core.fields import encrypted
+from graders.gateway.types import Failure, Item, Options
+from scores.engine.retries import RetryPolicy
+from tasks import conversations
+from tasks.models import Completion, PanelMember, Task, TaskVersion
+from tasks.states import Part
+
+logger = logging.getLogger(__name__)
+LOAD_BYTES = 16 * 2**20  # of ciphertext loaded at once: a batch may hold 1,000 completions of 2 MiB each
+TEXT_ERASED = Failure("text_erased", "The completion's text was erased before it was scored.", fault="caller")
+TEXT_UNREADABLE = Failure("text_unreadable", "The completion's text cannot be decrypted.", fault="platform")
+SYSTEM_PROMPT_UNREADABLE = Failure(
+    "text_unreadable", "The system prompt of the completion's task cannot be decrypted.", fault="platform"
+)
+FRESH_S = 5.0  # how long a drain believes what it read of a task
+MOST_REMEMBERED = 100_000  # versions without a system prompt
+_TEXT_COLUMNS = ("prompt", "response", "messages", "metadata")
+_LOAD = """
+select id, task_id, task_version_id, prompt, response, messages, metadata from (
+    select *, sum(size) over (order by id rows unbounded preceding) - size as before from (
+        select id, task_id, task_version_id, prompt, response, messages, metadata,
+               coalesce(length(prompt), 0) + coalesce(length(response), 0)
+               + coalesce(length(messages), 0) + coalesce(length(metadata), 0) as size
+        from tasks_completion where {wanted}
+    ) measured
+) fitting where before < %s
+"""
+_FIELDS = tuple(encrypted(Completion, name) for name in _TEXT_COLUMNS)
+_CONTENT = encrypted(TaskVersion, "content")
+# A version never changes, so a process checks only once whether it has a system prompt. No text outlives a drain.
+_without_system_prompt: set[UUID] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """How a task wants its graders asked, its failures retried and its scores reviewed (under which confidence)."""
+
+    options: Options
+    policy: RetryPolicy
+    review_below: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFacts:
+    """What makes a reward: the aggregation, and the weight of each scoring grader by its id."""
+
+    aggregation: str
+    weights: dict[UUID, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A completion as the grader sees it, and the version that its reward follows."""
+
+    item: Item
+    version_id: UUID
+
+
+class Facts:
+    """Tasks and versions by id. Versions never change; tasks are read again after a few seconds."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[UUID, tuple[float, TaskFacts]] = {}
+        self._versions: dict[UUID, VersionFacts] = {}
+        self._system_prompts: dict[UUID, str | Failure | None] = {}
+
+    def task(self, task_id: UUID) -> TaskFacts:
+        """The facts of one task."""
+        found = self._tasks.get(task_id)
+        if found is None or found[0] < time.monotonic():
+            task = Task.objects.only(
+                "max_attempts",
+                "backoff_ms",
+                "max_backoff_ms",
+                "include_dimensions",
+                "include_explanation",
+                "review_below_confidence",
+            ).get(pk=task_id)
+            facts = TaskFacts(
+                Options(task.include_dimensions, task.include_explanation),
+                RetryPolicy(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
+                task.review_below_confidence,
+            )
+            found = self._tasks[task_id] = (time.monotonic() + FRESH_S, facts)
+        return found[1]
+
+    def version(self, version_id: UUID) -> VersionFacts:
+        """The facts of one task version."""
+        if found := self._versions.get(version_id):
+            return found
+        return self.versions([version_id])[version_id]
+
+    def versions(self, version_ids: Iterable[UUID]) -> dict[UUID, VersionFacts]:
+        """The facts of many versions, in two queries for those not yet known."""
+        wanted = set(version_ids)
+        unknown = wanted - self._versions.keys()
+        if unknown:
+            weights: dict[UUID, dict[UUID, float]] = {version_id: {} for version_id in unknown}
+            members = PanelMember.objects.filter(task_version_id__in=unknown, part=Part.SCORING)
+            for version_id, grader_id, weight in members.values_list("task_version_id", "grader_id", "weight"):
+                weights[version_id][grader_id] = weight
+            known = TaskVersion.objects.filter(pk__in=unknown).values_list("pk", "aggregation")
+            for version_id, aggregation in known:
+                self._versions[version_id] = VersionFacts(aggregation, weights[version_id])
+        return {version_id: self._versions[version_id] for version_id in wanted}
+
+    def system_prompts(self, version_ids: Iterable[UUID]) -> dict[UUID, str | Failure | None]:
+        """The system prompts by version, decrypted once; a Failure if one cannot be read, None or no entry without one.
+
+        One query for versions not read before, and none for those that an earlier drain found to have none.
+
+        raises MasterKeyMissing
+        """
+        candidates = set(version_ids) - _without_system_prompt
+        if unread := candidates - self._system_prompts.keys():
+            for version_id, content in TaskVersion.objects.filter(pk__in=unread).values_list("pk", "content"):
+                system_prompt = self._system_prompts[version_id] = _system_prompt(version_id, content)
+                if system_prompt is None:
+                    _remember_without(version_id)
+        return {version_id: self._system_prompts.get(version_id) for version_id in candidates}
+
+
+def _system_prompt(version_id: UUID, content: bytes) -> str | Failure | None:
+    try:
+        system_prompt: str | None = _CONTENT.decrypt(version_id, content).get("systemPrompt")
+    except encryption.MasterKeyMissing:
+        raise
+    except encryption.Undecryptable as exc:
+        logger.error("task version %s cannot be read: %s", version_id, exc)
+        return SYSTEM_PROMPT_UNREADABLE
+    return system_prompt or None
+
+
+def _remember_without(version_id: UUID) -> None:
+    if len(_without_system_prompt) >= MOST_REMEMBERED:
+        _without_system_prompt.clear()
+    _without_system_prompt.add(version_id)
+
+
+def load(
+    completion_ids: Sequence[UUID], facts: Facts, *, max_bytes: int = LOAD_BYTES
+) -> dict[UUID, Material | Failure]:
+    """The decrypted texts by completion id, in id order as far as they fit into `max_bytes`, at least one.
+
+    A Failure stands for a completion whose text was erased or cannot be read: it fails alone. What did not fit is left
+    out, to be loaded with the next.
+
+    raises MasterKeyMissing: then nothing can be read, and the runs wait until the setting is mended
+    """
+    rows = _rows(completion_ids, max_bytes)
+    prompts = facts.system_prompts(row[2] for row in rows)
+    return {row[0]: _material(row, prompts.get(row[2])) for row in rows}
+
+
+def _material(row: tuple, system_prompt: str | Failure | None) -> Material | Failure:
+    if row[4] is None:
+        return TEXT_ERASED
+    try:
+        item = _item(row)
+        if system_prompt is None or conversations.brings_system_prompt(item.messages):
+            return Material(item, row[2])
+        if isinstance(system_prompt, Failure):
+            return system_prompt
+        return Material(structs.replace(item, system_prompt=system_prompt), row[2])
+    except encryption.MasterKeyMissing:
+        raise
+    except encryption.Undecryptable as exc:
+        logger.error("completion %s cannot be read: %s", row[0], exc)
+        return TEXT_UNREADABLE
+
+
+def _rows(completion_ids: Sequence[UUID], max_bytes: int) -> Sequence[tuple]:
+    """Rows of id, task, version and the four texts; the sum runs over lengths, so nothing beyond it is even read."""
+    values: list[Any]
+    if connection.vendor == "postgresql":
+        wanted, values = "id = any(%s)", [list(completion_ids)]
+    else:
+        wanted = f"id in ({', '.join(['%s'] * len(completion_ids))})"
+        values = [pk.hex for pk in completion_ids]
+    with connection.cursor() as cursor:
+        cursor.execute(_LOAD.format(wanted=wanted), [*values, max_bytes])
+        rows = cursor.fetchall()
+    if connection.vendor == "postgresql":
+        return rows
+    return [(*(UUID(value) for value in row[:3]), *row[3:]) for row in rows]
+
+
+def _item(row: tuple) -> Item:
+    pk, task_id = row[0], row[1]
+    prompt, response, messages, metadata = (
+        field.decrypt(pk, value) for field, value in zip(_FIELDS, row[3:], strict=True)
+    )
+    return Item(ids.encode("comp", pk), ids.encode("task", task_id), prompt or "", response, messages, metadata)

@@ -1,0 +1,103 @@
+"""The plan of a drain: claimed runs become calls, with their texts, as far as there is room for them."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from graders.gateway import requests
+from graders.gateway.types import Failure, Options
+from scores.engine import materials
+from scores.engine.claims import Claimed
+from scores.engine.materials import Facts, Material
+
+LOAD_SINGLE = 64  # completions whose texts are loaded at once for single calls
+Entries = list[tuple[Claimed, Material]]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A call to be made: its runs with their texts, and what is asked of the grader."""
+
+    entries: Entries
+    options: Options
+
+
+class Plan:
+    """Runs that are claimed and not yet called for: first without their texts, then as calls that are ready to go.
+
+    size       items in a call at most
+    unfit      told of a run whose text cannot be had, with the failure
+    """
+
+    def __init__(self, facts: Facts, size: int, unfit: Callable[[Claimed, Failure], None]) -> None:
+        self._facts = facts
+        self._unfit = unfit
+        self._queue: deque[Claimed] = deque()
+        self._ready: deque[Planned] = deque()
+        self.size = size
+
+    def __bool__(self) -> bool:
+        return bool(self._queue or self._ready)
+
+    def add(self, runs: Sequence[Claimed]) -> None:
+        self._queue.extend(runs)
+
+    def resize(self, size: int) -> None:
+        """Calls of another size are planned anew."""
+        if size == self.size:
+            return
+        self.size = size
+        self._queue.extendleft(run for planned in reversed(self._ready) for run, _ in reversed(planned.entries))
+        self._ready.clear()
+
+    def halve(self, entries: Entries, options: Options) -> None:
+        """Plan a call that was too large for the grader as two, before all others."""
+        middle = len(entries) // 2
+        self._ready.extendleft([Planned(entries[middle:], options), Planned(entries[:middle], options)])
+
+    def next(self, *, room: int, fit: Callable[[list[Claimed]], list[Claimed]]) -> Planned | None:
+        """The next call; None when nothing is left.
+
+        room  how many calls may follow each other now
+        fit   leaves out the runs that may not be called for any more
+        """
+        count = self.size if self.size > 1 else min(LOAD_SINGLE, room)
+        while self._queue and not self._ready:
+            self._prepare(fit([self._queue.popleft() for _ in range(min(count, len(self._queue)))]))
+        return self._ready.popleft() if self._ready else None
+
+    def runs(self) -> Iterator[Claimed]:
+        """Everything that is held here."""
+        yield from self._queue
+        for planned in self._ready:
+            yield from (run for run, _ in planned.entries)
+
+    def clear(self) -> list[Claimed]:
+        """Everything that was held here, and is no more."""
+        left = list(self.runs())
+        self._queue.clear()
+        self._ready.clear()
+        return left
+
+    def _prepare(self, chunk: list[Claimed]) -> None:
+        """Load texts and make calls of them; what does not fit into memory at once stays in the queue."""
+        texts = materials.load([run.completion_id for run in chunk], self._facts)
+        self._queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
+        groups: dict[Options, Entries] = {}
+        for run in chunk:
+            material = texts.get(run.completion_id)
+            if isinstance(material, Failure):
+                self._unfit(run, material)
+            elif material is not None:
+                groups.setdefault(self._facts.task(run.task_id).options, []).append((run, material))
+        for options, entries in groups.items():
+            self._split(entries, options)
+
+    def _split(self, entries: Entries, options: Options) -> None:
+        if self.size == 1:
+            self._ready.extend(Planned([entry], options) for entry in entries)
+            return
+        at = 0
+        for part in requests.split_by_size([material.item for _, material in entries]):
+            self._ready.append(Planned(entries[at : at + len(part)], options))
+            at += len(part)

@@ -1,0 +1,138 @@
+"""Saving what graders said. One transaction: runs moved on, scores inserted, rewards, events and counters written.
+
+A success needs only that the run has no verdict yet: the first valid answer of any attempt wins. A failure, a sleep or
+a wait is written only by the attempt that holds the lease. A unique constraint on (run) is the last guard.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from graders import stats
+from scores.engine import settling
+from scores.engine.call_results import Judged, Missed, Results
+from scores.engine.claims import Claimed
+from scores.engine.materials import Facts
+from scores.engine.rewards import Scored, aggregate
+from scores.engine.statements import Failed, Saved, Success, statements
+from scores.engine.timeline import entry
+from scores.models import WorkflowRun
+from scores.reviews import opening
+
+OVERTAKEN: Final = "end"
+
+
+def save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Facts) -> None:
+    """Record a group of results of one grader, in one transaction.
+
+    raises OperationalError if the database is away; then nothing of the group is stored, and the leases run out
+    """
+    with transaction.atomic():
+        _save(grader_id, grader_version_id, results, facts)
+
+
+def save_callback(
+    grader_id: UUID, grader_version_id: UUID, judged: Sequence[Judged], failed: Sequence[Missed], facts: Facts
+) -> set[UUID]:
+    """Record what a callback brought; the runs that it moved, to an end or to a review."""
+    with transaction.atomic():
+        return _save(grader_id, grader_version_id, Results(list(judged), list(failed)), facts)
+
+
+def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts, *, step: str = OVERTAKEN) -> int:
+    """Fail unfinished runs that no answer ends: past their deadline, cancelled, their grader gone. How many moved.
+
+    step  for the timeline; one that ends by itself (OVERTAKEN) is left alone if a person looks at it by now
+    """
+    with transaction.atomic():
+        settling.lock({run.completion_id for run in runs if run.panel_size > 0})
+        asked = step != OVERTAKEN
+        failures = [
+            Failed(run.run_id, run.organization_id, None, code, message, 0, step=entry(step, 0, code), of_review=asked)
+            for run in runs
+        ]
+        failed = statements(connection.vendor).fail(failures)
+        settling.settle({run.completion_id for run in failed if run.panel_size > 0}, facts)
+    return len(failed)
+
+
+def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Facts) -> set[UUID]:
+    """Everything of a group, inside a transaction; the runs that are scored, failed or under review now."""
+    final = [entry for entry in results.missed if entry.decision.wake_at is None]
+    settling.lock(_shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.panel_size > 0})
+    certain, doubtful = _by_confidence(results.judged, facts)
+    if results.mixed or (certain and doubtful):
+        _lock_runs(results)
+    store = statements(connection.vendor)
+    moved = store.complete(grader_id, grader_version_id, [_success(entry, facts) for entry in certain])
+    failed = store.fail([_failed(entry) for entry in final])
+    store.sleep([_failed(entry) for entry in results.missed if entry.decision.wake_at is not None])
+    store.rest([left.paused("hold") for left in results.resting])
+    store.wait([left.paused("call") for left in results.accepted])
+    opened = opening.open(doubtful, grader_id, grader_version_id) if doubtful else set()
+    ended = _shared(entry for entry in certain if entry.run.run_id in moved)
+    settling.settle(ended | {run.completion_id for run in failed if run.panel_size > 0}, facts)
+    _count(grader_id, grader_version_id, results, moved | opened)
+    return moved | opened | {run.run_id for run in failed}
+
+
+def _lock_runs(results: Results) -> None:
+    """All runs of the group in id order: the statements after it take them group by group, and a rival's do too."""
+    runs = WorkflowRun.objects.filter(pk__in=[run.run_id for run in results.runs()]).order_by("pk")
+    list(runs.select_for_update(no_key=True).values_list("pk", flat=True))
+
+
+def _shared(judged: Iterable[Judged]) -> set[UUID]:
+    """Completions whose reward needs a look at more than the run itself: larger panels, and re-scores."""
+    return {
+        entry.run.completion_id
+        for entry in judged
+        if entry.run.panel_size > 1 or (entry.run.generation > 0 and entry.run.panel_size > 0)
+    }
+
+
+def _by_confidence(judged: Sequence[Judged], facts: Facts) -> tuple[list[Judged], list[Judged]]:
+    """The verdicts that count as they are, and those that a person shall look at (the task's `review`)."""
+    certain: list[Judged] = []
+    doubtful: list[Judged] = []
+    first = {one.run.run_id: one for one in reversed(judged)}  # of two on one run the first counts
+    for one in first.values():
+        below = facts.task(one.run.task_id).review_below if one.run.panel_size > 0 else None
+        (doubtful if below is not None and one.verdict.confidence < below else certain).append(one)
+    return certain, doubtful
+
+
+def _success(entry: Judged, facts: Facts) -> Success:
+    run, verdict = entry.run, entry.verdict
+    version = facts.version(entry.version_id)
+    sole = run.panel_size == 1
+    value = aggregate([Scored(verdict.value, verdict.confidence)], version.aggregation) if sole else None
+    return Success(run, verdict, version.aggregation, value, entry.step)
+
+
+def _failed(entry: Missed) -> Failed:
+    run, decision = entry.run, entry.decision
+    return Failed(
+        run.run_id,
+        run.organization_id,
+        run.attempt,
+        decision.code,
+        decision.message,
+        decision.repeats,
+        decision.wake_at,
+        entry.step,
+    )
+
+
+def _count(grader_id: UUID, grader_version_id: UUID, results: Results, moved: set[UUID]) -> None:
+    counted = [entry for entry in results.judged if entry.run.run_id in moved]
+    stats.record(
+        grader_id,
+        grader_version_id,
+        values=[entry.verdict.value for entry in counted],
+        latency_ms=[entry.latency_ms for entry in counted],
+        errors=Counter(entry.decision.code for entry in results.missed if entry.called),
+    )

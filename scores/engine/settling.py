@@ -1,0 +1,189 @@
+"""Rewards of completions whose scoring runs are all final: written in the transaction that made them so.
+
+A re-score makes runs of a newer generation. The newest score of each scoring grader counts, so a completion keeps its
+reward while it is scored again, and also if that fails.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from autotune.core.clock import database_now
+from autotune.webhooks import outbox
+from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.states import EventKind
+from scores.engine import pulses, rewards
+from scores.engine.materials import Facts
+from scores.models import Reward, Score, WorkflowRun
+from scores.states import FINAL, RunStatus
+from tasks.models import Completion
+
+LOOK_BACK = timedelta(minutes=15)
+LOOKED_AT = 500  # runs that one statement of the guard checks
+SCORE_DELETED = "score_deleted"
+_CHANGEABLE = ("value", "confidence", "used", "failed", "error_code", "scored_at")
+_COMPARED = ("value", "confidence", "used", "failed", "error_code")
+
+
+@dataclass(slots=True)
+class _Member:
+    """A scoring grader of one completion: its newest run, and its newest score if it ever gave one."""
+
+    run: WorkflowRun
+    scores: list[Score] = field(default_factory=list)
+
+
+def lock(completion_ids: Iterable[UUID]) -> None:
+    """Lock completions, in id order and before their runs: of two that finish together one sees both scores."""
+    rows = Completion.objects.filter(pk__in=set(completion_ids)).order_by("pk")
+    list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
+
+
+def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
+    """Write the rewards of those of the (locked) completions whose newest scoring runs are all final, and tell of them.
+
+    Older scores of a grader that has given a newer one are marked as superseded.
+    """
+    wanted = sorted(set(completion_ids))
+    if not wanted:
+        return
+    members = _members(wanted)
+    ready = {key: held for key, held in members.items() if all(one.run.status in FINAL for one in held.values())}
+    if not ready:
+        return
+    version_of = dict(Completion.objects.filter(pk__in=ready).values_list("pk", "task_version_id"))
+    facts.versions(version_of.values())
+    made = [_reward(key, held, facts, version_of[key]) for key, held in sorted(ready.items())]
+    _supersede(ready)
+    _write(made)
+
+
+def settle_overlooked(facts: Facts, *, ever: bool = False, limit: int = 500) -> int:
+    """Settle panels that finished recently without a reward, as a guard of the sweep. Return their number.
+
+    ever  look back to the last check of any sweeper, which may be long ago; the first sweeper checks all panels
+    """
+    since, count = _since(ever), 0
+    for completion_ids in _finished(since):
+        unsettled = _unsettled(completion_ids)
+        if unsettled:
+            with transaction.atomic():
+                lock(unsettled)
+                settle(unsettled, facts)
+        count += len(unsettled)
+        if count >= limit:
+            return count  # the next check handles the rest
+    pulses.beat(pulses.SETTLE)
+    return count
+
+
+def _since(ever: bool) -> datetime | None:
+    """The time from which finished runs are checked; None: from the beginning."""
+    recent_start = database_now() - LOOK_BACK
+    if not ever:
+        return recent_start
+    last = pulses.all_of_them().get(pulses.SETTLE)
+    return None if last is None else min(recent_start, last - LOOK_BACK)
+
+
+def _finished(since: datetime | None) -> Iterator[set[UUID]]:
+    """The completions of panel runs that finished since then, in bounded parts and the order of an index: one statement
+    for all would compare them with every reward."""
+    of_panel = WorkflowRun.objects.filter(panel_size__gt=1).order_by("completed_at", "pk")
+    rest = of_panel.filter(completed_at__isnull=False) if since is None else of_panel.filter(completed_at__gt=since)
+    while rows := list(rest.values_list("completed_at", "pk", "completion_id")[:LOOKED_AT]):
+        yield {row[2] for row in rows}
+        at, pk, _ = rows[-1]
+        rest = of_panel.filter(Q(completed_at__gt=at) | Q(pk__gt=pk), completed_at__gte=at)
+
+
+def _unsettled(completion_ids: set[UUID]) -> set[UUID]:
+    """The completions without a reward whose scoring runs have all ended."""
+    unsettled = completion_ids - set(Reward.objects.filter(pk__in=completion_ids).values_list("pk", flat=True))
+    if not unsettled:
+        return unsettled
+    runs = WorkflowRun.objects.filter(completion_id__in=unsettled, panel_size__gt=1)
+    unfinished = runs.exclude(status__in=FINAL).values_list("completion_id", flat=True)
+    return unsettled - set(unfinished)
+
+
+def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
+    """By completion and grader."""
+    members: dict[UUID, dict[UUID, _Member]] = {}
+    scoring_runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, panel_size__gt=0)
+    runs = list(scoring_runs.defer("steps").order_by("generation", "pk"))
+    for run in runs:
+        of_completion = members.setdefault(run.completion_id, {})
+        if member := of_completion.get(run.grader_id):
+            member.run = run
+        else:
+            of_completion[run.grader_id] = _Member(run)
+    generations = {run.pk: run.generation for run in runs}  # no join: the planner could start it at all runs
+    scores = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False).defer("reasoning")
+    for score in sorted(scores, key=lambda score: (generations.get(score.run_id, 0), score.pk)):
+        if member := members[score.completion_id].get(score.grader_id):
+            member.scores.append(score)
+    return members
+
+
+def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, version_id: UUID) -> Reward:
+    version = facts.version(version_id)
+    counted = [one.scores[-1] for one in members.values() if one.scores]
+    scored = [rewards.Scored(s.value, s.confidence, version.weights.get(s.grader_id, 1.0)) for s in counted]
+    unscored = [one.run for one in members.values() if not one.scores]
+    code = _lacking(unscored[0]) if unscored else rewards.NO_SCORE
+    result = rewards.reward(scored, failed=len(unscored), aggregation=version.aggregation, error_code=code)
+    about = next(iter(members.values())).run
+    return Reward(
+        completion_id=completion_id,
+        organization_id=about.organization_id,
+        task_id=about.task_id,
+        value=result.value,
+        confidence=result.confidence,
+        aggregation=version.aggregation,
+        used=result.used,
+        failed=result.failed,
+        error_code=result.error_code,
+    )
+
+
+def _lacking(run: WorkflowRun) -> str:
+    """Why a run has no score: its failure, or somebody deleted the score."""
+    return SCORE_DELETED if run.status == RunStatus.COMPLETED else run.error_code
+
+
+def _supersede(ready: dict[UUID, dict[UUID, _Member]]) -> None:
+    """Mark what a newer score replaces; where the newer one was deleted, the one before counts again."""
+    newest = [member.scores[-1] for members in ready.values() for member in members.values() if member.scores]
+    if back := [score.pk for score in newest if score.superseded]:
+        Score.objects.filter(pk__in=back).update(superseded=False)
+    older = [
+        score.pk
+        for members in ready.values()
+        for member in members.values()
+        for score in member.scores[:-1]
+        if not score.superseded
+    ]
+    if older:
+        Score.objects.filter(pk__in=older).update(superseded=True)
+
+
+def _write(made: Sequence[Reward]) -> None:
+    """Store what is new or changed, and put its event into the outbox."""
+    there = Reward.objects.in_bulk([one.pk for one in made])
+    changed = [one for one in made if one.pk not in there or _differs(one, there[one.pk])]
+    if not changed:
+        return
+    Reward.objects.bulk_create(changed, update_conflicts=True, unique_fields=["completion"], update_fields=_CHANGEABLE)
+    for kind, failed in ((EventKind.SCORE_COMPLETED, False), (EventKind.SCORE_FAILED, True)):
+        told = [Emitted(one.organization_id, one.pk) for one in changed if (one.value is None) == failed]
+        if told:
+            outbox.emit(kind, told)
+
+
+def _differs(one: Reward, other: Reward) -> bool:
+    return any(getattr(one, name) != getattr(other, name) for name in _COMPARED)

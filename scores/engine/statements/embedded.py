@@ -1,0 +1,158 @@
+"""Saving on SQLite, whose immediate transaction is the lock: nobody else writes between these statements."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F, Q
+
+from autotune.core.fields import Ciphertext
+from autotune.webhooks import outbox
+from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.states import EventKind
+from scores.engine import timeline, transitions
+from scores.engine.statements import Failed, Paused, Saved, Success
+from scores.engine.statements.prepared import Prepared, messages, prepare
+from scores.models import Reward, Score, WorkflowRun
+from scores.states import RunStatus, WaitsFor
+
+_SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size", "error_code")
+
+
+def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
+    """See Statements."""
+    wanted = [success.run.run_id for success in successes]
+    open_runs = WorkflowRun.objects.filter(pk__in=wanted, status__in=transitions.sources(RunStatus.COMPLETED))
+    moved = set(open_runs.exclude(waits_for__in=transitions.UNANSWERABLE).values_list("pk", flat=True))
+    if not moved:
+        return moved
+    now = datetime.now(UTC)
+    WorkflowRun.objects.filter(pk__in=moved).update(
+        status=RunStatus.COMPLETED,
+        completed_at=now,
+        leased_until=None,
+        wake_at=None,
+        waits_for="",
+        error_code="",
+        error_message="",
+        error_repeats=0,
+    )
+    for success in successes:
+        if success.step is not None and success.run.run_id in moved:
+            _tell(success.run.run_id, success.step)
+    pairs = [pair for pair in zip(successes, prepare(successes), strict=True) if pair[0].run.run_id in moved]
+    Score.objects.bulk_create(_score(success, one, grader_id, grader_version_id, now) for success, one in pairs)
+    sole = [success for success, _ in pairs if success.run.panel_size == 1]
+    Reward.objects.bulk_create(
+        [_reward(success, now) for success in sole],
+        update_conflicts=True,
+        unique_fields=["completion"],
+        update_fields=["value", "confidence", "used", "failed", "error_code", "scored_at"],
+    )
+    outbox.emit(
+        EventKind.SCORE_COMPLETED,
+        [Emitted(success.run.organization_id, success.run.completion_id) for success in sole],
+    )
+    return moved
+
+
+def fail(failures: Sequence[Failed]) -> list[Saved]:
+    """See Statements."""
+    moved = [
+        failure.run_id
+        for failure, message in zip(failures, messages(failures), strict=True)
+        if _move(failure, message, RunStatus.FAILED, completed_at=datetime.now(UTC), wake_at=None, waits_for="")
+    ]
+    return [Saved(*row) for row in WorkflowRun.objects.filter(pk__in=moved).values_list(*_SAVED)]
+
+
+def sleep(failures: Sequence[Failed]) -> None:
+    """See Statements."""
+    for failure, message in zip(failures, messages(failures), strict=True):
+        _move(failure, message, RunStatus.SLEEPING, wake_at=failure.wake_at)
+
+
+def rest(paused: Sequence[Paused]) -> None:
+    """See Statements."""
+    for one in paused:
+        _pause(one, RunStatus.SLEEPING, WaitsFor.GRADER)
+
+
+def wait(paused: Sequence[Paused]) -> None:
+    """See Statements."""
+    for one in paused:
+        _pause(one, RunStatus.WAITING, WaitsFor.CALLBACK)
+
+
+def _pause(one: Paused, to: RunStatus, waits_for: str) -> None:
+    held = WorkflowRun.objects.filter(pk=one.run_id, attempt=one.attempt, status=RunStatus.RUNNING)
+    moved = held.update(status=to, waits_for=waits_for, wake_at=one.until, leased_until=None)
+    if moved and one.step is not None:
+        _tell(one.run_id, one.step)
+
+
+def _tell(run_id: UUID, step: dict[str, Any]) -> None:
+    """Add an entry to a run's timeline."""
+    run = WorkflowRun.objects.filter(pk=run_id)
+    run.update(steps=timeline.appended(run.values_list("steps", flat=True).get(), step))
+
+
+def _move(failure: Failed, message: Ciphertext | None, to: RunStatus, **changes: Any) -> int:
+    held = WorkflowRun.objects.filter(pk=failure.run_id, status__in=transitions.sources(to))
+    if not failure.of_review:
+        held = held.exclude(waits_for__in=transitions.UNANSWERABLE)
+    if failure.attempt is not None:
+        ours = Q(status=RunStatus.RUNNING)
+        if to == RunStatus.FAILED:
+            ours |= Q(waits_for=WaitsFor.CALLBACK)
+        held = held.filter(ours, attempt=failure.attempt)
+    moved = held.update(
+        status=to,
+        leased_until=None,
+        error_code=failure.code,
+        error_message=message,
+        error_repeats=failure.repeats,
+        failures=F("failures") + (1 if failure.repeats else 0),
+        **changes,
+    )
+    if moved and failure.step is not None:
+        _tell(failure.run_id, failure.step)
+    return moved
+
+
+def _score(success: Success, one: Prepared, grader_id: UUID, grader_version_id: UUID, now: datetime) -> Score:
+    run, verdict = success.run, success.verdict
+    score = Score(
+        id=one.score_id,
+        organization_id=run.organization_id,
+        run_id=run.run_id,
+        completion_id=run.completion_id,
+        task_id=run.task_id,
+        grader_id=grader_id,
+        grader_version_id=grader_version_id,
+        shadow=run.panel_size == 0,
+        value=verdict.value,
+        confidence=verdict.confidence,
+        raw_value=verdict.value,
+        dimensions=None if one.dimensions is None else json.loads(one.dimensions),
+        created_at=now,
+    )
+    score.reasoning = one.reasoning  # already an envelope
+    return score
+
+
+def _reward(success: Success, now: datetime) -> Reward:
+    run = success.run
+    return Reward(
+        completion_id=run.completion_id,
+        organization_id=run.organization_id,
+        task_id=run.task_id,
+        value=success.reward,
+        confidence=success.verdict.confidence,
+        aggregation=success.aggregation,
+        used=1,
+        failed=0,
+        scored_at=now,
+    )

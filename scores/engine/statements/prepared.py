@@ -1,0 +1,63 @@
+"""What both bodies make of a result before it is stored: ids, ciphertext, dimensions as JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from autotune.core import ids
+from autotune.core.encryption import Cipher, cipher_for
+from autotune.core.fields import Ciphertext, encrypted
+from scores.engine.statements import Failed, Success
+from scores.models import Score, WorkflowRun
+
+_REASONING = encrypted(Score, "reasoning")
+_MESSAGE = encrypted(WorkflowRun, "error_message")
+MAX_MESSAGE: Final = 600  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The ids of a score and its event, the ciphertext of the reasoning, the dimensions (text of a JSON list)."""
+
+    score_id: UUID
+    event_id: UUID
+    reasoning: bytes | None
+    dimensions: str | None
+
+
+def prepare(successes: Sequence[Success]) -> list[Prepared]:
+    """One entry for each success, in order."""
+    ciphers = _Ciphers()
+    return [_prepare(success, ciphers) for success in successes]
+
+
+def messages(failures: Sequence[Failed]) -> list[Ciphertext | None]:
+    """The ciphertext of each failure's message, in order: graders wrote some of them."""
+    ciphers = _Ciphers()
+    return [
+        _MESSAGE.envelope(ciphers[one.organization_id], one.run_id, one.message[:MAX_MESSAGE]) if one.message else None
+        for one in failures
+    ]
+
+
+class _Ciphers(dict[UUID, Cipher]):
+    """By organization, each asked for once."""
+
+    def __missing__(self, organization_id: UUID) -> Cipher:
+        return self.setdefault(organization_id, cipher_for(organization_id))
+
+
+def _prepare(success: Success, ciphers: _Ciphers) -> Prepared:
+    score_id, verdict, organization_id = ids.new(), success.verdict, success.run.organization_id
+    reasoning = None
+    if verdict.reasoning is not None:
+        reasoning = _REASONING.envelope(ciphers[organization_id], score_id, verdict.reasoning)
+    dimensions = None
+    if verdict.dimensions is not None:
+        dimensions = json.dumps(
+            [{"name": one.name, "value": one.value, "weight": one.weight} for one in verdict.dimensions],
+            ensure_ascii=False,
+        )
+    return Prepared(score_id, ids.new(), reasoning, dimensions)

@@ -1,0 +1,169 @@
+"""The sweep: returns expired leases, wakes sleepers, ends what is overdue, and finds work that nobody holds.
+
+It also ends waits for a callback or a person when their time is over, and waits for a copy when its source is final.
+
+Every worker and beat run it, one at a time. It rests on rows alone, so killing any process, flushing the broker or
+restarting the database loses nothing.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q, Subquery
+
+from autotune.core.clock import database_now
+from graders.models import Grader
+from graders.states import GraderStatus
+from scores.callbacks import registry
+from scores.engine import copies, pulses, recording, retries, settling, transitions
+from scores.engine.materials import Facts
+from scores.engine.statements import Saved
+from scores.engine.timeline import appended, entry
+from scores.models import WorkflowRun
+from scores.querysets import RunQuerySet
+from scores.reviews import decisions
+from scores.states import LONG_AGO, RunStatus, WaitsFor
+
+PULSE = pulses.SWEEP
+CALLBACK_EXPIRED_MESSAGE = "The grader accepted the completion with 202, but its callback did not come in time."
+LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
+HELD_BY_NOBODY = (RunStatus.PENDING, RunStatus.SLEEPING)
+_AWAITS_CALLBACK = Q(status=RunStatus.WAITING, waits_for=WaitsFor.CALLBACK)
+SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
+GONE_MESSAGE = "The grader answered 410 Gone, or was deleted: it takes no more work."
+OVERDUE_AT_ONCE = 500
+RETURNED_AT_ONCE = 2_000
+ENDS_EVERY = 5  # passes
+GUARD_EVERY = 60
+
+
+def sweep(*, passes: int = 0) -> list[UUID]:
+    """One pass. The graders that have due runs which nobody holds; none if another sweeper is at it.
+
+    passes  of this sweeper before; what has to look at many rows is done in some of them alone
+    """
+    now = database_now()
+    with transaction.atomic():
+        if not _alone():
+            return []
+        _return_expired(now)
+        _wake_sleepers(now)
+    copies.sweep()
+    facts = Facts()
+    if passes % ENDS_EVERY == 0:
+        _wake_released()
+        _end_overdue(facts, now)
+        _end_waits(facts, now)
+        _end_gone()
+    if passes % GUARD_EVERY == 0:
+        settling.settle_overlooked(facts, ever=passes == 0)
+        pulses.begin(pulses.RETAIN)
+    pulses.beat(PULSE, now)
+    return due_graders(now)
+
+
+def due_graders(now: datetime) -> list[UUID]:
+    """Graders that may be called now and have pending runs: one index probe for each grader."""
+    pending = WorkflowRun.objects.next_pending(OuterRef("pk")).values("pk")
+    free = Q(held_until=None) | Q(held_until__lte=now)
+    callable_graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE)
+    due = callable_graders.filter(free).alias(pending=Subquery(pending)).filter(pending__isnull=False)
+    return list(due.values_list("pk", flat=True))
+
+
+def _alone() -> bool:
+    """Whether no other sweeper is at work; on SQLite the immediate transaction is the lock."""
+    if connection.vendor != "postgresql":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_xact_lock(%s)", [LOCK])
+        return cursor.fetchone()[0]
+
+
+def _return_expired(now: datetime) -> None:
+    """Runs whose worker was lost: due again, for the next claim. An expired lease is no failed attempt."""
+    lost = _to_pending(WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__lt=now), leased_until=None)
+    told = list(WorkflowRun.objects.filter(pk__in=lost).only("attempt", "steps"))
+    for run in told:
+        run.steps = appended(run.steps, entry("lease", run.attempt, "worker_lost", ended=now))
+    WorkflowRun.objects.bulk_update(told, ["steps"], batch_size=500)
+
+
+def _wake_sleepers(now: datetime) -> None:
+    asleep = WorkflowRun.objects.filter(status=RunStatus.SLEEPING)
+    _to_pending(asleep.filter(wake_at__lte=now), wake_at=None, waits_for="")
+
+
+def _wake_released() -> None:
+    """Runs that sleep for a grader whose hold was ended before its time: its circuit closed, or it is healthy again."""
+    released = Grader.objects.filter(held_until=None, pk=OuterRef("grader"))
+    asleep = WorkflowRun.objects.filter(Exists(released), status=RunStatus.SLEEPING, waits_for=WaitsFor.GRADER)
+    with transaction.atomic():
+        _to_pending(asleep, wake_at=None, waits_for="")
+
+
+def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
+    """Move what is still so once it is locked; what somebody else holds is left to them. The runs that moved."""
+    locked = due.order_by("pk").select_for_update(skip_locked=True, no_key=True)
+    held = list(locked.values_list("pk", flat=True)[:RETURNED_AT_ONCE])
+    if held:
+        WorkflowRun.objects.filter(pk__in=held, status__in=transitions.sources(RunStatus.PENDING)).update(
+            status=RunStatus.PENDING, **changes
+        )
+    return held
+
+
+def _end_overdue(facts: Facts, now: datetime) -> None:
+    """Runs that no call may begin for any more: their grader is inactive, or the queue was too long."""
+    for status in HELD_BY_NOBODY:
+        # The order is that of the index. Without it, if statistics say that most runs are overdue, PostgreSQL reads the
+        # table from its start until it has enough rows, and all of the table if there are none.
+        overdue = WorkflowRun.objects.filter(status=status, deadline_at__gt=LONG_AGO, deadline_at__lt=now)
+        overdue = overdue.order_by("deadline_at")
+        runs = [Saved(*row) for row in overdue.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
+        if runs:
+            recording.fail(runs, retries.OVERDUE.code, retries.OVERDUE.message, facts)
+
+
+def _end_waits(facts: Facts, now: datetime) -> None:
+    """Callbacks and decisions that did not come in time."""
+    late = WorkflowRun.objects.filter(_AWAITS_CALLBACK, wake_at__lt=now).order_by("wake_at")
+    runs = [Saved(*row) for row in late.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
+    if runs:
+        recording.fail(runs, registry.EXPIRED, CALLBACK_EXPIRED_MESSAGE, facts)
+    decisions.expire(now)
+
+
+def _end_gone() -> None:
+    """What waits for graders that were deleted, or came back to ones that are gone from another process's drain."""
+    deleted = Q(deleted_at__isnull=False)
+    gone = Q(gone_at__isnull=False, status=GraderStatus.INACTIVE) | deleted
+    runs, grader = WorkflowRun.objects, OuterRef("pk")
+    first_runs = {
+        "pending": runs.next_pending(grader),
+        "sleeping": runs.next_resting(grader, RunStatus.SLEEPING),
+        "unanswerable": runs.next_resting(grader, RunStatus.WAITING, waits_for=WaitsFor.CALLBACK),
+    }
+    has_open_runs = Q(pending__isnull=False) | Q(sleeping__isnull=False) | (deleted & Q(unanswerable__isnull=False))
+    gone_graders = Grader.objects.filter(gone).alias(
+        **{name: Subquery(run.values("pk")) for name, run in first_runs.items()}
+    )
+    for grader_id in gone_graders.filter(has_open_runs).values_list("pk", flat=True):
+        fail_gone(grader_id)
+
+
+def fail_gone(grader_id: UUID) -> int:
+    """Fail what waits for a grader that answered a signed 410, or was deleted. How many.
+
+    A deleted one's secrets are retired, so that it cannot call back either; a gone one still may.
+    """
+    kinds = [Q(status=status) for status in HELD_BY_NOBODY]
+    if Grader.objects.filter(pk=grader_id, deleted_at__isnull=False).exists():
+        kinds.append(_AWAITS_CALLBACK)
+    facts, total = Facts(), 0
+    for kind in kinds:
+        waiting = WorkflowRun.objects.filter(kind, grader_id=grader_id).values_list(*SAVED)
+        while runs := [Saved(*row) for row in waiting[:OVERDUE_AT_ONCE]]:
+            total += recording.fail(runs, "grader_gone", GONE_MESSAGE, facts)
+    return total

@@ -1,0 +1,78 @@
+"""The sweeper of a worker process: a thread that sweeps every second and drains what nobody holds.
+
+The sweepers of all processes share the sweeps: one that finds a sweep younger than its own interval leaves it at that.
+The intervals vary, so that each process has its turn.
+
+It does not only send messages: with the broker away, scoring goes on from here alone.
+"""
+
+import logging
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+from django.db import connection
+
+from autotune.core import connections, logs
+from scores.engine import drains, pulses
+from scores.engine.sweep import sweep
+
+logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)
+EVERY_S = 1.0
+VARIATION = 0.2  # of the interval, up and down
+RECENT = 0.7  # part of the interval; a younger sweep of another process is enough
+DRAINERS = 16  # threads for what the sweep finds: graders that hang must not keep all of them
+
+
+class Sweeper:
+    """Start it once in a process; `stop()` ends it after the pass at hand."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._in_line: set[UUID] = set()
+        self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
+        self._pool = ThreadPoolExecutor(DRAINERS, thread_name_prefix="sweeper-drain")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        passes = 0
+        while not self._stopping.wait(EVERY_S * random.uniform(1 - VARIATION, 1 + VARIATION)):  # noqa: S311 - no secret
+            try:
+                if pulses.is_recent(pulses.SWEEP, EVERY_S * RECENT):
+                    continue
+                passes += 1
+                for grader_id in sweep(passes=passes - 1):
+                    self._start_drain(grader_id)
+            except Exception as exc:  # noqa: BLE001 - the next pass must run whatever failed in this one
+                _report(exc, "sweep")
+            finally:
+                connection.close()
+
+    def _start_drain(self, grader_id: UUID) -> None:
+        """Drain it on one of our threads; if this process is at it, that drain looks once more."""
+        if grader_id in self._in_line or drains.ask(grader_id):
+            return
+        self._in_line.add(grader_id)
+        self._pool.submit(self._drain, grader_id)
+
+    def _drain(self, grader_id: UUID) -> None:
+        self._in_line.discard(grader_id)
+        try:
+            drains.drain(grader_id)
+        except Exception as exc:  # noqa: BLE001 - no code waits for this future
+            _report(exc, f"drain of {grader_id}")
+
+
+def _report(exc: Exception, action: str) -> None:
+    if connections.is_away(exc):
+        outages.warning("%s: the database is away: %s", action, exc)
+    else:
+        logger.error("%s failed", action, exc_info=exc)

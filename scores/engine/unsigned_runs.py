@@ -1,0 +1,59 @@
+"""Due runs of a grader whose shared secret cannot be decrypted: no call can be signed, so each attempt fails at once.
+
+The task's retry policy applies, with RETRY_AFTER_S between attempts. If the grader's owner rotates the secret in that
+time, the runs continue.
+"""
+
+import time
+from datetime import datetime
+from typing import Final
+
+from autotune.core.clock import database_now
+from graders import status, targets
+from graders.gateway.types import Failure
+from graders.models import Grader
+from graders.states import Trouble
+from scores.engine import claims, recording, retries
+from scores.engine.call_results import Missed, Results
+from scores.engine.claims import Claimed
+from scores.engine.materials import Facts
+from scores.engine.timeline import entry
+
+RETRY_AFTER_S: Final = 60.0
+AT_ONCE: Final = 128
+SECRET_UNREADABLE: Final = Failure(
+    "secret_unreadable",
+    targets.SECRET_UNREADABLE,
+    retryable=True,
+    retry_after_s=RETRY_AFTER_S,
+    trips=False,
+    fault="platform",
+)
+
+
+def miss_due_runs(grader: Grader, *, until: float) -> None:
+    """Fail one attempt of every due run of the grader, and mark the grader as degraded so that its owner sees it.
+
+    until  the monotonic time at which to stop; the next drain continues
+    """
+    assert grader.version_id is not None  # callable_grader checks it
+    status.trouble(grader.pk, Trouble.SECRET, targets.SECRET_UNREADABLE)
+    facts = Facts()
+    while time.monotonic() < until and (claimed := claims.take(grader.pk, limit=AT_ONCE)):
+        now = database_now()
+        missed = [_missed(run, facts, now) for run in claimed]
+        recording.save(grader.pk, grader.version_id, Results(missed=missed), facts)
+
+
+def _missed(run: Claimed, facts: Facts, now: datetime) -> Missed:
+    decision = retries.decide(
+        SECRET_UNREADABLE,
+        facts.task(run.task_id).policy,
+        failures=run.failures,
+        last_code=run.error_code,
+        repeats=run.error_repeats,
+        deadline=run.deadline_at,
+        now=now,
+    )
+    step = entry("call", run.attempt, SECRET_UNREADABLE.code, ended=now, wake_at=decision.wake_at)
+    return Missed(run, decision, called=False, step=step)

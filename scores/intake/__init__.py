@@ -1,0 +1,1 @@
+"""Intake: completions that are submitted, checked, stored, and queued for their graders."""

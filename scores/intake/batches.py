@@ -1,0 +1,41 @@
+"""A batch as it comes in: read item by item when something is wrong, so that every bad item gets a pointer."""
+
+from typing import Any
+
+from django.conf import settings
+
+from autotune.core import parsing
+from autotune.core.errors import FieldError, Invalid
+from scores.intake.requests import NewBatch, NewCompletion
+from scores.intake.storing import Refused
+
+_MEMBERS = frozenset(NewBatch.__struct_encode_fields__)
+
+
+def read(body: Any) -> tuple[dict[int, NewCompletion], list[Refused], str | None]:
+    """The readable items by index, the others as refused, and the batch's priority.
+
+    raises Invalid if the body is no batch at all, or holds none or too many
+    """
+    if not isinstance(body, dict):
+        raise Invalid.field("", "wrong_type", "must be an object with `completions`.")
+    for name in body:
+        if name not in _MEMBERS:
+            raise Invalid.field(f"/{parsing.escape(name)}", "unknown_field", "there is no such member.")
+    listed = body.get("completions")
+    if not isinstance(listed, list):
+        raise Invalid.field("/completions", "wrong_type", "must be a list of completions.")
+    limit = settings.MAX_BATCH_COMPLETIONS
+    if not 1 <= len(listed) <= limit:
+        raise Invalid.field("/completions", "invalid_length", f"give 1 to {limit} completions.")
+    priority = parsing.convert({**body, "completions": [_STAND_IN]}, NewBatch).priority
+    good, bad = parsing.convert_each(listed, NewCompletion, "/completions")
+    return good, [Refused(_index(error), 400, error) for error in bad], priority
+
+
+_STAND_IN = {"taskId": "task_00000000000000000000000000", "modelId": "m", "response": ""}
+
+
+def _index(error: FieldError) -> int:
+    """The place of the item that an error's pointer names."""
+    return int(error.pointer.split("/")[2])

@@ -1,0 +1,292 @@
+"""The write of an intake: what is stored already is found, the rest goes in by COPY with one run for each grader."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Self
+from uuid import UUID
+
+from autotune.access.principal import Principal
+from autotune.core import bulk, clock, encryption, ids
+from autotune.core.errors import FieldError
+from autotune.core.fields import encrypted
+from graders.models import Grader
+from graders.states import GraderStatus
+from scores.engine import wakeups
+from scores.intake.drafts import Draft
+from scores.models import WorkflowRun
+from scores.states import RunStatus, WaitsFor
+from tasks.conversations import form_of
+from tasks.digests import Digester
+from tasks.models import Completion, PanelMember, Task, TaskVersion
+from tasks.shapes import content_of
+from tasks.states import Part, Source
+
+COMPLETION_COLUMNS = (
+    "id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "external_id", "content_digest",
+    "prompt_digest", "answer_digest", "form", "prompt", "response", "messages", "metadata", "variables", "priority",
+    "source", "created_at",
+)  # fmt: skip
+RUN_COLUMNS = (
+    "id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority", "attempt",
+    "failures", "wake_at", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
+)  # fmt: skip
+COPY_COLUMNS = (*RUN_COLUMNS, "waits_for", "reuses")
+_PROMPT, _RESPONSE, _MESSAGES, _METADATA, _VARIABLES = (
+    encrypted(Completion, name) for name in ("prompt", "response", "messages", "metadata", "variables")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPanel:
+    """A task as intake needs it.
+
+    is_readable  False if the version cannot be decrypted: then nobody knows its template and its system prompt
+    """
+
+    task: Task
+    template: str
+    graders: tuple[tuple[Grader, str], ...]  # grader and part
+    system_prompt: str | None = None  # of the version; prompts are equal only under equal system prompts
+    is_readable: bool = True
+
+    @classmethod
+    def of(cls, task: Task, version: TaskVersion, graders: tuple[tuple[Grader, str], ...]) -> Self:
+        """The panel of a version, with its template and system prompt if they can be decrypted.
+
+        raises  MasterKeyMissing
+        """
+        content = content_of(version)
+        if content is None:
+            return cls(task, "", graders, is_readable=False)
+        return cls(task, content.get("promptTemplate", ""), graders, content.get("systemPrompt"))
+
+    @property
+    def scoring(self) -> int:
+        return sum(part == Part.SCORING for _, part in self.graders)
+
+    @property
+    def inactive(self) -> Grader | None:
+        """A scoring grader that takes no work now."""
+        return next(
+            (
+                grader
+                for grader, part in self.graders
+                if part == Part.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at)
+            ),
+            None,
+        )
+
+    def is_judged_outside(self, organization_id: UUID) -> bool:
+        """Whether a grader of another organization would see the texts."""
+        return any(grader.organization_id != organization_id for grader, _ in self.graders)
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What one organization's texts are encrypted and digested with."""
+
+    cipher: encryption.Cipher
+    digester: Digester
+
+
+def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
+    """The panel of a version of the task, for what needs no template."""
+    members = list(PanelMember.objects.filter(task_version_id=task_version_id).select_related("grader", "task_version"))
+    graders = tuple((member.grader, member.part) for member in members)
+    if not members:
+        return TaskPanel(task, "", graders)
+    return TaskPanel.of(task, members[0].task_version, graders)
+
+
+@dataclass(slots=True)
+class Taken:
+    """An item that is stored, now or before. `scoring_runs` come first in `run_ids`."""
+
+    index: int
+    completion_id: UUID
+    external_id: str | None
+    run_ids: list[UUID]
+    existing: bool = False
+
+
+@dataclass(slots=True)
+class Refused:
+    """An item that is not: with the status that it would have alone."""
+
+    index: int
+    status: int
+    error: FieldError
+
+
+def _closed(one: Draft, panel: TaskPanel, principal: Principal) -> Refused | None:
+    """Why a task takes no new completions now. What it took before is still answered."""
+    pointer = f"{one.pointer}/taskId"
+    if panel.task.archived:
+        return Refused(one.index, 409, FieldError(pointer, "task_archived", "The task is archived."))
+    if grader := panel.inactive:
+        detail = f"The task's grader {grader.public_id} is inactive."
+        return Refused(one.index, 409, FieldError(pointer, "grader_inactive", detail))
+    if principal.is_test and panel.is_judged_outside(principal.organization.pk):
+        detail = "A test key may use only graders of its own organization."
+        return Refused(one.index, 403, FieldError(pointer, "forbidden", detail))
+    return None
+
+
+def store(
+    principal: Principal, drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]
+) -> tuple[list[Taken], list[Refused]]:
+    """Write what is new, in the caller's transaction; what is stored already is answered, or refused if it differs."""
+    digests = _digests(drafts, panels)
+    taken, clashes, known = _existing(drafts, digests)
+    fresh = []
+    for draft in drafts:
+        if draft.index in known:
+            continue
+        if refused := _closed(draft, panels[draft.task_id], principal):
+            clashes.append(refused)
+        else:
+            fresh.append(draft)
+    # Ids in the order of the request; rows in one order for all, so that rivals never wait for each other in a circle.
+    with_ids = sorted(
+        ((draft, draft.pk or ids.new()) for draft in fresh),
+        key=lambda pair: (pair[0].external_id or "", pair[0].task_id),
+    )
+    now = clock.shared_now()
+    owners = {panels[draft.task_id].task.organization_id for draft in fresh}
+    secrets = {owner: Secrets(encryption.cipher_for(owner), Digester(owner)) for owner in owners}
+    bulk.insert(Completion, COMPLETION_COLUMNS, _completion_rows(principal, with_ids, digests, panels, secrets, now))
+    runs = _run_rows(with_ids, panels, now)
+    pairs = list(zip(with_ids, runs, strict=True))
+    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (draft, _), rows in pairs if draft.source is None for row in rows])
+    waiting = [(*row, WaitsFor.REUSE.value, draft.source) for (draft, _), rows in pairs if draft.source for row in rows]
+    if waiting:
+        bulk.insert(WorkflowRun, COPY_COLUMNS, waiting)
+    for (draft, completion_id), rows in pairs:
+        taken.append(Taken(draft.index, completion_id, draft.external_id, [row[0] for row in rows]))
+    due = {draft.task_id for draft in fresh if draft.not_before is None and draft.source is None}
+    wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
+    return taken, clashes
+
+
+def _digests(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> dict[int, bytes]:
+    """The content digests, by index, of the items with an external id."""
+    named = [(one, panels[one.task_id].task.organization_id) for one in drafts if one.external_id is not None]
+    keys = {owner: encryption.digest_key(owner) for owner in {owner for _, owner in named}}
+    return {one.index: encryption.keyed_digest(keys[owner], *one.canonical()) for one, owner in named}
+
+
+def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[Taken], list[Refused], set[int]]:
+    """Items whose external id is stored already: the first object for equal content, a conflict for other content."""
+    by_task: dict[UUID, dict[str, Draft]] = {}
+    for one in drafts:
+        if one.external_id is not None:
+            by_task.setdefault(one.task_id, {})[one.external_id] = one
+    taken: list[Taken] = []
+    clashes: list[Refused] = []
+    for task_id, wanted in by_task.items():
+        found = Completion.objects.filter(task_id=task_id, external_id__in=list(wanted))
+        stored = found.values_list("pk", "external_id", "content_digest", "erased_at")
+        for pk, external_id, digest, erased_at in stored:
+            one = wanted[str(external_id)]
+            if bytes(digest or b"") == digests[one.index]:
+                taken.append(Taken(one.index, pk, external_id, [], existing=True))
+            else:
+                has = "other content" if erased_at is None else "was erased"
+                error = FieldError(
+                    f"{one.pointer}/externalId",
+                    "external_id_conflict",
+                    f"{ids.encode('comp', pk)} has this external id and {has}.",
+                )
+                clashes.append(Refused(one.index, 409, error))
+    _add_runs(taken)
+    return taken, clashes, {one.index for one in taken} | {one.index for one in clashes}
+
+
+def _add_runs(taken: Sequence[Taken]) -> None:
+    if not taken:
+        return
+    by_completion = {one.completion_id: one for one in taken}
+    runs = WorkflowRun.objects.filter(completion_id__in=by_completion).order_by("pk")
+    for pk, completion_id in runs.values_list("pk", "completion_id"):
+        by_completion[completion_id].run_ids.append(pk)
+
+
+def _completion_rows(
+    principal: Principal,
+    with_ids: Sequence[tuple[Draft, UUID]],
+    digests: dict[int, bytes],
+    panels: dict[UUID, TaskPanel],
+    secrets: dict[UUID, Secrets],
+    now: datetime,
+) -> Iterable[tuple]:
+    """Rows in the order of COMPLETION_COLUMNS, texts encrypted under the task's organization.
+
+    The secrets are had beforehand: while COPY reads these rows, its connection can answer no query for a key.
+    """
+    for draft, pk in with_ids:
+        task, system_prompt = panels[draft.task_id].task, panels[draft.task_id].system_prompt
+        cipher, digester = secrets[task.organization_id].cipher, secrets[task.organization_id].digester
+        yield (
+            pk,
+            task.organization_id,
+            task.pk,
+            task.version_id,
+            principal.user.pk,
+            draft.model_id,
+            draft.external_id,
+            digests.get(draft.index),
+            *digester.stored(draft.prompt, draft.messages, draft.response, system_prompt=system_prompt),
+            form_of(draft.messages).value,
+            _PROMPT.envelope(cipher, pk, draft.prompt),
+            _RESPONSE.envelope(cipher, pk, draft.response),
+            _MESSAGES.envelope(cipher, pk, draft.messages),
+            _METADATA.envelope(cipher, pk, draft.metadata),
+            _VARIABLES.envelope(cipher, pk, draft.variables),
+            draft.priority.value,
+            Source.API.value,
+            now,
+        )
+
+
+def _run_rows(
+    with_ids: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel], now: datetime
+) -> list[list[tuple]]:
+    """For each completion its runs, scoring ones first, in the order of RUN_COLUMNS; they sleep until `notBefore`.
+
+    A completion that will be a copy has only scoring runs, which wait: a shadow grader judges equal content once.
+    """
+    out = []
+    for draft, completion_id in with_ids:
+        panel = panels[draft.task_id]
+        task = panel.task
+        status = RunStatus.PENDING if draft.not_before is None else RunStatus.SLEEPING
+        if draft.source is not None:
+            status = RunStatus.WAITING
+        deadline = (draft.not_before or now) + timedelta(milliseconds=task.deadline_ms)
+        ordered = sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
+        out.append(
+            [
+                (
+                    ids.new(),
+                    task.organization_id,
+                    completion_id,
+                    task.pk,
+                    grader.pk,
+                    panel.scoring if part == Part.SCORING else 0,
+                    status.value,
+                    draft.priority.value,
+                    0,
+                    0,
+                    draft.not_before,
+                    deadline,
+                    "",
+                    None,
+                    0,
+                    now,
+                )
+                for grader, part in ordered
+                if part == Part.SCORING or draft.source is None
+            ]
+        )
+    return out

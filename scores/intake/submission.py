@@ -1,0 +1,173 @@
+"""Intake: a batch is validated whole before any write; one transaction stores completions and one run per grader."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from autotune.access import commits
+from autotune.access.principal import Principal
+from autotune.core import clock
+from autotune.core.errors import AutotuneError, Conflict, FieldError, Forbidden, Invalid, NotFound
+from graders.models import Grader
+from scores.intake import estimates, storing
+from scores.intake.drafts import Draft, draft, repeated
+from scores.intake.requests import NewCompletion
+from scores.intake.storing import Refused, Taken, TaskPanel
+from tasks.models import PanelMember, Task
+from tasks.states import Part
+
+UNREADABLE: Final = "the task's current version cannot be decrypted: replace it, since its system prompt is unknown."
+
+
+@dataclass(slots=True)
+class Intake:
+    """What came of a request, in its order."""
+
+    taken: list[Taken] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    estimate_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """The arguments of `submit`."""
+
+    principal: Principal
+    items: dict[int, NewCompletion]
+    malformed: Sequence[Refused]
+    priority: str | None
+    partial: bool
+    alone: bool
+
+
+def submit(
+    principal: Principal,
+    items: dict[int, NewCompletion],
+    *,
+    malformed: Sequence[Refused] = (),
+    priority: str | None = None,
+    partial: bool = False,
+    alone: bool = False,
+) -> Intake:
+    """Store the items by index, and one run for each grader of their tasks' panels.
+
+    malformed  items that could not even be read
+    partial    store the valid items although others are refused
+    alone      the request is a single completion: pointers have no prefix
+    raises     Invalid, NotFound, Forbidden or Conflict with pointers if anything is refused and it is not `partial`
+    """
+    request = _Request(principal, items, malformed, priority, partial, alone)
+    try:
+        return _attempt(request)
+    except IntegrityError as clash:  # somebody stored the same external id, or deleted the task, at this moment
+        if commits.is_whole():
+            raise commits.LookAgain from clash
+        try:
+            return _attempt(request)
+        except IntegrityError as exc:
+            raise Conflict("Another request changed the same objects. Try again.", code="conflict") from exc
+
+
+def _attempt(request: _Request) -> Intake:
+    """All of it once, from the look at the tasks to the commit."""
+    result = Intake(refused=list(request.malformed))
+    panels = _panels(request.principal, {item.task_id.uuid for item in request.items.values()})
+    drafts = _drafts(request, panels, result)
+    if result.refused and not request.partial:
+        raise refusal(result.refused, alone=request.alone)
+    with transaction.atomic(savepoint=not commits.is_whole()):
+        taken, clashes = storing.store(request.principal, drafts, panels)
+        if clashes and not request.partial:
+            raise refusal(clashes, alone=request.alone)
+    result.taken = sorted(taken, key=lambda one: one.index)
+    result.refused = sorted([*result.refused, *clashes], key=lambda one: one.index)
+    stored = {one.index for one in taken if not one.existing}
+    result.estimate_ms = _estimate(
+        [one for one in drafts if one.index in stored], panels, request.principal.organization.pk
+    )
+    return result
+
+
+def refusal(refused: Sequence[Refused], *, alone: bool) -> AutotuneError:
+    """One error for all that was refused: an item's own status alone; in a batch 409 if all are conflicts, else 400."""
+    errors = [one.error for one in sorted(refused, key=lambda one: one.index)]
+    statuses = {one.status for one in refused}
+    first = errors[0]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    detail = f"{first.pointer or 'body'}: {first.detail}{more}"
+    if statuses == {409}:
+        code = first.code if len({error.code for error in errors}) == 1 else "conflict"
+        return Conflict(detail, code=code, errors=errors[:100])
+    if alone and statuses == {404}:
+        return NotFound(detail, errors=errors)
+    if alone and statuses == {403}:
+        return Forbidden(detail, errors=errors)
+    return Invalid(detail, errors=errors[:100])
+
+
+def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
+    """The visible ones of the tasks, with version and panel. One without a panel is being deleted just now."""
+    visible = Task.objects.visible_to(principal).filter(pk__in=task_ids).select_related("version")
+    tasks = {task.pk: task for task in visible}
+    members: dict[UUID, list[PanelMember]] = {}
+    for member in PanelMember.objects.filter(
+        task_version__in=[task.version_id for task in tasks.values()]
+    ).select_related("grader"):
+        members.setdefault(member.task_version_id, []).append(member)
+    return {
+        key: TaskPanel.of(
+            task, task.version, tuple((member.grader, member.part) for member in members[task.version.pk])
+        )
+        for key, task in tasks.items()
+        if task.version is not None and task.version.pk in members
+    }
+
+
+def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) -> list[Draft]:
+    """The items that may be stored; the others go to `result.refused`."""
+    drafts: list[Draft] = []
+    rendered = 0
+    for index, item in request.items.items():
+        pointer = "" if request.alone else f"/completions/{index}"
+        panel = panels.get(item.task_id.uuid)
+        if panel is not None and not panel.is_readable:
+            result.refused.append(Refused(index, 409, FieldError(f"{pointer}/taskId", "unreadable", UNREADABLE)))
+            continue
+        found, errors = draft(
+            item, index=index, pointer=pointer, priority=request.priority, template=panel.template if panel else None
+        )
+        if found is not None and item.variables is not None:
+            rendered += len(found.prompt)
+            if rendered > settings.MAX_BODY_BYTES:
+                raise Invalid.field("/completions", "too_long", "the rendered prompts are too long in all; send fewer.")
+        result.refused += [Refused(index, 400, error) for error in errors]
+        if found is None:
+            continue
+        if panel is None:
+            missing = FieldError(f"{pointer}/taskId", "not_found", "There is no such task.")
+            result.refused.append(Refused(index, 404, missing))
+            continue
+        drafts.append(found)
+    doubled = repeated(drafts)
+    result.refused += [Refused(index, 400, error) for index, error in doubled.items()]
+    return [one for one in drafts if one.index not in doubled]
+
+
+def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], organization: UUID) -> int:
+    """Milliseconds until all completions are scored: the slowest grader's time, plus the latest start (`notBefore`)."""
+    counts: dict[UUID, dict[int, int]] = {}
+    graders: dict[UUID, Grader] = {}
+    for submission in drafts:
+        for grader, part in panels[submission.task_id].graders:
+            if part == Part.SCORING:
+                by_priority = counts.setdefault(grader.pk, {})
+                by_priority[submission.priority] = by_priority.get(submission.priority, 0) + 1
+                graders[grader.pk] = grader
+    times = [estimates.milliseconds(graders[key], submitted, organization) for key, submitted in counts.items()]
+    last = max((one.not_before for one in drafts if one.not_before), default=None)
+    later_ms = max(0, round((last - clock.shared_now()).total_seconds() * 1000)) if last else 0
+    return max(times, default=0) + later_ms

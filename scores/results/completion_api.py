@@ -1,0 +1,121 @@
+"""The endpoints of completions."""
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+
+from autotune.access.views import ApiView, find_for
+from autotune.core import ids
+from autotune.core.api import Answer, operation
+from autotune.core.caching import conditional
+from autotune.core.connections import has_left
+from scores.intake import batches, submission
+from scores.intake.requests import BatchQuery, CompletionQuery, NewBatch, NewCompletion, ScoreQuery
+from scores.intake.storing import Refused, Taken
+from scores.results import completions
+from scores.results.completion_responses import (
+    BatchPartly,
+    BatchSubmitted,
+    CompletionAnswer,
+    CompletionPage,
+    RefusedOut,
+    ScoreStateOut,
+    Submitted,
+    TakenOut,
+    run_ids,
+)
+from scores.retention import deleting
+from scores.states import FINAL
+from tasks.models import Completion
+
+
+class CompletionsView(ApiView):
+    @operation(
+        summary="List completions", resource="completions", or_resource="shared_completions", action="read",
+        query=CompletionQuery, answers={200: CompletionPage},
+    )  # fmt: skip
+    def get(self, request: Request, query: CompletionQuery) -> CompletionPage:
+        return completions.listed(self.principal, query)
+
+    @operation(
+        summary="Submit a completion", resource="completions", action="create", body=NewCompletion,
+        answers={202: Submitted, 200: Submitted}, errors=(409, 410), subject="completion.id",
+    )  # fmt: skip
+    def post(self, request: Request, body: NewCompletion) -> Answer:
+        """Exactly one of `prompt`, `messages` and `variables`. The same `externalId` with equal content answers the
+        first object with `existing: true` and 200; with other content it is 409."""
+        result = submission.submit(self.principal, {0: body}, alone=True)
+        (taken,) = result.taken
+        runs = run_ids(taken.run_ids)
+        submitted = Submitted(
+            completions.shape_of(taken.completion_id), result.estimate_ms, runs[0], runs, "scoring", taken.existing
+        )
+        return Answer(submitted, 200 if taken.existing else 202)
+
+
+class CompletionBatchView(ApiView):
+    @operation(
+        summary="Submit completions", resource="completions", action="create", body=NewBatch, query=BatchQuery,
+        converts=False, items="completions", answers={202: BatchSubmitted, 207: BatchPartly}, errors=(409,),
+    )  # fmt: skip
+    def post(self, request: Request, body: Any, query: BatchQuery) -> Answer:
+        """Any invalid item refuses the whole batch, with a pointer for each; with `partial=true` the valid ones are
+        taken and the answer is 207 with the errors of the others."""
+        items, malformed, priority = batches.read(body)
+        result = submission.submit(self.principal, items, malformed=malformed, priority=priority, partial=query.partial)
+        if result.refused:
+            partly = BatchPartly(
+                [_taken(one, index=one.index) for one in result.taken],
+                [_refused(one) for one in result.refused],
+                result.estimate_ms,
+            )
+            return Answer(partly, 207)
+        return Answer(BatchSubmitted([_taken(one) for one in result.taken], result.estimate_ms), 202)
+
+
+class CompletionView(ApiView):
+    @operation(
+        summary="Read a completion", resource="completions", or_resource="shared_completions", action="read",
+        answers={200: CompletionAnswer, 304: None},
+    )  # fmt: skip
+    def get(self, request: Request, completion_id: UUID) -> HttpResponseBase:
+        """With a strong ETag; `If-None-Match` is answered with 304. Where the task says `shareText`, owners of its
+        graders read prompt, messages and response; `externalId`, `metadata` and `reward` are empty for them."""
+        return conditional(request._request, CompletionAnswer(completions.one(self.principal, completion_id)))
+
+    @operation(
+        summary="Erase a completion's text", resource="completions", action="delete", answers={204: None},
+        errors=(409,),
+    )  # fmt: skip
+    def delete(self, request: Request, completion_id: UUID) -> None:
+        """Prompt, messages, response, metadata, reasoning and explanations go, in every copy; scores and reward stay.
+        What is still being scored ends with `erased`. 409 `legal_hold` while a hold covers it. Final."""
+        textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
+        find_for(textless, self.principal, completion_id, "delete", "completion")
+        deleting.delete_completion(completion_id)
+
+
+class CompletionScoreView(ApiView):
+    @operation(
+        summary="Read a completion's score", resource="scores", action="read", query=ScoreQuery,
+        answers={200: ScoreStateOut, 304: None},
+    )  # fmt: skip
+    def get(self, request: Request, completion_id: UUID, query: ScoreQuery) -> ScoreStateOut | HttpResponseBase:
+        """`wait` long-polls: the answer comes when the score is final, or after so many seconds with the state so far.
+
+        A final one has a strong ETag.
+        """
+        gone = partial(has_left, request._request)
+        state = completions.score_state(self.principal, completion_id, wait_s=query.wait, gone=gone)
+        return conditional(request._request, state) if state.status in FINAL else state
+
+
+def _taken(one: Taken, *, index: int | None = None) -> TakenOut:
+    return TakenOut(ids.encode("comp", one.completion_id), one.external_id, run_ids(one.run_ids), one.existing, index)
+
+
+def _refused(one: Refused) -> RefusedOut:
+    return RefusedOut(one.index, one.error.pointer, one.error.code, one.error.detail)

@@ -1,0 +1,171 @@
+"""What goes out about completions."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from msgspec import UNSET, UnsetType, structs
+
+from autotune.core import clock, ids
+from autotune.core.api import ApiStruct
+from autotune.core.fields import Legible
+from autotune.core.pagination import Pagination
+from scores.models import Reward, WorkflowRun
+from scores.results.scores import ScoreOut
+from scores.results.waiting_responses import WaitingForOut
+from scores.states import CompletionStatus, RunStatus
+from tasks.models import Completion
+from tasks.states import Priority
+
+NOT_BEGUN = (RunStatus.PENDING, RunStatus.SLEEPING)  # of a run that was never claimed
+PRIORITY_NAMES = {Priority.LOW: "low", Priority.NORMAL: "normal", Priority.HIGH: "high"}
+
+
+class RewardOut(ApiStruct):
+    """The panel's scores as one number; `used` of them went into it, `failed` could not be had."""
+
+    value: float
+    confidence: float
+    aggregation: str
+    used: int
+    failed: int
+    scored_at: str
+
+
+class CompletionOut(ApiStruct):
+    """`unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise."""
+
+    id: str
+    task_id: str
+    task_version: str
+    model_id: str
+    prompt: str | None
+    response: str | None
+    messages: list[dict[str, Any]] | None
+    external_id: str | None
+    metadata: dict[str, Any] | None
+    priority: str
+    source: str
+    status: CompletionStatus
+    reward: RewardOut | None
+    workflow_run_ids: list[str]
+    erased_at: str | None
+    created_at: str
+    unreadable: list[str] | UnsetType = UNSET
+
+
+class CompletionAnswer(ApiStruct):
+    completion: CompletionOut
+
+
+class CompletionPage(ApiStruct):
+    completions: list[CompletionOut]
+    pagination: Pagination
+
+
+class Submitted(ApiStruct, omit_defaults=True):
+    """`existing` is true (and the status 200) for an external id that was stored before with the same content."""
+
+    completion: CompletionOut
+    estimated_score_time_ms: int
+    workflow_run_id: str
+    workflow_run_ids: list[str]
+    status: str
+    existing: bool = False
+
+
+class TakenOut(ApiStruct, omit_defaults=True):
+    """`index` stands only in a partial answer (207)."""
+
+    id: str
+    external_id: str | None
+    workflow_run_ids: list[str]
+    existing: bool = False
+    index: int | None = None
+
+
+class BatchSubmitted(ApiStruct):
+    completions: list[TakenOut]
+    estimated_score_time_ms: int
+
+
+class RefusedOut(ApiStruct):
+    index: int
+    pointer: str
+    code: str
+    detail: str
+
+
+class BatchPartly(ApiStruct):
+    """What was taken, and the errors of what was not."""
+
+    completions: list[TakenOut]
+    errors: list[RefusedOut]
+    estimated_score_time_ms: int
+
+
+class ScoreStateOut(ApiStruct):
+    """`score` is the sole grader's, the newest if it was scored again; for a panel the reward in a score's shape.
+
+    Null until the completion is final. Until then `waitingFor` says why; for a panel, the reason that ends last.
+    """
+
+    score: ScoreOut | None
+    scores: list[ScoreOut]
+    reward: RewardOut | None
+    status: CompletionStatus
+    waiting_for: WaitingForOut | None = None
+
+
+def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionStatus:
+    """A completion's status, from its reward and its runs. What sleeps until its `notBefore` has not begun."""
+    if reward is not None:
+        return CompletionStatus.FAILED if reward.value is None else CompletionStatus.COMPLETED
+    begun = any(run.attempt > 0 or run.status not in NOT_BEGUN for run in runs)
+    return CompletionStatus.PROCESSING if begun else CompletionStatus.PENDING
+
+
+def reward_out(reward: Reward | None) -> RewardOut | None:
+    """The reward as it goes out; None where there is none or the completion failed."""
+    if reward is None or reward.value is None or reward.confidence is None:
+        return None
+    return RewardOut(
+        reward.value, reward.confidence, reward.aggregation, reward.used, reward.failed, clock.wire(reward.scored_at)
+    )
+
+
+def completion_out(completion: Completion, reward: Reward | None, runs: Sequence[WorkflowRun]) -> CompletionOut:
+    """A completion as it goes out. `runs` in the order in which their ids are shown."""
+    text = Legible(completion)
+    prompt, response, messages, metadata = text.prompt, text.response, text.messages, text.metadata
+    return CompletionOut(
+        id=completion.public_id,
+        task_id=ids.encode("task", completion.task_id),
+        task_version=ids.encode("taskv", completion.task_version_id),
+        model_id=completion.model_id,
+        prompt=prompt,
+        response=response,
+        messages=messages,
+        external_id=completion.external_id,
+        metadata=None if "metadata" in text.unreadable else metadata or {},
+        priority=PRIORITY_NAMES[Priority(completion.priority)],
+        source=completion.source,
+        status=status_of(reward, runs),
+        reward=reward_out(reward),
+        workflow_run_ids=[run.public_id for run in runs],
+        erased_at=clock.wire(completion.erased_at) if completion.erased_at else None,
+        created_at=clock.wire(completion.created_at),
+        unreadable=text.marker(),
+    )
+
+
+def shared_out(whole: CompletionOut, runs: Iterable[UUID]) -> CompletionOut:
+    """A completion for the owner of a grader with whom its task shares the texts; `runs` are those of this grader.
+
+    What the organization notes about it, and what others made of it, is not shared.
+    """
+    return structs.replace(whole, external_id=None, metadata={}, reward=None, workflow_run_ids=run_ids(runs))
+
+
+def run_ids(values: Iterable[UUID]) -> list[str]:
+    return [ids.encode("run", value) for value in values]

@@ -1,0 +1,173 @@
+"""Reading completions: one, a page, and the state of one's score."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Exists, OuterRef
+
+from autotune.access import policy, standing
+from autotune.access.principal import Principal
+from autotune.access.views import find
+from autotune.core import pagination
+from autotune.core.errors import Unauthenticated
+from scores.engine import settling
+from scores.intake.requests import CompletionQuery
+from scores.models import Reward, Score, WorkflowRun
+from scores.results import completion_filters, waiting_reasons
+from scores.results import scores as score_results
+from scores.results.completion_responses import (
+    CompletionOut,
+    CompletionPage,
+    ScoreStateOut,
+    completion_out,
+    reward_out,
+    shared_out,
+    status_of,
+)
+from scores.results.privacy import Sight
+from scores.results.waiting import hub
+from scores.results.waiting_reasons import Wait
+from scores.states import FINAL, CompletionStatus
+from tasks import sharing
+from tasks.models import Completion
+
+ORDER = pagination.Order("completions", {"createdAt": "id"})
+
+
+def one(principal: Principal, completion_id: UUID) -> CompletionOut:
+    """raises NotFound, also for a completion of another organization that does not share it with the caller"""
+    return seen([find(sharing.readable(principal), completion_id, "completion")], principal)[0]
+
+
+def shape_of(completion_id: UUID) -> CompletionOut:
+    """A completion that was just stored, or found by its external id.
+
+    In a transaction under its lock: an answer that is stored with its text is found by whoever erases it.
+    """
+    if connection.in_atomic_block:
+        settling.lock({completion_id})
+    return shapes([Completion.objects.get(pk=completion_id)])[0]
+
+
+def shapes(rows: Sequence[Completion]) -> list[CompletionOut]:
+    """Completions with their rewards and runs, in two queries for any number."""
+    wanted = [row.pk for row in rows]
+    rewards = Reward.objects.in_bulk(wanted)
+    runs: dict[UUID, list[WorkflowRun]] = {}
+    for run in sorted(WorkflowRun.objects.filter(completion_id__in=wanted), key=_scoring_first):
+        runs.setdefault(run.completion_id, []).append(run)
+    return [completion_out(row, rewards.get(row.pk), runs.get(row.pk, [])) for row in rows]
+
+
+def seen(rows: Sequence[Completion], principal: Principal) -> list[CompletionOut]:
+    """Completions as this caller sees them: of one that is shared the texts, and the runs of their own graders."""
+    shared = {row.public_id: row.pk for row in rows if sharing.is_only_shared(row, principal)}
+    theirs: dict[UUID, list[UUID]] = {}
+    if shared:
+        runs = WorkflowRun.objects.visible_to(principal).filter(completion_id__in=shared.values()).order_by("id")
+        for completion_id, run_id in runs.values_list("completion_id", "pk"):
+            theirs.setdefault(completion_id, []).append(run_id)
+    return [shared_out(out, theirs.get(shared[out.id], ())) if out.id in shared else out for out in shapes(rows)]
+
+
+def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
+    """One page of the completions that the filters name."""
+    found = completion_filters.chosen(principal, query)
+    rows, page = pagination.page(found.only("pk"), query, ORDER, owner=principal.organization.pk)
+    wanted = [row.pk for row in rows]
+    pagination.require_modest(Completion.objects.filter(pk__in=wanted), ("prompt", "response", "messages", "metadata"))
+    texts = Completion.objects.defer("variables").in_bulk(wanted)
+    return CompletionPage(seen([texts[key] for key in wanted if key in texts], principal), page)
+
+
+def score_state(principal: Principal, completion_id: UUID, *, wait_s: float, gone: Callable[[], bool]) -> ScoreStateOut:
+    """The scores of a completion and its reward, after waiting for the end if it is not there yet.
+
+    wait_s  seconds to wait at most; no database connection is held meanwhile
+    gone    whether the caller has left
+    raises  NotFound; Unauthenticated or Forbidden if the caller lost access during the wait
+    """
+    completion = find(_readable(principal), completion_id, "completion")
+    progress = _Progress.of(completion_id)
+    if progress.status not in FINAL and wait_s > 0:
+        hub.wait(completion_id, wait_s, gone=gone)
+        principal = _current_principal(principal)
+        progress = _Progress.of(completion_id)
+    return _score_state(principal, completion, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """How far a completion is: its reward, if there is one, and its runs."""
+
+    reward: Reward | None
+    runs: list[WorkflowRun]
+
+    @classmethod
+    def of(cls, completion_id: UUID) -> Self:
+        reward = Reward.objects.filter(pk=completion_id).first()
+        return cls(reward, list(WorkflowRun.objects.filter(completion_id=completion_id)))
+
+    @property
+    def status(self) -> CompletionStatus:
+        return status_of(self.reward, self.runs)
+
+
+def _current_principal(principal: Principal) -> Principal:
+    """Reload the principal after a wait: its key may be revoked by then, or its user may have left.
+
+    raises  Unauthenticated, Forbidden
+    """
+    key_id = principal.key.pk if principal.key else None
+    current = standing.principal_now(principal.organization.pk, principal.user.pk, key_id)
+    if current is None:
+        raise Unauthenticated("The API key or session ended while the request waited.")
+    policy.require(current, "scores", "read")
+    return current
+
+
+def _readable(principal: Principal) -> Any:
+    """Completions whose score the principal may read: a grader's owner those that the grader scored."""
+    if _sees_own_alone(principal):
+        scored = Score.objects.live().visible_to(principal).filter(completion=OuterRef("pk"))
+        readable = Completion.objects.filter(Exists(scored))
+    else:
+        readable = policy.scope(Completion.objects.all(), principal, "scores", "read")
+    return readable.only("pk", "task_version_id")
+
+
+def _sees_own_alone(principal: Principal) -> bool:
+    return policy.reach(principal, "scores", "read") == "own"
+
+
+def _score_state(principal: Principal, completion: Completion, progress: _Progress) -> ScoreStateOut:
+    """What the principal sees: a grader's owner its own scores and no reward, everybody else all of them."""
+    reward, runs, status = progress.reward, progress.runs, progress.status
+    scores = list(Score.objects.live().visible_to(principal).filter(completion_id=completion.pk).order_by("id"))
+    if _sees_own_alone(principal):
+        reward = None
+    panel = {run.grader_id for run in runs if run.panel_size > 0}
+    sight = Sight.of(principal)
+    score = None
+    if reward is not None and len(panel) == 1:
+        counted = [one for one in scores if not one.shadow and not one.superseded]
+        score = score_results.shape(counted[-1], sight) if counted else None
+    elif reward is not None:
+        score = score_results.reward_shape(reward)
+    wait = None if status in FINAL else _wait(principal, runs)
+    return ScoreStateOut(
+        score, score_results.shapes(scores, sight), reward_out(reward), status, wait.out() if wait else None
+    )
+
+
+def _wait(principal: Principal, runs: Sequence[WorkflowRun]) -> Wait | None:
+    """Why the completion has no score yet. None for a grader's owner, who sees no other grader's runs."""
+    waits = waiting_reasons.of_runs([run for run in runs if run.panel_size > 0])
+    return waiting_reasons.longest(list(waits.values())) if waits and not _sees_own_alone(principal) else None
+
+
+def _scoring_first(run: WorkflowRun) -> tuple[bool, UUID]:
+    return run.panel_size == 0, run.pk

@@ -1,0 +1,56 @@
+"""Examples of what webhooks say of scores and reviews, about completions that do not exist."""
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from django.utils import timezone
+
+from autotune.core import ids
+from autotune.webhooks import payloads
+from autotune.webhooks.states import EventKind
+from scores.models import Review, Reward, Score
+from scores.results import events, scores
+from scores.results.privacy import Judges, Sight
+from scores.results.scores import DimensionOut
+from scores.reviews import opening
+
+VALUE, CONFIDENCE = 0.72, 0.9
+
+
+def register() -> None:
+    payloads.register_example(EventKind.SCORE_COMPLETED, completed)
+    payloads.register_example(EventKind.SCORE_FAILED, failed)
+    payloads.register_example(EventKind.REVIEW_REQUESTED, requested)
+
+
+def completed(organization_id: UUID) -> dict[str, Any]:
+    """One grader's score, with the reasoning that it does not keep to itself."""
+    reward = _reward(organization_id, value=VALUE, confidence=CONFIDENCE, used=1, failed=0)
+    score = Score(
+        organization_id=organization_id, completion_id=reward.completion_id, grader_id=ids.new(),
+        grader_version_id=ids.new(), value=VALUE, confidence=CONFIDENCE, raw_value=VALUE,
+    )  # fmt: skip
+    shown = msgspec.structs.replace(
+        scores.shape(score, Sight.of_organization(organization_id, Judges())),
+        reasoning="The median is right; the empty list is not handled.",
+        dimensions=[DimensionOut("correctness", 0.8, 0.75), DimensionOut("clarity", 0.48, 0.25)],
+    )
+    return events.said_completed(reward, shown)
+
+
+def failed(organization_id: UUID) -> dict[str, Any]:
+    """A grader that did not answer in time."""
+    return events.said_failed(_reward(organization_id, used=0, failed=1, error_code="timeout"), None, Judges())
+
+
+def requested(organization_id: UUID) -> dict[str, Any]:
+    """A score that a person is to look at."""
+    return opening.requested(Review(organization_id=organization_id, completion_id=ids.new(), value=VALUE))
+
+
+def _reward(organization_id: UUID, **facts: Any) -> Reward:
+    return Reward(
+        organization_id=organization_id, completion_id=ids.new(), task_id=ids.new(), aggregation="mean",
+        scored_at=timezone.now(), **facts,
+    )  # fmt: skip

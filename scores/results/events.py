@@ -1,0 +1,98 @@
+"""The data of `score.completed` and `score.failed`, made from the rows at fan-out: few queries for any number.
+
+What changed since then is told as it is now. A completion that is being scored again after a failure has nothing to
+tell until that is over.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from autotune.core import ids
+from autotune.core.api import ApiStruct
+from autotune.webhooks import payloads
+from autotune.webhooks.states import EventKind
+from scores.models import Reward, Score, WorkflowRun
+from scores.results import scores as score_results
+from scores.results.completion_responses import RewardOut, reward_out
+from scores.results.privacy import SAID_TO_ALL, Judges, Sight
+from scores.results.scores import ScoreOut
+from scores.states import RunStatus
+from scores.workflow_runs.responses import RunErrorOut, error_out
+
+
+class ScoreCompleted(ApiStruct):
+    """`score` is the sole grader's; for a panel the reward in a score's shape."""
+
+    completion_id: str
+    task_id: str
+    score: ScoreOut | None
+    reward: RewardOut | None
+
+
+class ScoreFailed(ApiStruct):
+    completion_id: str
+    task_id: str
+    error: RunErrorOut
+
+
+def register() -> None:
+    payloads.register(EventKind.SCORE_COMPLETED, completed)
+    payloads.register(EventKind.SCORE_FAILED, failed)
+
+
+def completed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
+    """By completion, those that have a reward."""
+    rewards = Reward.objects.filter(pk__in=completion_ids, value__isnull=False).in_bulk()
+    counted = Score.objects.live().filter(completion_id__in=rewards, shadow=False, superseded=False, run__panel_size=1)
+    sole = _shown({score.completion_id: score for score in counted.order_by("id")}.values())  # the newest of each
+    return {key: said_completed(reward, sole.get(key)) for key, reward in rewards.items()}
+
+
+def said_completed(reward: Reward, sole: ScoreOut | None) -> dict[str, Any]:
+    """What `score.completed` says. `sole`: the score, where one grader alone judged."""
+    return msgspec.to_builtins(
+        ScoreCompleted(
+            ids.encode("comp", reward.completion_id),
+            ids.encode("task", reward.task_id),
+            sole or score_results.reward_shape(reward),
+            reward_out(reward),
+        )
+    )
+
+
+def failed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
+    """By completion, those that ended without a reward."""
+    rewards = Reward.objects.filter(pk__in=completion_ids, value=None).in_bulk()
+    runs = WorkflowRun.objects.filter(completion_id__in=rewards, panel_size__gt=0).order_by("generation", "id").only(
+        "completion_id", "organization_id", "grader_id", "status", "error_code", "error_message"
+    )  # fmt: skip
+    # Filtered in Python: a condition on the status would read the failed runs of the whole history.
+    messages = {(run.completion_id, run.error_code): run for run in runs if run.status == RunStatus.FAILED}
+    judges = Judges()
+    judges.meet(run.grader_id for run in messages.values() if run.error_code not in SAID_TO_ALL)
+    return {key: said_failed(reward, messages.get((key, reward.error_code)), judges) for key, reward in rewards.items()}
+
+
+def said_failed(reward: Reward, run: WorkflowRun | None, judges: Judges) -> dict[str, Any]:
+    """What `score.failed` says. `run`: the one that failed with the reward's code."""
+    sight = Sight.of_organization(reward.organization_id, judges)
+    return msgspec.to_builtins(
+        ScoreFailed(
+            ids.encode("comp", reward.completion_id),
+            ids.encode("task", reward.task_id),
+            error_out(reward.error_code, run, sight),
+        )
+    )
+
+
+def _shown(scores: Collection[Score]) -> Mapping[UUID, ScoreOut]:
+    """By completion, each score as the organization that asked for it sees it."""
+    judges = Judges()
+    judges.meet_those_of(scores)
+    return {
+        score.completion_id: score_results.shape(score, Sight.of_organization(score.organization_id, judges))
+        for score in scores
+    }

@@ -1,0 +1,1 @@
+"""Pages of completions and scores, and of a task with its figures."""

@@ -1,0 +1,212 @@
+"""Two completions of one prompt side by side; and which others of a prompt there are."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from autotune.access.audit import calls, trail
+from autotune.access.frame import navigation
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.principal import Principal
+from autotune.core import ids
+from autotune.core.errors import NotFound
+from autotune.core.fields import is_legible
+from scores.models import Score
+from scores.results import completion_filters, completions, differences
+from scores.results import scores as score_results
+from scores.results.completion_filters import Standing
+from scores.results.completion_responses import CompletionOut
+from scores.results.differences import Difference
+from scores.results.names import Named, Names
+from scores.results.pages import highlighting
+from scores.results.pages.completions import READS
+from scores.results.pages.highlighting import Shown
+from scores.results.privacy import Sight
+from scores.results.scores import ScoreOut
+from tasks import sharing
+from tasks.conversations import whole_conversation
+from tasks.models import Completion
+from tasks.querysets import CompletionQuerySet
+from tasks.system_prompts import SystemPrompts
+
+OFFERED: Final = 50  # other completions of a prompt
+VIEWS: Final = {"": "Text", "words": "Changed words", "lines": "Changed lines"}
+SHOWN: Final = 60_000  # characters of each response
+DIFFERENT_PROMPTS: Final = "These two answer different prompts. Only completions of one prompt are compared."
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """Another completion of the same prompt."""
+
+    completion: Completion
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two. `shown` is its text, `marked` the same with what the other does not have."""
+
+    out: CompletionOut
+    pk: UUID
+    shown: Shown | None
+    marked: SafeString | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A grader's scores of both; `by` is the second less the first, None where one is missing."""
+
+    grader: Named
+    left: ScoreOut | None
+    right: ScoreOut | None
+    by: float | None
+
+
+@page(*READS)
+def compare(request: PageRequest) -> HttpResponse:
+    """`a` and `b` side by side; with `a` alone, what it can be compared with."""
+    principal = request.principal
+    a, b = _asked(request, "a"), _asked(request, "b")
+    left = _find(principal, a) if a else None
+    right = _find(principal, b) if b else None
+    context: dict[str, Any] = {
+        "title": "Compare completions",
+        "crumbs": navigation.crumbs(("Completions", reverse("completions"))),
+        "siblings": siblings(principal, left) if left else [],
+        "a": left,
+        "b": right,
+    }
+    if left is None or right is None:
+        if one := left or right:
+            calls.about(one.public_id)
+        return render(request, "completions/compare.html", context)
+    if refusal := why_not(left, right):
+        calls.about(left.public_id)
+        context["refusal"] = refusal
+        return render(request, "completions/compare.html", context, status=409)
+    _told(left, right)
+    return render(request, "completions/compare.html", context | _sides(request, left, right))
+
+
+def _told(*shown: Completion) -> None:
+    """Tell the trail what is read: an event for each, so that either is found by its id; the last is the page's own."""
+    for one in shown[:-1]:
+        calls.about(one.public_id)
+        if (call := calls.current()) is not None:
+            trail.noted(call, 200)
+    calls.about(shown[-1].public_id)
+
+
+def siblings(principal: Principal, row: Completion, readable: CompletionQuerySet | None = None) -> list[Sibling]:
+    """Other completions of the task with the same prompt, newest first, of those that the principal may read.
+
+    readable  these, where they were asked for before
+    """
+    if not row.prompt_digest:
+        return []
+    readable = sharing.readable(principal) if readable is None else readable
+    same = readable.filter(task_id=row.task_id, prompt_digest=bytes(row.prompt_digest))
+    found = list(completion_filters.textless(same).exclude(pk=row.pk).order_by("-id")[:OFFERED])
+    shared = frozenset(one.pk for one in found if sharing.is_only_shared(one, principal))
+    standings = completion_filters.standings(found, shared=shared)
+    return [Sibling(one, standings[one.pk]) for one in found]
+
+
+def why_not(left: Completion, right: Completion) -> str:
+    """Why two completions are not compared; '' if they are of one prompt."""
+    if left.pk == right.pk:
+        return "These are one and the same completion: choose another to compare it with."
+    if left.erased_at is not None or right.erased_at is not None:
+        return "The text of one of the two was erased, so there is nothing to compare."
+    if not all(is_legible(row, name) for row in (left, right) for name in ("prompt", "messages", "response")):
+        return "The text of one of the two cannot be read, so there is nothing to compare."
+    if left.organization_id != right.organization_id:
+        return DIFFERENT_PROMPTS
+    if left.prompt_digest and right.prompt_digest:
+        same = bytes(left.prompt_digest) == bytes(right.prompt_digest)
+        return "" if same else DIFFERENT_PROMPTS
+    return _why_not_by_text(left, right)
+
+
+def _why_not_by_text(left: Completion, right: Completion) -> str:
+    """The same for completions that have no digests yet."""
+    system_prompts, versions = SystemPrompts(), {left.task_version_id, right.task_version_id}
+    if system_prompts.unreadable(versions):
+        return "The system prompt of one of the two cannot be read, so nobody knows whether they answer one prompt."
+    by_version = system_prompts.of(versions)
+    conversations = [
+        whole_conversation(row.prompt or "", row.messages, by_version.get(row.task_version_id)) for row in (left, right)
+    ]
+    return "" if conversations[0] == conversations[1] else DIFFERENT_PROMPTS
+
+
+def _sides(request: PageRequest, left: Completion, right: Completion) -> dict[str, Any]:
+    """Both texts, and the scores beside each other."""
+    principal = request.principal
+    one, other = completions.seen([left, right], principal)
+    view = request.GET.get("diff", "")
+    view = view if view in VIEWS else ""
+    difference = differences.between(one.response or "", other.response or "", view) if view else None  # type: ignore[arg-type]  # of VIEWS
+    return {
+        "views": VIEWS.items(),
+        "view": view,
+        "difference": difference,
+        "too_different": bool(view) and difference is None,
+        "sides": [_side(one, left.pk, difference, left=True), _side(other, right.pk, difference, left=False)],
+        "prompt": highlighting.plain(one.prompt or "", limit=SHOWN // 3),
+        "lines": lines(principal, left.pk, right.pk),
+        "by": _by(one, other),
+    }
+
+
+def _side(out: CompletionOut, pk: UUID, difference: Difference | None, *, left: bool) -> Side:
+    if difference is None:
+        return Side(out, pk, highlighting.answer(out.response or "", limit=SHOWN), None)
+    pieces = difference.left if left else difference.right
+    marked = highlighting.marked(((piece.text, piece.changed) for piece in pieces), "del" if left else "ins")
+    return Side(out, pk, None, marked)
+
+
+def lines(principal: Principal, left: UUID, right: UUID) -> list[Line]:
+    """The scores that count of both, by grader: those that the principal may see."""
+    found = Score.objects.live().visible_to(principal).filter(completion_id__in=(left, right), superseded=False)
+    scores = list(found.order_by("shadow", "id"))
+    outs = dict(zip((one.pk for one in scores), score_results.shapes(scores, Sight.of(principal)), strict=True))
+    names = Names.of(principal, graders=(one.grader_id for one in scores))
+    of_both: dict[UUID, dict[UUID, ScoreOut]] = {}
+    for one in scores:
+        of_both.setdefault(one.grader_id, {})[one.completion_id] = outs[one.pk]
+    return [_line(names.grader(pk), pair.get(left), pair.get(right)) for pk, pair in of_both.items()]
+
+
+def _line(grader: Named, left: ScoreOut | None, right: ScoreOut | None) -> Line:
+    return Line(grader, left, right, right.value - left.value if left and right else None)
+
+
+def _by(one: CompletionOut, other: CompletionOut) -> float | None:
+    """The second reward less the first."""
+    return other.reward.value - one.reward.value if one.reward and other.reward else None
+
+
+def _find(principal: Principal, completion_id: UUID) -> Completion:
+    found = sharing.readable(principal).filter(pk=completion_id).first()
+    if found is None:
+        raise NotFound("There is no such completion.")
+    return found
+
+
+def _asked(request: PageRequest, name: str) -> UUID | None:
+    """The completion that the address names; what is no id is none that there is."""
+    given = request.GET.get(name, "").strip()
+    if not given:
+        return None
+    try:
+        return ids.decode("comp", given)
+    except ValueError:
+        raise NotFound("There is no such completion.") from None

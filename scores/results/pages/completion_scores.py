@@ -1,0 +1,271 @@
+"""What became of a completion: its graders' scores and runs as the reader may see them, and the reward made of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef
+
+from autotune.access.principal import Principal
+from autotune.core import charts
+from scores.models import Reward, Score, WorkflowRun
+from scores.results import failure_codes
+from scores.results import scores as score_results
+from scores.results.names import Named, Names
+from scores.results.privacy import Sight
+from scores.results.scores import ScoreOut
+from scores.states import FINAL
+from scores.workflow_runs import steps
+from scores.workflow_runs.responses import RunErrorOut, error_of
+from scores.workflow_runs.steps import Step
+from tasks.models import PanelMember
+from tasks.states import Aggregation, Part
+
+SHOWN_RUNS: Final = 60  # of one completion, newest first
+MAX_REASONING: Final = 4_000  # characters on the completion's page; the score's own page has all
+MAX_BARS: Final = 40  # dimensions that are drawn; the score's page has the rest in its table
+BAD_STEPS: Final = frozenset({"lease_expired", "cancelled", "rejected", "expired"})
+GOOD_STEPS: Final = frozenset({"claimed", "scored", "approved", "accepted", "copied"})
+SENTENCES: Final[Mapping[str, str]] = {
+    Aggregation.MEAN: "the mean of the scores, each with its weight",
+    Aggregation.CONFIDENCE_WEIGHTED: "the mean of the scores, each with its weight times its confidence",
+    Aggregation.MEDIAN: "the value at which half of the weight is reached",
+    Aggregation.MIN: "the lowest score",
+    Aggregation.MAX: "the highest score",
+    Aggregation.ALL_OR_NOTHING: "1 if every score is 1, else 0; nothing while a score is missing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineStep:
+    """A step with its colour: what came of it in words, and how long it took."""
+
+    step: Step
+    tone: str
+    milliseconds: float | None
+
+
+@dataclass(slots=True)
+class Verdict:
+    """One grader's way to a score: the run (None where the reader may not see it), and the score, or why there is none.
+
+    weight    of the grader in the panel; None where the reader may not see the task, or it is in the panel no more
+    share     of the reward that this score makes up; None where the aggregation has no shares
+    hidden    why there is no reasoning: a sentence
+    """
+
+    grader: Named
+    version: str
+    run: WorkflowRun | None
+    score: Score | None
+    out: ScoreOut | None
+    error: RunErrorOut | None
+    shadow: bool
+    weight: float | None
+    share: float | None
+    reasoning: str
+    cut: int
+    hidden: str
+    dimensions: charts.Chart | None
+    steps: list[TimelineStep]
+
+    @property
+    def superseded(self) -> bool:
+        return self.score is not None and self.score.superseded
+
+    @property
+    def counts(self) -> bool:
+        return self.score is not None and not self.shadow and not self.superseded
+
+    @property
+    def unfinished(self) -> bool:
+        return self.run is not None and self.run.status not in FINAL
+
+    @property
+    def key(self) -> UUID:
+        """What the row is told by."""
+        return self.run.pk if self.run is not None else self.score.pk  # type: ignore[union-attr]  # one of them is there
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """All of it. `more`: runs left out. `sentence`: how the reward is made, '' for who may not see the task."""
+
+    verdicts: list[Verdict]
+    earlier: list[Verdict]
+    more: int
+    sentence: str
+    error_advice: str
+
+    @property
+    def unfinished(self) -> int:
+        return sum(one.unfinished for one in self.verdicts)
+
+
+def visible_runs(principal: Principal, completion_id: UUID) -> tuple[list[WorkflowRun], list[WorkflowRun]]:
+    """(all runs of a completion, those of them that the principal may see), in one query."""
+    visible = WorkflowRun.objects.visible_to(principal).filter(pk=OuterRef("pk"))
+    of_it = WorkflowRun.objects.filter(completion_id=completion_id).annotate(seen=Exists(visible))
+    runs: list[Any] = list(of_it.order_by("id"))
+    return runs, [run for run in runs if run.seen]
+
+
+def account(
+    principal: Principal,
+    completion_id: UUID,
+    runs: Sequence[WorkflowRun],
+    reward: Reward | None,
+    members: Sequence[PanelMember],
+) -> tuple[Account, Names]:
+    """Scores and runs of a completion, and the names of the graders, in four queries.
+
+    runs     those that the reader may see
+    reward   None where there is none, or the reader may not have it
+    members  of the panel for which it was submitted; none where the reader may not see the task
+    """
+    scores = list(Score.objects.live().visible_to(principal).filter(completion_id=completion_id).order_by("id"))
+    sight = Sight.of(principal)
+    sight.judges.meet({run.grader_id for run in runs} | {one.grader_id for one in scores})
+    outs = dict(zip((one.pk for one in scores), score_results.shapes(scores, sight), strict=True))
+    panel = {one.grader_id: one for one in members}
+    graders = {run.grader_id for run in runs} | {one.grader_id for one in scores} | panel.keys()
+    names = Names.of(principal, graders=graders, versions=(one.grader_version_id for one in scores))
+    view = _View(principal, sight, names, panel, outs, _shares(scores, panel, reward))
+    pairs = _pairs(runs, scores)
+    now, earlier = _parted([view.verdict(run, score) for run, score in pairs[-SHOWN_RUNS:]], _newest(runs))
+    sentence = SENTENCES.get(reward.aggregation, "") if reward is not None and members else ""
+    advice = failure_codes.advice(reward.error_code) if reward is not None and reward.error_code else ""
+    return Account(now, earlier, max(0, len(pairs) - SHOWN_RUNS), sentence, advice), names
+
+
+def _pairs(runs: Sequence[WorkflowRun], scores: Sequence[Score]) -> list[tuple[WorkflowRun | None, Score | None]]:
+    """Each run with its score, and the scores whose runs the reader may not see."""
+    of_run = {one.run_id: one for one in scores}
+    seen = {run.pk for run in runs}
+    pairs: list[tuple[WorkflowRun | None, Score | None]] = [(run, of_run.get(run.pk)) for run in runs]
+    return [*pairs, *((None, one) for one in scores if one.run_id not in seen)]
+
+
+def _parted(verdicts: list[Verdict], newest: set[UUID]) -> tuple[list[Verdict], list[Verdict]]:
+    """What counts or is under way, and what was before it; each in order."""
+    now: list[Verdict] = []
+    earlier: list[Verdict] = []
+    for one in sorted(verdicts, key=_order):
+        (earlier if one.run is not None and one.run.pk not in newest and not one.counts else now).append(one)
+    return now, earlier
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What the rows are made with."""
+
+    principal: Principal
+    sight: Sight
+    names: Names
+    members: Mapping[UUID, PanelMember]
+    outs: Mapping[UUID, ScoreOut]
+    shares: Mapping[UUID, float]
+
+    def verdict(self, run: WorkflowRun | None, score: Score | None) -> Verdict:
+        grader_id = run.grader_id if run is not None else score.grader_id  # type: ignore[union-attr]  # one is there
+        out = self.outs.get(score.pk) if score is not None else None
+        member = self.members.get(grader_id)
+        text = (out.reasoning or "") if out else ""
+        shadow = score.shadow if score is not None else run.panel_size == 0  # type: ignore[union-attr]
+        return Verdict(
+            grader=self.names.grader(grader_id),
+            version=self.names.version(score.grader_version_id) if score is not None else "",
+            run=run,
+            score=score,
+            out=out,
+            error=error_of(run, self.sight) if run is not None else None,
+            shadow=shadow,
+            weight=member.weight if member and member.part == Part.SCORING else None,
+            share=self.shares.get(score.pk) if score is not None else None,
+            reasoning=text[:MAX_REASONING],
+            cut=max(0, len(text) - MAX_REASONING),
+            hidden=hidden(out, self.sight, own=self.names.owners.get(grader_id) == self.principal.organization.pk),
+            dimensions=bars(out),
+            steps=timeline(steps.of(run)) if run is not None else [],
+        )
+
+
+def hidden(out: ScoreOut | None, sight: Sight, *, own: bool) -> str:
+    """Why a score shows no reasoning. Whether another organization's grader redacts it is not told."""
+    if out is None or out.reasoning:
+        return ""
+    if out.unreadable:
+        return "Its reasoning is stored and cannot be read."
+    if sight.reader.reasoning is None:
+        return "Your role reads the numbers and not the reasoning."
+    return "The grader gave no reasoning." if own else "No reasoning: the grader gave none, or keeps it to itself."
+
+
+def bars(out: ScoreOut | None) -> charts.Chart | None:
+    """A score's dimensions with their weights; None without any that the reader may see."""
+    if out is None or not out.dimensions:
+        return None
+    rows = [_bar(one) for one in out.dimensions[:MAX_BARS]]
+    return charts.bars("Dimensions", rows)
+
+
+def _bar(one: object) -> charts.Bar:
+    """A dimension, which a model's JSON column holds as a mapping."""
+    name, value, weight = (
+        (one["name"], one["value"], one["weight"]) if isinstance(one, dict)
+        else (one.name, one.value, one.weight)  # type: ignore[attr-defined]
+    )  # fmt: skip
+    note = "" if weight is None else f"weight {weight:g}"
+    return charts.Bar(name, value, note=note, total=1.0)
+
+
+def timeline(found: Iterable[Step]) -> list[TimelineStep]:
+    return [TimelineStep(one, _tone(one), _took(one.started_at, one.ended_at)) for one in found]
+
+
+def _tone(one: Step) -> str:
+    if one.outcome is None:
+        return "busy"
+    if one.outcome in GOOD_STEPS:
+        return "good"
+    if one.outcome in BAD_STEPS or one.outcome in failure_codes.CODES:
+        return "bad"
+    return "neutral"
+
+
+def _took(started: datetime | None, ended: datetime | None) -> float | None:
+    if started is None or ended is None or ended < started:
+        return None
+    return (ended - started).total_seconds() * 1000
+
+
+def _shares(scores: Sequence[Score], members: Mapping[UUID, PanelMember], reward: Reward | None) -> dict[UUID, float]:
+    """What part of a mean each score that counts makes up."""
+    if reward is None or reward.value is None or not members:
+        return {}
+    if reward.aggregation not in (Aggregation.MEAN, Aggregation.CONFIDENCE_WEIGHTED):
+        return {}
+    counted = [one for one in scores if not one.shadow and not one.superseded]
+    weights = {one.pk: members[one.grader_id].weight if one.grader_id in members else 0.0 for one in counted}
+    exact = {pk: Fraction(weight) for pk, weight in weights.items()}  # as in rewards.py: products may be very small
+    if reward.aggregation == Aggregation.CONFIDENCE_WEIGHTED:
+        confident = {score.pk: exact[score.pk] * Fraction(score.confidence) for score in counted}
+        exact = confident if any(confident.values()) else exact
+    total = sum(exact.values())
+    if not total:
+        return {pk: 1 / len(weights) for pk in weights}
+    return {pk: float(weight / total) for pk, weight in exact.items()}
+
+
+def _newest(runs: Sequence[WorkflowRun]) -> set[UUID]:
+    """The newest run of each grader."""
+    return set({run.grader_id: run.pk for run in sorted(runs, key=lambda run: (run.generation, run.pk))}.values())
+
+
+def _order(one: Verdict) -> tuple[bool, bool, int, UUID]:
+    """Scoring graders before shadow ones, what counts before what was replaced, newest first."""
+    generation = one.run.generation if one.run is not None else 0
+    return one.shadow, one.superseded, -generation, one.key

@@ -1,0 +1,110 @@
+"""The texts of a completion on its page, bounded and safe; and each of them whole, as a plain text to download."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpResponse
+
+from autotune.access.frame.entry import PageRequest, page
+from autotune.core import ids
+from autotune.core.errors import Gone, NotFound, Unreadable
+from autotune.core.templatetags.ui import pretty_json
+from scores.results import completions
+from scores.results.completion_responses import CompletionOut
+from scores.results.pages import highlighting
+from scores.results.pages.completions import READS
+from scores.results.pages.highlighting import Shown
+
+PARTS: Final = ("prompt", "response", "messages", "metadata")
+MAX_MESSAGES: Final = 100  # bubbles on a page
+SHOWN_MESSAGES: Final = 60_000  # characters of all of them
+SHOWN_PROMPT: Final = 40_000
+SHOWN_JSON: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    """A message of the chat before the response. `other`: parts that are no text, and calls, by their kind."""
+
+    role: str
+    shown: Shown
+    other: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What a page shows of the texts. `raw`: the response as one text, without code apart."""
+
+    prompt: Shown | None
+    bubbles: list[Bubble]
+    left_out: int
+    response: Shown | None
+    raw: bool
+    metadata: str
+    metadata_cut: int
+
+
+def texts(out: CompletionOut, *, raw: bool) -> Texts:
+    """The texts of a completion as its reader sees it."""
+    bubbles, left_out = _bubbles(out.messages or [])
+    metadata = pretty_json(out.metadata) if out.metadata else ""
+    response = None
+    if out.response is not None:
+        response = highlighting.plain(out.response) if raw else highlighting.answer(out.response)
+    return Texts(
+        prompt=None if out.prompt is None else highlighting.plain(out.prompt, limit=SHOWN_PROMPT),
+        bubbles=bubbles,
+        left_out=left_out,
+        response=response,
+        raw=raw,
+        metadata=metadata[:SHOWN_JSON],
+        metadata_cut=max(0, len(metadata) - SHOWN_JSON),
+    )
+
+
+@page(*READS)
+def text(request: PageRequest, completion_id: UUID, part: str) -> HttpResponse:
+    """One text, whole, to download."""
+    if part not in PARTS:
+        raise NotFound("A completion has no such text.")
+    out = completions.one(request.principal, completion_id)
+    if out.erased_at is not None:
+        raise Gone("The text was erased.", code="text_erased")
+    if out.unreadable and part in out.unreadable:
+        raise Unreadable()
+    value = getattr(out, part)
+    if value is None or value == {}:
+        raise NotFound("The completion has no such text.")
+    body = value if isinstance(value, str) else pretty_json(value)
+    name = f"{ids.encode('comp', completion_id)}-{part}.{'txt' if isinstance(value, str) else 'json.txt'}"
+    response = HttpResponse(body.encode("utf-8", "replace"), content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _bubbles(messages: list[dict[str, Any]]) -> tuple[list[Bubble], int]:
+    """The newest messages, as many as a page bears, and how many are left out before them."""
+    found: list[Bubble] = []
+    left = SHOWN_MESSAGES
+    for message in reversed(messages):
+        if len(found) == MAX_MESSAGES or left <= 0:
+            break
+        said, other = _said(message)
+        shown = highlighting.plain(said, limit=min(left, SHOWN_PROMPT))
+        left -= min(len(said), SHOWN_PROMPT) + 200  # a bubble has its own weight
+        found.append(Bubble(str(message.get("role", ""))[:40], shown, other))
+    return found[::-1], len(messages) - len(found)
+
+
+def _said(message: dict[str, Any]) -> tuple[str, list[str]]:
+    """The text of a message, and the kinds of what else is in it."""
+    content, other = message.get("content"), []
+    if message.get("tool_calls"):
+        other.append("tool calls")
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict)]
+        other += [str(part.get("type", "part"))[:40] for part in parts if not isinstance(part.get("text"), str)][:20]
+        content = "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+    return content if isinstance(content, str) else "", other

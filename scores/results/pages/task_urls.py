@@ -1,0 +1,11 @@
+"""Routes of the list of tasks and of a task's page, which tell of scores."""
+
+from django.urls import URLPattern, path
+
+from scores.results.pages import task, tasks
+
+urlpatterns: list[URLPattern] = [
+    path("tasks", tasks.tasks, name="tasks"),
+    path("tasks/<task:task_id>", task.detail, name="task"),
+    path("tasks/<task:task_id>/progress", task.progress, name="task_progress"),
+]

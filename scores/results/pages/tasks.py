@@ -1,0 +1,86 @@
+"""The list of tasks, with how far each has come."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Prefetch
+from django.http import HttpResponse
+from django.shortcuts import render
+from msgspec import structs
+
+from autotune.access import policy
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.principal import Principal
+from autotune.core import ids, listing, pagination
+from autotune.core.templatetags.ui import brief
+from graders.models import Grader
+from scores.results.pages import task_counts
+from tasks.api import ORDER
+from tasks.inputs import TaskQuery
+from tasks.models import Task, TaskVersion
+from tasks.pages import rights
+
+SORTS: Final = (
+    ("-createdAt", "newest first"), ("-updatedAt", "changed last"), ("name", "name"), ("createdAt", "oldest first"),
+)  # fmt: skip
+MOST_OFFERED: Final = 200
+VERSIONS: Final = TaskVersion.objects.defer("content").prefetch_related("members")  # a list needs no texts
+
+
+@page(("tasks", "read"))
+def tasks(request: PageRequest) -> HttpResponse:
+    principal = request.principal
+    asked = listing.read(request, TaskQuery)
+    query = asked.query
+    if query.sort is not None and query.sort not in dict(SORTS):
+        query = structs.replace(query, sort=None)
+    found = Task.objects.visible_to(principal).filter(archived=query.archived)
+    if query.search:
+        found = found.search(query.search)
+    if query.grader_id:
+        found = found.judged_by(query.grader_id.uuid)
+    if query.model:
+        found = found.filter(model_name=query.model)
+    light = found.only(
+        "id", "name", "description", "created_at", "updated_at", "version_id", "archived", "organization_id"
+    )
+    rows, place = pagination.page(
+        light.prefetch_related(Prefetch("version", VERSIONS)), query, ORDER, owner=principal.organization.pk
+    )
+    context = {
+        "title": "Tasks",
+        "rows": _rows(principal, rows),
+        "asked": asked,
+        "sorts": SORTS,
+        "graders": _graders(principal, asked.given.get("graderId", "")),
+        "pager": listing.pager(place, len(rows)),
+        "may_create": policy.reach(principal, "tasks", "create") is not None,
+        "narrowed": any(value for name, value in asked.given.items() if name in {"search", "graderId", "model"}),
+    }
+    return render(request, "tasks/list.html", context)
+
+
+def _rows(principal: Principal, tasks: list[Task]) -> list[dict[str, Any]]:
+    counts = task_counts.of_tasks(principal, [task.pk for task in tasks])
+    panels = {task.pk: list(task.version.members.all()) if task.version else [] for task in tasks}
+    known = rights.readable_graders(
+        principal, list({member.grader_id for panel in panels.values() for member in panel})
+    )
+    return [
+        {"task": task, "counts": counts[task.pk], "panel": [_name(known, member) for member in panels[task.pk]]}
+        for task in tasks
+    ]
+
+
+def _name(known: dict[UUID, Grader], member: Any) -> dict[str, Any]:
+    grader = known.get(member.grader_id)
+    return {"id": member.grader_id, "name": grader.name if grader else "", "part": member.part}
+
+
+def _graders(principal: Principal, chosen: str) -> list[tuple[str, str]]:
+    """The graders that tasks of the principal can name, for the filter; the chosen one is always among them."""
+    usable = Grader.objects.usable_by(principal).order_by("name", "pk").only("id", "name")[:MOST_OFFERED]
+    offered = [(ids.encode("grader", grader.pk), brief(grader.name, 60)) for grader in usable]
+    if chosen and chosen not in dict(offered):
+        offered.append((chosen, brief(chosen, 60)))
+    return offered

@@ -1,0 +1,158 @@
+"""What of a verdict or a failure its reader may see: the grader's owners decide, and the reader's role.
+
+The numbers are everybody's who may read the score. Reasoning and dimensions are for roles that read `reasoning`, and
+where the grader redacts them for its own organization alone, whoever else asks. What went wrong between the platform
+and a grader may name its host and its limits: other organizations get the advice without it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from django.db.models import Q
+
+from autotune.access import policy
+from autotune.access.principal import Principal
+from autotune.core.fields import is_legible
+from graders.models import Grader
+from scores.results import failure_codes
+
+SAID_TO_ALL: Final = frozenset({"grader_error", "grader_refused", "gone", "grader_gone"}) | {
+    # the grader's own signed words, and what tells nothing about it
+    "deadline_exceeded", "panel_incomplete", "text_unreadable", "secret_unreadable", "no_score",
+    *failure_codes.of("caller"),
+}  # fmt: skip
+
+KEPT: Final = "(kept by its grader)"
+
+
+class Verdict(Protocol):
+    """A score or a review, as a model or as a bare row."""
+
+    organization_id: UUID
+    grader_id: UUID
+    reasoning: Any
+    dimensions: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads. `reasoning` and `graders` are how far the role reaches: own, organization, all or None."""
+
+    organization: UUID
+    person: UUID | None
+    reasoning: str | None
+    graders: str | None
+
+    @classmethod
+    def of(cls, principal: Principal) -> "Reader":
+        return cls(
+            principal.organization.pk,
+            principal.user.pk,
+            policy.reach(principal, "reasoning", "read"),
+            policy.reach(principal, "endpoint_graders", "read"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    organization: UUID
+    maker: UUID
+    redacts_reasoning: bool
+    redacts_dimensions: bool
+
+
+_NOBODY: Final = _Judge(UUID(int=0), UUID(int=0), True, True)
+
+
+class Judges:
+    """What graders say about privacy, as they are met: one query for any number of new ones."""
+
+    def __init__(self) -> None:
+        self._known: dict[UUID, _Judge] = {}
+
+    def meet(self, graders: Iterable[UUID]) -> None:
+        """Look those up that are not known yet."""
+        if unknown := set(graders) - self._known.keys():
+            facts = ("organization_id", "created_by_id", "redact_reasoning", "redact_dimensions")
+            for pk, *of_it in Grader.objects.filter(pk__in=unknown).values_list("pk", *facts):
+                self._known[pk] = _Judge(*of_it)
+
+    def meet_those_of(self, verdicts: Iterable[Verdict]) -> None:
+        """Look up who gave these verdicts, as far as there is something in them that could be hidden."""
+        self.meet({row.grader_id for row in verdicts if row.dimensions is not None or _has_reasoning(row)})
+
+    def get(self, grader: UUID) -> _Judge:
+        """One that was not met keeps everything to itself."""
+        return self._known.get(grader, _NOBODY)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What one reader sees of verdicts whose graders were met before."""
+
+    reader: Reader
+    judges: Judges = field(default_factory=Judges)
+
+    @classmethod
+    def of(cls, principal: Principal) -> "Sight":
+        return cls(Reader.of(principal))
+
+    @classmethod
+    def of_organization(cls, organization: UUID, judges: Judges) -> "Sight":
+        """What goes to a webhook: what the organization may see."""
+        return cls(Reader(organization, None, "organization", "organization"), judges)
+
+    def reasoning(self, of: Verdict) -> bool:
+        judge = self.judges.get(of.grader_id)
+        return self._reaches(judge, of.organization_id) and self._told(judge, redacted=judge.redacts_reasoning)
+
+    def dimensions(self, of: Verdict) -> bool:
+        return self.dimensions_by(of.grader_id, of.organization_id)
+
+    def dimensions_by(self, grader: UUID, organization: UUID) -> bool:
+        """Those of a score of `organization` by `grader`."""
+        judge = self.judges.get(grader)
+        return self._reaches(judge, organization) and self._told(judge, redacted=judge.redacts_dimensions)
+
+    def failure(self, code: str, grader: UUID) -> bool:
+        """Whether the message of a run that failed with `code` is for this reader."""
+        if code in SAID_TO_ALL:
+            return True
+        judge = self.judges.get(grader)
+        return judge.organization == self.reader.organization or self.reader.graders == "all"
+
+    def _told(self, judge: _Judge, *, redacted: bool) -> bool:
+        return not redacted or judge.organization == self.reader.organization
+
+    def _reaches(self, judge: _Judge, organization: UUID) -> bool:
+        reader = self.reader
+        match reader.reasoning:
+            case "all":
+                return True
+            case "organization":
+                return reader.organization in (organization, judge.organization)
+            case "own":
+                return reader.organization == judge.organization and reader.person == judge.maker
+        return False
+
+
+def _has_reasoning(row: Any) -> bool:
+    """Whether a verdict has a reasoning, readable or not. A row of plain values holds the ciphertext."""
+    return not is_legible(row, "reasoning") or row.reasoning is not None
+
+
+def telling_dimensions(scores: Any, reader: Reader) -> Any:
+    """The scores of a queryset whose dimensions the reader may see: the same rule for the database."""
+    redacting = Grader.objects.filter(redact_dimensions=True).exclude(organization=reader.organization)
+    told = scores.exclude(grader__in=redacting.values("pk"))
+    match reader.reasoning:
+        case "all":
+            return told
+        case "organization":
+            ours = Q(organization=reader.organization) | Q(grader__organization=reader.organization)
+            return told.filter(ours)
+        case "own":
+            return told.filter(grader__organization=reader.organization, grader__created_by=reader.person)
+    return told.none()

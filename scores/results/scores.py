@@ -1,0 +1,182 @@
+"""Reading scores: the shape of a Score, one of them, and the list."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from autotune.access.principal import Principal
+from autotune.access.views import find
+from autotune.core import clock, ids, pagination
+from autotune.core.api import ApiStruct
+from autotune.core.encryption import Undecryptable
+from autotune.core.errors import Gone
+from autotune.core.fields import encrypted
+from autotune.core.pagination import Order, PageQuery, Pagination
+from scores.counters import narrowing
+from scores.models import Reward, Score
+from scores.results import filters
+from scores.results.filters import ScoreFilter
+from scores.results.privacy import Sight
+
+COLUMNS = (
+    "id", "organization_id", "completion_id", "grader_id", "grader_version_id", "value", "confidence", "raw_value",
+    "reasoning", "dimensions", "reviewed_by_id", "reused_from", "created_at",
+)  # fmt: skip
+ALWAYS_BEARABLE = 100  # scores with the longest reasoning, which is 64 KiB characters, are still no large page
+ORDER = Order("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
+
+
+class ScaleOut(ApiStruct):
+    """The grader's own scale, on which `rawValue` stands."""
+
+    min: float
+    max: float
+
+
+class DimensionOut(ApiStruct):
+    name: str
+    value: float
+    weight: float | None
+
+
+class ScoreOut(ApiStruct):
+    """A Score. `graderVersion` is a `graderv_…` id; it and `graderId` and `id` are null for the reward of a panel.
+
+    `reusedFrom` is the id of the score that this one copies: graders judged an equal answer of another model.
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
+
+    id: str | None
+    completion_id: str
+    grader_id: str | None
+    grader_version: str | None
+    value: float
+    confidence: float
+    raw_value: float
+    scale: ScaleOut
+    reasoning: str | None
+    dimensions: list[DimensionOut] | None
+    reviewed_by: str | None
+    reused_from: str | None
+    receipt: str | None
+    created_at: str
+    unreadable: list[str] | UnsetType = UNSET
+
+
+class ScoreAnswer(ApiStruct):
+    score: ScoreOut
+
+
+class ScoreList(ApiStruct):
+    scores: list[ScoreOut]
+    pagination: Pagination
+
+
+class ScoreListQuery(ScoreFilter):
+    """Filters and page of `GET /scores`; sort by createdAt (default -createdAt) or value.
+
+    The members of PageQuery stand here again: a Struct cannot have two bases with members.
+    """
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+    offset: Annotated[int, Meta(ge=0)] = 0
+    cursor: str | None = None
+    sort: str | None = None
+    page_number: Annotated[int, Meta(ge=1)] | None = field(default=None, name="page")
+
+    def page(self) -> PageQuery:
+        return PageQuery(
+            limit=self.limit, offset=self.offset, cursor=self.cursor, sort=self.sort, page_number=self.page_number
+        )  # fmt: skip
+
+
+UNIT_SCALE = ScaleOut(0.0, 1.0)
+_REASONING = encrypted(Score, "reasoning")
+
+
+def listed(query: ScoreListQuery, principal: Principal) -> ScoreList:
+    """One page of the scores that the filters name."""
+    selection = filters.check(query, principal)
+    found = narrowing.of_model(selection, filters.scores(selection)).values_list(*COLUMNS, named=True)
+    texts = ("reasoning",) if query.limit > ALWAYS_BEARABLE else ()
+    rows, page = pagination.page(found, query.page(), ORDER, owner=principal.organization.pk, texts=texts)
+    return ScoreList(shapes(rows, Sight.of(principal)), page)
+
+
+def one(score_id: UUID, principal: Principal) -> ScoreOut:
+    """raises NotFound, also for a score that the caller may not see; Gone `score_deleted`"""
+    score = find(Score.objects.visible_to(principal), score_id, "score")
+    if score.deleted_at is not None:
+        raise Gone("The score was deleted.", code="score_deleted")
+    return shape(score, Sight.of(principal))
+
+
+def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
+    """Scores (models, or rows of COLUMNS) as this reader sees them; an id that repeats is written once."""
+    sight.judges.meet_those_of(rows)
+    known: dict[UUID, str] = {}
+
+    def named(kind: str, value: UUID) -> str:
+        if value not in known:
+            known[value] = ids.encode(kind, value)
+        return known[value]
+
+    def shaped(row: Any) -> ScoreOut:
+        reasoning, unreadable = _text(row) if sight.reasoning(row) else (None, UNSET)
+        return ScoreOut(
+            ids.encode("score", row.id),
+            ids.encode("comp", row.completion_id),
+            named("grader", row.grader_id),
+            named("graderv", row.grader_version_id),
+            row.value,
+            row.confidence,
+            row.raw_value,
+            UNIT_SCALE,
+            reasoning,
+            row.dimensions if sight.dimensions(row) else None,
+            named("user", row.reviewed_by_id) if row.reviewed_by_id else None,
+            ids.encode("score", row.reused_from) if row.reused_from else None,
+            None,
+            clock.wire(row.created_at),
+            unreadable,
+        )
+
+    return [shaped(row) for row in rows]
+
+
+def shape(score: Score, sight: Sight) -> ScoreOut:
+    """One score as this reader sees it."""
+    return shapes([score], sight)[0]
+
+
+def reward_shape(reward: Reward) -> ScoreOut | None:
+    """The reward of a panel in a Score's shape, without id and grader; None for a reward without a value."""
+    if reward.value is None or reward.confidence is None:
+        return None
+    return ScoreOut(
+        None,
+        ids.encode("comp", reward.completion_id),
+        None,
+        None,
+        reward.value,
+        reward.confidence,
+        reward.value,
+        UNIT_SCALE,
+        None,
+        None,
+        None,
+        None,
+        None,
+        clock.wire(reward.scored_at),
+    )
+
+
+def _text(row: Any) -> tuple[str | None, list[str] | UnsetType]:
+    """The decrypted reasoning (a model decrypts on access, a bare row holds ciphertext), and the damaged members."""
+    try:
+        stored = row.reasoning
+        return _REASONING.decrypt(row.id, stored) if isinstance(stored, bytes) else stored, UNSET
+    except Undecryptable:
+        return None, ["reasoning"]

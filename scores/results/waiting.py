@@ -1,0 +1,220 @@
+"""Waiting for final scores without a busy loop and without a held database connection.
+
+One hub for each process asks for all waiting completions in one query, and wakes whoever waits for them: threads, and
+coroutines of an event loop. A completion that waits for a copy of another's scores (scores/engine/copies.py) gets it
+here as soon as the other is final. A waiting thread has given its connection back; at most LONG_POLL_MAX_WAITERS of them
+wait, and beyond that the present state is answered. Coroutines hold neither: their server limits them.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import Error, connection
+
+from autotune.core import logs
+from autotune.core.connections import release
+from scores.engine import copies
+from scores.models import Reward
+
+logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)
+EVERY_S: Final = 0.04
+SLOWLY_S: Final = 0.25  # once everybody has waited for a while
+SLOW_AFTER_S: Final = 3.0
+ASKED_AT_ONCE: Final = 5_000  # ids of one query: the embedded engine takes 32,766
+LOOK_S: Final = 1.0  # a waiting thread looks so often whether its client is still there
+LEISURE: Final = 3  # pauses last so many times as long as the queries took, if there is much to ask
+PAUSE_MOST_S: Final = 1.0
+NO_SOURCES: Final[Mapping[UUID, UUID]] = {}
+
+
+def _nobody() -> bool:
+    """Nobody has left."""
+    return False
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    """A caller that waits until all of `missing` are final. The hub's thread calls `wake` once.
+
+    sources  for those of `missing` that wait for a copy: the completion that graders judge
+    """
+
+    missing: set[UUID]
+    wake: Callable[[], object]
+    sources: Mapping[UUID, UUID] = field(default_factory=dict)
+    final: set[UUID] = field(default_factory=set)
+
+
+class Hub:
+    """The waiters of this process, by completion."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: dict[UUID, set[_Waiter]] = {}
+        self._sources: dict[UUID, UUID] = {}  # source by waiting copy, until the source is final
+        self._count = 0  # of waiting threads
+        self._newest = 0.0
+        self._running = False
+
+    def wait(self, completion_id: UUID, seconds: float, *, gone: Callable[[], bool] = _nobody) -> bool:
+        """True when the completion is final; see `wait_all`."""
+        return bool(self.wait_all((completion_id,), seconds, gone=gone))
+
+    def wait_all(
+        self,
+        completion_ids: Iterable[UUID],
+        seconds: float,
+        *,
+        sources: Mapping[UUID, UUID] = NO_SOURCES,
+        gone: Callable[[], bool] = _nobody,
+    ) -> set[UUID]:
+        """Wait until all are final, at most `seconds`, and not at all when too many threads wait already.
+
+        sources  for those that wait for a copy: the completion that graders judge
+        gone     whether the wait is for nobody any more; asked now and then
+        returns  those that are final by then
+        """
+        wanted = set(completion_ids)
+        if seconds <= 0 or not wanted:
+            return set()
+        done = threading.Event()
+        with self._changed:
+            if self._count >= settings.LONG_POLL_MAX_WAITERS:
+                return set()
+            self._count += 1
+        try:
+            with self._entered(_Waiter(wanted, done.set, sources)) as waiter:
+                release()
+                end = time.monotonic() + seconds
+                while not done.wait(min(LOOK_S, end - time.monotonic())) and time.monotonic() < end and not gone():
+                    pass
+                return self._found(waiter)
+        finally:
+            with self._changed:
+                self._count -= 1
+
+    async def wait_all_async(
+        self, completion_ids: Iterable[UUID], seconds: float, *, sources: Mapping[UUID, UUID] = NO_SOURCES
+    ) -> set[UUID]:
+        """The same for a coroutine, of which any number may wait. One that is cancelled leaves nothing behind."""
+        wanted = set(completion_ids)
+        if seconds <= 0 or not wanted:
+            return set()
+        done = asyncio.Event()
+        wake = partial(_call_soon, asyncio.get_running_loop(), done.set)
+        with self._entered(_Waiter(wanted, wake, sources)) as waiter:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await done.wait()
+            return self._found(waiter)
+
+    @contextmanager
+    def _entered(self, waiter: _Waiter) -> Iterator[_Waiter]:
+        entered = tuple(waiter.missing)
+        with self._changed:
+            self._newest = time.monotonic()
+            for completion_id in entered:
+                self._waiting.setdefault(completion_id, set()).add(waiter)
+            self._sources.update(waiter.sources)
+            self._start()
+            self._changed.notify()
+        try:
+            yield waiter
+        finally:
+            with self._changed:
+                for completion_id in waiter.missing:
+                    held = self._waiting.get(completion_id, set())
+                    held.discard(waiter)
+                    if not held:
+                        self._waiting.pop(completion_id, None)
+                        self._sources.pop(completion_id, None)
+
+    def _found(self, waiter: _Waiter) -> set[UUID]:
+        with self._changed:
+            return set(waiter.final)
+
+    def _start(self) -> None:
+        if not self._running:
+            self._running = True
+            threading.Thread(target=self._run, name="score-hub", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting:
+                    connection.close()
+                    self._changed.wait()
+                wanted, sources = list(self._waiting), dict(self._sources)
+            begun = time.monotonic()
+            self._tell(_final_among(wanted))
+            if sources:
+                self._copy(sources)
+            time.sleep(min(max(EVERY_S, LEISURE * (time.monotonic() - begun)), PAUSE_MOST_S))
+            with self._changed:
+                if time.monotonic() - self._newest > SLOW_AFTER_S:
+                    self._changed.wait(SLOWLY_S - EVERY_S)  # a newcomer ends it
+
+    def _copy(self, sources: Mapping[UUID, UUID]) -> None:
+        """End the copies whose sources are final. The hub tries each once; the sweep handles the rest."""
+        final = _final_among(list(set(sources.values())))
+        ready = {completion_id: source for completion_id, source in sources.items() if source in final}
+        if not ready:
+            return
+        with self._changed:
+            for completion_id in ready:
+                self._sources.pop(completion_id, None)
+        self._tell(_end_copies(ready))
+
+    def _tell(self, final: Iterable[UUID]) -> None:
+        with self._changed:
+            for completion_id in final:
+                for waiter in self._waiting.pop(completion_id, ()):
+                    waiter.missing.discard(completion_id)
+                    waiter.final.add(completion_id)
+                    if not waiter.missing:
+                        waiter.wake()
+
+
+def _final_among(wanted: Sequence[UUID]) -> set[UUID]:
+    """Those that have a reward; none while the database is away."""
+    found: set[UUID] = set()
+    try:
+        for start in range(0, len(wanted), ASKED_AT_ONCE):
+            asked = wanted[start : start + ASKED_AT_ONCE]
+            found.update(Reward.objects.filter(pk__in=asked).values_list("pk", flat=True))
+    except Error as exc:
+        outages.warning("waiting: the database is away: %s", exc)
+        connection.close()
+    except Exception:  # without the hub's thread nobody would be woken any more
+        logger.exception("waiting: the rewards cannot be read")
+    return found
+
+
+def _end_copies(ready: Mapping[UUID, UUID]) -> set[UUID]:
+    """Store the copies whose sources are final, and return the completions that now have scores."""
+    try:
+        return {ended.completion_id for ended in copies.end(ready) if ended.is_final}
+    except Error as exc:
+        logger.warning("waiting: copies cannot be stored: %s", exc)
+        connection.close()
+    except Exception:  # see _final_among
+        logger.exception("waiting: copies cannot be stored")
+    return set()
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop was closed meanwhile
+        loop.call_soon_threadsafe(wake)
+
+
+hub = Hub()

@@ -1,0 +1,88 @@
+"""The endpoints of erasures and legal holds."""
+
+from uuid import UUID
+
+from rest_framework.request import Request
+
+from autotune.access.views import ApiView, find, find_for
+from autotune.core import pagination
+from autotune.core.api import operation
+from scores.models import Erasure, LegalHold
+from scores.retention import erasures, legal_holds
+from scores.retention.requests import RESOURCE, ErasureQuery, LegalHoldQuery, NewErasure, NewLegalHold, scope_of
+from scores.retention.responses import (
+    ErasureAnswer,
+    ErasurePage,
+    LegalHoldAnswer,
+    LegalHoldPage,
+    erasure_out,
+    legal_hold_out,
+)
+
+ERASURES = pagination.Order("erasures", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
+HOLDS = pagination.Order("legal-holds", {"createdAt": "id"})
+
+
+class ErasuresView(ApiView):
+    @operation(
+        summary="List erasures", resource=RESOURCE, action="read", query=ErasureQuery, answers={200: ErasurePage}
+    )
+    def get(self, request: Request, query: ErasureQuery) -> ErasurePage:
+        """The newest first."""
+        found = Erasure.objects.visible_to(self.principal)
+        if query.status is not None:
+            found = found.filter(status=query.status)
+        rows, page = pagination.page(found, query, ERASURES, owner=self.principal.organization.pk)
+        return ErasurePage([erasure_out(row) for row in rows], page)
+
+    @operation(
+        summary="Erase the texts of a completion, a task or a model", resource=RESOURCE, action="create",
+        body=NewErasure, answers={202: ErasureAnswer}, errors=(409,),
+    )  # fmt: skip
+    def post(self, request: Request, body: NewErasure) -> ErasureAnswer:
+        """Of everything that was submitted before; worked off in the background. What a legal hold covers is left and
+        counted; a single completion under a hold is refused with 409 `legal_hold`."""
+        scope = scope_of(body, self.principal, needs_one=True)
+        return ErasureAnswer(erasure_out(erasures.request(scope, self.principal.user)))
+
+
+class ErasureView(ApiView):
+    @operation(summary="Read an erasure", resource=RESOURCE, action="read", answers={200: ErasureAnswer})
+    def get(self, request: Request, erasure_id: UUID) -> ErasureAnswer:
+        return ErasureAnswer(erasure_out(find(Erasure.objects.visible_to(self.principal), erasure_id, "erasure")))
+
+
+class LegalHoldsView(ApiView):
+    @operation(
+        summary="List legal holds", resource=RESOURCE, action="read", query=LegalHoldQuery, answers={200: LegalHoldPage}
+    )
+    def get(self, request: Request, query: LegalHoldQuery) -> LegalHoldPage:
+        """The newest first, released ones too."""
+        found = LegalHold.objects.visible_to(self.principal)
+        if query.active is not None:
+            found = found.filter(released_at__isnull=query.active)
+        rows, page = pagination.page(found, query, HOLDS, owner=self.principal.organization.pk)
+        return LegalHoldPage([legal_hold_out(row) for row in rows], page)
+
+    @operation(
+        summary="Place a legal hold", resource=RESOURCE, action="create", body=NewLegalHold,
+        answers={201: LegalHoldAnswer},
+    )  # fmt: skip
+    def post(self, request: Request, body: NewLegalHold) -> LegalHoldAnswer:
+        """From the answer on nothing that it covers is erased or deleted, neither by retention nor on request."""
+        scope = scope_of(body, self.principal, needs_one=False)
+        return LegalHoldAnswer(legal_hold_out(legal_holds.place(scope, body.reason, self.principal.user)))
+
+
+class LegalHoldView(ApiView):
+    @operation(summary="Read a legal hold", resource=RESOURCE, action="read", answers={200: LegalHoldAnswer})
+    def get(self, request: Request, hold_id: UUID) -> LegalHoldAnswer:
+        return LegalHoldAnswer(
+            legal_hold_out(find(LegalHold.objects.visible_to(self.principal), hold_id, "legal hold"))
+        )
+
+    @operation(summary="Release a legal hold", resource=RESOURCE, action="delete", answers={204: None})
+    def delete(self, request: Request, hold_id: UUID) -> None:
+        """It stays on record. What it kept is subject to retention and erasure again."""
+        find_for(LegalHold.objects.all(), self.principal, hold_id, "delete", "legal hold")
+        legal_holds.release(hold_id, self.principal.user)

@@ -1,0 +1,141 @@
+"""Erasing: the texts of completions, and what graders and reviewers wrote about them, go in all their copies.
+
+What stays are the facts: ids, model, times, runs with their codes, scores with their dimensions, rewards.
+An erasure is final. It locks in the order of the engine: callbacks, completions, runs; each in the order of ids.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+
+from autotune.access import idempotency
+from autotune.core.clock import database_now
+from autotune.webhooks import forgetting
+from scores import signals
+from scores.engine import recording, settling
+from scores.engine.materials import Facts
+from scores.engine.statements import Saved
+from scores.models import Callback, CallbackItem, LiveAnswer, Review, Score, WorkflowRun
+from scores.retention import legal_holds
+from scores.retention.legal_holds import Holdable
+from scores.reviews import opening
+from scores.states import FINAL
+from tasks.models import Completion
+
+AT_ONCE: Final = 200  # completions of one transaction
+ERASED: Final = "erased"
+MESSAGE: Final = "The completion's text was erased before the run had ended."
+_HOLDABLE = ("pk", "organization_id", "task_id", "model_id")
+_SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of completions that were to go; what had gone before is in none of the three.
+
+    unfinished  a run of theirs is not over
+    """
+
+    gone: list[UUID] = field(default_factory=list)
+    held: list[UUID] = field(default_factory=list)
+    unfinished: list[UUID] = field(default_factory=list)
+
+
+def erase(completion_ids: Collection[UUID], *, end_unfinished: bool) -> Outcome:
+    """Erase the texts of at most AT_ONCE completions, in one transaction.
+
+    end_unfinished  end their runs with `erased`; else a completion with an unfinished run is left
+    """
+    with transaction.atomic():
+        outcome, callbacks = choose(completion_ids, leave_unfinished=not end_unfinished)
+        if outcome.gone:
+            _end_runs(outcome.gone)
+            forget(outcome.gone, callbacks)
+            Completion.objects.filter(pk__in=outcome.gone).update(
+                prompt=None, response=None, messages=None, metadata=None, variables=None, content_digest=None,
+                prompt_digest=None, answer_digest=None, erased_at=database_now(),
+            )  # fmt: skip
+    return outcome
+
+
+def choose(
+    completion_ids: Collection[UUID], *, leave_unfinished: bool, again: bool = False
+) -> tuple[Outcome, Sequence[UUID]]:
+    """Lock completions with their callbacks, and say which may go; in the caller's transaction.
+
+    again    also those whose texts have gone
+    returns  the outcome, and the locked callbacks
+    """
+    assert len(completion_ids) <= AT_ONCE
+    found = Completion.objects.filter(pk__in=completion_ids)
+    legal_holds.share(found.order_by().values_list("organization_id", flat=True).distinct())
+    callbacks = _lock_callbacks(completion_ids)
+    settling.lock(completion_ids)
+    present = found if again else found.filter(erased_at=None)
+    rows = [Holdable(*row) for row in present.order_by("pk").values_list(*_HOLDABLE)]
+    held = legal_holds.held(rows)
+    waited_for = _unfinished([row.pk for row in rows]) if leave_unfinished else set()
+    outcome = Outcome()
+    for row in rows:
+        if row.pk in held:
+            outcome.held.append(row.pk)
+        elif row.pk in waited_for:
+            outcome.unfinished.append(row.pk)
+        else:
+            outcome.gone.append(row.pk)
+    return outcome, callbacks
+
+
+def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, deleted: bool = False) -> None:
+    """Take the texts about completions from everything but their own rows.
+
+    callbacks  those of their runs, locked: one that was recorded since then answers for a run that is over
+    deleted    the completions go altogether, in this transaction
+    """
+    runs = WorkflowRun.objects.filter(completion_id__in=completion_ids)
+    Score.objects.filter(completion_id__in=completion_ids, reasoning__isnull=False).update(reasoning=None)
+    reviewed = Review.objects.filter(completion_id__in=completion_ids)
+    review_ids = list(reviewed.values_list("pk", flat=True))
+    reviewed.update(reasoning=None, explanation=None)
+    runs.exclude(error_code__in=("", ERASED)).update(error_message=None)  # a grader may have quoted the text
+    _forget_callbacks(completion_ids, callbacks)
+    LiveAnswer.objects.filter(completion_id__in=completion_ids).delete()
+    forgetting.forget([*completion_ids, *review_ids])
+    idempotency.forget(completion_ids)
+    signals.texts_erased.send(None, completions=completion_ids, deleted=deleted)
+
+
+def _forget_callbacks(completion_ids: Collection[UUID], callbacks: Collection[UUID]) -> None:
+    """Nobody can answer for these any more. Of a batch the others still can: an erased one is as a cancelled one."""
+    items = CallbackItem.objects.filter(callback_id__in=callbacks)
+    ours = WorkflowRun.objects.filter(completion_id__in=completion_ids)
+    shared = set(items.exclude(run__in=ours).values_list("callback_id", flat=True))
+    CallbackItem.objects.filter(callback_id__in=shared, run__in=ours).update(body_digest=None)
+    Callback.objects.filter(pk__in=set(callbacks) - shared).delete()
+
+
+def _unfinished(completion_ids: Collection[UUID]) -> set[UUID]:
+    runs = WorkflowRun.objects.filter(completion_id__in=completion_ids).exclude(status__in=FINAL)
+    return set(runs.values_list("completion_id", flat=True))
+
+
+def _end_runs(completion_ids: Collection[UUID]) -> None:
+    """Whatever is still out for them is dropped when it comes."""
+    unfinished = WorkflowRun.objects.filter(completion_id__in=completion_ids).exclude(status__in=FINAL)
+    runs = [Saved(*row) for row in unfinished.values_list(*_SAVED)]
+    if runs:
+        recording.fail(runs, ERASED, MESSAGE, Facts(), step="erasure")
+        opening.cancel(run.run_id for run in runs)
+
+
+def _lock_callbacks(completion_ids: Collection[UUID]) -> list[UUID]:
+    """Before the completions, as the reception of a callback does."""
+    items = CallbackItem.objects.filter(run__in=WorkflowRun.objects.filter(completion_id__in=completion_ids))
+    wanted = set(items.values_list("callback_id", flat=True))
+    if not wanted:
+        return []
+    rows = Callback.objects.filter(pk__in=wanted).order_by("pk")
+    return list(rows.select_for_update(no_key=True).values_list("pk", flat=True))

@@ -1,0 +1,136 @@
+"""Retention: texts go after the days of their task, or of the organization; rows go after the organization's.
+
+Both work in bounded batches, in the order of completions' ids, which is that of their submission. How far the texts of
+a task have been erased is stored with it, so that they are not all looked at again; a hold that is released sets that
+back.
+A completion that is still being scored is left until it has ended.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
+
+from autotune.access.audit import trail
+from autotune.access.models import Organization
+from autotune.core import ids
+from scores.engine import pulses
+from scores.retention import erasing, legal_holds, purging
+from tasks.models import Completion, Task
+
+JOB: Final = "scores.retain"
+ACTOR: Final = "retention"  # in the audit trail
+BUDGET_S: Final = 240.0  # of one job; the next one goes on
+LOOKED_AT: Final = 2_000  # completions of one look
+TASKS_AT_ONCE: Final = 500
+
+
+def work(now: datetime, budget_s: float = BUDGET_S) -> bool:
+    """Erase and delete what is kept no longer, for so many seconds. Whether something is left."""
+    is_left = _work(now, budget_s)
+    pulses.beat(pulses.RETAIN)
+    return is_left
+
+
+def is_wanted() -> bool:
+    """Whether anything at all has an end."""
+    limited = Organization.objects.filter(Q(text_days__isnull=False) | Q(score_days__isnull=False))
+    return limited.exists() or Task.objects.filter(text_days__isnull=False).exists()
+
+
+def _work(now: datetime, budget_s: float) -> bool:
+    until = time.monotonic() + budget_s
+    for task_id, organization_id, days in _tasks():
+        if organization_id in legal_holds.whole([organization_id]):
+            continue
+        if not _erase_of_task(task_id, organization_id, ids.first_of(now - timedelta(days=days)), until):
+            return True
+    for organization_id, days in _organizations():
+        if organization_id in legal_holds.whole([organization_id]):
+            continue
+        if not _purge_of_organization(organization_id, now - timedelta(days=days), until):
+            return True
+    return False
+
+
+def _tasks() -> Iterator[tuple[UUID, UUID, int]]:
+    """(task, organization, days) of those whose texts are not kept for good."""
+    annotated = Task.objects.annotate(days=Coalesce(F("text_days"), F("organization__text_days")))
+    limited = annotated.filter(days__isnull=False).order_by("pk").values_list("pk", "organization_id", "days")
+    rows = list(limited[:TASKS_AT_ONCE])
+    while rows:
+        yield from rows
+        rows = list(limited.filter(pk__gt=rows[-1][0])[:TASKS_AT_ONCE])
+
+
+def _organizations() -> list[tuple[UUID, int]]:
+    limited = Organization.objects.filter(score_days__isnull=False).order_by("pk")
+    return [(pk, days) for pk, days in limited.values_list("pk", "score_days") if days is not None]
+
+
+def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: float) -> bool:
+    """Erase the texts of a task's completions with smaller ids. False if the time was over before the end."""
+    begun = Task.objects.filter(pk=task_id).values_list("erased_to", flat=True).first()
+    found = Completion.objects.filter(task_id=task_id, pk__lt=before).order_by("pk")
+    after, done = begun, begun  # how far it has looked, and up to where nothing unfinished was left
+    waited = False
+    while rows := list((found.filter(pk__gt=after) if after else found).values_list("pk", "erased_at")[:LOOKED_AT]):
+        due = [pk for pk, erased_at in rows if erased_at is None]
+        unfinished: set[UUID] = set()
+        for at in range(0, len(due), erasing.AT_ONCE):
+            unfinished |= _erase(task_id, organization_id, due[at : at + erasing.AT_ONCE])
+            if time.monotonic() > until:
+                return False
+        for pk, _ in rows:
+            waited = waited or pk in unfinished
+            if not waited:
+                done = pk
+        after = rows[-1][0]
+        if done != begun:
+            # a hold that was released meanwhile has set it back: then it stays so
+            Task.objects.filter(pk=task_id, erased_to=begun).update(erased_to=done)
+            begun = done
+    return True
+
+
+def _erase(task_id: UUID, organization_id: UUID, completion_ids: Sequence[UUID]) -> set[UUID]:
+    """Erase those that may go, with an event of the audit trail. Those that are unfinished."""
+    with transaction.atomic():
+        outcome = erasing.erase(completion_ids, end_unfinished=False)
+        if outcome.gone:
+            owner = Organization.objects.get(pk=organization_id)
+            _tell("completions.erase", owner, ids.encode("task", task_id), len(outcome.gone))
+    return set(outcome.unfinished)
+
+
+def _purge_of_organization(organization_id: UUID, before: datetime, until: float) -> bool:
+    """Delete an organization's completions from before then, with all their rows. False if the time was over."""
+    found = Completion.objects.filter(organization_id=organization_id, pk__lt=ids.first_of(before)).order_by("pk")
+    rest = found
+    while rows := list(rest.values_list("pk", flat=True)[: purging.AT_ONCE]):
+        _purge(organization_id, rows, before)
+        rest = found.filter(pk__gt=rows[-1])
+        if time.monotonic() > until:
+            return False
+    return True
+
+
+def _purge(organization_id: UUID, completion_ids: Sequence[UUID], before: datetime) -> None:
+    with transaction.atomic():
+        count = purging.purge(completion_ids, scored_before=before)
+        if count:
+            owner = Organization.objects.get(pk=organization_id)
+            _tell("completions.delete", owner, ids.encode("org", organization_id), count)
+
+
+def _tell(action: str, organization: Organization, about: str, count: int) -> None:
+    """An event of the audit trail."""
+    trail.record(
+        action=action, resource="completions", organization=organization, actor=ACTOR, object_id=about,
+        objects_count=count,
+    )  # fmt: skip

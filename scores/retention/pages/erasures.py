@@ -1,0 +1,69 @@
+"""Erasures: asked for, and watched."""
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access import policy
+from autotune.access.frame import acting
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts, people, places
+from autotune.core import listing, pagination
+from autotune.core.errors import AutotuneError
+from scores.models import Erasure
+from scores.retention import erasures
+from scores.retention.api import ERASURES
+from scores.retention.pages.forms import ErasureForm
+from scores.retention.requests import ErasureQuery, NewErasure, scope_of
+from scores.retention.responses import erasure_out
+from scores.states import ErasureStatus
+
+FIELDS = ("completionId", "taskId", "modelId")
+
+
+@page(("retention", "read"))
+def every(request: PageRequest) -> HttpResponse:
+    """All erasures, the newest first."""
+    principal = request.principal
+    asked = listing.read(request, ErasureQuery)
+    found = Erasure.objects.visible_to(principal)
+    if asked.query.status is not None:
+        found = found.filter(status=asked.query.status)
+    rows, pages = pagination.page(found, asked.query, ERASURES, owner=principal.organization.pk)
+    names = people.Names(principal, [row.created_by_id for row in rows])
+    context = {
+        "title": "Erasures",
+        "crumbs": places.crumbs(("Retention", reverse("retention"))),
+        "erasures": [{"erasure": row, "out": erasure_out(row), "who": names.of(row.created_by_id)} for row in rows],
+        "asked": asked,
+        "statuses": ErasureStatus.values,
+        "pager": listing.pager(pages, len(rows)),
+        "may_create": policy.reach(principal, "retention", "create") is not None,
+    }
+    return render(request, "settings/erasures.html", context)
+
+
+@page(("retention", "create"), methods=("GET", "HEAD", "POST"))
+def new(request: PageRequest) -> HttpResponseBase:
+    """Ask for an erasure; what it names is typed twice."""
+    principal = request.principal
+    initial = {name: request.GET.get(name, "")[:200] for name in ("what", "which")}
+    form = ErasureForm(request.POST or None, initial=initial)
+    acts.concerns("retention", "create", fields=FIELDS)
+    if request.method == "POST" and form.is_valid():
+        try:
+            scope = scope_of(form.body(NewErasure), principal, needs_one=True)
+            said = "The erasure is on its way. What legal holds cover is left, and counted."
+            made = acting.do(request, lambda: erasures.request(scope, principal.user), said=said)
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            acts.concerns("retention", "create", made.public_id, fields=FIELDS)
+            return redirect("erasures")
+    context = {
+        "title": "Erase texts",
+        "crumbs": places.crumbs(("Retention", reverse("retention")), ("Erasures", reverse("erasures"))),
+        "form": form,
+    }
+    return render(request, "settings/erasure_new.html", context, status=400 if form.errors else 200)

@@ -1,0 +1,95 @@
+"""Legal holds: placed, listed, released."""
+
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access import policy
+from autotune.access.frame import acting
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts, people, places
+from autotune.access.views import find, find_for
+from autotune.core import listing, pagination
+from autotune.core.errors import AutotuneError
+from scores.models import LegalHold
+from scores.retention import legal_holds
+from scores.retention.api import HOLDS
+from scores.retention.pages.forms import HoldForm
+from scores.retention.requests import LegalHoldQuery, NewLegalHold, scope_of
+from scores.retention.responses import legal_hold_out
+
+FIELDS = ("reason", "completionId", "taskId", "modelId")
+
+
+@page(("retention", "read"))
+def every(request: PageRequest) -> HttpResponse:
+    """All holds, the newest first, released ones too."""
+    principal = request.principal
+    asked = listing.read(request, LegalHoldQuery)
+    found = LegalHold.objects.visible_to(principal)
+    if asked.query.active is not None:
+        found = found.filter(released_at__isnull=asked.query.active)
+    rows, pages = pagination.page(found, asked.query, HOLDS, owner=principal.organization.pk)
+    names = people.Names(principal, [row.created_by_id for row in rows])
+    context = {
+        "title": "Legal holds",
+        "crumbs": places.crumbs(("Retention", reverse("retention"))),
+        "holds": [{"hold": row, "out": legal_hold_out(row), "who": names.of(row.created_by_id)} for row in rows],
+        "asked": asked,
+        "pager": listing.pager(pages, len(rows)),
+        "may_create": policy.reach(principal, "retention", "create") is not None,
+    }
+    return render(request, "settings/holds.html", context)
+
+
+@page(("retention", "create"), methods=("GET", "HEAD", "POST"))
+def new(request: PageRequest) -> HttpResponseBase:
+    """Place a hold."""
+    principal = request.principal
+    form = HoldForm(request.POST or None, initial={name: request.GET.get(name, "")[:200] for name in ("what", "which")})
+    acts.concerns("retention", "create", fields=FIELDS)
+    if request.method == "POST" and form.is_valid():
+        try:
+            body = form.body(NewLegalHold)
+            scope = scope_of(body, principal, needs_one=False)
+            said = "The hold is placed: nothing that it covers is erased or deleted."
+            placed = acting.do(request, lambda: legal_holds.place(scope, body.reason, principal.user), said=said)
+        except AutotuneError as exc:
+            form.refuse(exc)
+        else:
+            acts.concerns("retention", "create", placed.public_id, fields=FIELDS)
+            return redirect("legal_hold", placed.pk)
+    context = {
+        "title": "Place a legal hold",
+        "crumbs": places.crumbs(("Retention", reverse("retention"))),
+        "form": form,
+    }
+    return render(request, "settings/hold_new.html", context, status=400 if form.errors else 200)
+
+
+@page(("retention", "read"), methods=("GET", "HEAD", "POST"))
+def one(request: PageRequest, hold_id: UUID) -> HttpResponseBase:
+    """A hold, and its release."""
+    principal = request.principal
+    if request.method == "POST":
+        hold: LegalHold = find_for(LegalHold.objects.all(), principal, hold_id, "delete", "legal hold")
+        acts.concerns("retention", "delete", hold.public_id)
+        said = "The hold is released. What it kept is subject to retention and erasure again."
+        acting.attempt(request, lambda: legal_holds.release(hold_id, principal.user), said=said)
+        return redirect("legal_hold", hold_id)
+    hold = find(LegalHold.objects.visible_to(principal), hold_id, "legal hold")
+    names = people.Names(principal, [hold.created_by_id, hold.released_by_id])
+    deletable = LegalHold.objects.allowed(principal, "delete").filter(pk=hold_id)
+    context = {
+        "title": "Legal hold",
+        "crumbs": places.crumbs(("Retention", reverse("retention")), ("Legal holds", reverse("legal_holds"))),
+        "hold": hold,
+        "out": legal_hold_out(hold),
+        "who": names.of(hold.created_by_id),
+        "released_by": names.of(hold.released_by_id),
+        "may_release": hold.released_at is None and deletable.exists(),
+    }
+    return render(request, "settings/hold.html", context)

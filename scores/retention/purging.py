@@ -1,0 +1,35 @@
+"""Deleting completions with all their rows, when not even their scores are kept any longer."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+
+from scores.models import CallbackItem, Review, Reward, Score, WorkflowRun
+from scores.retention import erasing
+from tasks.models import Completion
+
+AT_ONCE: Final = erasing.AT_ONCE  # completions of one transaction
+
+
+def purge(completion_ids: Collection[UUID], *, scored_before: datetime) -> int:
+    """Delete those of at most AT_ONCE completions that may go: over, not held, no score newer than that. How many.
+
+    The rows go by plain statements: Django's collector would load every row that names them.
+    """
+    with transaction.atomic():
+        outcome, callbacks = erasing.choose(completion_ids, leave_unfinished=True, again=True)
+        young = Score.objects.filter(completion_id__in=outcome.gone, created_at__gte=scored_before)
+        doomed = set(outcome.gone) - set(young.values_list("completion_id", flat=True))
+        if doomed:
+            erasing.forget(doomed, callbacks, deleted=True)
+            of_runs = CallbackItem.objects.filter(run__in=WorkflowRun.objects.filter(completion_id__in=doomed))
+            of_runs._raw_delete(of_runs.db)
+            for model in (Score, Reward, Review, WorkflowRun):
+                rows = model._default_manager.filter(completion_id__in=doomed)
+                rows._raw_delete(rows.db)
+            completions = Completion.objects.filter(pk__in=doomed)
+            completions._raw_delete(completions.db)
+    return len(doomed)

@@ -1,0 +1,83 @@
+"""What comes in about erasures and legal holds."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import Meta
+
+from autotune.access import policy
+from autotune.access.policy import ScopedQuerySet
+from autotune.access.principal import Principal
+from autotune.core import parsing
+from autotune.core.api import BodyStruct
+from autotune.core.errors import FieldError, Invalid, NotFound
+from autotune.core.pagination import PageQuery
+from autotune.core.parsing import PublicId
+from scores.results.filters import TaskRef
+from scores.retention.legal_holds import Scope
+from scores.states import ErasureStatus
+from tasks.models import Completion, Task
+
+RESOURCE = "retention"
+ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class CompletionRef(PublicId):
+    kind = "comp"
+
+
+class NewErasure(BodyStruct):
+    """Whose texts to erase: exactly one of the three. `modelId` is a model of the caller's organization."""
+
+    completion_id: CompletionRef | None = None
+    task_id: TaskRef | None = None
+    model_id: ModelName | None = None
+
+
+class NewLegalHold(BodyStruct):
+    """What to keep, and why: at most one of the three ids; without any the caller's whole organization."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"\S")]
+    completion_id: CompletionRef | None = None
+    task_id: TaskRef | None = None
+    model_id: ModelName | None = None
+
+
+class ErasureQuery(PageQuery):
+    status: ErasureStatus | None = None
+
+
+class LegalHoldQuery(PageQuery):
+    """`active`: true for those that hold, false for those that were released."""
+
+    active: bool | None = None
+
+
+def scope_of(body: NewErasure | NewLegalHold, principal: Principal, *, needs_one: bool) -> Scope:
+    """What the body names, where the caller may act on its retention.
+
+    raises Invalid, NotFound with a pointer
+    """
+    names = {"/completionId": body.completion_id, "/taskId": body.task_id, "/modelId": body.model_id}
+    given = [pointer for pointer, value in names.items() if value is not None]
+    if len(given) > 1:
+        said = "Give one of `completionId`, `taskId` and `modelId`."
+        raise parsing.invalid([FieldError(pointer, "mutually_exclusive", said) for pointer in given])
+    if needs_one and not given:
+        raise Invalid.field("", "missing_field", "give one of completionId, taskId and modelId.")
+    if body.completion_id is not None:
+        owner = _owner(Completion.objects.all(), principal, body.completion_id, "/completionId", "completion")
+        return Scope(owner, completion_id=body.completion_id.uuid)
+    if body.task_id is not None:
+        owner = _owner(Task.objects.all(), principal, body.task_id, "/taskId", "task")
+        return Scope(owner, task_id=body.task_id.uuid)
+    return Scope(principal.organization.pk, model_id=body.model_id or "")
+
+
+def _owner(queryset: ScopedQuerySet, principal: Principal, named: PublicId, pointer: str, what: str) -> UUID:
+    """The organization of an object; raises NotFound."""
+    reachable: Any = policy.scope(queryset, principal, RESOURCE, "create").filter(pk=named.uuid)
+    owner: UUID | None = reachable.values_list("organization_id", flat=True).first()
+    if owner is None:
+        raise NotFound.at(pointer, what)
+    return owner

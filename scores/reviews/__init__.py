@@ -1,0 +1,1 @@
+"""Reviews: workflow runs that wait for a person's decision."""

@@ -1,0 +1,217 @@
+"""Admin pages of reviews: what waits for a person, and the form by which a superuser decides, as the API does."""
+
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from autotune.access.models import Organization
+from autotune.core import admin_figures, ids
+from autotune.core.admin import OnPages, PublicIdSearch, TextForSuperusers, plain
+from autotune.core.admin_actions import each
+from autotune.core.admin_cells import anchor, badge, change_url, figure, linked, moment
+from autotune.core.admin_lists import Growing, Made, named
+from autotune.core.errors import AutotuneError, Conflict
+from autotune.core.templatetags import ui
+from graders.models import Grader
+from scores.models import Review, WorkflowRun
+from scores.results import privacy
+from scores.reviews import decisions, queue
+from scores.reviews.decisions import Decision, Reviewer
+from scores.states import ReviewStatus
+from tasks.models import Completion, Task
+
+APPROVE, ADJUST, REJECT = "approve", "adjust", "reject"
+CHOICES = (
+    (APPROVE, "Approve the preliminary score"),
+    (ADJUST, "Approve with another score"),
+    (REJECT, "Reject: the run fails"),
+)
+
+
+class DecisionForm(forms.ModelForm):
+    decision = forms.ChoiceField(choices=CHOICES, widget=forms.RadioSelect)
+    score = forms.FloatField(min_value=0, max_value=1, required=False, help_text="From 0 to 1, with the second choice.")
+    remark = forms.CharField(
+        label="Explanation", max_length=20_000, required=False, widget=forms.Textarea(attrs={"rows": 4})
+    )
+
+    class Meta:
+        model = Review
+        fields: tuple[str, ...] = ()
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        scored, decision = given.get("score") is not None, given.get("decision")
+        if decision == ADJUST and not scored and "score" not in self.errors:
+            self.add_error("score", "Give the score.")
+        if decision in (APPROVE, REJECT) and scored:
+            self.add_error("score", f"A score goes with “{CHOICES[1][1]}” alone.")
+        return given
+
+    def decided(self) -> Decision:
+        given = self.cleaned_data
+        return Decision(given["decision"] != REJECT, given["score"], given["remark"] or None)
+
+
+@admin.action(description="Release the selected reviews from whoever holds them", permissions=["release"])
+def release_claims(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Review]) -> None:
+    each(model_admin, request, queryset.select_related("claimed_by"), _release, "released")
+
+
+def _release(review: Review) -> None:
+    """Let others have it, as its holder would. raises Conflict where nobody holds it"""
+    if review.claimed_by is None or not queue.release(review.pk, Reviewer(review.claimed_by)):
+        raise Conflict("Nobody holds it.", code="not_claimed")
+
+
+class ClaimFilter(admin.SimpleListFilter):
+    title, parameter_name = "held", "held"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "open, held by somebody"), ("no", "open and free"), ("soon", "open, expires within a day")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        now, opened = timezone.now(), queryset.filter(status=ReviewStatus.OPEN)
+        match self.value():
+            case "yes":
+                return opened.filter(claimed_until__gt=now)
+            case "no":
+                return opened.exclude(claimed_until__gt=now)
+            case "soon":
+                return opened.filter(expires_at__lte=now + timedelta(days=1))
+        return queryset
+
+
+@admin.register(Review)
+class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.ModelAdmin):
+    kind = "rev"
+    page_name = "review"
+    finds = MappingProxyType(
+        {"comp": "completion_id", "task": "task_id", "grader": "grader_id", "org": "organization_id", "run": "run_id"}
+    )
+    form = DecisionForm
+    actions = (release_claims,)
+    related = ("organization", "task", "grader", "grader_version", "claimed_by", "decided_by")
+    list_display = (
+        "public_id", "standing", linked("task"), linked("grader"), figure("value", ui.score, "preliminary score"),
+        figure("confidence", ui.score), moment("expires_at", order=""), linked("decided_by", "decided by"),
+        figure("decided_value", ui.score, "decided score"), moment("created_at", "asked", order=""),
+    )  # fmt: skip
+    list_filter = (
+        "status", ClaimFilter, named(Organization, "org"), named(Task, "task"), named(Grader, "grader"), Made,
+    )  # fmt: skip
+    list_select_related = related
+    search_fields = ("=completion__external_id", "task__name", "grader__name")
+    search_help_text = (
+        "A part of a task's or grader's name, exactly an external id, or an id "
+        "(rev_…, run_…, comp_…, task_…, grader_… or org_…)"
+    )
+    groups = (
+        (
+            None,
+            (
+                "public_id",
+                "standing",
+                "organization",
+                "completion_link",
+                "task",
+                "run_link",
+                "expires_at",
+                "created_at",
+            ),
+        ),
+        ("What the grader said", ("grader", "grader_version", "preliminary_score", "confidence", "dimensions_shown")),
+        ("Who decides", ("claimed_by", "claimed_until", "decided_by", "decided_at", "decided_value")),
+    )
+    texts = ("prompt", "messages", "response", "reasoning", "explanation")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Review]:
+        found = super().get_queryset(request).select_related(*self.related)
+        passwords = ("claimed_by__password", "decided_by__password")
+        return found.defer("reasoning", "explanation", "task__metadata", *passwords)
+
+    def has_release_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("scores.change_review")
+
+    def has_change_permission(self, request: HttpRequest, obj: Review | None = None) -> bool:
+        """Who can read the texts can decide, while there is something to decide."""
+        return request.user.is_superuser and (obj is None or obj.status == ReviewStatus.OPEN)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        shown = super().get_fieldsets(request, obj)
+        if obj is not None and self.has_change_permission(request, obj):
+            shown.append(("Decision", {"fields": ("decision", "score", "remark")}))
+        return shown
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """A decision that comes too late is told, and the page shows what was decided."""
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except AutotuneError as exc:
+            self.message_user(request, exc.detail, messages.ERROR)
+            return HttpResponseRedirect(request.path)
+
+    def save_model(self, request: HttpRequest, obj: Review, form: Any, change: bool) -> None:
+        decisions.decide(obj.pk, form.decided(), Reviewer(request.user, administers=True))  # type: ignore[arg-type]
+
+    @admin.display(description="state")
+    def standing(self, review: Review) -> SafeString:
+        if review.status != ReviewStatus.OPEN:
+            return badge(review.status)
+        now = timezone.now()
+        if review.expires_at <= now:
+            return badge("expired")
+        held = review.claimed_until is not None and review.claimed_until > now
+        return (
+            badge("claimed", f"held by {ui.brief(review.claimed_by, 40)}")
+            if held
+            else badge("open", "waits for a person")
+        )
+
+    @admin.display(description="completion")
+    def completion_link(self, review: Review) -> SafeString:
+        return anchor(change_url(Completion(pk=review.completion_id)), ids.encode("comp", review.completion_id))
+
+    @admin.display(description="run")
+    def run_link(self, review: Review) -> SafeString:
+        return anchor(change_url(WorkflowRun(pk=review.run_id)), ids.encode("run", review.run_id))
+
+    @admin.display(description="preliminary score")
+    def preliminary_score(self, review: Review) -> str:
+        return ui.score(review.value)
+
+    @admin.display(description="prompt")
+    def prompt_text(self, review: Review) -> str:
+        return plain(review.completion, "prompt")
+
+    @admin.display(description="messages")
+    def messages_text(self, review: Review) -> str:
+        return plain(review.completion, "messages")
+
+    @admin.display(description="response")
+    def response_text(self, review: Review) -> str:
+        return plain(review.completion, "response")
+
+    @admin.display(description="reasoning")
+    def reasoning_text(self, review: Review) -> str:
+        return privacy.KEPT if review.grader.redact_reasoning else plain(review, "reasoning")
+
+    @admin.display(description="dimensions")
+    def dimensions_shown(self, review: Review) -> str:
+        return privacy.KEPT if review.grader.redact_dimensions else plain(review, "dimensions")
+
+    @admin.display(description="explanation")
+    def explanation_text(self, review: Review) -> str:
+        return plain(review, "explanation")
+
+
+admin_figures.tell(
+    "Reviews that wait", Review, lambda: Review.objects.filter(status=ReviewStatus.OPEN), "status__exact=open"
+)

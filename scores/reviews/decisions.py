@@ -1,0 +1,209 @@
+"""What a person does with a review: take it for a while, decide, or let it expire. Each is one transaction.
+
+Whoever ends a run locks its completion first, as every save of a panel does. So of two who decide at once one wins, and
+the other learns what was decided.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from autotune.access.models import User
+from autotune.core.clock import database_now
+from autotune.core.errors import Conflict, Forbidden, NotFound
+from autotune.core.fields import is_damaged
+from scores.engine import recording, settling, transitions
+from scores.engine.materials import Facts
+from scores.engine.statements import Saved
+from scores.engine.timeline import appended, entry
+from scores.models import Review, Score, WorkflowRun
+from scores.reviews import responses
+from scores.states import ReviewStatus, RunStatus, WaitsFor
+from tasks.models import Completion
+
+STEP: Final = "decision"
+CLAIM: Final = timedelta(minutes=15)
+EXPIRED_AT_ONCE: Final = 200
+PRELIMINARY, HUMAN = "ai_preliminary", "human_review"
+REJECTED_MESSAGE: Final = "A reviewer rejected the grader's preliminary score."
+EXPIRED: Final = "review_expired"
+EXPIRED_MESSAGE: Final = "Nobody decided on the grader's preliminary score in time."
+_WAITING = Q(run__status=RunStatus.WAITING, run__waits_for=WaitsFor.REVIEW)
+_DECIDED = ("status", "decided_by", "decided_at", "decided_value", "explanation", "claimed_by", "claimed_until")
+_SAVED = ("run_id", "completion_id", "task_id", "organization_id", "run__panel_size")
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """Who decides. `administers`: may also decide on completions that they submitted themselves.
+
+    Others may not: it takes a second pair of eyes. An organization's administrators could change the task's policy
+    anyway, and an organization of one person would have nobody else.
+    """
+
+    user: User
+    administers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`value` None keeps the preliminary score of what is approved."""
+
+    approved: bool
+    value: float | None = None
+    explanation: str | None = None
+
+
+def claim(review_id: UUID, by: Reviewer) -> Review:
+    """The review, now theirs for CLAIM; claiming again extends it.
+
+    raises Conflict `review_closed`, or `review_claimed` while somebody else has it; Forbidden for their own completion
+    """
+    completion_id = _completion_of(review_id)
+    with transaction.atomic():
+        settling.lock({completion_id})  # its text is not erased while it is being answered
+        review = _locked(review_id)
+        now = database_now()
+        _require_other(review, by)
+        _require_open(review, by, now)
+        review.claimed_by, review.claimed_until = by.user, now + CLAIM
+        review.save(update_fields=["claimed_by", "claimed_until"])
+    return review
+
+
+def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
+    """The review as decided. Approved: the score and the reward are there; else the run has failed.
+
+    raises Conflict `review_closed` as it stands, or `review_claimed`; Forbidden for their own completion
+    """
+    completion_id = _completion_of(review_id)
+    with transaction.atomic():
+        settling.lock({completion_id})
+        review = _locked(review_id)
+        now = database_now()
+        _require_other(review, by)
+        _require_open(review, by, now)
+        review.decided_by, review.decided_at = by.user, now
+        review.explanation = decision.explanation
+        review.claimed_by = review.claimed_until = None
+        if decision.approved:
+            review.status = ReviewStatus.APPROVED
+            review.decided_value = review.value if decision.value is None else decision.value
+            _complete(review, decision, now)
+        else:
+            review.status = ReviewStatus.REJECTED
+            recording.fail([_saved(review)], "review_rejected", REJECTED_MESSAGE, Facts(), step=STEP)
+        review.save(update_fields=_DECIDED)
+    return review
+
+
+def expire(now: datetime) -> int:
+    """Close the open reviews whose time is over; their runs fail with `review_expired`. How many."""
+    due = Review.objects.filter(status=ReviewStatus.OPEN, expires_at__lte=now)
+    completions = set(due.order_by("expires_at").values_list("completion_id", flat=True)[:EXPIRED_AT_ONCE])
+    if not completions:
+        return 0
+    with transaction.atomic():
+        settling.lock(completions)
+        due = due.filter(completion_id__in=completions)
+        waiting = list(due.filter(_WAITING).values_list(*_SAVED))
+        expired = due.filter(run__in=[row[0] for row in waiting])
+        count = expired.update(status=ReviewStatus.EXPIRED, claimed_by=None, claimed_until=None)
+        recording.fail([Saved(*row) for row in waiting], EXPIRED, EXPIRED_MESSAGE, Facts(), step="review")
+        due.update(status=ReviewStatus.CANCELLED, claimed_by=None, claimed_until=None)  # their runs ended otherwise
+        return count
+
+
+def _completion_of(review_id: UUID) -> UUID:
+    found = Review.objects.filter(pk=review_id).values_list("completion_id", flat=True).first()
+    if found is None:
+        raise NotFound("There is no such review.")  # retention deleted it at this moment
+    return found
+
+
+def _locked(review_id: UUID) -> Review:
+    rows = Review.objects.select_related("run").select_for_update(of=("self",), no_key=True)
+    found = rows.filter(pk=review_id).first()
+    if found is None:
+        raise NotFound("There is no such review.")
+    return found
+
+
+def _require_other(review: Review, by: Reviewer) -> None:
+    """raises Forbidden if `by` submitted what is under review"""
+    if not by.administers and Completion.objects.filter(pk=review.completion_id, created_by=by.user).exists():
+        detail = "You submitted this completion: somebody else must review its score."
+        raise Forbidden(detail, code="own_completion")
+
+
+def _require_open(review: Review, by: Reviewer, now: datetime) -> None:
+    """raises Conflict unless `by` may decide now"""
+    if (state := _state(review, now)) != ReviewStatus.OPEN:
+        detail = f"The review is {state}: nothing can be decided any more."
+        raise Conflict(detail, code="review_closed", current=responses.current(review))
+    if review.claimed_by_id not in (None, by.user.pk) and review.claimed_until and review.claimed_until > now:
+        detail = "Another reviewer has claimed this review. Try again when the claim has ended."
+        raise Conflict(detail, code="review_claimed", current=responses.current(review))
+
+
+def _state(review: Review, now: datetime) -> str:
+    """What the review is by now: its end may not have been written yet."""
+    if review.status != ReviewStatus.OPEN:
+        return review.status
+    if review.run.status != RunStatus.WAITING or review.run.waits_for != WaitsFor.REVIEW:
+        return ReviewStatus.CANCELLED
+    return ReviewStatus.EXPIRED if review.expires_at <= now else ReviewStatus.OPEN
+
+
+def _complete(review: Review, decision: Decision, now: datetime) -> None:
+    """The run completed, its score stored, and its completion's reward settled."""
+    told = entry(STEP, review.run.attempt, "approved" if decision.value is None else "adjusted", ended=now)
+    transitions.advance(
+        review.run,
+        RunStatus.COMPLETED,
+        completed_at=now,
+        wake_at=None,
+        waits_for="",
+        steps=appended(review.run.steps, told),
+    )
+    _score(review, decision, now).save(force_insert=True)
+    settling.settle({review.completion_id}, Facts())
+
+
+def _score(review: Review, decision: Decision, now: datetime) -> Score:
+    """What the reviewer confirmed, or put in its place: then the grader's value is a dimension without weight."""
+    value, confidence = review.value, review.confidence
+    reasoning, dimensions = decision.explanation, review.dimensions
+    if decision.value is None:
+        reasoning = reasoning or (None if is_damaged(review, "reasoning") else review.reasoning)
+    else:
+        value, confidence = decision.value, 1.0
+        dimensions = [_dimension(PRELIMINARY, review.value, 0.0), _dimension(HUMAN, value, 1.0)]
+    return Score(
+        organization_id=review.organization_id,
+        run_id=review.run_id,
+        completion_id=review.completion_id,
+        task_id=review.task_id,
+        grader_id=review.grader_id,
+        grader_version_id=review.grader_version_id,
+        value=value,
+        confidence=confidence,
+        raw_value=value,
+        reasoning=reasoning,
+        dimensions=dimensions,
+        reviewed_by=review.decided_by,
+        created_at=now,
+    )
+
+
+def _dimension(name: str, value: float, weight: float) -> dict[str, Any]:
+    return {"name": name, "value": value, "weight": weight}
+
+
+def _saved(review: Review) -> Saved:
+    run: WorkflowRun = review.run
+    return Saved(run.pk, run.completion_id, run.task_id, run.organization_id, run.panel_size)

@@ -1,0 +1,113 @@
+"""Reviews: runs that wait for a person, because their grader was not sure enough (the task's `review`).
+
+A review is opened in the transaction that saves the verdict, which is kept in it. The run waits then, and only a
+decision completes it (scores/reviews/decisions.py); a second answer of its grader finds it waiting and is dropped.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+
+from autotune.core import ids
+from autotune.core.clock import database_now
+from autotune.webhooks import outbox
+from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.states import EventKind
+from graders.gateway.types import Verdict
+from scores.engine import timeline, transitions
+from scores.engine.call_results import Judged
+from scores.models import Review, WorkflowRun
+from scores.states import ReviewStatus, RunStatus, WaitsFor
+
+STEP: Final = "review"
+# A run whose grader has called back waits on, for a person now: no move of the table, since its status stays.
+_OPEN_TO_REVIEW = Q(status__in=transitions.sources(RunStatus.WAITING)) | Q(
+    status=RunStatus.WAITING, waits_for=WaitsFor.CALLBACK
+)
+
+
+def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) -> set[UUID]:
+    """Let runs wait for a person, with these verdicts as preliminary ones; inside the caller's transaction.
+
+    The first verdict on a run counts. The runs that wait now; one that has a verdict already, or is final, is left.
+    """
+    judged: dict[UUID, Judged] = {}
+    for entry in entries:
+        judged.setdefault(entry.run.run_id, entry)
+    runs = _locked(judged)
+    if not runs:
+        return set()
+    cancel(run.pk for run in runs)  # of an earlier attempt, if its end was not told: one review is open at most
+    now = database_now()
+    expires = now + timedelta(days=settings.REVIEW_DAYS)
+    _wait([(run, judged[run.pk]) for run in runs], now, expires)
+    made = [_review(run, judged[run.pk].verdict, grader_id, grader_version_id, now, expires) for run in runs]
+    Review.objects.bulk_create(made)
+    outbox.emit(EventKind.REVIEW_REQUESTED, [Emitted(one.organization_id, one.pk, requested(one)) for one in made])
+    return {run.pk for run in runs}
+
+
+def cancel(run_ids: Iterable[UUID]) -> int:
+    """Close the open reviews of runs that ended otherwise; inside the transaction that ended them. How many."""
+    return Review.objects.filter(run_id__in=set(run_ids), status=ReviewStatus.OPEN).update(
+        status=ReviewStatus.CANCELLED, claimed_by=None, claimed_until=None
+    )
+
+
+def address(review_id: UUID) -> str:
+    """Where a person decides."""
+    return f"{settings.PUBLIC_URL}/reviews/{ids.encode('rev', review_id)}"
+
+
+def requested(review: Review) -> dict[str, Any]:
+    """What `review.requested` says."""
+    return {
+        "reviewId": review.public_id,
+        "completionId": ids.encode("comp", review.completion_id),
+        "preliminaryScore": review.value,
+        "reviewUrl": address(review.pk),
+    }
+
+
+def _locked(run_ids: Iterable[UUID]) -> list[WorkflowRun]:
+    """Those of the runs that have no verdict yet, locked in id order as every save locks them."""
+    found = WorkflowRun.objects.filter(_OPEN_TO_REVIEW, pk__in=list(run_ids)).order_by("pk")
+    return list(found.select_for_update(no_key=True))
+
+
+def _wait(runs: Sequence[tuple[WorkflowRun, Judged]], now: datetime, expires: datetime) -> None:
+    for run, entry in runs:
+        opened = timeline.entry(STEP, run.attempt, "requested", started=now, wake_at=expires)
+        run.status, run.waits_for, run.wake_at, run.leased_until = (
+            RunStatus.WAITING, WaitsFor.REVIEW, expires, None,
+        )  # fmt: skip
+        run.error_code, run.error_message, run.error_repeats = "", "", 0
+        run.steps = timeline.appended(run.steps, *([entry.step] if entry.step else ()), opened)
+    changed = ["status", "waits_for", "wake_at", "leased_until", "error_code", "error_message", "error_repeats"]
+    WorkflowRun.objects.bulk_update([run for run, _ in runs], [*changed, "steps"], batch_size=200)
+
+
+def _review(
+    run: WorkflowRun, verdict: Verdict, grader_id: UUID, grader_version_id: UUID, now: datetime, expires: datetime
+) -> Review:
+    dimensions = None
+    if verdict.dimensions is not None:
+        dimensions = [{"name": one.name, "value": one.value, "weight": one.weight} for one in verdict.dimensions]
+    return Review(
+        organization_id=run.organization_id,
+        run=run,
+        completion_id=run.completion_id,
+        task_id=run.task_id,
+        grader_id=grader_id,
+        grader_version_id=grader_version_id,
+        value=verdict.value,
+        confidence=verdict.confidence,
+        reasoning=verdict.reasoning,
+        dimensions=dimensions,
+        expires_at=expires,
+        created_at=now,
+    )

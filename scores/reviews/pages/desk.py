@@ -1,0 +1,144 @@
+"""The desk: one review after the other in one sitting. Scripts ask for the next one ahead; without them forms do."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from autotune.access.audit import calls
+from autotune.access.frame import acting, navigation
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
+from autotune.core import clock, ids
+from autotune.core.parsing import convert_query
+from scores.models import Review
+from scores.querysets import ReviewQuerySet
+from scores.reviews import access, decisions, queue
+from scores.reviews.pages import item
+from scores.reviews.pages.replies import by_script, replies
+from scores.reviews.requests import ReviewQuery
+
+FILTERS = ("taskId", "graderId")
+MOST_NAMED = 20
+
+
+@page(("reviews", "update"), methods=("GET", "HEAD", "POST"))
+@replies
+def desk(request: PageRequest) -> HttpResponseBase:
+    """GET shows what the person holds; POST claims the next one."""
+    if request.method == "POST":
+        return _next(request)
+    by = access.reviewer(request.principal)
+    held = queue.held_by(_queue(request), by).select_related("completion", "task").first()
+    if held is not None:
+        calls.about(held.public_id)
+    context = {
+        "title": "Reviewing",
+        "crumbs": navigation.crumbs(("Reviews", reverse("reviews"))),
+        "progress": queue.progress(_queue(request), by),
+        "asked": _filters(request),
+        "person": ids.encode("user", request.principal.user.pk),
+        "empty": request.GET.get("empty") == "1",
+        **(item.context(request, held) if held else {}),
+    }
+    return render(request, "reviews/desk.html", context)
+
+
+@page(("reviews", "update"), methods=("POST",))
+@replies
+def claim(request: PageRequest, review_id: UUID) -> HttpResponseBase:
+    """Takes one review, or begins its 15 minutes anew."""
+    acts.concerns("reviews", "update", ids.encode("rev", review_id))
+    pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
+    if by_script(request):
+        claimed = acting.do(request, lambda: decisions.claim(pk, by))
+        return JsonResponse({"until": clock.wire(claimed.claimed_until)})  # type: ignore[arg-type]
+    acting.attempt(request, lambda: decisions.claim(pk, by))
+    return redirect("review", pk)
+
+
+@page(("reviews", "update"), methods=("POST",))
+@replies
+def release(request: PageRequest, review_id: UUID) -> HttpResponseBase:
+    """Lets others have a review; `skip` goes on to the next one."""
+    acts.concerns("reviews", "update", ids.encode("rev", review_id))
+    pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
+    acting.do(request, lambda: queue.release(pk, by))
+    if by_script(request):
+        return JsonResponse({})
+    if request.POST.get("back") == "next":
+        return onward(request, after=pk)
+    return redirect("reviews")
+
+
+def onward(request: PageRequest, *, after: UUID | None = None) -> HttpResponse:
+    """To the desk with the next review on it, for who has no scripts."""
+    claimed = _claim(request, after)
+    query = _filters(request) | ({} if claimed else {"empty": "1"})
+    if claimed is None:
+        messages.info(request, "No review is left that you may decide on now.")
+    return redirect(f"{reverse('reviews_next')}{'?' if query else ''}{urlencode(query)}")
+
+
+def _next(request: PageRequest) -> HttpResponseBase:
+    acts.concerns("reviews", "update")
+    after = _id(request.POST.get("after", ""))
+    if not by_script(request):
+        held = queue.held_by(_queue(request), access.reviewer(request.principal)).exists()
+        return redirect(_desk_url(request)) if held else onward(request, after=after)
+    claimed = _claim(request, after)
+    left = _left(request) if request.POST.get("count") else None
+    if claimed is None:
+        return JsonResponse({"item": None, "left": left})
+    shown = {**item.context(request, claimed), "asked": _filters(request)}
+    html = render(request, "reviews/_item.html", shown)
+    return JsonResponse({"item": html.content.decode(), "left": left})
+
+
+def _claim(request: PageRequest, after: UUID | None) -> Review | None:
+    by, besides = access.reviewer(request.principal), _ids(request, "besides")
+    claimed = acting.do(
+        request,
+        lambda: queue.claim_next(_queue(request), by, after=after, besides=besides),
+        calls_out=True,  # each claim is a transaction of its own
+    )
+    if claimed is not None and (call := calls.current()) is not None and not call.object_id:
+        calls.about(claimed.public_id)  # a decision before it keeps its own
+    return claimed
+
+
+def _left(request: PageRequest) -> int:
+    """How many wait, without those whose decision the browser holds back or is sending."""
+    by = access.reviewer(request.principal)
+    return queue.left(_queue(request).exclude(pk__in=_ids(request, "decided")), by)
+
+
+def _queue(request: PageRequest) -> ReviewQuerySet:
+    query = convert_query(_filters(request), ReviewQuery)
+    return access.filtered(access.decidable(request.principal), query, request.principal)
+
+
+def _filters(request: HttpRequest) -> dict[str, str]:
+    given = request.POST if request.method == "POST" else request.GET
+    return {name: given[name] for name in FILTERS if given.get(name)}
+
+
+def _desk_url(request: HttpRequest) -> str:
+    query = urlencode(_filters(request))
+    return f"{reverse('reviews_next')}{'?' if query else ''}{query}"
+
+
+def _ids(request: PageRequest, name: str) -> list[UUID]:
+    """The first of the reviews that a form names."""
+    return [pk for text in request.POST.getlist(name)[:MOST_NAMED] if (pk := _id(text))]
+
+
+def _id(text: str) -> UUID | None:
+    try:
+        return ids.decode("rev", text)
+    except ValueError:
+        return None

@@ -1,0 +1,51 @@
+"""One review as it is shown to who decides: texts, the grader's verdict, and why it was sent here."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from autotune.access.frame.entry import PageRequest
+from autotune.core import ids
+from scores.models import Review
+from scores.results.names import Names
+from scores.results.pages import highlighting
+from scores.results.privacy import Sight
+from scores.reviews import access, queue
+from scores.reviews.pages.forms import DecisionForm, people
+from scores.reviews.responses import detail_out
+from scores.states import ReviewStatus
+from tasks.models import Completion
+
+
+def context(request: PageRequest, review: Review, form: DecisionForm | None = None) -> dict[str, Any]:
+    """What `reviews/_item.html` shows."""
+    principal, by = request.principal, access.reviewer(request.principal)
+    names = Names.of_rows(principal, [review])
+    now = timezone.now()
+    held = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
+    open_ = review.status == ReviewStatus.OPEN and review.expires_at > now
+    known = people(principal, [review])
+    out = detail_out(review, Sight.of(principal))
+    submitted = review.completion.created_by_id == principal.user.pk
+    return {
+        "review": review,
+        "out": out,
+        "has_reasoning": review.__dict__.get("reasoning") is not None,  # as stored: it may be unreadable
+        # Nobody decides on a part of it: all is shown, however long.
+        "response": None if out.response is None else highlighting.answer(out.response, limit=len(out.response)),
+        "task": names.task(review.task_id),
+        "grader": names.grader(review.grader_id),
+        "threshold": review.task.review_below_confidence,
+        "decision": form or DecisionForm(),
+        "open": open_,
+        "holder": known.get(review.claimed_by_id, "") if held and review.claimed_by_id else "",
+        "mine": held and review.claimed_by_id == principal.user.pk,
+        "decider": known.get(review.decided_by_id, "") if review.decided_by_id else "",
+        "own": submitted and not by.administers,
+        "completion_seen": Completion.objects.visible_to(principal).filter(pk=review.completion_id).exists(),
+        "person": ids.encode("user", principal.user.pk),
+    }
+
+
+def progress(request: PageRequest) -> queue.Progress:
+    return queue.progress(access.decidable(request.principal), access.reviewer(request.principal))

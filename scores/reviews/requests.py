@@ -1,0 +1,49 @@
+"""What comes in about reviews, and the rules that a type cannot state."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from autotune.core.api import BodyStruct
+from autotune.core.errors import Invalid
+from autotune.core.pagination import PageQuery
+from autotune.core.parsing import PublicId
+from scores.results.filters import GraderRef, TaskRef, Unit
+from scores.reviews.decisions import Decision
+from scores.states import ReviewStatus
+
+Explanation = Annotated[str, Meta(max_length=20_000)]
+
+
+class CompletionRef(PublicId):
+    kind = "comp"
+
+
+class ReviewQuery(PageQuery):
+    """Filters of the list."""
+
+    task_id: TaskRef | None = None
+    grader_id: GraderRef | None = None
+    completion_id: CompletionRef | None = None
+    status: ReviewStatus | None = None
+
+
+class DecisionBody(BodyStruct):
+    """`value` (or `adjustedScore`, the same) goes with an approval and stands in place of the preliminary score."""
+
+    approved: bool
+    value: Unit | None = None
+    adjusted_score: Unit | None = None
+    explanation: Explanation | None = None
+
+
+def decision_of(body: DecisionBody) -> Decision:
+    """raises Invalid if two different values are given, or one with a rejection"""
+    value, named = body.value, "value"
+    if value is None:
+        value, named = body.adjusted_score, "adjustedScore"
+    elif body.adjusted_score not in (None, value):
+        raise Invalid.field("/adjustedScore", "mutually_exclusive", "It differs from `value`: give one of them.")
+    if value is not None and not body.approved:
+        raise Invalid.field(f"/{named}", "mutually_exclusive", "A score that is not approved has no value.")
+    return Decision(body.approved, value, body.explanation or None)

@@ -1,0 +1,124 @@
+"""What goes out about reviews."""
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from autotune.core import clock, ids
+from autotune.core.api import ApiStruct
+from autotune.core.fields import Legible
+from autotune.core.pagination import Pagination
+from scores.models import Review
+from scores.results.privacy import Sight
+from scores.results.scores import DimensionOut
+from scores.reviews.opening import address
+from scores.states import ReviewStatus
+
+
+class ReviewOut(ApiStruct):
+    """A review. `value` is what was decided; `claimedBy` and `decidedBy` are `user_…` ids."""
+
+    id: str
+    workflow_run_id: str
+    completion_id: str
+    task_id: str
+    grader_id: str
+    grader_version: str
+    status: ReviewStatus
+    preliminary_score: float
+    preliminary_confidence: float
+    claimed_by: str | None
+    claimed_until: str | None
+    decided_by: str | None
+    decided_at: str | None
+    value: float | None
+    review_url: str
+    expires_at: str
+    created_at: str
+
+
+class ReviewDetailOut(ReviewOut):
+    """A review with what one needs to decide. `reasoning` and `dimensions` are the grader's own, null where it keeps
+    them to itself.
+
+    The texts of a completion that was erased are null.
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
+
+    reasoning: str | None
+    dimensions: list[DimensionOut] | None
+    explanation: str | None
+    task_name: str
+    model_id: str
+    prompt: str | None
+    messages: list[dict[str, Any]] | None
+    response: str | None
+    unreadable: list[str] | UnsetType = UNSET
+
+
+class ReviewAnswer(ApiStruct):
+    review: ReviewDetailOut
+
+
+class ReviewCurrent(ApiStruct):
+    """The review as it stands, in a refusal."""
+
+    review: ReviewOut
+
+
+class ReviewPage(ApiStruct):
+    reviews: list[ReviewOut]
+    pagination: Pagination
+
+
+def review_out(review: Review) -> ReviewOut:
+    """A review without texts; makes no query."""
+    return ReviewOut(**_members(review))
+
+
+def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
+    """A review with its texts, as this reader sees it; the completion and the task come with it or are read."""
+    completion = review.completion
+    sight.judges.meet_those_of([review])
+    dimensions: Any = review.dimensions if sight.dimensions(review) else None
+    text, texts = Legible(review), Legible(completion)
+    reasoning, explanation = text.reasoning if sight.reasoning(review) else None, text.explanation
+    prompt, messages, response = texts.prompt, texts.messages, texts.response
+    return ReviewDetailOut(
+        **_members(review),
+        reasoning=reasoning,
+        dimensions=None if dimensions is None else [DimensionOut(**one) for one in dimensions],
+        explanation=explanation,
+        task_name=review.task.name,
+        model_id=completion.model_id,
+        prompt=prompt,
+        messages=messages,
+        response=response,
+        unreadable=[*text.unreadable, *texts.unreadable] or UNSET,
+    )
+
+
+def current(review: Review) -> ReviewCurrent:
+    return ReviewCurrent(review_out(review))
+
+
+def _members(review: Review) -> dict[str, Any]:
+    return {
+        "id": review.public_id,
+        "workflow_run_id": ids.encode("run", review.run_id),
+        "completion_id": ids.encode("comp", review.completion_id),
+        "task_id": ids.encode("task", review.task_id),
+        "grader_id": ids.encode("grader", review.grader_id),
+        "grader_version": ids.encode("graderv", review.grader_version_id),
+        "status": ReviewStatus(review.status),
+        "preliminary_score": review.value,
+        "preliminary_confidence": review.confidence,
+        "claimed_by": ids.encode("user", review.claimed_by_id) if review.claimed_by_id else None,
+        "claimed_until": clock.wire(review.claimed_until) if review.claimed_until else None,
+        "decided_by": ids.encode("user", review.decided_by_id) if review.decided_by_id else None,
+        "decided_at": clock.wire(review.decided_at) if review.decided_at else None,
+        "value": review.decided_value,
+        "review_url": address(review.pk),
+        "expires_at": clock.wire(review.expires_at),
+        "created_at": clock.wire(review.created_at),
+    }

@@ -1,0 +1,93 @@
+"""The endpoints of workflow runs, and scoring a completion again."""
+
+from dataclasses import replace
+from uuid import UUID
+
+from rest_framework.request import Request
+
+from autotune.access.views import ApiView, find_for
+from autotune.core import ids
+from autotune.core.api import operation
+from autotune.core.errors import Invalid
+from scores.intake import rescoring
+from scores.models import WorkflowRun
+from scores.states import RunStatus
+from scores.workflow_runs import cancelling, retrying, runs
+from scores.workflow_runs.requests import RetryRuns, RunQuery
+from scores.workflow_runs.responses import RescoreAnswer, RetriedOut, SkippedOut, WorkflowRunAnswer, WorkflowRunPage
+from scores.workflow_runs.runs import RunFilter
+from tasks.models import Completion
+
+
+class RunsView(ApiView):
+    @operation(
+        summary="List workflow runs", resource="runs", action="read", query=RunQuery, answers={200: WorkflowRunPage},
+    )  # fmt: skip
+    def get(self, request: Request, query: RunQuery) -> WorkflowRunPage:
+        """The newest first, unless sorted by `createdAt`. `code` finds runs by their failure; those that still sleep
+        or wait after a failed attempt have one too, so add `status=failed` for those that have ended."""
+        return runs.listed(self.principal, query)
+
+
+class RunView(ApiView):
+    @operation(summary="Read a workflow run", resource="runs", action="read", answers={200: WorkflowRunAnswer})
+    def get(self, request: Request, run_id: UUID) -> WorkflowRunAnswer:
+        return WorkflowRunAnswer(runs.one(self.principal, run_id))
+
+
+class RetryRunView(ApiView):
+    @operation(
+        summary="Retry a failed workflow run", resource="runs", action="update", answers={200: WorkflowRunAnswer},
+        errors=(409,),
+    )  # fmt: skip
+    def post(self, request: Request, run_id: UUID) -> WorkflowRunAnswer:
+        """The run is due again, with all its attempts and a new deadline. Its completion is `processing` until it has
+        ended, unless it has a reward by its other graders."""
+        find_for(WorkflowRun.objects.all(), self.principal, run_id, "update", "workflow run")
+        retrying.retry(run_id)
+        return WorkflowRunAnswer(runs.one(self.principal, run_id))
+
+
+class CancelRunView(ApiView):
+    @operation(
+        summary="Cancel a workflow run", resource="runs", action="update", answers={200: WorkflowRunAnswer},
+        errors=(409,),
+    )  # fmt: skip
+    def post(self, request: Request, run_id: UUID) -> WorkflowRunAnswer:
+        """An unfinished run fails with `cancelled`. An answer of its grader that comes later is dropped."""
+        find_for(WorkflowRun.objects.all(), self.principal, run_id, "update", "workflow run")
+        cancelling.cancel(run_id)
+        return WorkflowRunAnswer(runs.one(self.principal, run_id))
+
+
+class RetryRunsView(ApiView):
+    # Groups of runs are transactions of their own, so none is held around them, as if the work called out.
+    @operation(
+        summary="Retry failed workflow runs", resource="runs", action="update", body=RetryRuns,
+        answers={200: RetriedOut}, calls_out=True,
+    )  # fmt: skip
+    def post(self, request: Request, body: RetryRuns) -> RetriedOut:
+        """All failed runs that the filters name, up to 10,000; at least one filter. `skipped` tells how many could not
+        be retried, and why; `more` that failed runs are left."""
+        chosen = RunFilter.of(body)
+        if not chosen:
+            offered = "completionId, graderId, taskId, status, code"
+            raise Invalid.field("", "missing_field", f"give at least one of {offered}.")
+        runs.require_known(self.principal, chosen, "/")
+        failed = replace(chosen, status=RunStatus.FAILED)
+        done = retrying.retry_all(failed.apply(WorkflowRun.objects.allowed(self.principal, "update")))
+        skipped = [SkippedOut(code, count) for code, count in sorted(done.skipped.items())]
+        return RetriedOut(done.retried, skipped, done.more)
+
+
+class RescoreView(ApiView):
+    @operation(
+        summary="Score a completion again", resource="completions", action="create", answers={202: RescoreAnswer},
+        errors=(409,),
+    )  # fmt: skip
+    def post(self, request: Request, completion_id: UUID) -> RescoreAnswer:
+        """New runs for the panel with which it was submitted, by today's versions of the graders. Old scores stay; the
+        reward follows the newest, once all new runs have ended."""
+        find_for(Completion.objects.all(), self.principal, completion_id, "create", "completion")
+        made = rescoring.rescore(completion_id, self.principal)
+        return RescoreAnswer([ids.encode("run", run_id) for run_id in made])

@@ -1,0 +1,52 @@
+"""Ending runs on request: unfinished ones fail with `cancelled`, and their completions are settled.
+
+A save and a cancel both put the present status into their WHERE: the first wins, and the answer of a run that was
+cancelled meanwhile is dropped.
+"""
+
+from collections.abc import Collection
+from uuid import UUID
+
+from django.db import transaction
+
+from autotune.core.errors import Conflict
+from scores.engine import recording
+from scores.engine.materials import Facts
+from scores.engine.statements import Saved
+from scores.models import WorkflowRun
+from scores.reviews import opening
+from scores.states import FINAL, RunStatus
+
+AT_ONCE = 300
+MESSAGE = "The run was cancelled before it had ended."
+_SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
+
+
+def cancel(run_id: UUID) -> None:
+    """Fail one unfinished run.
+
+    raises Conflict `already_final`
+    """
+    if not cancel_all([run_id]):
+        raise Conflict("The run has ended already.", code="already_final")
+
+
+def cancel_all(run_ids: Collection[UUID]) -> int:
+    """Fail the unfinished ones among the runs, in groups of a transaction each. How many."""
+    wanted, facts, total = sorted(run_ids), Facts(), 0
+    for at in range(0, len(wanted), AT_ONCE):
+        total += _cancel(wanted[at : at + AT_ONCE], facts)
+    return total
+
+
+def _cancel(run_ids: Collection[UUID], facts: Facts) -> int:
+    with transaction.atomic():
+        unfinished = WorkflowRun.objects.filter(pk__in=run_ids).exclude(status__in=FINAL)
+        runs = [Saved(*row) for row in unfinished.values_list(*_SAVED)]
+        if not runs:
+            return 0
+        ended = recording.fail(runs, "cancelled", MESSAGE, facts, step="cancel")
+        statuses = WorkflowRun.objects.filter(pk__in=[run.run_id for run in runs]).values_list("pk", "status")
+        # Filtered in Python: a condition on the status would read the index of all failed runs of the history.
+        opening.cancel(pk for pk, status in statuses if status == RunStatus.FAILED)
+    return ended

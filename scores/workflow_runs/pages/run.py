@@ -1,0 +1,103 @@
+"""One workflow run: its timeline, and what may be done with it."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from autotune.access.frame import acting, navigation
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.pages import acts
+from autotune.access.principal import Principal
+from autotune.access.views import find, find_for
+from autotune.core import ids
+from scores.models import Review, Score, WorkflowRun
+from scores.querysets import RunQuerySet
+from scores.results import failure_codes, waiting_reasons
+from scores.results.names import Names
+from scores.reviews import access
+from scores.states import FINAL, RunStatus
+from scores.workflow_runs import cancelling, retrying, runs, steps
+from scores.workflow_runs.pages import words as run_words
+from scores.workflow_runs.steps import Step
+from tasks.models import Completion
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step with its words. `latency_ms`: from its start to its end."""
+
+    step: Step
+    words: str
+    outcome: str
+    tone: str
+    latency_ms: float | None
+
+
+@page(("runs", "read"))
+def run(request: PageRequest, run_id: UUID) -> HttpResponse:
+    """What happened to a run and what comes next."""
+    principal = request.principal
+    found: WorkflowRun = find(runs.visible(principal), run_id, "workflow run")
+    out = runs.shapes(principal, [found])[0]
+    names = Names.of_rows(principal, [found])
+    final = found.status in FINAL
+    may = WorkflowRun.objects.allowed(principal, "update").filter(pk=run_id).exists()
+    advice = failure_codes.advice(out.error.code) if out.error else ""
+    context = {
+        "title": "Run",
+        "crumbs": navigation.crumbs(("Runs", reverse("runs"))),
+        "run": found,
+        "out": out,
+        "final": final,
+        "why": run_words.reason(found),
+        "wait": waiting_reasons.of_runs([found]).get(run_id),
+        "task": names.task(found.task_id),
+        "grader": names.grader(found.grader_id),
+        "steps": [_row(one) for one in steps.of(found)],
+        "completion_seen": Completion.objects.visible_to(principal).filter(pk=found.completion_id).exists(),
+        "score": Score.objects.live().visible_to(principal).filter(run_id=run_id).only("pk", "value").first(),
+        "review": _review(principal, run_id),
+        "advice": advice,
+        "said": out.error.message.removesuffix(advice).strip() if out.error else "",
+        "fault": run_words.FAULTS[out.error.fault] if out.error else "",
+        "may_retry": may and found.status == RunStatus.FAILED,
+        "may_cancel": may and not final,
+        "next_attempt": found.attempt + 1,
+    }
+    return render(request, "runs/run.html", context)
+
+
+@page(("runs", "update"), methods=("POST",))
+def retry(request: PageRequest, run_id: UUID) -> HttpResponseBase:
+    acts.concerns("runs", "update", ids.encode("run", run_id))
+    find_for(_all(), request.principal, run_id, "update", "workflow run")
+    acting.attempt(request, lambda: retrying.retry(run_id), said="The run begins anew.")
+    return redirect("run", run_id)
+
+
+@page(("runs", "update"), methods=("POST",))
+def cancel(request: PageRequest, run_id: UUID) -> HttpResponseBase:
+    acts.concerns("runs", "update", ids.encode("run", run_id))
+    find_for(_all(), request.principal, run_id, "update", "workflow run")
+    acting.attempt(request, lambda: cancelling.cancel(run_id), said="The run was cancelled.")
+    return redirect("run", run_id)
+
+
+def _all() -> RunQuerySet:
+    return WorkflowRun.objects.all()
+
+
+def _review(principal: Principal, run_id: UUID) -> Review | None:
+    """The newest review of the run, for those who may open it."""
+    found = access.shown(principal).filter(run_id=run_id).order_by("-pk")
+    return found.only("pk", "status").first()
+
+
+def _row(one: Step) -> StepRow:
+    timed = one.started_at and one.ended_at
+    latency = (one.ended_at - one.started_at).total_seconds() * 1000 if timed else None  # type: ignore[operator]
+    return StepRow(one, run_words.step(one.step), run_words.outcome(one.outcome), run_words.tone(one.outcome), latency)

@@ -1,0 +1,158 @@
+"""The list of workflow runs: by state, with the graders' queues."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from autotune.access import policy
+from autotune.access.frame.entry import PageRequest, page
+from autotune.access.principal import Principal
+from autotune.core import ids, listing, pagination
+from autotune.core.errors import Invalid, NotFound
+from autotune.core.listing import Asked
+from autotune.core.pagination import Pagination
+from graders import shapes as grader_shapes
+from graders.models import Grader
+from graders.states import Trouble
+from scores.models import WorkflowRun
+from scores.querysets import RunQuerySet
+from scores.results import choices, failure_codes
+from scores.results.names import Named, Names
+from scores.states import RunStatus
+from scores.workflow_runs import queue_counts, runs
+from scores.workflow_runs.pages import words
+from scores.workflow_runs.queue_counts import Queue
+from scores.workflow_runs.requests import RunQuery
+from scores.workflow_runs.responses import WorkflowRunOut
+from scores.workflow_runs.runs import RunFilter
+from tasks.models import Task
+
+TABS = ("", "pending", "running", "sleeping", "waiting", "failed", "completed")
+SHOWN_QUEUES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run of the list."""
+
+    run: WorkflowRun
+    out: WorkflowRunOut
+    task: Named
+    grader: Named
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """A grader's queue; what holds it is told to those who see the whole grader."""
+
+    queue: Queue
+    grader: Named
+    status: str
+    held_until: Any
+    held_reason: str
+    circuit_open: bool
+    told: bool
+
+
+@page(("runs", "read"))
+def runs_page(request: PageRequest) -> HttpResponse:
+    """Runs as their filters name them, the newest first."""
+    principal = request.principal
+    asked = listing.read(request, RunQuery)
+    chosen = filter_of(principal, asked)
+    others = queue_counts.whatever_state(runs.visible(principal), chosen)
+    failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
+    rows, pagination_ = _page(principal, asked, _of_status(chosen.status, others, failed))
+    shown = queue_counts.by_grader(others)
+    counts = queue_counts.by_status(shown, failed)
+    named = {run.grader_id for run in rows} | {queue.grader_id for queue in shown[:SHOWN_QUEUES]}
+    graders = Grader.objects.visible_to(principal).in_bulk(named) if named else {}
+    return render(
+        request,
+        "runs/list.html",
+        {
+            "title": "Runs",
+            "asked": asked,
+            "status": asked.query.status or "",
+            "tabs": [(name, name or "all", counts.get(name)) for name in TABS],
+            "rows": _rows(principal, rows, graders),
+            "pager": listing.pager(pagination_, len(rows)),
+            "queues": _queue_rows(principal, shown[:SHOWN_QUEUES], graders),
+            "queues_more": max(0, len(shown) - SHOWN_QUEUES),
+            "failed": counts[RunStatus.FAILED.value],
+            **filter_choices(principal, asked),
+        },
+    )
+
+
+def filter_of(principal: Principal, asked: Asked[RunQuery]) -> RunFilter:
+    """The filters that name something; an id of nothing that may be seen is told as a fault, and finds nothing."""
+    chosen = RunFilter.of(asked.query)
+    try:
+        runs.require_known(principal, chosen, "?")
+    except NotFound as exc:
+        asked.faults[exc.errors[0].pointer.lstrip("?")] = exc.errors[0].detail
+    return chosen
+
+
+def filter_choices(principal: Principal, asked: Asked[Any]) -> dict[str, Any]:
+    """What the selects of the filters offer."""
+    given = asked.given
+    own = policy.reach(principal, "endpoint_graders", "read")
+    offered = (
+        policy.scope(Grader.objects.live(), principal, "endpoint_graders", "read") if own else Grader.objects.none()
+    )
+    return {
+        "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", given.get("taskId", "")),
+        "grader_choices": choices.by_name(offered, "grader", given.get("graderId", "")),
+        "code_choices": sorted(failure_codes.CODES),
+    }
+
+
+def _of_status(status: str | None, others: RunQuerySet, failed: RunQuerySet) -> RunQuerySet:
+    if status == RunStatus.FAILED:
+        return failed
+    return others if status is None else others.filter(status=status)
+
+
+def _page(principal: Principal, asked: Asked[RunQuery], found: RunQuerySet) -> tuple[list[WorkflowRun], Pagination]:
+    try:
+        return pagination.page(found, asked.query, runs.ORDER, owner=principal.organization.pk, counted=False)
+    except Invalid as exc:  # a sort or cursor that was tampered with
+        asked.faults[exc.errors[0].pointer.lstrip("?")] = exc.errors[0].detail
+        return [], Pagination(asked.query.limit, 0, None, None)
+
+
+def _rows(principal: Principal, rows: list[WorkflowRun], graders: dict[UUID, Grader]) -> list[Row]:
+    tasks = Names.of(principal, tasks={run.task_id for run in rows})
+    names = replace(tasks, graders={pk: grader.name for pk, grader in graders.items()})
+    return [
+        Row(run, out, names.task(run.task_id), names.grader(run.grader_id), words.reason(run))
+        for run, out in zip(rows, runs.shapes(principal, rows), strict=True)
+    ]
+
+
+def _queue_rows(principal: Principal, found: list[Queue], graders: dict[UUID, Grader]) -> list[QueueRow]:
+    return [_queue_row(principal, queue, graders.get(queue.grader_id)) for queue in found]
+
+
+def _queue_row(principal: Principal, queue: Queue, grader: Grader | None) -> QueueRow:
+    name = Named(queue.grader_id, ids.encode("grader", queue.grader_id), grader.name if grader else "")
+    if grader is None:
+        return QueueRow(queue, name, "", None, "", False, False)
+    told = grader_shapes.sees_all_of(grader, principal)
+    held = told and grader.held_until is not None and grader.held_until > timezone.now()
+    return QueueRow(
+        queue,
+        name,
+        grader.status,
+        grader.held_until if held else None,
+        words.hold(grader.held_reason) if held else "",
+        told and Trouble.CIRCUIT in grader.troubles,
+        told,
+    )

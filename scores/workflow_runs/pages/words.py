@@ -1,0 +1,78 @@
+"""How states and steps of a run are said on pages."""
+
+from typing import Final
+
+from scores.models import WorkflowRun
+from scores.results import failure_codes
+from scores.states import RunStatus, WaitsFor
+from scores.workflow_runs import steps
+
+STEPS: Final = {
+    "queue": "In the queue",
+    "call": "Call to the grader",
+    "hold": "Held: its grader may not be called",
+    "wait": "Accepted by the grader, which answers later",
+    "callback": "Callback of the grader",
+    "review": "Sent to a reviewer",
+    "decision": "Decided by a reviewer",
+    "cancel": "Cancelled",
+    "retry": "Retried on request",
+    "lease": "Its worker was lost",
+    "end": "Ended",
+    steps.REUSE: "Waited for an equal answer of another model",
+}
+HOLDS: Final = {
+    "rate_limited": "rate limit",
+    "circuit_open": "circuit open after failed calls",
+    "unhealthy": "it says that it is unhealthy",
+}
+RESTS: Final = {
+    steps.HOLD: "its grader is held",
+    steps.BACKOFF: "an attempt failed; it tries again",
+    steps.NOT_BEFORE: "it is to begin later",
+}
+WAITS: Final = {
+    WaitsFor.CALLBACK.value: "the grader’s callback",
+    WaitsFor.REVIEW.value: "a reviewer",
+    WaitsFor.GRADER.value: "its grader, which is held",
+    WaitsFor.REUSE.value: "the score of an equal answer of another model, to copy it",
+}
+FAULTS: Final = {"grader": "the grader", "caller": "whoever submitted it", "platform": "the platform"}
+
+
+def step(name: str) -> str:
+    return STEPS.get(name, name.replace("_", " ").capitalize())
+
+
+def hold(reason: str) -> str:
+    return HOLDS.get(reason, reason.replace("_", " "))
+
+
+def outcome(text: str | None) -> str:
+    return HOLDS.get(text or "", (text or "").replace("_", " "))
+
+
+def reason(run: WorkflowRun) -> str:
+    """Why an unfinished run does not move on by itself right now; '' where nothing holds it."""
+    match run.status:
+        case RunStatus.SLEEPING:
+            rest = RESTS.get(steps.current(run) or "", "")
+            why = run.error_code if steps.current(run) == steps.BACKOFF else _held(run)
+            return f"{rest} ({outcome(why)})" if why else rest
+        case RunStatus.WAITING:
+            return f"for {WAITS.get(run.waits_for, WAITS[WaitsFor.CALLBACK.value])}"
+    return ""
+
+
+def tone(outcome: str | None) -> str:
+    """The colour of a step by what came of it."""
+    if outcome in {"scored", "approved", "adjusted", "claimed", "copied"}:
+        return "good"
+    if outcome in failure_codes.CODES or outcome == "worker_lost":
+        return "bad"
+    return "warn" if outcome in {*HOLDS, "accepted", "requested"} else ""
+
+
+def _held(run: WorkflowRun) -> str:
+    last = run.steps[-1] if run.steps else {}
+    return str(last.get("o", "")) if last.get("s") == steps.HOLD else ""

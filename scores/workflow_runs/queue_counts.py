@@ -1,0 +1,108 @@
+"""How full the queues of runs are: by state, by grader, and what has failed by its code. Cheap for many runs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Count, Max, Min
+
+from scores.querysets import RunQuerySet
+from scores.states import FINAL, RunStatus
+from scores.workflow_runs.runs import RunFilter
+
+COUNTED: Final = 10_000  # beyond it a count is `10,000+`
+UNFINISHED: Final = tuple(status for status in RunStatus if status not in FINAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many there are; `more`: and more than were counted."""
+
+    number: int
+    more: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.number:,}{'+' if self.more else ''}"
+
+    def __bool__(self) -> bool:
+        return bool(self.number)
+
+
+@dataclass(slots=True)
+class Queue:
+    """What waits for one grader. `oldest`: since when the oldest of them waits."""
+
+    grader_id: UUID
+    numbers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(UNFINISHED, 0))
+    oldest: datetime | None = None
+
+    @property
+    def length(self) -> int:
+        return sum(self.numbers.values())
+
+
+@dataclass(slots=True)
+class Letters:
+    """The dead letters of one code: how many runs failed with it, when the last one did, and by grader."""
+
+    code: str
+    number: int = 0
+    last: datetime | None = None
+    graders: dict[UUID, int] = field(default_factory=dict)
+
+
+def counted(found: RunQuerySet, most: int = COUNTED) -> Counted:
+    """The number of runs, at most `most`: the database stops there."""
+    number = found.order_by()[: most + 1].count()
+    return Counted(min(number, most), number > most)
+
+
+def whatever_state(found: RunQuerySet, chosen: RunFilter) -> RunQuerySet:
+    """The runs that the filters name, but for the state that they ask for; one filter for all counts of a page."""
+    return replace(chosen, status=None).apply(found)
+
+
+def by_status(queues: Iterable[Queue], failed: RunQuerySet) -> Mapping[str, Counted]:
+    """How many runs there are of each state, by what waits for the graders; the completed ones are not counted, since
+    they are most of all and no index tells them apart."""
+    found = list(queues)
+    numbers = {str(status): Counted(sum(queue.numbers[status] for queue in found)) for status in UNFINISHED}
+    return {**numbers, RunStatus.FAILED.value: counted(failed)}
+
+
+def by_grader(others: RunQuerySet) -> list[Queue]:
+    """The graders that have work, the longest queue first."""
+    unfinished = others.filter(status__in=UNFINISHED).order_by()
+    rows = unfinished.values_list("grader_id", "status").annotate(number=Count("pk"), oldest=Min("created_at"))
+    queues: dict[UUID, Queue] = {}
+    for grader_id, status, number, oldest in rows:
+        queue = queues.setdefault(grader_id, Queue(grader_id))
+        queue.numbers[status] = number
+        queue.oldest = oldest if queue.oldest is None else min(queue.oldest, oldest)
+    return sorted(queues.values(), key=lambda queue: -queue.length)
+
+
+def dead_letters(found: RunQuerySet, chosen: RunFilter) -> list[Letters]:
+    """The failed runs by their code, the most frequent first."""
+    failed = replace(chosen, status=RunStatus.FAILED).apply(found).order_by()
+    rows = failed.values_list("error_code", "grader_id").annotate(number=Count("pk"), last=Max("completed_at"))
+    groups: dict[str, Letters] = {}
+    for code, grader_id, number, last in rows:
+        group = groups.setdefault(code, Letters(code))
+        group.number += number
+        group.graders[grader_id] = number
+        group.last = _later(group.last, last)
+    return sorted(groups.values(), key=lambda group: -group.number)
+
+
+def graders_of(groups: Iterable[Queue | Letters]) -> set[UUID]:
+    """Every grader that the groups name."""
+    return {
+        grader for group in groups for grader in (group.graders if isinstance(group, Letters) else [group.grader_id])
+    }
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    return max((at for at in (one, other) if at is not None), default=None)

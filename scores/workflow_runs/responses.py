@@ -1,0 +1,135 @@
+"""What goes out about workflow runs."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from autotune.core import clock, ids, sentences
+from autotune.core.api import ApiStruct
+from autotune.core.fields import Legible
+from autotune.core.pagination import Pagination
+from scores.models import WorkflowRun
+from scores.results import failure_codes
+from scores.results.privacy import Sight
+from scores.results.scores import ScoreOut
+from scores.results.waiting_reasons import Wait
+from scores.results.waiting_responses import WaitingForOut
+from scores.states import RunStatus
+from scores.workflow_runs import steps
+from scores.workflow_runs.steps import Step
+
+MESSAGE_UNREADABLE: Final = "The message of the failure is stored and cannot be decrypted."
+
+
+class RunErrorOut(ApiStruct):
+    """Why a run failed. The message ends with what must change; `fault` is grader, caller or platform."""
+
+    code: str
+    message: str
+    fault: failure_codes.Fault
+
+
+class StepOut(ApiStruct):
+    """One thing that happened; `wakeAt`: until when the run slept or waited after it."""
+
+    step: str
+    attempt: int
+    started_at: str | None
+    ended_at: str | None
+    outcome: str | None
+    wake_at: str | None
+
+
+class WorkflowRunOut(ApiStruct):
+    """`attempt` counts claims; `wakeAt` is when a sleeping run is due, or until when a waiting one waits.
+
+    `waitingFor` is null once the run is final.
+    """
+
+    id: str
+    completion_id: str
+    grader_id: str
+    status: RunStatus
+    current_step: str | None
+    attempt: int
+    wake_at: str | None
+    started_at: str | None
+    completed_at: str | None
+    result: ScoreOut | None
+    error: RunErrorOut | None
+    steps: list[StepOut]
+    waiting_for: WaitingForOut | None = None
+
+
+class WorkflowRunAnswer(ApiStruct):
+    workflow_run: WorkflowRunOut
+
+
+class WorkflowRunPage(ApiStruct):
+    workflow_runs: list[WorkflowRunOut]
+    pagination: Pagination
+
+
+class SkippedOut(ApiStruct):
+    """How many runs were left as they are, and the code of why."""
+
+    code: str
+    count: int
+
+
+class RetriedOut(ApiStruct):
+    """`more`: the request reached its limit, and failed runs are left; send it again."""
+
+    retried: int
+    skipped: list[SkippedOut]
+    more: bool
+
+
+class RescoreAnswer(ApiStruct):
+    workflow_run_ids: list[str]
+
+
+def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight, wait: Wait | None = None) -> WorkflowRunOut:
+    """A run as this reader sees it; for a failed run the reader has met the grader. `wait`: for an unfinished run."""
+    return WorkflowRunOut(
+        id=run.public_id,
+        completion_id=ids.encode("comp", run.completion_id),
+        grader_id=ids.encode("grader", run.grader_id),
+        status=RunStatus(run.status),
+        current_step=steps.current(run),
+        attempt=run.attempt,
+        wake_at=_wire(run.wake_at),
+        started_at=_wire(run.started_at),
+        completed_at=_wire(run.completed_at),
+        result=result,
+        error=error_of(run, sight),
+        steps=step_outs(steps.of(run)),
+        waiting_for=wait.out() if wait else None,
+    )
+
+
+def error_of(run: WorkflowRun, sight: Sight) -> RunErrorOut | None:
+    """The end of a failed run; None for any other, whatever its attempts came to."""
+    if run.status != RunStatus.FAILED:
+        return None
+    return error_out(run.error_code, run, sight)
+
+
+def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
+    """A failure as this reader sees it: the message of the run, where it is for them, and what must change."""
+    own_message = ""
+    if run is not None and sight.failure(code, run.grader_id):
+        text = Legible(run)
+        own_message = MESSAGE_UNREADABLE if (message := text.error_message) is None and text.unreadable else message
+    return RunErrorOut(code, sentences.joined(own_message, failure_codes.advice(code)), failure_codes.fault(code))
+
+
+def step_outs(found: Sequence[Step]) -> list[StepOut]:
+    return [
+        StepOut(one.step, one.attempt, _wire(one.started_at), _wire(one.ended_at), one.outcome, _wire(one.wake_at))
+        for one in found
+    ]
+
+
+def _wire(moment: datetime | None) -> str | None:
+    return None if moment is None else clock.wire(moment)

@@ -1,0 +1,42 @@
+"""What a retry by filter would do, told before it is done."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from scores.models import WorkflowRun
+from scores.querysets import RunQuerySet
+from scores.states import RunStatus
+from scores.workflow_runs import retrying
+from scores.workflow_runs.queue_counts import Counted, counted
+
+LOOKED_AT: Final = 300  # the oldest ones: as many as one transaction of a retry takes
+
+
+@dataclass(slots=True)
+class Preview:
+    """How many failed runs there are, and how many of the first `looked_at` can begin anew.
+
+    refused  codes of retrying.REFUSALS, among those that were looked at
+    """
+
+    failed: Counted
+    looked_at: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def possible(self) -> int:
+        return self.looked_at - self.refused.total()
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of them were looked at."""
+        return not self.failed.more and self.failed.number <= self.looked_at
+
+
+def preview(found: RunQuerySet) -> Preview:
+    """The failed ones among the runs, before `retrying.retry_all` takes them."""
+    failed = found.filter(status=RunStatus.FAILED)
+    first: list[WorkflowRun] = list(failed.order_by("pk").defer("error_message", "steps")[:LOOKED_AT])
+    refused = Counter(retrying.refused(first).values())
+    return Preview(counted(failed), len(first), refused)

@@ -1,0 +1,120 @@
+"""Reading workflow runs: one, a page, and the filters that name them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from autotune.access.policy import ScopedQuerySet
+from autotune.access.principal import Principal
+from autotune.access.views import find
+from autotune.core import pagination
+from autotune.core.errors import NotFound
+from graders.models import Grader
+from scores.models import Score, WorkflowRun
+from scores.querysets import RunQuerySet
+from scores.results import scores as score_results
+from scores.results import waiting_reasons
+from scores.results.privacy import Sight
+from scores.states import RunStatus
+from scores.workflow_runs.requests import RetryRuns, RunQuery
+from scores.workflow_runs.responses import WorkflowRunOut, WorkflowRunPage, run_out
+from tasks.models import Completion, PanelMember, Task
+
+ORDER = pagination.Order("workflow-runs", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
+MAX_TASKS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Runs by what they belong to, how they stand, and the code that they ended with."""
+
+    completion: UUID | None = None
+    grader: UUID | None = None
+    task: UUID | None = None
+    status: str | None = None
+    code: str | None = None
+
+    @classmethod
+    def of(cls, given: RunQuery | RetryRuns) -> "RunFilter":
+        named = (given.completion_id, given.grader_id, given.task_id)
+        completion, grader, task = (one.uuid if one else None for one in named)
+        return cls(completion, grader, task, given.status, given.code)
+
+    def __bool__(self) -> bool:
+        return self != RunFilter()
+
+    def apply(self, queryset: RunQuerySet) -> RunQuerySet:
+        """The runs that all of the filters name.
+
+        Runs have no index by task or grader (each would cost every save), completions have one by task: with the task
+        named there too, the database finds the runs of one that has few among many.
+        """
+        lookups = {
+            "completion_id": self.completion,
+            "grader_id": self.grader,
+            "task_id": self.task,
+            "completion__task_id": self.task,
+            "completion__task_id__in": self._tasks_of_grader(),
+            "status": self.status,
+            "error_code": self.code,
+        }
+        return queryset.filter(**{name: value for name, value in lookups.items() if value is not None})
+
+    def _tasks_of_grader(self) -> list[UUID] | None:
+        """The tasks that the grader judges or has judged; None where they would tell nothing more, or are many."""
+        if (
+            self.grader is None
+            or self.task is not None
+            or self.completion is not None
+            or self.status == RunStatus.FAILED
+        ):
+            return None
+        members = PanelMember.objects.filter(grader=self.grader).values_list("task_version__task_id", flat=True)
+        tasks = list(members.order_by().distinct()[: MAX_TASKS + 1])
+        return tasks if len(tasks) <= MAX_TASKS else None
+
+
+def listed(principal: Principal, query: RunQuery) -> WorkflowRunPage:
+    """One page of the runs that the filters name, with their scores: one query more than the page's own."""
+    chosen = RunFilter.of(query)
+    require_known(principal, chosen, "?")
+    found = chosen.apply(visible(principal))
+    rows, page = pagination.page(found, query, ORDER, owner=principal.organization.pk)
+    return WorkflowRunPage(shapes(principal, rows), page)
+
+
+def one(principal: Principal, run_id: UUID) -> WorkflowRunOut:
+    """raises NotFound, also for a run that the caller may not see"""
+    return shapes(principal, [find(visible(principal), run_id, "workflow run")])[0]
+
+
+def shapes(principal: Principal, rows: Sequence[WorkflowRun]) -> list[WorkflowRunOut]:
+    """Runs as this caller sees them."""
+    scores = list(Score.objects.live().visible_to(principal).filter(run_id__in=[run.pk for run in rows]))
+    sight = Sight.of(principal)
+    sight.judges.meet(run.grader_id for run in rows if run.status == RunStatus.FAILED)
+    results = {score.run_id: out for score, out in zip(scores, score_results.shapes(scores, sight), strict=True)}
+    waits = waiting_reasons.of_runs(rows)
+    return [run_out(run, results.get(run.pk), sight, waits.get(run.pk)) for run in rows]
+
+
+def visible(principal: Principal) -> RunQuerySet:
+    return WorkflowRun.objects.visible_to(principal)
+
+
+def require_known(principal: Principal, chosen: RunFilter, prefix: str) -> None:
+    """raises NotFound with a pointer for an id that names nothing the caller may see
+
+    prefix  of the pointer: `?` for parameters, `/` for members of a body
+    Who sees the runs of their own graders alone may name what those runs name: another organization's task.
+    """
+    named: tuple[tuple[str, str, str, UUID | None, ScopedQuerySet], ...] = (
+        ("completionId", "completion", "completion_id", chosen.completion, Completion.objects.all()),
+        ("graderId", "grader", "grader_id", chosen.grader, Grader.objects.all()),
+        ("taskId", "task", "task_id", chosen.task, Task.objects.all()),
+    )
+    for wire, what, lookup, pk, queryset in named:
+        if pk is None or queryset.visible_to(principal).filter(pk=pk).exists():
+            continue
+        if not visible(principal).filter(**{lookup: pk}).exists():
+            raise NotFound.at(f"{prefix}{wire}", what)
