@@ -8,6 +8,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
 
 application = get_asgi_application()
 
-from autotune.core.starting import require_master_keys  # noqa: E402 - it reads the settings
+from autotune.core.crypto.starting import require_master_keys  # noqa: E402 - it reads the settings
 
 require_master_keys("web")

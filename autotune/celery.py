@@ -6,13 +6,14 @@ from typing import Any
 from celery import Celery, Task
 from celery.signals import beat_init, worker_init, worker_ready
 
-from autotune.core import connections, filebroker, garbage, logs, redisbroker
+from autotune.core import connections, garbage, logs
+from autotune.core.brokers import files, redis_transport
 from autotune.site import engine
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
 
-filebroker.register()
-redisbroker.register()
+files.register()
+redis_transport.register()
 outages = logs.repeating(__name__)
 
 
@@ -54,6 +55,8 @@ def require_keys_of_beat(**_: Any) -> None:
 
 
 def _require_master_keys(process: str) -> None:
-    from autotune.core.starting import require_master_keys  # Django is not set up yet when this module is imported
+    from autotune.core.crypto.starting import (
+        require_master_keys,  # Django is not set up yet when this module is imported
+    )
 
     require_master_keys(process)

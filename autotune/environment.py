@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from autotune.core.addresses import Allowance, parse_allow
+from autotune.core.outbound.addresses import Allowance, parse_allow
 
 TLS_FILES = frozenset({"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"})
 

@@ -12,7 +12,7 @@ import environ
 from celery.schedules import crontab, schedule
 from django.core.exceptions import ImproperlyConfigured
 
-from autotune.core import keyproviders, masterkeys
+from autotune.core.crypto import keyproviders, masterkeys
 from autotune.environment import (
     allowances,
     broker_tls,
@@ -83,6 +83,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount.providers.openid_connect",
     "axes",
     "autotune.core",
+    "autotune.charts",
     "autotune.access",
     "autotune.webhooks",
     "graders",
@@ -92,15 +93,15 @@ INSTALLED_APPS = [
     "autotune.site",
 ]
 MIDDLEWARE = [
-    "autotune.core.middleware.RequestIdMiddleware",
-    "autotune.core.middleware.TrustedProxyMiddleware",
+    "autotune.core.api.middleware.RequestIdMiddleware",
+    "autotune.core.api.middleware.TrustedProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "autotune.site.headers.HeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "autotune.access.audit.middleware.AuditMiddleware",
-    "autotune.core.middleware.ProblemMiddleware",
-    "autotune.core.middleware.MethodMiddleware",
+    "autotune.core.api.middleware.ProblemMiddleware",
+    "autotune.core.api.middleware.MethodMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -110,7 +111,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
     "autotune.access.accounts.requirement.SecondFactorMiddleware",
-    "autotune.core.middleware.BodyMiddleware",
+    "autotune.core.api.middleware.BodyMiddleware",
 ]
 ROOT_URLCONF = "autotune.urls"
 WSGI_APPLICATION = "autotune.wsgi.application"
@@ -359,8 +360,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": [],
-    "DEFAULT_SCHEMA_CLASS": "autotune.core.openapi.OperationSchema",
-    "EXCEPTION_HANDLER": "autotune.core.problems.exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "autotune.core.api.openapi.OperationSchema",
+    "EXCEPTION_HANDLER": "autotune.core.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_VERSIONING_CLASS": None,
 }
@@ -373,7 +374,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PUBLIC": True,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "AUTHENTICATION_WHITELIST": [],
-    "POSTPROCESSING_HOOKS": ["autotune.core.openapi.add_components"],
+    "POSTPROCESSING_HOOKS": ["autotune.core.api.openapi.add_components"],
     "PREPROCESSING_HOOKS": [],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
@@ -442,7 +443,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "request": {"()": "autotune.core.middleware.RequestIdFilter"},
+        "request": {"()": "autotune.core.api.middleware.RequestIdFilter"},
         "redaction": {"()": "autotune.core.logs.RedactionFilter"},
         "refusals": {"()": "autotune.core.logs.RepeatFilter", "statuses": (503,)},
     },

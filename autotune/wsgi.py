@@ -15,6 +15,6 @@ for name in ("gunicorn.error", "gunicorn.access"):  # they write paths past our 
 application = get_wsgi_application()
 engine.warn_process()
 
-from autotune.core.starting import require_master_keys  # noqa: E402 - it reads the settings
+from autotune.core.crypto.starting import require_master_keys  # noqa: E402 - it reads the settings
 
 require_master_keys("web")

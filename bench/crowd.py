@@ -115,8 +115,9 @@ def _task(organization, owner, entry, graders, names):
 def _scores(task, grader, owner, count, rnd, names, number):
     from django.db import transaction
 
-    from autotune.core import bulk, encryption
-    from autotune.core.fields import encrypted
+    from autotune.core import bulk
+    from autotune.core.crypto import encryption
+    from autotune.core.crypto.fields import encrypted
     from scores.models import Review, Reward, Score, WorkflowRun
     from tasks.models import Completion
 

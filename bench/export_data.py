@@ -17,8 +17,9 @@ def fill(rows, prompt_bytes, response_bytes):
     from django.utils import timezone
 
     from autotune.access.models import Organization, User
-    from autotune.core import bulk, encryption, ids
-    from autotune.core.fields import encrypted
+    from autotune.core import bulk, ids
+    from autotune.core.crypto import encryption
+    from autotune.core.crypto.fields import encrypted
     from graders.models import Grader, GraderVersion
     from scores.models import Reward, Score, WorkflowRun
     from tasks.models import Completion, PanelMember, Task, TaskVersion

@@ -34,8 +34,9 @@ def fill(rows):
     from django.utils import timezone
 
     from autotune.access.models import Organization, User
-    from autotune.core import bulk, encryption, ids
-    from autotune.core.fields import encrypted
+    from autotune.core import bulk, ids
+    from autotune.core.crypto import encryption
+    from autotune.core.crypto.fields import encrypted
     from scores.models import Reward
     from tasks.models import Completion, Task, TaskVersion
 

@@ -52,7 +52,7 @@ def report(drains, each, long, stored):
     from django.db import connection
     from django.test import override_settings
 
-    from autotune.core.addresses import parse_allow
+    from autotune.core.outbound.addresses import parse_allow
     from bench.plan_states import World
 
     stub = subprocess.Popen(

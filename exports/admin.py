@@ -8,12 +8,12 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 
 from autotune.access.models import Organization
-from autotune.core import admin_figures
-from autotune.core.admin import OnPages, PublicIdSearch, Record, plain
-from autotune.core.admin_actions import confirmed, each
-from autotune.core.admin_cells import figure, linked, moment, state
-from autotune.core.admin_inlines import Newest
-from autotune.core.admin_lists import named
+from autotune.core.admin import figures
+from autotune.core.admin.actions import confirmed, each
+from autotune.core.admin.base import OnPages, PublicIdSearch, Record, plain
+from autotune.core.admin.cells import figure, linked, moment, state
+from autotune.core.admin.inlines import Newest
+from autotune.core.admin.lists import named
 from autotune.core.errors import Conflict
 from autotune.core.templatetags.ui import number, octets
 from exports.job_shapes import progress
@@ -115,4 +115,4 @@ class ExportFileAdmin(PublicIdSearch, Record, admin.ModelAdmin):
         return super().get_queryset(request).select_related("export").defer("values", "facts", "export__file_key")
 
 
-admin_figures.tell("Exports under way", Export, lambda: Export.objects.filter(status__in=UNFINISHED), "", tone="busy")
+figures.tell("Exports under way", Export, lambda: Export.objects.filter(status__in=UNFINISHED), "", tone="busy")

@@ -4,7 +4,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView
-from autotune.core.api import operation
+from autotune.core.api.operations import operation
 from exports import streaming
 from exports.formats import MEDIA_TYPES
 from exports.inputs import ExportQuery

@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from autotune.core.clock import database_now
-from autotune.core.encryption import Undecryptable
+from autotune.core.crypto.encryption import Undecryptable
 from autotune.core.errors import Conflict, Gone, Invalid, NotFound
 from exports.files import storing
 from exports.files.serving import Download, Segment

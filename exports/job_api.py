@@ -6,8 +6,9 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find, find_for
-from autotune.core import clock, pagination
-from autotune.core.api import OperationView, operation
+from autotune.core import clock
+from autotune.core.api import pagination
+from autotune.core.api.operations import OperationView, operation
 from exports import downloads, links
 from exports.files import serving
 from exports.formats import MEDIA_TYPES

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from autotune.core.api import BodyStruct, QueryStruct
-from autotune.core.pagination import PageQuery
+from autotune.core.api.operations import BodyStruct, QueryStruct
+from autotune.core.api.pagination import PageQuery
 from exports.inputs import ExportQuery
 from exports.links import DEFAULT_S, LEAST_S, MOST_S
 from exports.states import ExportStatus

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from autotune.core import clock, ids
-from autotune.core.api import ApiStruct
-from autotune.core.pagination import Pagination
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
 from exports import left_out
 from exports.models import Export, ExportFile
 from exports.states import ExportStatus, FileKind

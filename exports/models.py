@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from autotune.access.models import ApiKey, Organization, User
 from autotune.core import ids
-from autotune.core.fields import EncryptedTextField
+from autotune.core.crypto.fields import EncryptedTextField
 from exports.querysets import ExportQuerySet
 from exports.states import ExportStatus, FileKind
 

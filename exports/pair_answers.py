@@ -7,7 +7,7 @@ from uuid import UUID
 from autotune.access import idempotency, policy
 from autotune.access.principal import Principal
 from autotune.core import ids
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
 from autotune.core.connections import release
 from autotune.core.errors import Invalid, NotFound
 from exports import left_out, pairs, prompts, ranges

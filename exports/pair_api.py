@@ -3,7 +3,7 @@
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView
-from autotune.core.api import operation
+from autotune.core.api.operations import operation
 from exports import pair_answers
 from exports.pair_answers import PairsOut
 from exports.pair_inputs import PairsWanted

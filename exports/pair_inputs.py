@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from autotune.core.api import BodyStruct
+from autotune.core.api.operations import BodyStruct
 from exports.inputs import MAX_CAP, MAX_SEED
 from scores.intake.requests import ModelId, TaskId
 from scores.results.filters import Unit

@@ -12,10 +12,10 @@ from uuid import UUID
 
 from django.db import connection
 
-from autotune.core import encryption
 from autotune.core.connections import release
-from autotune.core.encryption import MasterKeyMissing, Undecryptable
-from autotune.core.fields import encrypted
+from autotune.core.crypto import encryption
+from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable
+from autotune.core.crypto.fields import encrypted
 from exports import left_out, rows
 from exports.left_out import Forms
 from tasks.models import Completion

@@ -6,9 +6,9 @@ from uuid import UUID
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
-from autotune.core.api import operation
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, PageQuery, page
 from autotune.core.clock import database_now
-from autotune.core.pagination import Order, PageQuery, page
 from graders import credentials, health, registry, shapes, stats, verification, versions
 from graders.inputs import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
 from graders.models import Grader

@@ -17,10 +17,10 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from autotune.core import sentences
 from autotune.core.clock import database_now
 from autotune.core.connections import is_away, release
 from autotune.core.errors import AutotuneError
+from autotune.core.pages import sentences
 from graders import checks, credentials, holds, probing, status, targets, versions
 from graders.checks import TOLERATED_SKEW_S, Check
 from graders.gateway.types import Failure, GraderTarget, HealthOutcome

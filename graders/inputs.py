@@ -5,10 +5,10 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from autotune.core.api import BodyStruct, QueryStruct
+from autotune.core.api.operations import BodyStruct, QueryStruct
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.parsing import check_line, invalid
 from autotune.core.errors import FieldError
-from autotune.core.pagination import PageQuery
-from autotune.core.parsing import check_line, invalid
 from graders.credentials import MAX_GRACE_HOURS
 
 MAX_DOMAINS: Final = 32

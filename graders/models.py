@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
-from autotune.core.fields import EncryptedNoteField, EncryptedTextField
+from autotune.core.crypto.fields import EncryptedNoteField, EncryptedTextField
 from graders.querysets import GraderPartQuerySet, GraderQuerySet
 from graders.states import GraderKind, GraderStatus, Visibility
 

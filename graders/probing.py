@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from autotune.core import http
+from autotune.core.outbound import engine as outbound_engine
 from graders.gateway import outcomes, requests
 from graders.gateway.types import Call, Failure, GraderTarget, HealthOutcome
 
@@ -15,7 +15,7 @@ def ask_health(targets: Mapping[UUID, GraderTarget]) -> dict[UUID, HealthOutcome
 
     In a rotation's grace period a 401 or 403 to the previous secret is asked once more with the current one.
     """
-    engine = http.engine()
+    engine = outbound_engine.engine()
     found: dict[UUID, HealthOutcome] = {}
     out: dict[str, tuple[UUID, Call]] = {}
 

@@ -13,8 +13,8 @@ from django.utils import timezone
 from msgspec import UNSET
 
 from autotune.access.principal import Principal
-from autotune.core.addresses import AddressRefused, check_url
 from autotune.core.errors import Conflict, Invalid, NotFound
+from autotune.core.outbound.addresses import AddressRefused, check_url
 from graders import credentials, inputs, status
 from graders.inputs import CapabilitiesIn, GraderIn, GraderPatch, LimitsIn, RedactionIn
 from graders.models import Grader

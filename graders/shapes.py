@@ -8,10 +8,10 @@ from msgspec import UNSET, UnsetType
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.core import ids
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
 from autotune.core.clock import wire
-from autotune.core.fields import Legible, is_legible
-from autotune.core.pagination import Pagination
+from autotune.core.crypto.fields import Legible, is_legible
 from graders import credentials
 from graders.models import Grader, GraderCheck, GraderStatusChange
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
+from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, Unreadable
-from autotune.core.fields import is_damaged
 from graders import credentials
 from graders.gateway.types import GraderTarget, Secret
 from graders.models import Grader, GraderSecret

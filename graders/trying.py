@@ -11,11 +11,12 @@ from msgspec import Meta
 from autotune.access import throttling
 from autotune.access.principal import Principal
 from autotune.access.throttling import Rate
-from autotune.core import clock, http, ids
-from autotune.core.api import BodyStruct
+from autotune.core import clock, ids
+from autotune.core.api.operations import BodyStruct
 from autotune.core.connections import release
 from autotune.core.errors import TooManyRequests
-from autotune.core.outbound import OutboundError, OutboundResponse, Result
+from autotune.core.outbound import engine
+from autotune.core.outbound.calls import OutboundError, OutboundResponse, Result
 from graders import targets
 from graders.gateway import outcomes, requests, signing
 from graders.gateway.signing import SignatureRefused
@@ -119,7 +120,7 @@ def _ask(target: GraderTarget, item: Item, options: Options, secret: Secret | No
     call = requests.build_score(target, item, options, 1, secret=secret)
     result: Result
     try:
-        result = http.fetch(call.request)
+        result = engine.fetch(call.request)
     except OutboundError as exc:
         result = exc
     return call, result, outcomes.interpret(call, target, result)

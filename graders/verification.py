@@ -10,10 +10,12 @@ from typing import Final
 from django.db import transaction
 from django.utils import timezone
 
-from autotune.core import http, ids, sentences
+from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.core.connections import release
-from autotune.core.outbound import OutboundError, OutboundResponse
+from autotune.core.outbound import engine
+from autotune.core.outbound.calls import OutboundError, OutboundResponse
+from autotune.core.pages import sentences
 from graders import checks, credentials, holds, probing, status, targets, versions
 from graders.checks import CAPABILITIES, SCORE, Check
 from graders.gateway import outcomes, requests
@@ -150,7 +152,7 @@ def _keys(*key_ids: str | None) -> frozenset[str]:
 
 def _fetch(call: Call) -> OutboundResponse | OutboundError:
     try:
-        return http.fetch(call.request)
+        return engine.fetch(call.request)
     except OutboundError as exc:
         return exc
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
+from autotune.core.api.pagination import Order, PageQuery, Pagination, page
 from autotune.core.clock import database_now, wire
-from autotune.core.pagination import Order, PageQuery, Pagination, page
 from graders import status, tallies
 from graders.models import Grader, GraderVersion
 from graders.shapes import VersionOut

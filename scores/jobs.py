@@ -6,7 +6,7 @@ from uuid import UUID
 from celery import shared_task
 from celery.signals import worker_init, worker_shutting_down
 
-from autotune.core import queue
+from autotune.core.brokers import queue
 from autotune.core.clock import database_now
 from scores.callbacks import cleaning
 from scores.counters import building, folding

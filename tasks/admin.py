@@ -12,11 +12,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
-from autotune.core.admin import OnPages, PublicIdSearch, Record, TextForSuperusers, plain
-from autotune.core.admin_actions import each
-from autotune.core.admin_cells import anchor, badge, link, linked, list_url, moment
-from autotune.core.admin_inlines import Newest, ShowsInlines
-from autotune.core.admin_lists import Growing, Made, named
+from autotune.core.admin.actions import each
+from autotune.core.admin.base import OnPages, PublicIdSearch, Record, TextForSuperusers, plain
+from autotune.core.admin.cells import anchor, badge, link, linked, list_url, moment
+from autotune.core.admin.inlines import Newest, ShowsInlines
+from autotune.core.admin.lists import Growing, Made, named
 from autotune.core.errors import Conflict
 from graders.models import Grader
 from tasks import definitions

@@ -6,8 +6,8 @@ from django.db.models import prefetch_related_objects
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find, find_for
-from autotune.core import pagination
-from autotune.core.api import operation
+from autotune.core.api import pagination
+from autotune.core.api.operations import operation
 from tasks import definitions
 from tasks.inputs import NewTask, TaskDeletion, TaskPatch, TaskQuery, VersionQuery
 from tasks.models import Task, TaskVersion

@@ -8,8 +8,8 @@ from django.db import IntegrityError, transaction
 from msgspec import UNSET, UnsetType
 
 from autotune.access.principal import Principal
+from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, FieldError, Invalid, NotFound, Unreadable
-from autotune.core.fields import is_damaged
 from tasks import inputs, panels, versions
 from tasks.inputs import NewTask, RetryPolicy, ReviewPolicy, TaskPatch
 from tasks.models import PanelMember, Task, TaskVersion

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from autotune.core.fields import is_legible
+from autotune.core.crypto.fields import is_legible
 from tasks.models import TaskVersion
 from tasks.shapes import NOTHING, content_of
 

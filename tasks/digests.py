@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from autotune.core import encryption
+from autotune.core.crypto import encryption
 from tasks.conversations import system_prompt_in_effect, whole_conversation
 
 OCTETS: Final = 16  # that are stored; 2^64 completions would have to meet before two digests do by chance

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
-from autotune.core.encryption import MasterKeyMissing, Undecryptable
+from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable
 from tasks.conversations import form_of
 from tasks.digests import UNREADABLE, Digester
 from tasks.models import Completion

@@ -6,11 +6,11 @@ import msgspec
 from django.conf import settings
 from msgspec import UNSET, Meta, UnsetType
 
-from autotune.core import parsing
-from autotune.core.api import BodyStruct, QueryStruct
+from autotune.core.api import parsing
+from autotune.core.api.operations import BodyStruct, QueryStruct
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.parsing import PublicId
 from autotune.core.errors import FieldError
-from autotune.core.pagination import PageQuery
-from autotune.core.parsing import PublicId
 from tasks import schemas
 from tasks.states import Aggregation, Part
 

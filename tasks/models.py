@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
-from autotune.core.fields import EncryptedJSONField, EncryptedTextField
+from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader
 from tasks.conversations import form_of
 from tasks.querysets import CompletionQuerySet, TaskQuerySet, TaskVersionQuerySet

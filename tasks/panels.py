@@ -9,7 +9,8 @@ from django.db.models import F
 
 from autotune.access.models import Organization
 from autotune.access.principal import Principal
-from autotune.core import ids, parsing
+from autotune.core import ids
+from autotune.core.api import parsing
 from autotune.core.errors import Conflict, FieldError, NotFound
 from graders.models import Grader
 from tasks.inputs import PanelEntry

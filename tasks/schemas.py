@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from autotune.core import parsing, strictjson
+from autotune.core import strictjson
+from autotune.core.api import parsing
 from autotune.core.errors import FieldError
 from autotune.core.strictjson import JSONRefused
 

@@ -5,9 +5,9 @@ from typing import Any, Final
 from msgspec import UNSET, UnsetType
 
 from autotune.core import clock, ids
-from autotune.core.api import ApiStruct
-from autotune.core.fields import Legible
-from autotune.core.pagination import Pagination
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
+from autotune.core.crypto.fields import Legible
 from tasks.models import Task, TaskVersion
 from tasks.states import Aggregation, Part
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Final
 from uuid import UUID
 
-from autotune.core.encryption import MasterKeyMissing, Undecryptable
+from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable
 from tasks.models import TaskVersion
 
 MOST_KEPT: Final = 10_000

@@ -6,7 +6,7 @@ from typing import Any
 
 from autotune.access.models import User
 from autotune.core import ecmajson
-from autotune.core.fields import is_damaged
+from autotune.core.crypto.fields import is_damaged
 from tasks.models import PanelMember, Task, TaskVersion
 from tasks.panels import Seat
 

@@ -17,7 +17,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from autotune.access.models import Membership, Organization, Role
 from autotune.access.models.audit import INSTALLATION
-from autotune.core import encryption
+from autotune.core.crypto import encryption
 from autotune.core.logs import RepeatFilter
 from autotune.core.models import DataKey
 from tests import browsing, migrated

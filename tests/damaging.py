@@ -7,8 +7,9 @@ from django.db import models
 from django.utils import timezone
 
 from autotune.access.models import SecondFactorSecret, StoredAnswer
-from autotune.core import damage, encryption, ids, reencryption
-from autotune.core.fields import Ciphertext, EncryptedJSONField
+from autotune.core import ids
+from autotune.core.crypto import damage, encryption, reencryption
+from autotune.core.crypto.fields import Ciphertext, EncryptedJSONField
 from graders.models import Grader, GraderCheck, GraderSecret, GraderStatusChange
 from tests.access.matrix import owned
 from tests.factories import public

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from django.test import override_settings
 
-from autotune.core.addresses import parse_allow
+from autotune.core.outbound.addresses import parse_allow
 from graders.gateway.signing import sign
 from tests.factories import SECRET
 

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 from django.test import override_settings
 from standardwebhooks.webhooks import Webhook as Standard
 
-from autotune.core.addresses import parse_allow
+from autotune.core.outbound.addresses import parse_allow
 from tests.fakes import Server
 
 

@@ -1,9 +1,9 @@
 """Keeps the rules of the house. Run from the project's root; exit status 1 on a breach.
 
   upward imports   exports -> scores -> tasks -> graders -> autotune.{webhooks, llm} -> autotune.access ->
-                   autotune.core; `apps.get_model` and a relation named by a string count as imports
+                   autotune.charts -> autotune.core; `apps.get_model` and a relation named by a string count as imports
   cycles           between any two modules
-  HTTP clients     the server speaks to the outside through autotune/core/http.py alone, where addresses are checked
+  HTTP clients     only autotune/core/outbound/engine.py, where addresses are checked, sends requests to others
 
 `autotune/site/` and the composition (settings, urls, celery, wsgi, asgi) may import every app; no app may import them.
 """
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 APPS = ("autotune", "graders", "tasks", "scores", "exports")  # each may import those before it
-WITHIN = ("core", "access", "webhooks", "llm")  # inside autotune: core < access < the other two
+WITHIN = ("core", "charts", "access", "webhooks", "llm")  # inside autotune: core < charts < access < the other two
 COMPOSITION = ("autotune.settings", "autotune.urls", "autotune.celery", "autotune.wsgi", "autotune.asgi")
 SITE = "autotune.site"
-OUTBOUND = "autotune.core.http"
+OUTBOUND = "autotune.core.outbound.engine"
 HTTP_CLIENTS = (
     *("requests", "urllib3", "urllib.request", "http.client", "xmlrpc.client", "aiohttp", "httpx", "httpx2"),
     *("pycurl", "httplib2", "niquests", "treq", "tornado.httpclient", "websocket", "websockets"),
@@ -117,7 +117,7 @@ def rank(name: str) -> tuple[int, int]:
         return len(APPS), 0
     app, _, rest = name.partition(".")
     inner = rest.partition(".")[0]
-    return APPS.index(app), min(WITHIN.index(inner), 2) if app == "autotune" and inner in WITHIN else -1
+    return APPS.index(app), min(WITHIN.index(inner), 3) if app == "autotune" and inner in WITHIN else -1
 
 
 def stands_higher(target: str, importer: str) -> bool:

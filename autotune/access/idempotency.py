@@ -20,10 +20,11 @@ from django.http.response import HttpResponseBase
 
 from autotune.access import commits
 from autotune.access.models import StoredAnswer
-from autotune.core import encryption, ids
+from autotune.core import ids
 from autotune.core.clock import database_now
+from autotune.core.crypto import encryption
+from autotune.core.crypto.fields import encrypted
 from autotune.core.errors import Conflict, FieldError, Gone, Invalid, Unprocessable
-from autotune.core.fields import encrypted
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"

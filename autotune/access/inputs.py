@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from autotune.access.roles import MAX_PERMISSIONS, Action, Resource, Scope
-from autotune.core.api import BodyStruct
-from autotune.core.pagination import PageQuery
-from autotune.core.parsing import PublicId
+from autotune.core.api.operations import BodyStruct
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.parsing import PublicId
 
 MAX_NETWORKS = 32
 MAX_GRACE_HOURS = 24 * 7

@@ -10,8 +10,8 @@ from django.utils import timezone
 from autotune.access.models import ApiKey
 from autotune.access.principal import Principal
 from autotune.core import clock
+from autotune.core.api.parsing import invalid
 from autotune.core.errors import FieldError, Forbidden, Invalid
-from autotune.core.parsing import invalid
 
 Network = IPv4Network | IPv6Network
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from autotune.access.models import ApiKey, Membership, Organization, Role, User
 from autotune.core import ids
-from autotune.core.middleware import within
+from autotune.core.api.middleware import within
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 KEY = re.compile(rf"at_(live|test)_({ids.SUFFIX})_([0-9A-Za-z]{{43}})([0-9A-Za-z]{{6}})", re.ASCII)

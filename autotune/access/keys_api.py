@@ -10,8 +10,8 @@ from autotune.access import key_making, querysets, shapes
 from autotune.access.inputs import KeyPatch, KeyQuery, KeyRotation, NewKey
 from autotune.access.models import ApiKey
 from autotune.access.views import ApiView, find_for
-from autotune.core.api import operation
-from autotune.core.pagination import Order, page
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, page
 
 RESOURCE = "keys"
 ORDER = Order("api-keys", {"createdAt": "created_at", "name": "name"})

@@ -8,9 +8,9 @@ from autotune.access import invitations, members, querysets, shapes
 from autotune.access.inputs import Invitation, MemberPatch, MemberQuery
 from autotune.access.models import Membership
 from autotune.access.views import ApiView, find_for
-from autotune.core.api import operation
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, page
 from autotune.core.errors import NotFound
-from autotune.core.pagination import Order, page
 
 RESOURCE = "members"
 ORDER = Order("members", {"createdAt": "created_at"})

@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from autotune.access import organizations, shapes
 from autotune.access.inputs import NewOrganization, OrganizationPatch
 from autotune.access.views import ApiView, find
-from autotune.core.api import operation
-from autotune.core.pagination import Order, PageQuery, page
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, PageQuery, page
 
 RESOURCE = "organizations"
 ORDER = Order("organizations", {"createdAt": "created_at", "name": "name"})

@@ -8,9 +8,9 @@ from autotune.access import custom_roles, querysets, shapes
 from autotune.access.inputs import NewRole, RolePatch
 from autotune.access.models import Role
 from autotune.access.views import ApiView, find_for
-from autotune.core.api import operation
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, PageQuery, page
 from autotune.core.errors import Forbidden
-from autotune.core.pagination import Order, PageQuery, page
 
 RESOURCE = "roles"
 ORDER = Order("roles", {"createdAt": "created_at", "name": "name"}, default="createdAt")

@@ -5,9 +5,9 @@ from django.utils import timezone
 from autotune.access import keys
 from autotune.access.models import ApiKey, Membership, Organization, Role
 from autotune.core import ids
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
 from autotune.core.clock import wire
-from autotune.core.pagination import Pagination
 
 
 class RetentionOut(ApiStruct):

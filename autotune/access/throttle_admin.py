@@ -3,9 +3,9 @@
 from django.contrib import admin
 
 from autotune.access.models import Throttle
-from autotune.core.admin import Record
-from autotune.core.admin_cells import moment
-from autotune.core.admin_lists import CappedPaginator
+from autotune.core.admin.base import Record
+from autotune.core.admin.cells import moment
+from autotune.core.admin.lists import CappedPaginator
 
 
 @admin.register(Throttle)

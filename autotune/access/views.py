@@ -11,7 +11,7 @@ from autotune.access.audit import calls, subjects, trail
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
 from autotune.access.throttles import Throttled
-from autotune.core.api import SAFE_METHODS, Operation, OperationView
+from autotune.core.api.operations import SAFE_METHODS, Operation, OperationView
 from autotune.core.errors import Forbidden, NotFound
 
 __all__ = ["ApiView", "find", "find_for"]

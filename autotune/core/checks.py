@@ -7,7 +7,7 @@ from django.core import checks
 from django.core.checks import CheckMessage
 from django.db import DatabaseError
 
-from autotune.core import keychecks
+from autotune.core.crypto import keychecks
 
 
 @checks.register()

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from autotune.core import mending, reencryption
+from autotune.core.crypto import mending, reencryption
 
 
 @shared_task(name="core.reencrypt", ignore_result=True)

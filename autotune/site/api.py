@@ -10,7 +10,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.renderers import TemplateHTMLRenderer
 from rest_framework.request import Request
 
-from autotune.core.api import Answer, Negotiation, OperationView, operation
+from autotune.core.api.operations import Answer, Negotiation, OperationView, operation
 from autotune.site import document, metrics, moving, probes
 from autotune.site.moving import Moving
 from autotune.site.probes import Health, Readiness

@@ -6,8 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from autotune.access.frame import context, entry
-from autotune.core import errors, problems
-from autotune.core.middleware import API_PREFIX
+from autotune.core import errors
+from autotune.core.api import problems
+from autotune.core.api.middleware import API_PREFIX
 
 
 def _answer(request: HttpRequest, error: errors.AutotuneError) -> HttpResponse:

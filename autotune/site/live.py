@@ -17,8 +17,8 @@ for _name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):  # they write 
 from django.middleware.security import SecurityMiddleware  # noqa: E402 - they read the settings
 
 from autotune.core import garbage  # noqa: E402
-from autotune.core.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware  # noqa: E402
-from autotune.core.starting import require_master_keys  # noqa: E402
+from autotune.core.api.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware  # noqa: E402
+from autotune.core.crypto.starting import require_master_keys  # noqa: E402
 from autotune.site import engine  # noqa: E402
 from autotune.site.headers import HeadersMiddleware  # noqa: E402
 from autotune.site.live_connections import raise_limits  # noqa: E402

@@ -19,8 +19,9 @@ from prometheus_client.registry import Collector
 from autotune.access import policy
 from autotune.access.audit import facts as audit
 from autotune.access.principal import Principal
-from autotune.core import damage, ids
-from autotune.core.middleware import within
+from autotune.core import ids
+from autotune.core.api.middleware import within
+from autotune.core.crypto import damage
 from autotune.site import moving
 from autotune.webhooks.models import Delivery
 from autotune.webhooks.states import DeliveryStatus

@@ -9,7 +9,7 @@ from typing import Final
 from django.db import DatabaseError
 
 from autotune.access.audit import sealing
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
 from autotune.core.connections import release
 from autotune.site.probes import Check
 from autotune.webhooks.models import Event

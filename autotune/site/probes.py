@@ -8,8 +8,9 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from autotune.core import keychecks, redis
-from autotune.core.api import ApiStruct
+from autotune.core import redis
+from autotune.core.api.operations import ApiStruct
+from autotune.core.crypto import keychecks
 
 MIN_FREE_BYTES = 64 * 2**20
 PROBED, PROBED_S = "autotune:probed", 60  # a write, because a Redis whose memory is full still answers pings

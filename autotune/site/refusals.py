@@ -4,7 +4,8 @@ from typing import Final
 
 from gunicorn.http import errors as wire
 
-from autotune.core import errors, problems
+from autotune.core import errors
+from autotune.core.api import problems
 from autotune.core.errors import AutotuneError
 
 MALFORMED: Final = "The request is not well-formed HTTP/1.1."

@@ -11,12 +11,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
-from autotune.core import admin_figures, ids
-from autotune.core.admin import OnPages, PublicIdSearch, Record, plain
-from autotune.core.admin_actions import CALLED_AT_ONCE, confirmed, each
-from autotune.core.admin_cells import anchor, badge, change_url, linked, list_url, moment, state
-from autotune.core.admin_inlines import Newest
-from autotune.core.admin_lists import Growing, Made, named
+from autotune.core import ids
+from autotune.core.admin import figures
+from autotune.core.admin.actions import CALLED_AT_ONCE, confirmed, each
+from autotune.core.admin.base import OnPages, PublicIdSearch, Record, plain
+from autotune.core.admin.cells import anchor, badge, change_url, linked, list_url, moment, state
+from autotune.core.admin.inlines import Newest
+from autotune.core.admin.lists import Growing, Made, named
 from autotune.core.errors import Conflict
 from autotune.webhooks import endpoints, trying
 from autotune.webhooks.models import Delivery, Event, Webhook
@@ -247,10 +248,10 @@ def _last_answer(row: Delivery) -> str:
     return str(last["status"] or last["error"])
 
 
-admin_figures.tell(
+figures.tell(
     "Webhooks that fail", Webhook, lambda: Webhook.objects.active().exclude(failing_since=None),
     "status__exact=active&failing_since__isempty=0", tone="bad",
 )  # fmt: skip
-admin_figures.tell(
+figures.tell(
     "Parked deliveries", Delivery, lambda: Delivery.objects.filter(status=DeliveryStatus.PARKED), "status__exact=parked"
 )

@@ -5,8 +5,8 @@ from uuid import UUID
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
-from autotune.core.api import operation
-from autotune.core.pagination import Order, page
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, page
 from autotune.webhooks import endpoints, shapes, trying
 from autotune.webhooks.inputs import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery, WebhookRotate
 from autotune.webhooks.models import Delivery, Webhook

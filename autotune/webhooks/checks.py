@@ -7,8 +7,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import DatabaseError, transaction
 
-from autotune.core.addresses import AddressRefused, check_url
-from autotune.core.encryption import Undecryptable
+from autotune.core.crypto.encryption import Undecryptable
+from autotune.core.outbound.addresses import AddressRefused, check_url
 from autotune.webhooks.models import Webhook
 
 SHOWN: Final = 10

@@ -15,8 +15,8 @@ from django.db import transaction
 from django.db.models import F
 
 from autotune.core.clock import database_now
-from autotune.core.encryption import MasterKeyMissing, Undecryptable
-from autotune.core.fields import is_damaged
+from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable
+from autotune.core.crypto.fields import is_damaged
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.states import EventKind
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from autotune.core import clock
-from autotune.core.outbound import OutboundError, OutboundRequest, OutboundResponse, Result
+from autotune.core.outbound.calls import OutboundError, OutboundRequest, OutboundResponse, Result
 from autotune.webhooks import signing
 from autotune.webhooks.backoff import retry_after
 from autotune.webhooks.claims import Try

@@ -13,9 +13,9 @@ from msgspec import UNSET
 
 from autotune.access.principal import Principal
 from autotune.core import clock
-from autotune.core.addresses import AddressRefused, check_url
+from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, Invalid, NotFound
-from autotune.core.fields import is_damaged
+from autotune.core.outbound.addresses import AddressRefused, check_url
 from autotune.webhooks import inputs, rules, signing, telling
 from autotune.webhooks.inputs import WebhookIn, WebhookPatch
 from autotune.webhooks.models import Delivery, Webhook

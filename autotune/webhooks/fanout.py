@@ -12,8 +12,8 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 
 from autotune.core import clock, ecmajson
-from autotune.core.encryption import MasterKeyMissing, Undecryptable, cipher_for
-from autotune.core.fields import encrypted
+from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable, cipher_for
+from autotune.core.crypto.fields import encrypted
 from autotune.webhooks import payloads
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.payloads import Data

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from autotune.access.principal import Principal
-from autotune.core.forms import BodyForm
+from autotune.core.pages.forms import BodyForm
 from autotune.webhooks import rules
 from autotune.webhooks.states import EventKind
 

@@ -6,10 +6,10 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from autotune.access.principal import Principal
-from autotune.core.api import BodyStruct
+from autotune.core.api.operations import BodyStruct
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.parsing import invalid
 from autotune.core.errors import FieldError
-from autotune.core.pagination import PageQuery
-from autotune.core.parsing import invalid
 from autotune.webhooks import rules
 from autotune.webhooks.states import EventKind
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
-from autotune.core.encryption import MasterKeyMissing, Undecryptable
-from autotune.core.fields import EncryptedJSONField, EncryptedTextField
+from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable
+from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from autotune.webhooks.querysets import DeliveryQuerySet, WebhookQuerySet
 from autotune.webhooks.states import DeliveryStatus, EventKind, WebhookStatus
 

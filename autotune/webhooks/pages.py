@@ -15,10 +15,11 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts, once, people, places
 from autotune.access.principal import Principal
 from autotune.access.views import find_for
-from autotune.core import clock, ids, listing
+from autotune.core import clock, ids
+from autotune.core.api.pagination import page as cut
+from autotune.core.crypto.fields import Legible
 from autotune.core.errors import AutotuneError
-from autotune.core.fields import Legible
-from autotune.core.pagination import page as cut
+from autotune.core.pages import listing
 from autotune.webhooks import endpoints, examples, shapes, trying
 from autotune.webhooks.api import DELIVERY_ORDER, ORDER
 from autotune.webhooks.forms import WebhookForm

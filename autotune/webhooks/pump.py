@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import DatabaseError, connection
 
 from autotune.core import clock, connections, logs
-from autotune.core.http import Engine, Result
+from autotune.core.outbound.engine import Engine, Result
 from autotune.webhooks import claims, delivering, endpoints, fanout, settling
 from autotune.webhooks.claims import Try
 from autotune.webhooks.delivering import Outcome

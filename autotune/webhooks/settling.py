@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 from django.db import connection, models, transaction
 
 from autotune.core import clock
-from autotune.core.encryption import cipher_for
-from autotune.core.fields import encrypted
+from autotune.core.crypto.encryption import cipher_for
+from autotune.core.crypto.fields import encrypted
 from autotune.webhooks import backoff, endpoints
 from autotune.webhooks.delivering import Outcome
 from autotune.webhooks.models import Delivery, Webhook

@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 from msgspec import UNSET, UnsetType
 
 from autotune.core import ids
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
 from autotune.core.clock import wire
-from autotune.core.fields import Legible, is_legible
-from autotune.core.pagination import Pagination
+from autotune.core.crypto.fields import Legible, is_legible
 from autotune.webhooks.models import Delivery, Webhook
 from autotune.webhooks.states import DeliveryStatus
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.core.mail import send_mail
 
-from autotune.core.fields import Legible
+from autotune.core.crypto.fields import Legible
 from autotune.webhooks.models import Webhook
 from autotune.webhooks.shapes import mask
 

@@ -6,10 +6,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from autotune.core import connections, http
+from autotune.core import connections
 from autotune.core.clock import database_now
 from autotune.core.errors import Conflict, NotFound, TooManyRequests
-from autotune.core.outbound import OutboundError, Result
+from autotune.core.outbound import engine
+from autotune.core.outbound.calls import OutboundError, Result
 from autotune.webhooks import claims, delivering, endpoints, fanout, settling
 from autotune.webhooks.claims import Try
 from autotune.webhooks.models import Delivery, Event, Webhook
@@ -30,7 +31,7 @@ def test(webhook_id: UUID) -> Delivery:
     connections.release()
     result: Result
     try:
-        result = http.fetch(delivering.request(trial), "webhook")
+        result = engine.fetch(delivering.request(trial), "webhook")
     except OutboundError as exc:
         result = exc
     settling.settle([delivering.outcome(trial, result, database_now())])

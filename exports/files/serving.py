@@ -10,7 +10,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from autotune.core.caching import matches
+from autotune.core.api.etags import matches
 from autotune.core.connections import release
 from autotune.core.errors import AutotuneError
 from exports.files import http_ranges, storing

@@ -7,7 +7,7 @@ from django import forms
 from django.http import QueryDict
 
 from autotune.access.principal import Principal
-from autotune.core.forms import BodyForm, choices_of
+from autotune.core.pages.forms import BodyForm, choices_of
 from exports.inputs import CAPPED, CHOICES, LAYOUTS_OF, MAX_CAP
 from exports.pages import words
 from exports.pages.words import LAYOUTS

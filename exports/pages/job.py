@@ -15,7 +15,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
 from autotune.access.views import find, find_for
 from autotune.core import clock
-from autotune.core.forms import BodyForm
+from autotune.core.pages.forms import BodyForm
 from exports import job_shapes, left_out, links
 from exports.job_inputs import NewLink
 from exports.models import Export, ExportFile

@@ -11,7 +11,8 @@ from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages.people import Names
 from autotune.access.principal import Principal
-from autotune.core import listing, pagination
+from autotune.core.api import pagination
+from autotune.core.pages import listing
 from exports import job_shapes
 from exports.job_api import ORDER
 from exports.job_inputs import ExportListQuery

@@ -15,7 +15,7 @@ from autotune.access.audit import calls
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
-from autotune.core.forms import BodyForm
+from autotune.core.pages.forms import BodyForm
 from exports import left_out, pair_answers
 from exports.inputs import CAPPED, MAX_CAP
 from exports.pages.forms import STRATEGIES, Unit, Whole

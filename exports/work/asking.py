@@ -12,10 +12,11 @@ from django.db import transaction
 from autotune.access import policy, standing
 from autotune.access.models import Organization
 from autotune.access.principal import Principal
-from autotune.core import parsing, queue
+from autotune.core.api import parsing
+from autotune.core.api.parsing import PublicId
+from autotune.core.brokers import queue
 from autotune.core.clock import database_now
 from autotune.core.errors import Conflict, FieldError, Forbidden, Invalid, NotFound
-from autotune.core.parsing import PublicId
 from exports import formats, inputs, layouts
 from exports.facts import Facts
 from exports.files import sealed

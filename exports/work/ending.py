@@ -17,8 +17,8 @@ from django.db.models.functions import Coalesce
 
 from autotune.access.audit import trail
 from autotune.core.clock import database_now
+from autotune.core.crypto.fields import refresh
 from autotune.core.errors import Conflict
-from autotune.core.fields import refresh
 from autotune.webhooks import outbox
 from autotune.webhooks.outbox import Emitted
 from autotune.webhooks.states import EventKind

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from autotune.core.connections import is_away, release
-from autotune.core.encryption import MasterKeyMissing, Undecryptable
+from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable
 from autotune.core.errors import AutotuneError
 from exports import layouts
 from exports.files import storing

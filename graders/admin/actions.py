@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from autotune.core.admin_actions import CALLED_AT_ONCE, confirmed, each
+from autotune.core.admin.actions import CALLED_AT_ONCE, confirmed, each
 from autotune.core.errors import Conflict
 from autotune.core.templatetags.ui import brief
 from graders import health, registry, verification

@@ -3,9 +3,9 @@
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from autotune.core.admin import plain
-from autotune.core.admin_cells import badge, figure, linked, moment
-from autotune.core.admin_inlines import Newest
+from autotune.core.admin.base import plain
+from autotune.core.admin.cells import badge, figure, linked, moment
+from autotune.core.admin.inlines import Newest
 from autotune.core.templatetags.ui import brief, duration
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (

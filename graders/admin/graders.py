@@ -11,10 +11,10 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
-from autotune.core import admin_figures
-from autotune.core.admin import OnPages, PublicIdSearch, Record
-from autotune.core.admin_cells import anchor, badge, linked, list_url, moment
-from autotune.core.admin_lists import named
+from autotune.core.admin import figures
+from autotune.core.admin.base import OnPages, PublicIdSearch, Record
+from autotune.core.admin.cells import anchor, badge, linked, list_url, moment
+from autotune.core.admin.lists import named
 from autotune.core.templatetags.ui import brief
 from graders.admin.actions import check_health, switch_off, switch_on, verify
 from graders.admin.changes import StatusChangesInline
@@ -128,4 +128,4 @@ def _troubled(graders: QuerySet[Grader]) -> QuerySet[Grader]:
     return graders.filter(wanted, deleted_at=None)
 
 
-admin_figures.tell("Graders that need attention", Grader, lambda: _troubled(Grader.objects.all()), "attention=yes")
+figures.tell("Graders that need attention", Grader, lambda: _troubled(Grader.objects.all()), "attention=yes")

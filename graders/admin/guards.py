@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from autotune.core.admin import PublicIdSearch, Record, plain
-from autotune.core.admin_cells import linked, moment
+from autotune.core.admin.base import PublicIdSearch, Record, plain
+from autotune.core.admin.cells import linked, moment
 from graders.models import (
     GraderGuard,
 )

@@ -7,8 +7,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from autotune.core.admin import PublicIdSearch, Record
-from autotune.core.admin_lists import Growing, named
+from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.lists import Growing, named
 from graders.models import (
     Grader,
 )

@@ -4,8 +4,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from autotune.core.admin_cells import flag, linked, moment
-from autotune.core.admin_lists import Made
+from autotune.core.admin.cells import flag, linked, moment
+from autotune.core.admin.lists import Made
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
     GraderSecret,

@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.core import ids
-from autotune.core.admin import PublicIdSearch, Record
-from autotune.core.admin_cells import linked, moment
-from autotune.core.admin_lists import Growing
+from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.cells import linked, moment
+from autotune.core.admin.lists import Growing
 from autotune.core.templatetags.ui import score
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (

@@ -2,9 +2,9 @@
 
 from django.contrib import admin
 
-from autotune.core.admin_cells import linked, moment
-from autotune.core.admin_inlines import Newest
-from autotune.core.admin_lists import Made
+from autotune.core.admin.cells import linked, moment
+from autotune.core.admin.inlines import Newest
+from autotune.core.admin.lists import Made
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
     GraderVersion,

@@ -5,7 +5,8 @@ from math import fsum
 from typing import Any, Final, Literal
 from unicodedata import is_normalized, normalize
 
-from autotune.core import sentences, strictjson
+from autotune.core import strictjson
+from autotune.core.pages import sentences
 from graders.gateway.texts import clean
 from graders.gateway.types import Accepted, Capabilities, Dimension, Failure, Health, Options, Verdict
 

@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from autotune.core import clock
-from autotune.core.outbound import OutboundError, OutboundResponse
+from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders.gateway import answers, signing
 from graders.gateway.types import Accepted, Call, Failure, GraderTarget, Health, HealthOutcome, Outcome, Secret, Verdict
 

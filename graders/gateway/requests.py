@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from autotune.core import clock, ecmajson
-from autotune.core.outbound import OutboundRequest
+from autotune.core.outbound.calls import OutboundRequest
 from graders.gateway import signing
 from graders.gateway.types import (
     MAX_BATCH_TIMEOUT_MS,

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from autotune.core.outbound import OutboundRequest
+from autotune.core.outbound.calls import OutboundRequest
 
 MAX_SCORE_TIMEOUT_MS = 30_000
 MAX_BATCH_TIMEOUT_MS = 120_000

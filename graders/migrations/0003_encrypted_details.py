@@ -5,8 +5,9 @@ from typing import Any
 
 from django.db import migrations, models
 
-import autotune.core.fields
-from autotune.core import encryption, ids
+import autotune.core.crypto.fields
+from autotune.core import ids
+from autotune.core.crypto import encryption
 
 AT_ONCE = 1_000
 TEXTS = {"GraderCheck": "detail", "GraderStatusChange": "reason"}
@@ -52,7 +53,7 @@ class Migration(migrations.Migration):
         migrations.AlterField("GraderStatusChange", "reason", models.CharField(max_length=600, blank=True)),
         *(migrations.RenameField(name, text, "plain") for name, text in TEXTS.items()),
         *(
-            migrations.AddField(name, text, autotune.core.fields.EncryptedNoteField(row="uid"))
+            migrations.AddField(name, text, autotune.core.crypto.fields.EncryptedNoteField(row="uid"))
             for name, text in TEXTS.items()
         ),
         migrations.RunPython(encrypt, decrypt, elidable=True),

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts, once
-from autotune.core.charts import Bar, Chart, bars
+from autotune.charts import Bar, Chart, bars
 from autotune.core.errors import AutotuneError
 from graders import credentials, failure_codes, trying, verification, verifying
 from graders.gateway.types import Verdict

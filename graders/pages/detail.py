@@ -13,7 +13,7 @@ from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts, people
 from autotune.access.principal import Principal
-from autotune.core.charts import Bar, Chart, Series, bars, columns, histogram, lines
+from autotune.charts import Bar, Chart, Series, bars, columns, histogram, lines
 from autotune.core.clock import database_now
 from graders import failure_codes, health, shapes, stats, versions
 from graders.models import Grader

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 from django import forms
 
 from autotune.core.errors import Conflict
-from autotune.core.forms import BodyForm, JSONTextField, LinesField
+from autotune.core.pages.forms import BodyForm, JSONTextField, LinesField
 from graders import inputs, trying
 from graders.credentials import DEFAULT_GRACE_HOURS, MAX_GRACE_HOURS
 from graders.models import Grader

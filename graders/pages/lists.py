@@ -10,10 +10,10 @@ from django.utils.safestring import SafeString
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
-from autotune.core import listing
-from autotune.core.charts import spark_label, sparkline, strip
+from autotune.charts import spark_label, sparkline, strip
+from autotune.core.api.pagination import page as cut
 from autotune.core.clock import database_now
-from autotune.core.pagination import page as cut
+from autotune.core.pages import listing
 from autotune.core.templatetags import ui
 from graders import board, looks, queues, shapes
 from graders.api import ORDER

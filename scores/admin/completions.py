@@ -4,8 +4,8 @@ from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from autotune.core.admin_cells import badge, figure, linked, state
-from autotune.core.admin_inlines import Newest
+from autotune.core.admin.cells import badge, figure, linked, state
+from autotune.core.admin.inlines import Newest
 from autotune.core.templatetags import ui
 from scores.admin.scores import standing_of
 from scores.models import Review, Reward, Score, WorkflowRun

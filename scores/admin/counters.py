@@ -8,9 +8,9 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from autotune.core import ids
-from autotune.core.admin import PublicIdSearch, Record
-from autotune.core.admin_cells import moment
-from autotune.core.admin_lists import CappedPaginator, Growing
+from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.cells import moment
+from autotune.core.admin.lists import CappedPaginator, Growing
 from autotune.core.fixedpoint import LIMB, UNITS
 from autotune.core.templatetags.ui import score
 from scores.counters.folding import PROGRESS, Sums

@@ -4,22 +4,22 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from autotune.core import admin_figures
+from autotune.core.admin import figures
 from scores.admin.pulses import STALE
 from scores.models import Pulse, WorkflowRun
 from scores.states import RunStatus
 
 DAY = timedelta(days=1)
 
-admin_figures.tell(
+figures.tell(
     "Runs that failed today", WorkflowRun,
     lambda: WorkflowRun.objects.filter(status=RunStatus.FAILED, completed_at__gte=timezone.now() - DAY),
     "status__exact=failed&made=day", tone="bad",
 )  # fmt: skip
-admin_figures.tell(
+figures.tell(
     "Runs waiting to be scored", WorkflowRun, lambda: WorkflowRun.objects.filter(status=RunStatus.PENDING),
     "status__exact=pending", tone="busy",
 )  # fmt: skip
-admin_figures.tell(
+figures.tell(
     "Works that stand still", Pulse, lambda: Pulse.objects.filter(at__lt=timezone.now() - STALE), "", tone="bad"
 )

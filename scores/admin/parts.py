@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
 from autotune.core import ids
-from autotune.core.admin import PublicIdSearch, Record
-from autotune.core.admin_cells import anchor, change_url, shortened
-from autotune.core.admin_lists import Growing, named
+from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.cells import anchor, change_url, shortened
+from autotune.core.admin.lists import Growing, named
 from graders.models import Grader
 from scores.results import failure_codes
 from tasks.models import Completion, Task

@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from autotune.core.admin import Record
-from autotune.core.admin_cells import badge, moment
+from autotune.core.admin.base import Record
+from autotune.core.admin.cells import badge, moment
 from scores.models import Pulse
 
 STALE = timedelta(hours=26)  # the slowest of the periodic works is daily

@@ -7,8 +7,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from autotune.core import ids
-from autotune.core.admin_cells import badge, figure, linked, moment, page_url
-from autotune.core.admin_lists import Made
+from autotune.core.admin.cells import badge, figure, linked, moment, page_url
+from autotune.core.admin.lists import Made
 from autotune.core.templatetags import ui
 from scores.admin.parts import FILTERS, CodeFilter, Of
 from scores.models import Reward

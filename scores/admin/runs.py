@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from autotune.core.admin import OnPages, plain
-from autotune.core.admin_actions import confirmed, pks, tell
-from autotune.core.admin_cells import anchor, badge, change_url, linked, moment, state
-from autotune.core.admin_lists import Made
+from autotune.core.admin.actions import confirmed, pks, tell
+from autotune.core.admin.base import OnPages, plain
+from autotune.core.admin.cells import anchor, badge, change_url, linked, moment, state
+from autotune.core.admin.lists import Made
 from autotune.core.templatetags import ui
 from scores.admin.parts import FILTERS, CodeFilter, GraderFilter, Of
 from scores.models import WorkflowRun

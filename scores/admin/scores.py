@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from autotune.core import ids
-from autotune.core.admin import OnPages, TextForSuperusers, plain
-from autotune.core.admin_cells import anchor, badge, change_url, figure, linked, moment
-from autotune.core.admin_lists import Made
+from autotune.core.admin.base import OnPages, TextForSuperusers, plain
+from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
+from autotune.core.admin.lists import Made
 from autotune.core.templatetags import ui
 from scores.admin.parts import FILTERS, GraderFilter, Of
 from scores.models import Score, WorkflowRun

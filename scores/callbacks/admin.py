@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from autotune.core.admin import PublicIdSearch, Record
-from autotune.core.admin_cells import badge, linked, moment
-from autotune.core.admin_inlines import Newest
-from autotune.core.admin_lists import Growing, Made, named
+from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.cells import badge, linked, moment
+from autotune.core.admin.inlines import Newest
+from autotune.core.admin.lists import Growing, Made, named
 from graders.models import Grader
 from scores.models import Callback, CallbackItem
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from rest_framework.request import Request
 
-from autotune.core.api import Answer, ApiStruct, OperationView, operation, require_json
+from autotune.core.api.operations import Answer, ApiStruct, OperationView, operation, require_json
 from autotune.core.errors import LengthRequired, TooLarge, TooManyRequests
 from scores.callbacks import registry
 from scores.callbacks.throttle import admitted

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from autotune.core import http
-from autotune.core.outbound import OutboundError, OutboundResponse
+from autotune.core.outbound import engine
+from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders.gateway import requests
 from graders.gateway.types import Call, GraderTarget, Options, Secret
 from scores.callbacks import registry
@@ -36,7 +36,7 @@ class Calls:
     """The window of calls of one thread."""
 
     def __init__(self) -> None:
-        self._engine = http.engine()
+        self._engine = engine.engine()
         self._engine.abandon()  # what an earlier work of this thread may have left
         self._out: dict[str, Sent] = {}
         self._fresh: list[tuple[Sent, str]] = []

@@ -16,9 +16,10 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q
 
-from autotune.core import encryption, ids
+from autotune.core import ids
 from autotune.core.clock import database_now
-from autotune.core.fields import Ciphertext, encrypted
+from autotune.core.crypto import encryption
+from autotune.core.crypto.fields import Ciphertext, encrypted
 from scores.engine import settling, transitions, wakeups
 from scores.engine.materials import Facts
 from scores.engine.statements import copies as statements

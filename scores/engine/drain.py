@@ -13,7 +13,7 @@ from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.core.connections import release
 from autotune.core.errors import Unreadable
-from autotune.core.outbound import OutboundError, OutboundResponse
+from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders import credentials, status, targets
 from graders.gateway import outcomes
 from graders.gateway.types import Accepted, Failure, GraderTarget, Outcome, Secret, Verdict

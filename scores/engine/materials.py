@@ -10,8 +10,9 @@ from uuid import UUID
 from django.db import connection
 from msgspec import structs
 
-from autotune.core import encryption, ids
-from autotune.core.fields import encrypted
+from autotune.core import ids
+from autotune.core.crypto import encryption
+from autotune.core.crypto.fields import encrypted
 from graders.gateway.types import Failure, Item, Options
 from scores.engine.retries import RetryPolicy
 from tasks import conversations

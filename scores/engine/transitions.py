@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from autotune.core.fields import refresh
+from autotune.core.crypto.fields import refresh
 from scores.models import WorkflowRun
 from scores.states import RunStatus, WaitsFor
 

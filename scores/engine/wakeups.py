@@ -11,7 +11,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from autotune.core import queue, redis
+from autotune.core import redis
+from autotune.core.brokers import queue
 
 logger = logging.getLogger(__name__)
 JOB = "scores.score_pending"

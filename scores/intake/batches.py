@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 
-from autotune.core import parsing
+from autotune.core.api import parsing
 from autotune.core.errors import FieldError, Invalid
 from scores.intake.requests import NewBatch, NewCompletion
 from scores.intake.storing import Refused

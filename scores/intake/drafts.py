@@ -10,8 +10,8 @@ import msgspec
 from django.conf import settings
 
 from autotune.core import clock, strictjson
+from autotune.core.api.parsing import check_metadata, check_text
 from autotune.core.errors import FieldError, Invalid
-from autotune.core.parsing import check_metadata, check_text
 from autotune.core.strictjson import JSONRefused
 from scores.intake.requests import NewCompletion
 from tasks import templates

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from autotune.core.api import BodyStruct, QueryStruct
-from autotune.core.pagination import PageQuery
-from autotune.core.parsing import PublicId
+from autotune.core.api.operations import BodyStruct, QueryStruct
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.parsing import PublicId
 
 PriorityName = Literal["low", "normal", "high"]
 ExternalId = Annotated[str, Meta(min_length=1, max_length=255)]

@@ -7,9 +7,10 @@ from typing import Self
 from uuid import UUID
 
 from autotune.access.principal import Principal
-from autotune.core import bulk, clock, encryption, ids
+from autotune.core import bulk, clock, ids
+from autotune.core.crypto import encryption
+from autotune.core.crypto.fields import encrypted
 from autotune.core.errors import FieldError
-from autotune.core.fields import encrypted
 from graders.models import Grader
 from graders.states import GraderStatus
 from scores.engine import wakeups

@@ -10,10 +10,10 @@ from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
 from autotune.core import ids
-from autotune.core.admin import OnPages, PublicIdSearch, Record
-from autotune.core.admin_actions import confirmed, each
-from autotune.core.admin_cells import anchor, badge, change_url, linked, moment
-from autotune.core.admin_lists import Growing, Made, named
+from autotune.core.admin.actions import confirmed, each
+from autotune.core.admin.base import OnPages, PublicIdSearch, Record
+from autotune.core.admin.cells import anchor, badge, change_url, linked, moment
+from autotune.core.admin.lists import Growing, Made, named
 from scores.live import endpoints
 from scores.live.endpoint_inputs import RewardEndpointPatch
 from scores.models import LiveAnswer, RewardEndpoint

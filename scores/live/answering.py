@@ -14,8 +14,8 @@ from django.db import IntegrityError, connection, transaction
 
 from autotune.access.principal import Principal
 from autotune.core import ids
+from autotune.core.api.parsing import invalid
 from autotune.core.errors import Conflict, FieldError, NotFound
-from autotune.core.parsing import invalid
 from scores.engine import copies
 from scores.intake import storing, submission
 from scores.intake.drafts import Draft, check_blank, draft

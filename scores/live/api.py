@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from autotune.access.audit import calls
 from autotune.access.views import ApiView
-from autotune.core.api import operation
+from autotune.core.api.operations import operation
 from autotune.core.connections import has_left
 from scores.live import answering, reading, shapes
 from scores.live.inputs import NewRewards

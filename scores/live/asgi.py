@@ -19,8 +19,9 @@ from django.http import HttpRequest, HttpResponse
 
 from autotune.access.audit import trail
 from autotune.access.audit.calls import Call
-from autotune.core import errors, problems
-from autotune.core.api import read_query, require_json
+from autotune.core import errors
+from autotune.core.api import problems
+from autotune.core.api.operations import read_query, require_json
 from autotune.core.errors import AutotuneError
 from scores.live import counting, facade
 from scores.live.endpoint_inputs import CallQuery

@@ -4,8 +4,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from autotune.core.api import BodyStruct, QueryStruct
-from autotune.core.pagination import PageQuery
+from autotune.core.api.operations import BodyStruct, QueryStruct
+from autotune.core.api.pagination import PageQuery
 from scores.intake.requests import ModelId, TaskId
 
 MAX_DEADLINE_MS: Final = 600_000

@@ -1,9 +1,9 @@
 """What the API answers about reward endpoints."""
 
 from autotune.core import ids
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
 from autotune.core.clock import wire
-from autotune.core.pagination import Pagination
 from scores.models import RewardEndpoint
 
 

@@ -5,8 +5,8 @@ from uuid import UUID
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
-from autotune.core.api import operation
-from autotune.core.pagination import Order, page
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, page
 from scores.live import endpoint_shapes as shapes
 from scores.live import endpoints
 from scores.live.endpoint_inputs import NewRewardEndpoint, RewardEndpointPatch, RewardEndpointQuery

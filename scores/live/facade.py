@@ -21,7 +21,7 @@ from autotune.access.audit import trail
 from autotune.access.audit.calls import Call
 from autotune.access.principal import Principal
 from autotune.access.throttles import failure_rate, subject_of_address
-from autotune.core import problems
+from autotune.core.api import problems
 from autotune.core.errors import AutotuneError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
 from scores.engine import copies
 from scores.live import answering, counting, endpoints, protocols, unscored

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from autotune.core.api import BodyStruct
+from autotune.core.api.operations import BodyStruct
 from scores.intake.requests import ModelId, TaskId
 
 MAX_DEADLINE_MS: Final = 300_000

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from autotune.access.audit import calls
-from autotune.core.api import OperationView, operation, require_json
+from autotune.core.api.operations import OperationView, operation, require_json
 from autotune.core.connections import has_left
 from autotune.core.errors import AutotuneError
 from scores.live import facade

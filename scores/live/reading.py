@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from msgspec import structs
 
-from autotune.core import parsing
+from autotune.core.api import parsing
 from autotune.core.errors import FieldError, Invalid
 from scores.live.inputs import Item, NewRewards
 

@@ -16,8 +16,9 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F, Q
 
-from autotune.core import encryption, ids
+from autotune.core import ids
 from autotune.core.clock import database_now
+from autotune.core.crypto import encryption
 from scores.intake.drafts import Draft
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
 from scores.states import RunStatus, WaitsFor

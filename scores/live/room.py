@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from autotune.core import errors, problems
+from autotune.core import errors
+from autotune.core.api import problems
 from scores.live.unscored import TooManyWaiting
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]

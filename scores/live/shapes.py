@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from autotune.core import ids
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
 from scores.live.answering import Answered
 from scores.results.waiting_responses import WaitingForOut
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from autotune.core import sentences
 from autotune.core.errors import AutotuneError
+from autotune.core.pages import sentences
 from scores.live.protocols.samples import Outcome, Sample
 from scores.models import RewardEndpoint
 from scores.states import Protocol, Unscored, WithoutText

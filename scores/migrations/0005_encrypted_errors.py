@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import migrations
 
-import autotune.core.fields
-from autotune.core import encryption
+import autotune.core.crypto.fields
+from autotune.core.crypto import encryption
 
 AT_ONCE = 1_000
 
@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
     dependencies = [("scores", "0004_trust"), ("core", "0002_rotation")]
     operations = [
         migrations.RenameField("WorkflowRun", "error_message", "plain_message"),
-        migrations.AddField("WorkflowRun", "error_message", autotune.core.fields.EncryptedNoteField()),
+        migrations.AddField("WorkflowRun", "error_message", autotune.core.crypto.fields.EncryptedNoteField()),
         migrations.RunPython(encrypt, decrypt, elidable=True),
         migrations.RemoveField("WorkflowRun", "plain_message"),
     ]

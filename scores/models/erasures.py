@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
-from autotune.core.fields import EncryptedTextField
+from autotune.core.crypto.fields import EncryptedTextField
 from scores.querysets import ErasureQuerySet, LegalHoldQuerySet
 from scores.states import ErasureStatus
 from tasks.models import Completion, Task

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from autotune.access.models import Organization
 from autotune.core import ids
-from autotune.core.fields import EncryptedNoteField
+from autotune.core.crypto.fields import EncryptedNoteField
 from graders.models import Grader
 from scores.querysets import RunQuerySet
 from scores.states import LONG_AGO, RunStatus, WaitsFor

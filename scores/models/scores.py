@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
-from autotune.core.fields import EncryptedTextField
+from autotune.core.crypto.fields import EncryptedTextField
 from graders.models import Grader, GraderVersion
 from scores.models.runs import WorkflowRun
 from scores.querysets import RewardQuerySet, ScoreQuerySet

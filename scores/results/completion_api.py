@@ -9,8 +9,8 @@ from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
 from autotune.core import ids
-from autotune.core.api import Answer, operation
-from autotune.core.caching import conditional
+from autotune.core.api.etags import conditional
+from autotune.core.api.operations import Answer, operation
 from autotune.core.connections import has_left
 from scores.intake import batches, submission
 from scores.intake.requests import BatchQuery, CompletionQuery, NewBatch, NewCompletion, ScoreQuery

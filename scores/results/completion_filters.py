@@ -11,8 +11,8 @@ from django.db.models.functions import Coalesce, Length
 
 from autotune.access.principal import Principal
 from autotune.core import ids
+from autotune.core.crypto.fields import is_legible
 from autotune.core.errors import NotFound
-from autotune.core.fields import is_legible
 from scores.intake.requests import CompletionQuery
 from scores.models import Reward, WorkflowRun
 from scores.results import filters

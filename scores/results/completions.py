@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 from autotune.access import policy, standing
 from autotune.access.principal import Principal
 from autotune.access.views import find
-from autotune.core import pagination
+from autotune.core.api import pagination
 from autotune.core.errors import Unauthenticated
 from scores.engine import settling
 from scores.intake.requests import CompletionQuery

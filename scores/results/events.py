@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from autotune.core import ids
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
 from autotune.webhooks import payloads
 from autotune.webhooks.states import EventKind
 from scores.models import Reward, Score, WorkflowRun

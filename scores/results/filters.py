@@ -11,9 +11,9 @@ from msgspec import Meta
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.core import clock
-from autotune.core.api import QueryStruct
+from autotune.core.api.operations import QueryStruct
+from autotune.core.api.parsing import PublicId
 from autotune.core.errors import Invalid, NotFound
-from autotune.core.parsing import PublicId
 from graders.models import Grader, GraderVersion
 from scores.models import Score, WorkflowRun
 from scores.querysets import RunQuerySet, ScoreQuerySet

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from autotune.access import policy
 from autotune.access.principal import Principal
-from autotune.core.fields import is_legible
+from autotune.core.crypto.fields import is_legible
 from graders.models import Grader
 from scores.results import failure_codes
 

@@ -7,8 +7,8 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
-from autotune.core.api import operation
-from autotune.core.caching import conditional
+from autotune.core.api.etags import conditional
+from autotune.core.api.operations import operation
 from scores.models import Score
 from scores.results import scores, summary
 from scores.results.filters import ScoreFilter

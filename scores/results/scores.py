@@ -8,12 +8,13 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from autotune.access.principal import Principal
 from autotune.access.views import find
-from autotune.core import clock, ids, pagination
-from autotune.core.api import ApiStruct
-from autotune.core.encryption import Undecryptable
+from autotune.core import clock, ids
+from autotune.core.api import pagination
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Order, PageQuery, Pagination
+from autotune.core.crypto.encryption import Undecryptable
+from autotune.core.crypto.fields import encrypted
 from autotune.core.errors import Gone
-from autotune.core.fields import encrypted
-from autotune.core.pagination import Order, PageQuery, Pagination
 from scores.counters import narrowing
 from scores.models import Reward, Score
 from scores.results import filters

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from autotune.access.principal import Principal
 from autotune.core import ids
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
 from autotune.core.fixedpoint import Moments
 from scores.counters import bins, ranks, spread
 from scores.counters.spread import Spread

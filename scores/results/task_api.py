@@ -6,7 +6,7 @@ from uuid import UUID
 from rest_framework.request import Request
 
 from autotune.access.views import find
-from autotune.core.api import ApiStruct, operation
+from autotune.core.api.operations import ApiStruct, operation
 from tasks.api import TaskDetail
 from tasks.models import Task
 from tasks.shapes import TaskOut, task_out

@@ -2,8 +2,8 @@
 
 One hub for each process asks for all waiting completions in one query, and wakes whoever waits for them: threads, and
 coroutines of an event loop. A completion that waits for a copy of another's scores (scores/engine/copies.py) gets it
-here as soon as the other is final. A waiting thread has given its connection back; at most LONG_POLL_MAX_WAITERS of them
-wait, and beyond that the present state is answered. Coroutines hold neither: their server limits them.
+here as soon as the other is final. A waiting thread has given its connection back; at most LONG_POLL_MAX_WAITERS of
+them wait, and beyond that the present state is answered. Coroutines hold neither: their server limits them.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The API shape of the reason why there is no score yet."""
 
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
 from scores.states import WaitingReason
 
 

@@ -11,10 +11,10 @@ from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
 from autotune.core import ids
-from autotune.core.admin import PublicIdSearch, Record, TextForSuperusers, plain
-from autotune.core.admin_actions import confirmed, each
-from autotune.core.admin_cells import anchor, badge, change_url, linked, moment, state
-from autotune.core.admin_lists import named
+from autotune.core.admin.actions import confirmed, each
+from autotune.core.admin.base import PublicIdSearch, Record, TextForSuperusers, plain
+from autotune.core.admin.cells import anchor, badge, change_url, linked, moment, state
+from autotune.core.admin.lists import named
 from autotune.core.errors import Conflict
 from scores.models import Erasure, LegalHold
 from scores.retention import legal_holds

@@ -5,8 +5,8 @@ from uuid import UUID
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find, find_for
-from autotune.core import pagination
-from autotune.core.api import operation
+from autotune.core.api import pagination
+from autotune.core.api.operations import operation
 from scores.models import Erasure, LegalHold
 from scores.retention import erasures, legal_holds
 from scores.retention.requests import RESOURCE, ErasureQuery, LegalHoldQuery, NewErasure, NewLegalHold, scope_of

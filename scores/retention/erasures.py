@@ -13,7 +13,7 @@ from django.db import transaction
 
 from autotune.access.audit import trail
 from autotune.access.models import User
-from autotune.core import queue
+from autotune.core.brokers import queue
 from autotune.core.clock import database_now
 from scores.engine import pulses
 from scores.models import Erasure

@@ -8,11 +8,11 @@ from msgspec import Meta
 from autotune.access import policy
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
-from autotune.core import parsing
-from autotune.core.api import BodyStruct
+from autotune.core.api import parsing
+from autotune.core.api.operations import BodyStruct
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.parsing import PublicId
 from autotune.core.errors import FieldError, Invalid, NotFound
-from autotune.core.pagination import PageQuery
-from autotune.core.parsing import PublicId
 from scores.results.filters import TaskRef
 from scores.retention.legal_holds import Scope
 from scores.states import ErasureStatus

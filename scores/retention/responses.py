@@ -6,9 +6,9 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from autotune.core import clock, ids
-from autotune.core.api import ApiStruct
-from autotune.core.fields import Legible
-from autotune.core.pagination import Pagination
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
+from autotune.core.crypto.fields import Legible
 from scores.models import Erasure, LegalHold
 from scores.states import ErasureStatus
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.access.views import find_for
-from autotune.core import pagination
+from autotune.core.api import pagination
 from autotune.core.errors import Forbidden, NotFound
 from graders.models import Grader
 from scores.models import Review

@@ -12,11 +12,12 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
-from autotune.core import admin_figures, ids
-from autotune.core.admin import OnPages, PublicIdSearch, TextForSuperusers, plain
-from autotune.core.admin_actions import each
-from autotune.core.admin_cells import anchor, badge, change_url, figure, linked, moment
-from autotune.core.admin_lists import Growing, Made, named
+from autotune.core import ids
+from autotune.core.admin import figures
+from autotune.core.admin.actions import each
+from autotune.core.admin.base import OnPages, PublicIdSearch, TextForSuperusers, plain
+from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
+from autotune.core.admin.lists import Growing, Made, named
 from autotune.core.errors import AutotuneError, Conflict
 from autotune.core.templatetags import ui
 from graders.models import Grader
@@ -212,6 +213,4 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
         return plain(review, "explanation")
 
 
-admin_figures.tell(
-    "Reviews that wait", Review, lambda: Review.objects.filter(status=ReviewStatus.OPEN), "status__exact=open"
-)
+figures.tell("Reviews that wait", Review, lambda: Review.objects.filter(status=ReviewStatus.OPEN), "status__exact=open")

@@ -5,8 +5,8 @@ from uuid import UUID
 from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find
-from autotune.core import pagination
-from autotune.core.api import operation
+from autotune.core.api import pagination
+from autotune.core.api.operations import operation
 from scores.results.privacy import Sight
 from scores.reviews import access, decisions
 from scores.reviews.requests import DecisionBody, ReviewQuery, decision_of

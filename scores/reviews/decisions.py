@@ -14,8 +14,8 @@ from django.db.models import Q
 
 from autotune.access.models import User
 from autotune.core.clock import database_now
+from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, Forbidden, NotFound
-from autotune.core.fields import is_damaged
 from scores.engine import recording, settling, transitions
 from scores.engine.materials import Facts
 from scores.engine.statements import Saved

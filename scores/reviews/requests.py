@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from autotune.core.api import BodyStruct
+from autotune.core.api.operations import BodyStruct
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.parsing import PublicId
 from autotune.core.errors import Invalid
-from autotune.core.pagination import PageQuery
-from autotune.core.parsing import PublicId
 from scores.results.filters import GraderRef, TaskRef, Unit
 from scores.reviews.decisions import Decision
 from scores.states import ReviewStatus

@@ -5,9 +5,9 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from autotune.core import clock, ids
-from autotune.core.api import ApiStruct
-from autotune.core.fields import Legible
-from autotune.core.pagination import Pagination
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
+from autotune.core.crypto.fields import Legible
 from scores.models import Review
 from scores.results.privacy import Sight
 from scores.results.scores import DimensionOut

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
 from autotune.core import ids
-from autotune.core.api import operation
+from autotune.core.api.operations import operation
 from autotune.core.errors import Invalid
 from scores.intake import rescoring
 from scores.models import WorkflowRun

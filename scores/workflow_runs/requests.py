@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from autotune.core.api import BodyStruct
-from autotune.core.pagination import PageQuery
-from autotune.core.parsing import PublicId
+from autotune.core.api.operations import BodyStruct
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.parsing import PublicId
 
 RunStatusName = Literal["pending", "running", "sleeping", "waiting", "completed", "failed"]
 Code = Annotated[str, Meta(min_length=1, max_length=64)]

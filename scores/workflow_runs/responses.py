@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from autotune.core import clock, ids, sentences
-from autotune.core.api import ApiStruct
-from autotune.core.fields import Legible
-from autotune.core.pagination import Pagination
+from autotune.core import clock, ids
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
+from autotune.core.crypto.fields import Legible
+from autotune.core.pages import sentences
 from scores.models import WorkflowRun
 from scores.results import failure_codes
 from scores.results.privacy import Sight

@@ -7,7 +7,7 @@ from uuid import UUID
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
 from autotune.access.views import find
-from autotune.core import pagination
+from autotune.core.api import pagination
 from autotune.core.errors import NotFound
 from graders.models import Grader
 from scores.models import Score, WorkflowRun

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import migrations, models
 
-import autotune.core.fields
-from autotune.core.encryption import Undecryptable
+import autotune.core.crypto.fields
+from autotune.core.crypto.encryption import Undecryptable
 from autotune.core.postgres import PostgresSQL
 
 FORMS = ("prompt", "chat", "tools", "parts")
@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="completion",
             name="variables",
-            field=autotune.core.fields.EncryptedJSONField(null=True),
+            field=autotune.core.crypto.fields.EncryptedJSONField(null=True),
         ),
         PostgresSQL(
             ["ALTER TABLE tasks_completion ALTER COLUMN variables SET STORAGE EXTERNAL"],

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Final
 from django import forms
 
 from autotune.core import ids
+from autotune.core.crypto.fields import Legible
 from autotune.core.errors import AutotuneError, FieldError, Invalid
-from autotune.core.fields import Legible
-from autotune.core.forms import ABSENT, BodyForm, JSONTextField
+from autotune.core.pages.forms import ABSENT, BodyForm, JSONTextField
 from tasks import panels
 from tasks.inputs import MAX_PANEL
 from tasks.models import Task

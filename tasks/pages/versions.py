@@ -16,8 +16,10 @@ from autotune.access.frame.navigation import crumbs
 from autotune.access.pages.people import Names
 from autotune.access.principal import Principal
 from autotune.access.views import find
-from autotune.core import ids, listing, pagination
+from autotune.core import ids
+from autotune.core.api import pagination
 from autotune.core.errors import Invalid, NotFound
+from autotune.core.pages import listing
 from tasks import diffs
 from tasks.api import VERSION_ORDER
 from tasks.inputs import VersionQuery

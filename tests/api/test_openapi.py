@@ -11,7 +11,7 @@ from django.urls import URLPattern, get_resolver
 from django.utils import timezone
 from jsonschema import Draft202012Validator
 
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
 from autotune.site import probes
 from scores.models import Pulse
 from tests.api.documented import CALLS, FILE, JSON, OPERATIONS, PREFIX, PROBLEM, load

@@ -10,8 +10,8 @@ from django.test.utils import isolate_apps
 
 from autotune.access.models import Organization
 from autotune.core import bulk, ids
-from autotune.core.encryption import cipher_for
-from autotune.core.fields import encrypted
+from autotune.core.crypto.encryption import cipher_for
+from autotune.core.crypto.fields import encrypted
 from tasks.models import Completion
 from tests.factories import CompletionFactory, OrganizationFactory, TaskFactory
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from django.test import RequestFactory
 
-from autotune.core import caching
+from autotune.core.api import etags
 
 
 class Shape(msgspec.Struct):
@@ -12,12 +12,12 @@ class Shape(msgspec.Struct):
 
 
 def answer(content, **headers):
-    return caching.conditional(RequestFactory().get("/", headers=headers), content)
+    return etags.conditional(RequestFactory().get("/", headers=headers), content)
 
 
 def test_the_tag_is_that_of_the_octets():
     assert answer(Shape(1))["ETag"] == answer(Shape(1))["ETag"] != answer(Shape(2))["ETag"]
-    assert answer(Shape(1))["ETag"] == caching.etag(b'{"value":1}')
+    assert answer(Shape(1))["ETag"] == etags.etag(b'{"value":1}')
 
 
 def test_it_is_for_the_caller_alone():
@@ -41,7 +41,7 @@ def test_it_is_for_the_caller_alone():
     ],
 )
 def test_if_none_match_is_compared_weakly(header, found):
-    assert caching.matches(header, '"a"') is found
+    assert etags.matches(header, '"a"') is found
 
 
 def test_who_has_it_gets_no_body():

@@ -8,7 +8,8 @@ import pytest
 from django.db import OperationalError, connection
 from psycopg_pool import PoolTimeout
 
-from autotune.core import connections, problems
+from autotune.core import connections
+from autotune.core.api import problems
 from autotune.core.postgresql import outage
 from autotune.core.postgresql import pool as pools
 from autotune.core.postgresql.outage import DatabaseAway

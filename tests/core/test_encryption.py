@@ -8,8 +8,9 @@ from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.core import encryption, ids, keyproviders
-from autotune.core.encryption import Undecryptable, place
+from autotune.core import ids
+from autotune.core.crypto import encryption, keyproviders
+from autotune.core.crypto.encryption import Undecryptable, place
 from autotune.core.models import DataKey
 from tests.concurrency import together
 

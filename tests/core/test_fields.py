@@ -3,8 +3,8 @@
 import pytest
 from django.db import connection, transaction
 
-from autotune.core.encryption import Undecryptable
-from autotune.core.fields import Ciphertext, EncryptedField, encrypted
+from autotune.core.crypto.encryption import Undecryptable
+from autotune.core.crypto.fields import Ciphertext, EncryptedField, encrypted
 from graders.models import GraderSecret
 from tasks.models import Completion
 from tests.factories import CompletionFactory, GraderFactory, TaskFactory

@@ -11,7 +11,7 @@ from queue import Empty
 import pytest
 from kombu import Connection, Exchange, Queue
 
-from autotune.core import filebroker
+from autotune.core.brokers import files
 
 ROOT = Path(__file__).resolve().parents[2]
 QUEUE = "work"
@@ -32,8 +32,8 @@ def folders(tmp_path):
 
 @pytest.fixture
 def channel(folders):
-    filebroker.register()
-    with Connection(f"{filebroker.SCHEME}://", transport_options=folders) as connection:
+    files.register()
+    with Connection(f"{files.SCHEME}://", transport_options=folders) as connection:
         channel = connection.channel()
         Queue(QUEUE, Exchange(QUEUE), routing_key=QUEUE, channel=channel).declare()
         yield channel

@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from autotune.core import http
-from autotune.core.addresses import parse_allow
-from autotune.core.http import Engine, OutboundError, OutboundRequest
+from autotune.core.outbound import engine as outbound_engine
+from autotune.core.outbound.addresses import parse_allow
+from autotune.core.outbound.engine import Engine, OutboundError, OutboundRequest
 from tests.tlsserver import Certificate, Server
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
@@ -336,9 +336,9 @@ def test_the_allowance_comes_from_the_settings(serve, settings):
     server = serve(OK)
     settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = ()
     with pytest.raises(OutboundError, match="https"):
-        http.fetch(ask(server))
+        outbound_engine.fetch(ask(server))
     settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow(f"127.0.0.1/32:{server.port}")
-    assert http.fetch(ask(server)).status == 200
+    assert outbound_engine.fetch(ask(server)).status == 200
 
 
 def test_c20_each_kind_of_call_has_an_allowance_and_connections_of_its_own(serve, settings):
@@ -347,10 +347,10 @@ def test_c20_each_kind_of_call_has_an_allowance_and_connections_of_its_own(serve
     settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow(f"127.0.0.1/32:{server.port}")
     settings.AUTOTUNE_OUTBOUND_ALLOW_WEBHOOKS = parse_allow("127.0.0.1/32:1")
     settings.AUTOTUNE_OUTBOUND_ALLOW_IDENTITY = ()
-    assert http.fetch(ask(server)).status == 200
+    assert outbound_engine.fetch(ask(server)).status == 200
     for kind, variable in (("webhook", "ALLOW_WEBHOOKS"), ("identity", "ALLOW_IDENTITY")):
         with pytest.raises(OutboundError, match=variable) as refused:
-            http.fetch(ask(server), kind)
+            outbound_engine.fetch(ask(server), kind)
         assert refused.value.code == "address_refused"
     assert server.connections == 1
 
@@ -430,24 +430,24 @@ def test_a_caller_that_gives_up_leaves_nothing_behind(serve, engine):
 
 
 def test_each_thread_has_its_own_engine():
-    mine, others = http.engine(), []
-    thread = threading.Thread(target=lambda: others.append(http.engine()))
+    mine, others = outbound_engine.engine(), []
+    thread = threading.Thread(target=lambda: others.append(outbound_engine.engine()))
     thread.start()
     thread.join()
-    assert http.engine() is mine
+    assert outbound_engine.engine() is mine
     assert others[0] is not mine
 
 
 def test_a_forked_child_starts_afresh(serve, settings):
     settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow("127.0.0.1/32")
     server = serve(OK)
-    http.fetch(ask(server))
-    mine = http.engine()
+    outbound_engine.fetch(ask(server))
+    mine = outbound_engine.engine()
     child = os.fork()
     if child == 0:
-        os._exit(0 if http.engine() is not mine else 1)
+        os._exit(0 if outbound_engine.engine() is not mine else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    http.fetch(ask(server))
+    outbound_engine.fetch(ask(server))
     assert server.connections == 1
 
 

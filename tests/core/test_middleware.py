@@ -6,7 +6,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
-from autotune.core.middleware import TrustedProxyMiddleware
+from autotune.core.api.middleware import TrustedProxyMiddleware
 from tests.core.test_problems import problem
 
 ROUTE = "/api/v1/tasks"

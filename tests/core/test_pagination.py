@@ -7,9 +7,11 @@ import pytest
 from django.test import override_settings
 
 from autotune.access.models import Organization
-from autotune.core import ids, listing, pagination
+from autotune.core import ids
+from autotune.core.api import pagination
+from autotune.core.api.pagination import MAX_OFFSET, Order, PageQuery, page
 from autotune.core.errors import Invalid
-from autotune.core.pagination import MAX_OFFSET, Order, PageQuery, page
+from autotune.core.pages import listing
 from tests.factories import OrganizationFactory, TaskFactory
 
 ORDER = Order("organizations", {"createdAt": "created_at", "name": "name", "suspended": "suspended", "id": "id"})

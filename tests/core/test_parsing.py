@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, UnsetType
 
-from autotune.core import ids, parsing
-from autotune.core.api import BodyStruct
+from autotune.core import ids
+from autotune.core.api import parsing
+from autotune.core.api.operations import BodyStruct
+from autotune.core.api.parsing import PublicId
 from autotune.core.errors import FieldError, Invalid
-from autotune.core.parsing import PublicId
 
 GOOD_ID = "task_01jd0000000000000000000000"
 

@@ -13,7 +13,7 @@ from psycopg_pool import PoolTimeout
 
 import autotune.urls  # noqa: F401 - registers the converters of the site's routes
 from autotune.core import errors
-from autotune.core.api import ApiStruct, BodyStruct, OperationView, operation
+from autotune.core.api.operations import ApiStruct, BodyStruct, OperationView, operation
 from autotune.core.errors import FieldError, Invalid
 
 SECRET = "postgres://user:hunter2@db/autotune"

@@ -5,8 +5,8 @@ from typing import Annotated
 import pytest
 from msgspec import Meta
 
-from autotune.core import parsing
-from autotune.core.api import QueryStruct
+from autotune.core.api import parsing
+from autotune.core.api.operations import QueryStruct
 from tests.core.test_parsing import TaskId, fault_of
 
 

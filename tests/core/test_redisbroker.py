@@ -6,12 +6,12 @@ import pytest
 from django.conf import settings
 from kombu import Connection
 
-from autotune.core import redisbroker
+from autotune.core.brokers import redis_transport
 
 
 def test_the_addresses_of_redis_mean_our_transport():
     for scheme in ("redis", "rediss"):
-        assert Connection(f"{scheme}://127.0.0.1:1/0").get_transport_cls() is redisbroker.Transport
+        assert Connection(f"{scheme}://127.0.0.1:1/0").get_transport_cls() is redis_transport.Transport
 
 
 @pytest.fixture

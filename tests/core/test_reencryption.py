@@ -8,8 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connections
 
-from autotune.core import clock, encryption, ids, reencryption, rotation
-from autotune.core.fields import Ciphertext, encrypted
+from autotune.core import clock, ids
+from autotune.core.crypto import encryption, reencryption, rotation
+from autotune.core.crypto.fields import Ciphertext, encrypted
 from autotune.core.models import DataKey, Reencryption
 from graders.models import GraderCheck
 from scores.models import WorkflowRun

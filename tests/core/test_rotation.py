@@ -5,9 +5,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
 from autotune.access.models import AuditEvent
-from autotune.core import encryption, ids, keyproviders, rotation
-from autotune.core.encryption import MasterKeyMissing, place
-from autotune.core.keyproviders import LocalKeys, RefusedKey, UnknownKey
+from autotune.core import ids
+from autotune.core.crypto import encryption, keyproviders, rotation
+from autotune.core.crypto.encryption import MasterKeyMissing, place
+from autotune.core.crypto.keyproviders import LocalKeys, RefusedKey, UnknownKey
 from autotune.core.models import DataKey
 from tests.concurrency import together
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.core.sentences import joined
+from autotune.core.pages.sentences import joined
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from autotune.core import reencryption
+from autotune.core.crypto import reencryption
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 STORAGE = "select attstorage from pg_attribute where attrelid = %s::regclass and attname = %s"

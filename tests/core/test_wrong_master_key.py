@@ -12,8 +12,9 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, transaction
 from django.test import Client
 
-from autotune.core import damage, encryption, ids, keychecks, keyproviders, mending, rotation, starting
-from autotune.core.encryption import MasterKeyMissing, Undecryptable, place
+from autotune.core import ids
+from autotune.core.crypto import damage, encryption, keychecks, keyproviders, mending, rotation, starting
+from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable, place
 from autotune.core.models import DataKey, MasterKey
 from tests.core.test_settings import LONG, ROOT
 from tests.damaging import flipped

@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from autotune.access.principal import Principal
-from autotune.core import encryption
-from autotune.core.encryption import MasterKeyMissing
+from autotune.core.crypto import encryption
+from autotune.core.crypto.encryption import MasterKeyMissing
 from exports import layouts, pair_answers, ranges
 from exports.inputs import ExportQuery
 from exports.layouts import preferences

@@ -7,7 +7,7 @@ import pytest
 from autotune_sdk.grader import Grader as Kit
 from autotune_sdk.grader.server import GraderServer
 
-from autotune.core.addresses import parse_allow
+from autotune.core.outbound.addresses import parse_allow
 from graders.models import Grader
 from tests.factories import GraderFactory
 

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from autotune.core import http
 from autotune.core.clock import database_now
+from autotune.core.outbound import engine
 from graders import credentials, health, holds, jobs, status
 from graders.gateway import signing
 from graders.models import Grader, GraderCheck, GraderStatusChange
@@ -296,11 +296,11 @@ def test_what_cannot_be_settled_for_one_is_settled_for_the_others(patient, grade
 def test_a_request_that_could_not_be_made_is_not_the_graders_fault(look, monkeypatch):
     look(HEALTHY)
 
-    class Broken(http.Engine):
+    class Broken(engine.Engine):
         def submit(self, request, tag):
-            self._done.append((tag, http.OutboundError("invalid_request", "x")))
+            self._done.append((tag, engine.OutboundError("invalid_request", "x")))
 
-    monkeypatch.setattr(http, "engine", Broken)
+    monkeypatch.setattr(engine, "engine", Broken)
     grader = look(HEALTHY, HEALTHY)
     assert (grader.status, grader.health) == ("active", "healthy")
     assert GraderCheck.objects.filter(passed=False).count() == 2

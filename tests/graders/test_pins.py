@@ -2,8 +2,8 @@
 
 import pytest
 
-from autotune.core import http
-from autotune.core.addresses import parse_allow
+from autotune.core.outbound import engine as outbound_engine
+from autotune.core.outbound.addresses import parse_allow
 from graders import health
 from graders.models import Grader, GraderCheck
 from tests.tlsserver import Certificate, Server
@@ -21,9 +21,9 @@ def tls(grader, tmp_path, monkeypatch, settings):
     def start(pins=(), *, trusted=True, **options):
         certificate = Certificate(tmp_path, **options)
         server = Server(lambda connection, request: connection.sendall(ANSWER), tls=certificate.context)
-        engine = http.Engine(ca_file=str(certificate.file) if trusted else None)
+        engine = outbound_engine.Engine(ca_file=str(certificate.file) if trusted else None)
         opened.extend([engine, server])
-        monkeypatch.setattr(http, "engine", lambda: engine)
+        monkeypatch.setattr(outbound_engine, "engine", lambda: engine)
         settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = parse_allow("127.0.0.1/32")
         server.pin = certificate.pin.removeprefix("sha256//")
         Grader.objects.update(

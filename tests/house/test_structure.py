@@ -26,7 +26,7 @@ def tree(tmp_path):
     """Writes a small server: {path: text}. Returns what the house says of it."""
 
     def write(files: dict[str, str]) -> list[str]:
-        base = {"autotune/core/http.py": "import pycurl\n", "graders/models.py": "", "scores/models.py": ""}
+        base = {"autotune/core/outbound/engine.py": "import pycurl\n", "graders/models.py": "", "scores/models.py": ""}
         for path, text in (base | files).items():
             file = tmp_path / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def test_a_cycle_is_a_breach(tree):
 def test_an_http_client_outside_the_outbound_module_is_a_breach(tree, path, text):
     (breach,) = tree({path: text})
     assert breach.startswith(path)
-    assert "autotune/core/http.py" in breach
+    assert "autotune/core/outbound/engine.py" in breach
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 import requests
 from django.core.cache import cache
 
-from autotune.core.addresses import parse_allow
+from autotune.core.outbound.addresses import parse_allow
 from tests.access.accounts.people import browser
 
 HERE = Path(__file__).parent

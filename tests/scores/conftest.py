@@ -6,7 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from autotune.core import http, queue
+from autotune.core.brokers import queue
+from autotune.core.outbound import engine
 from scores.engine.drain import Drain, callable_grader
 from tests.factories import GraderFactory, TaskFactory
 from tests.fakes import FakeGrader, serving
@@ -55,4 +56,4 @@ def drain():
         return work
 
     yield run
-    http.engine().abandon()
+    engine.engine().abandon()

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from autotune.core import pagination, parsing
+from autotune.core.api import pagination, parsing
 from autotune.core.errors import Invalid
 from graders.models import Grader
 from scores.engine.drain import Drain, callable_grader

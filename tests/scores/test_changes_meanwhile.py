@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from autotune.core import http
+from autotune.core.outbound import engine
 from graders import credentials
 from graders.models import Grader, GraderSecret
 from scores.engine import drain as engine_drain
@@ -56,7 +56,7 @@ def watched(grader):
         return work
 
     yield run
-    http.engine().abandon()
+    engine.engine().abandon()
 
 
 def statuses():

@@ -7,7 +7,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from autotune.core import http, redis
+from autotune.core import redis
+from autotune.core.outbound import engine
 from graders.models import Grader, GraderSecret
 from scores.engine import drains, wakeups
 from scores.engine.drain import Drain, callable_grader
@@ -54,7 +55,7 @@ def watched(grader):
         return work
 
     yield run
-    http.engine().abandon()
+    engine.engine().abandon()
 
 
 def statuses():

@@ -9,8 +9,8 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from autotune.core import http
 from autotune.core.clock import database_now
+from autotune.core.outbound import engine
 from autotune.webhooks.models import Event
 from graders import holds
 from graders.guards import Guard
@@ -55,7 +55,7 @@ def watched():
         return work
 
     yield run
-    http.engine().abandon()
+    engine.engine().abandon()
 
 
 def share(grader, *, want=2):

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.db import OperationalError
 
-from autotune.core import http
 from autotune.core.clock import database_now
+from autotune.core.outbound import engine
 from scores.engine import claims, recording, sweep
 from scores.engine.call_results import Left, Results
 from scores.engine.materials import Facts
@@ -33,7 +33,7 @@ def test_a_drain_that_breaks_off_leaves_neither_calls_nor_slots_to_the_next(db, 
         broken.setattr(claims, "give_back", away)
         with pytest.raises(OperationalError):
             drain(grader)
-    assert not http.engine().poll(0)
+    assert not engine.engine().poll(0)
     WorkflowRun.objects.update(status="pending", leased_until=None)
     drain(grader)
     assert Score.objects.count() == 8

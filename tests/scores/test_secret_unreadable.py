@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from autotune.core import damage
+from autotune.core.crypto import damage
 from autotune.core.errors import Unavailable
 from graders import credentials, health, targets
 from graders.models import Grader, GraderSecret

@@ -5,7 +5,7 @@ import threading
 import pytest
 from django.db import connection, transaction
 
-from autotune.core import encryption
+from autotune.core.crypto import encryption
 from autotune.core.models import DataKey
 from scores.intake import storing
 from scores.intake import submission as intake_submission

@@ -4,7 +4,8 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 
-from autotune.core import queue, redis
+from autotune.core import redis
+from autotune.core.brokers import queue
 from scores.engine import wakeups
 from tests.factories import GraderFactory, TaskFactory
 from tests.scores.submitting import item, rows

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.core import encryption
+from autotune.core.crypto import encryption
 from autotune.core.models import DataKey
 from scores.models import Score, WorkflowRun
 from tasks.models import Completion

@@ -8,7 +8,8 @@ import redis as redis_client
 from django.conf import settings
 from django.db import transaction
 
-from autotune.core import queue, redis
+from autotune.core import redis
+from autotune.core.brokers import queue
 from scores.engine import wakeups
 from tests.broker import broker, memory_broker
 

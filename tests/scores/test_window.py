@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 
-from autotune.core import http
+from autotune.core.outbound import engine
 from graders.models import GraderVersion
 from scores.engine import claims
 from scores.engine.drain import Drain, callable_grader
@@ -34,7 +34,7 @@ def watched():
         work.run()
 
     yield run
-    http.engine().abandon()
+    engine.engine().abandon()
 
 
 def test_one_slow_call_holds_nobody_back_and_what_is_scored_meanwhile_is_saved(single, fake, watched):

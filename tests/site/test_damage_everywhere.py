@@ -15,7 +15,7 @@ from tests.factories import OrganizationFactory
 from tools.page_routes import readable
 
 pytestmark = pytest.mark.django_db
-NOTED = "autotune.core.damage"  # names each damaged value once
+NOTED = "autotune.core.crypto.damage"  # names each damaged value once
 WHOLE_TEXTS = {"/completions/:comp/text/:str"}  # a text as a file has nothing else to show
 CALLS_OUT = {"/rewards/:str/:str", "/callbacks/:str", "/downloads/:str"}  # by a token, not an id
 

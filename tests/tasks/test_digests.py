@@ -5,7 +5,7 @@ import hmac
 
 import pytest
 
-from autotune.core import encryption
+from autotune.core.crypto import encryption
 from autotune.core.models import DataKey
 from tasks import filling
 from tasks.digests import OCTETS, UNREADABLE, Digester

@@ -8,8 +8,8 @@ from django.core import mail
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook as Standard
 
-from autotune.core.addresses import parse_allow
 from autotune.core.clock import wire
+from autotune.core.outbound.addresses import parse_allow
 from autotune.webhooks import claims, endpoints, fanout, settling
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.states import EventKind

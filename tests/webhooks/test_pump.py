@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from autotune.core.outbound import OutboundResponse
+from autotune.core.outbound.calls import OutboundResponse
 from autotune.webhooks import claims, cleaning, delivering, fanout, jobs, settling
 from autotune.webhooks.claims import PER_ENDPOINT, claim
 from autotune.webhooks.models import Delivery, Event, Webhook

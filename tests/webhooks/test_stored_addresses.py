@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from autotune.core.addresses import parse_allow
+from autotune.core.outbound.addresses import parse_allow
 from autotune.webhooks.checks import stored_addresses
 from autotune.webhooks.models import Webhook
 from autotune.webhooks.states import WebhookStatus

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from autotune.core.addresses import parse_allow
+from autotune.core.outbound.addresses import parse_allow
 from autotune.webhooks import endpoints, signing, trying
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.outbox import Emitted, emit

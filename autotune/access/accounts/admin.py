@@ -15,9 +15,9 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from autotune.access.models import WebSession
-from autotune.core.admin import PublicIdSearch, Record
-from autotune.core.admin_actions import confirmed, each
-from autotune.core.admin_cells import badge, linked, moment
+from autotune.core.admin.actions import confirmed, each
+from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.cells import badge, linked, moment
 from autotune.core.templatetags.ui import brief
 
 for unused in (EmailAddress, SocialApp, SocialToken, Authenticator, SocialAccount):

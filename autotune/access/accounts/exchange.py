@@ -8,8 +8,8 @@ from urllib.parse import quote_plus, urlencode
 
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 
-from autotune.core import http
-from autotune.core.outbound import OutboundRequest, OutboundResponse
+from autotune.core.outbound import engine
+from autotune.core.outbound.calls import OutboundRequest, OutboundResponse
 
 TIMEOUT_MS = 10_000
 MAX_BODY = 1 << 20
@@ -83,6 +83,6 @@ class GuardedSession:
             method, url, tuple(sent.items()), body, connect_timeout_ms=3_000, timeout_ms=TIMEOUT_MS, max_body=MAX_BODY
         )
         try:
-            return Answer(http.fetch(outbound, "identity"))
-        except http.OutboundError as exc:
+            return Answer(engine.fetch(outbound, "identity"))
+        except engine.OutboundError as exc:
             raise OAuth2Error(f"The provider could not be asked: {exc.code}.") from exc

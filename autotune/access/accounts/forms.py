@@ -19,7 +19,7 @@ from django.db import transaction
 
 from autotune.access.accounts import owners
 from autotune.access.models import User
-from autotune.core.encryption import Undecryptable
+from autotune.core.crypto.encryption import Undecryptable
 
 logger = logging.getLogger(__name__)
 GUESSES = {"second_factor": "10/10m/key,50/d/key"}  # of one person, over all processes and addresses

@@ -12,8 +12,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from autotune.access.models import Membership, User
-from autotune.core import errors, problems
-from autotune.core.middleware import API_PREFIX
+from autotune.core import errors
+from autotune.core.api import problems
+from autotune.core.api.middleware import API_PREFIX
 
 # What setting it up takes, and the way out.
 ALLOWED = {

@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from autotune.access.models import SecondFactorSecret
-from autotune.core.encryption import Undecryptable
+from autotune.core.crypto.encryption import Undecryptable
 
 REFERENCE: Final = "secret."
 NONE: Final = UUID(int=0)  # no row has it

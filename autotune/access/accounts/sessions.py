@@ -21,7 +21,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from autotune.access.models import User, WebSession
-from autotune.core import encryption
+from autotune.core.crypto import encryption
 
 OPENED: Final = "opened"  # member of a session: {address, agent, at} of the login
 _NAME: Final = "autotune.sessions.name"

@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString
 
 from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.models import StoredAnswer
-from autotune.core.admin import PublicIdSearch, Record
-from autotune.core.admin_cells import badge, linked, moment
-from autotune.core.admin_lists import Growing, Made
+from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.cells import badge, linked, moment
+from autotune.core.admin.lists import Growing, Made
 
 
 @admin.register(StoredAnswer)

@@ -1,6 +1,6 @@
 """What several lists of this app are narrowed by."""
 
 from autotune.access.models import Organization
-from autotune.core.admin_lists import named
+from autotune.core.admin.lists import named
 
 OrganizationFilter = named(Organization, "org")

@@ -12,10 +12,10 @@ from django.utils.safestring import SafeString
 from autotune.access import keys
 from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.models import ApiKey
-from autotune.core.admin import PublicIdSearch, Record
-from autotune.core.admin_actions import confirmed, each
-from autotune.core.admin_cells import badge, linked, moment
-from autotune.core.admin_inlines import Newest
+from autotune.core.admin.actions import confirmed, each
+from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.cells import badge, linked, moment
+from autotune.core.admin.inlines import Newest
 from autotune.core.errors import Conflict
 
 

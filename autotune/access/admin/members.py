@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 from autotune.access import keys, members
 from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.models import Membership
-from autotune.core.admin import PublicIdSearch
-from autotune.core.admin_cells import badge, linked, moment
-from autotune.core.admin_inlines import Newest
+from autotune.core.admin.base import PublicIdSearch
+from autotune.core.admin.cells import badge, linked, moment
+from autotune.core.admin.inlines import Newest
 
 
 class MembersInline(Newest):

@@ -13,9 +13,9 @@ from autotune.access.admin.keys import KeysInline
 from autotune.access.admin.members import MembersInline
 from autotune.access.models import Organization
 from autotune.core import ids
-from autotune.core.admin import PublicIdSearch
-from autotune.core.admin_cells import badge
-from autotune.core.admin_inlines import ShowsInlines
+from autotune.core.admin.base import PublicIdSearch
+from autotune.core.admin.cells import badge
+from autotune.core.admin.inlines import ShowsInlines
 
 
 @admin.register(Organization)

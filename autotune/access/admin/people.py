@@ -12,9 +12,9 @@ from autotune.access.admin.keys import KeysInline
 from autotune.access.admin.members import MembershipsInline
 from autotune.access.models import User
 from autotune.core import ids
-from autotune.core.admin import PublicIdSearch
-from autotune.core.admin_cells import badge, moment
-from autotune.core.admin_inlines import ShowsInlines
+from autotune.core.admin.base import PublicIdSearch
+from autotune.core.admin.cells import badge, moment
+from autotune.core.admin.inlines import ShowsInlines
 
 
 class UserAddForm(AdminUserCreationForm):

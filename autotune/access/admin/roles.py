@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 from autotune.access import roles
 from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.models import Role
-from autotune.core.admin import PublicIdSearch
-from autotune.core.admin_cells import badge, linked
+from autotune.core.admin.base import PublicIdSearch
+from autotune.core.admin.cells import badge, linked
 
 
 class RoleForm(forms.ModelForm):

@@ -7,9 +7,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.access.models import AuditChain, AuditEvent, Organization
-from autotune.core.admin import PublicIdSearch, Record
-from autotune.core.admin_cells import linked, moment, state
-from autotune.core.admin_lists import Growing, Made, named
+from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.cells import linked, moment, state
+from autotune.core.admin.lists import Growing, Made, named
 
 
 @admin.register(AuditEvent)

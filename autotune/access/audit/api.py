@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from autotune.access.audit import exporting, querysets, shapes
 from autotune.access.audit.inputs import EventExportQuery, EventQuery
 from autotune.access.views import ApiView, find
-from autotune.core.api import operation
-from autotune.core.pagination import Order, page
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, page
 
 RESOURCE = querysets.RESOURCE
 ORDER = Order("audit-events", {"at": "id"}, default="-at")  # ids are UUIDv7: their order is that of time

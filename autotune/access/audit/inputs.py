@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from autotune.core.api import QueryStruct
-from autotune.core.pagination import PageQuery
+from autotune.core.api.operations import QueryStruct
+from autotune.core.api.pagination import PageQuery
 
 OutcomeName = Literal["open", "succeeded", "refused", "failed", "interrupted"]
 Text = Annotated[str, Meta(max_length=254)]

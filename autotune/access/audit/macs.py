@@ -12,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 from autotune.access.models import AuditEvent
-from autotune.core import encryption
+from autotune.core.crypto import encryption
 
 PURPOSE: Final = b"autotune audit trail, version 1"  # not framed by its length, as the parts of other digests are
 GENESIS: Final = bytes(32)  # the digest before the first event of a chain

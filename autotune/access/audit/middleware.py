@@ -10,11 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from autotune.access.audit import calls, repeats, routes, trail
 from autotune.access.audit.calls import Call
 from autotune.access.audit.homes import home_of
-from autotune.core import problems
-from autotune.core.api import SAFE_METHODS
+from autotune.core.api import problems
+from autotune.core.api.middleware import API_PREFIX, GetResponse
+from autotune.core.api.operations import SAFE_METHODS
 from autotune.core.connections import release
 from autotune.core.errors import Unavailable
-from autotune.core.middleware import API_PREFIX, GetResponse
 
 TOLD_BY_ITSELF: Final = {"invitation"}  # its event is the inviting organization's, and is written in its transaction
 

@@ -20,9 +20,10 @@ from autotune.access.pages import places
 from autotune.access.principal import Principal
 from autotune.access.roles import RESOURCES
 from autotune.access.views import find
-from autotune.core import ids, listing
+from autotune.core import ids
+from autotune.core.api.pagination import page as cut
 from autotune.core.errors import Invalid
-from autotune.core.pagination import page as cut
+from autotune.core.pages import listing
 
 FILTERS = ("actor", "action", "resource", "outcome", "startDate", "endDate")
 EXPORT = "/api/v1/audit-events/export"

@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from django.http import HttpResponse
 
 from autotune.access.audit.calls import Call
-from autotune.core.middleware import API_PREFIX
+from autotune.core.api.middleware import API_PREFIX
 
 logger = logging.getLogger(__name__)
 REMEMBERED: Final = timedelta(minutes=10)

@@ -13,8 +13,8 @@ from django.urls import Resolver404, ResolverMatch, resolve
 
 from autotune.access.audit.calls import Call
 from autotune.core import ids
-from autotune.core.api import SAFE_METHODS, Operation
-from autotune.core.middleware import API_PREFIX
+from autotune.core.api.middleware import API_PREFIX
+from autotune.core.api.operations import SAFE_METHODS, Operation
 from autotune.core.urls import KINDS
 
 API: Final = "/api/v1/"

@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet
 
 from autotune.access.audit import macs
 from autotune.access.models import AuditChain, AuditEvent
-from autotune.core.encryption import Undecryptable
+from autotune.core.crypto.encryption import Undecryptable
 
 logger = logging.getLogger(__name__)
 Outcome = AuditEvent.Outcome

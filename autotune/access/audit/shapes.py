@@ -2,9 +2,9 @@
 
 from autotune.access.models import AuditEvent
 from autotune.core import ids
-from autotune.core.api import ApiStruct
+from autotune.core.api.operations import ApiStruct
+from autotune.core.api.pagination import Pagination
 from autotune.core.clock import wire
-from autotune.core.pagination import Pagination
 
 
 class AuditEventOut(ApiStruct):

@@ -7,7 +7,7 @@ from django.http.response import HttpResponseBase
 
 from autotune.access.audit import calls
 from autotune.access.audit.calls import Call
-from autotune.core.pagination import Pagination
+from autotune.core.api.pagination import Pagination
 
 
 def noted(response: HttpResponseBase) -> HttpResponseBase:

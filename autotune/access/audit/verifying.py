@@ -13,7 +13,7 @@ from autotune.access.audit import macs
 from autotune.access.models import AuditChain, AuditEvent
 from autotune.access.models.audit import INSTALLATION
 from autotune.core import ids
-from autotune.core.encryption import Undecryptable
+from autotune.core.crypto.encryption import Undecryptable
 
 RANGE: Final = 2_000
 

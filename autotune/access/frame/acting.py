@@ -11,7 +11,7 @@ from autotune.access import commits, throttles
 from autotune.access.audit import calls
 from autotune.access.models import User
 from autotune.access.throttling import Rate
-from autotune.core import problems
+from autotune.core.api import problems
 from autotune.core.errors import AutotuneError
 
 T = TypeVar("T")

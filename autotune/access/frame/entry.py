@@ -15,7 +15,7 @@ from django.utils.cache import patch_cache_control
 from autotune.access import authentication, policy, throttles
 from autotune.access.models import Membership, User
 from autotune.access.principal import Principal
-from autotune.core import problems
+from autotune.core.api import problems
 from autotune.core.errors import AutotuneError, Forbidden
 
 SAFE = ("GET", "HEAD")

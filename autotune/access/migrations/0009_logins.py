@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import autotune.core.fields
+import autotune.core.crypto.fields
 import autotune.core.ids
 from autotune.core.postgres import PostgresSQL
 
@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
             name="SecondFactorSecret",
             fields=[
                 ("id", models.UUIDField(default=autotune.core.ids.new, editable=False, primary_key=True, serialize=False)),
-                ("secret", autotune.core.fields.EncryptedTextField()),
+                ("secret", autotune.core.crypto.fields.EncryptedTextField()),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "user",

@@ -8,7 +8,8 @@ from uuid import UUID
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.db import migrations
 
-from autotune.core import encryption, ids
+from autotune.core import ids
+from autotune.core.crypto import encryption
 
 INSTALLATION = UUID(int=0)
 BEFORE = "v1."

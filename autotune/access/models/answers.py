@@ -4,7 +4,7 @@ from django.db import models
 
 from autotune.access.models.organizations import Organization
 from autotune.core import ids
-from autotune.core.fields import EncryptedTextField
+from autotune.core.crypto.fields import EncryptedTextField
 
 
 class StoredAnswer(models.Model):

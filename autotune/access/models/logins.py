@@ -9,7 +9,7 @@ from django.utils import timezone
 from autotune.access.models.audit import INSTALLATION
 from autotune.access.models.people import User
 from autotune.core import ids
-from autotune.core.fields import EncryptedTextField
+from autotune.core.crypto.fields import EncryptedTextField
 
 
 class WebSession(models.Model):

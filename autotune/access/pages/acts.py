@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from autotune.access.audit import calls
-from autotune.core.api import SAFE_METHODS
+from autotune.core.api.operations import SAFE_METHODS
 
 
 def concerns(resource: str, verb: str, object_id: str = "", *, fields: Sequence[str] | None = None) -> None:

@@ -17,7 +17,7 @@ from autotune.access.pages import acts, places, role_choices
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.errors import AutotuneError, NotFound
-from autotune.core.forms import BodyForm
+from autotune.core.pages.forms import BodyForm
 
 FIELDS = ("email", "role")
 

@@ -7,7 +7,7 @@ from django import forms
 from autotune.access.inputs import MAX_GRACE_HOURS, MAX_NETWORKS
 from autotune.access.pages import role_choices
 from autotune.access.principal import Principal
-from autotune.core.forms import BodyForm, LinesField
+from autotune.core.pages.forms import BodyForm, LinesField
 
 NETWORKS = (
     "One a line, such as 192.0.2.0/24 or 2001:db8::/32: elsewhere the key is refused. Empty: it works from everywhere."

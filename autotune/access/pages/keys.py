@@ -22,9 +22,10 @@ from autotune.access.pages import acts, once, people, places
 from autotune.access.pages.key_forms import KeyForm, NewKeyForm, RotateForm
 from autotune.access.principal import Principal
 from autotune.access.views import find_for
-from autotune.core import ids, listing
+from autotune.core import ids
+from autotune.core.api.pagination import page as cut
 from autotune.core.errors import AutotuneError
-from autotune.core.pagination import page as cut
+from autotune.core.pages import listing
 
 WHAT: Final = "API key"
 FIELDS: Final = ("name", "role", "expiresAt", "networks", "kind")

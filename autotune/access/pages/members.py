@@ -18,10 +18,10 @@ from autotune.access.models import ApiKey, Membership
 from autotune.access.pages import acts, invitations, people, places, role_choices
 from autotune.access.principal import Principal
 from autotune.access.views import find_for
-from autotune.core import listing
+from autotune.core.api.pagination import page as cut
 from autotune.core.errors import AutotuneError, Forbidden, NotFound
-from autotune.core.forms import BodyForm
-from autotune.core.pagination import page as cut
+from autotune.core.pages import listing
+from autotune.core.pages.forms import BodyForm
 
 WHAT = "member"
 

@@ -19,11 +19,12 @@ from autotune.access.organizations_api import ORDER
 from autotune.access.pages import acts, places
 from autotune.access.principal import Principal
 from autotune.access.views import find
-from autotune.core import ids, listing
+from autotune.core import ids
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.pagination import page as cut
 from autotune.core.errors import AutotuneError
-from autotune.core.forms import BodyForm
-from autotune.core.pagination import PageQuery
-from autotune.core.pagination import page as cut
+from autotune.core.pages import listing
+from autotune.core.pages.forms import BodyForm
 
 ABOUT: Final = {
     "members": "Who belongs to the organization, with which role, and who is invited.",

@@ -21,11 +21,13 @@ from autotune.access.principal import Principal
 from autotune.access.roles import EVERYTHING, SCOPES
 from autotune.access.roles_api import ORDER
 from autotune.access.views import find_for
-from autotune.core import ids, listing, parsing
+from autotune.core import ids
+from autotune.core.api import parsing
+from autotune.core.api.pagination import PageQuery
+from autotune.core.api.pagination import page as cut
 from autotune.core.errors import AutotuneError, Forbidden
-from autotune.core.forms import BodyForm
-from autotune.core.pagination import PageQuery
-from autotune.core.pagination import page as cut
+from autotune.core.pages import listing
+from autotune.core.pages.forms import BodyForm
 
 FIELDS = ("name", "description", "permissions")
 BUILT_IN = {

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django import template
 
-from autotune.core import admin_figures
+from autotune.core.admin import figures as admin_figures
 
 register = template.Library()
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from autotune.core.charts import Chart, Series, columns, lines, spark_label, sparkline
+from autotune.charts import Chart, Series, columns, lines, spark_label, sparkline
 from autotune.site.overviews.periods import Period
 from autotune.site.overviews.sums import Key, Sums, over_time
 from graders import latencies

@@ -10,7 +10,7 @@ from django.db.models.functions import Cast, Substr
 
 from autotune.access import policy
 from autotune.access.principal import Principal
-from autotune.core.charts import Chart, Series, columns, lines
+from autotune.charts import Chart, Series, columns, lines
 from autotune.site.overviews import newest
 from autotune.site.overviews.periods import Period
 from autotune.site.overviews.sums import Sums, over_time

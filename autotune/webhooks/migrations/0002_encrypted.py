@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import migrations, models
 
-import autotune.core.fields
-from autotune.core import encryption
+import autotune.core.crypto.fields
+from autotune.core.crypto import encryption
 
 AT_ONCE = 1_000
 
@@ -39,10 +39,10 @@ class Migration(migrations.Migration):
         migrations.AlterField("Webhook", "url", models.CharField(max_length=2048, blank=True)),
         migrations.RenameField("Webhook", "url", "plain_url"),
         migrations.RenameField("Delivery", "log", "plain_log"),
-        migrations.AddField("Webhook", "url", autotune.core.fields.EncryptedTextField(null=True)),
-        migrations.AddField("Delivery", "log", autotune.core.fields.EncryptedJSONField(null=True)),
+        migrations.AddField("Webhook", "url", autotune.core.crypto.fields.EncryptedTextField(null=True)),
+        migrations.AddField("Delivery", "log", autotune.core.crypto.fields.EncryptedJSONField(null=True)),
         migrations.RunPython(encrypt, decrypt, elidable=True),
-        migrations.AlterField("Webhook", "url", autotune.core.fields.EncryptedTextField()),
+        migrations.AlterField("Webhook", "url", autotune.core.crypto.fields.EncryptedTextField()),
         migrations.RemoveField("Webhook", "plain_url"),
         migrations.RemoveField("Delivery", "plain_log"),
     ]

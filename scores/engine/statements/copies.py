@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection
 
 from autotune.core import ids
-from autotune.core.fields import Ciphertext
+from autotune.core.crypto.fields import Ciphertext
 from autotune.webhooks import outbox
 from autotune.webhooks.outbox import Emitted
 from autotune.webhooks.payloads import subscribed_sql

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import F, Q
 
-from autotune.core.fields import Ciphertext
+from autotune.core.crypto.fields import Ciphertext
 from autotune.webhooks import outbox
 from autotune.webhooks.outbox import Emitted
 from autotune.webhooks.states import EventKind

@@ -7,8 +7,8 @@ from typing import Final
 from uuid import UUID
 
 from autotune.core import ids
-from autotune.core.encryption import Cipher, cipher_for
-from autotune.core.fields import Ciphertext, encrypted
+from autotune.core.crypto.encryption import Cipher, cipher_for
+from autotune.core.crypto.fields import Ciphertext, encrypted
 from scores.engine.statements import Failed, Success
 from scores.models import Score, WorkflowRun
 

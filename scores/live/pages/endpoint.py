@@ -13,7 +13,7 @@ from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts, once
 from autotune.access.views import find_for
-from autotune.core.charts import columns
+from autotune.charts import columns
 from scores.live import endpoints, figures, trying
 from scores.live.endpoint_inputs import NewRewardEndpoint, RewardEndpointPatch
 from scores.live.pages import commands

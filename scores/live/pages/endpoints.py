@@ -7,7 +7,8 @@ from django.shortcuts import render
 
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
-from autotune.core import listing, pagination
+from autotune.core.api import pagination
+from autotune.core.pages import listing
 from scores.live.endpoint_inputs import RewardEndpointQuery
 from scores.live.endpoints_api import ORDER
 from scores.live.pages.forms import PROTOCOLS, offered

@@ -7,7 +7,7 @@ from django import forms
 from django.conf import settings
 
 from autotune.access.principal import Principal
-from autotune.core.forms import BodyForm
+from autotune.core.pages.forms import BodyForm
 from scores.live.endpoints import DEADLINES_MS
 from scores.models import RewardEndpoint
 from scores.results import choices

@@ -10,7 +10,8 @@ import json
 from types import ModuleType
 from typing import Final
 
-from autotune.core import parsing, strictjson
+from autotune.core import strictjson
+from autotune.core.api import parsing
 from autotune.core.strictjson import JSONRefused
 from scores.live.protocols import foundry, openrlhf, slime, verify
 from scores.live.protocols.samples import Outcome, Sample, is_plain

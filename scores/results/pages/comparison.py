@@ -14,8 +14,8 @@ from autotune.access.frame import navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.core import ids
+from autotune.core.crypto.fields import is_legible
 from autotune.core.errors import NotFound
-from autotune.core.fields import is_legible
 from scores.models import Score
 from scores.results import completion_filters, completions, differences
 from scores.results import scores as score_results

@@ -13,7 +13,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
 from autotune.access.views import find_for
 from autotune.core import ids
-from autotune.core.forms import BodyForm
+from autotune.core.pages.forms import BodyForm
 from scores.intake import rescoring
 from scores.results.names import Names
 from scores.retention import deleting

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
+from autotune import charts
 from autotune.access.principal import Principal
-from autotune.core import charts
 from scores.models import Reward, Score, WorkflowRun
 from scores.results import failure_codes
 from scores.results import scores as score_results

@@ -10,10 +10,12 @@ from msgspec import structs
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
-from autotune.core import ids, listing, pagination
+from autotune.core import ids
+from autotune.core.api import pagination
+from autotune.core.api.pagination import Pagination
 from autotune.core.errors import AutotuneError
-from autotune.core.listing import Asked, Pager
-from autotune.core.pagination import Pagination
+from autotune.core.pages import listing
+from autotune.core.pages.listing import Asked, Pager
 from scores.intake.requests import CompletionQuery
 from scores.results import completion_filters
 from scores.results.completion_filters import Standing

@@ -12,13 +12,16 @@ from django.shortcuts import render
 from django.urls import NoReverseMatch, reverse
 from msgspec import structs
 
+from autotune import charts
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
-from autotune.core import charts, ids, listing, pagination
+from autotune.core import ids
+from autotune.core.api import pagination
+from autotune.core.api.pagination import Pagination
 from autotune.core.errors import AutotuneError
-from autotune.core.listing import Asked
-from autotune.core.pagination import Pagination
+from autotune.core.pages import listing
+from autotune.core.pages.listing import Asked
 from graders.models import Grader, GraderVersion
 from scores.counters import narrowing
 from scores.models import Score

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from django.urls import NoReverseMatch, reverse
 
-from autotune.core import charts, ids
+from autotune import charts
+from autotune.core import ids
 from scores.results import comparisons
 from scores.results.comparisons import Comparison, Difference, ModelFigures
 

@@ -11,7 +11,9 @@ from msgspec import structs
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
-from autotune.core import ids, listing, pagination
+from autotune.core import ids
+from autotune.core.api import pagination
+from autotune.core.pages import listing
 from autotune.core.templatetags.ui import brief
 from graders.models import Grader
 from scores.results.pages import task_counts

@@ -9,8 +9,9 @@ from autotune.access import policy
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts, people, places
-from autotune.core import listing, pagination
+from autotune.core.api import pagination
 from autotune.core.errors import AutotuneError
+from autotune.core.pages import listing
 from scores.models import Erasure
 from scores.retention import erasures
 from scores.retention.api import ERASURES

@@ -5,7 +5,7 @@ from typing import Any, Final
 from django import forms
 
 from autotune.access.inputs import MAX_DAYS
-from autotune.core.forms import BodyForm
+from autotune.core.pages.forms import BodyForm
 
 KINDS: Final = {"completionId": "one completion", "taskId": "a task", "modelId": "a model"}
 WHOLE: Final = ""

@@ -12,8 +12,9 @@ from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts, people, places
 from autotune.access.views import find, find_for
-from autotune.core import listing, pagination
+from autotune.core.api import pagination
 from autotune.core.errors import AutotuneError
+from autotune.core.pages import listing
 from scores.models import LegalHold
 from scores.retention import legal_holds
 from scores.retention.api import HOLDS

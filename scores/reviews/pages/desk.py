@@ -14,7 +14,7 @@ from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
 from autotune.core import clock, ids
-from autotune.core.parsing import convert_query
+from autotune.core.api.parsing import convert_query
 from scores.models import Review
 from scores.querysets import ReviewQuerySet
 from scores.reviews import access, decisions, queue

@@ -8,7 +8,7 @@ from django import forms
 
 from autotune.access.pages.people import Names
 from autotune.access.principal import Principal
-from autotune.core.forms import BodyForm
+from autotune.core.pages.forms import BodyForm
 from scores.models import Review
 from scores.reviews.decisions import Decision
 from scores.reviews.requests import DecisionBody, decision_of

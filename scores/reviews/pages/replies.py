@@ -7,7 +7,8 @@ from typing import Any
 from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 
-from autotune.core import ids, problems
+from autotune.core import ids
+from autotune.core.api import problems
 
 
 def by_script(request: HttpRequest) -> bool:

@@ -17,8 +17,9 @@ from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
 from autotune.access.principal import Principal
-from autotune.core import ids, listing, sentences
+from autotune.core import ids
 from autotune.core.errors import Invalid
+from autotune.core.pages import listing, sentences
 from scores.models import WorkflowRun
 from scores.results import failure_codes
 from scores.results.names import Named, Names

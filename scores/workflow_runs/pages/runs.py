@@ -11,10 +11,12 @@ from django.utils import timezone
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
-from autotune.core import ids, listing, pagination
+from autotune.core import ids
+from autotune.core.api import pagination
+from autotune.core.api.pagination import Pagination
 from autotune.core.errors import Invalid, NotFound
-from autotune.core.listing import Asked
-from autotune.core.pagination import Pagination
+from autotune.core.pages import listing
+from autotune.core.pages.listing import Asked
 from graders import shapes as grader_shapes
 from graders.models import Grader
 from graders.states import Trouble

@@ -14,7 +14,7 @@ from django.test import override_settings
 
 from autotune.access.models import SecondFactorSecret
 from autotune.access.models.audit import INSTALLATION
-from autotune.core import encryption, reencryption
+from autotune.core.crypto import encryption, reencryption
 from autotune.core.models import DataKey
 from tests.access.accounts.people import browser, code_of, confirm, is_in, log_in, logged_in, person, set_up
 from tests.factories import ApiKeyFactory

@@ -165,7 +165,7 @@ def test_a_call_under_way_waits_and_one_that_never_came_back_is_interrupted(orga
 
 
 def test_the_digest_of_a_request_is_no_mac_of_an_event(organization):
-    from autotune.core import encryption
+    from autotune.core.crypto import encryption
 
     assert macs.key_of(organization.pk) != encryption.digest_key(organization.pk)
 

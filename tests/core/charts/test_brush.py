@@ -7,7 +7,7 @@ from django.test import override_settings
 from django.urls import path
 from playwright.sync_api import sync_playwright
 
-from autotune.core.charts import Bar, bars, histogram
+from autotune.charts import Bar, bars, histogram
 from tests.browsing import DESK, PHONE, SCHEMES, launched, too_wide, watch
 
 PAGE = """{% load charts static %}<!doctype html><html lang="en"><head><meta name="viewport" content="width=device-width">

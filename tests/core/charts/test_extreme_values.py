@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autotune.core import charts
-from autotune.core.charts.scales import nice_ticks
+from autotune import charts
+from autotune.charts.scales import nice_ticks
 
 LEAST = 5e-324
 VALUES = st.one_of(st.floats(0, 1, allow_subnormal=True), st.sampled_from([0.0, LEAST, 1e-310, 1e-200, 1e-9, 0.5, 1.0]))

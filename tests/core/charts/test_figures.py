@@ -6,19 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.template import Context, Template
 
-from autotune.core.charts import (
-    Bar,
-    Interval,
-    Series,
-    bars,
-    columns,
-    distributions,
-    histogram,
-    intervals,
-    lines,
-    sparkline,
-)
-from autotune.core.charts.svg import cut, isolated
+from autotune.charts import Bar, Interval, Series, bars, columns, distributions, histogram, intervals, lines, sparkline
+from autotune.charts.svg import cut, isolated
 from tests.core.charts.drawings import HOSTILE, Page, drawings, said, words
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)

@@ -5,17 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from autotune.core.charts import (
-    Bar,
-    Interval,
-    bars,
-    distributions,
-    histogram,
-    intervals,
-    spark_label,
-    sparkline,
-    strip,
-)
+from autotune.charts import Bar, Interval, bars, distributions, histogram, intervals, spark_label, sparkline, strip
 from tests.core.charts.drawings import classed, drawings, said, words
 
 COUNTS = [0, 1, 2, 3, 4, 4, 3, 2, 1, 0]

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from autotune.core.charts import Series, columns, lines
+from autotune.charts import Series, columns, lines
 from tests.core.charts.drawings import classed, drawings, said, words
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from autotune.core.charts.scales import (
+from autotune.charts.scales import (
     Scale,
     alike,
     exact,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from autotune.core.outbound import OutboundError, OutboundResponse
+from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders.gateway import requests, signing
 from graders.gateway.outcomes import interpret, interpret_health
 from graders.gateway.types import Accepted, CallbackAddress, GraderTarget, Health, Item, Options, Secret, Verdict

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from autotune.core import listing
+from autotune.core.pages import listing
 from tests.factories import CompletionFactory, TaskFactory
 
 pytestmark = pytest.mark.django_db

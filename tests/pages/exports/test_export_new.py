@@ -66,7 +66,7 @@ def test_the_address_fills_the_form_in(operator, task, scored, see):
 def test_the_count_is_that_of_the_file(operator, task, scored, filters):
     from autotune.access.models import Membership
     from autotune.access.principal import Principal
-    from autotune.core import parsing
+    from autotune.core.api import parsing
     from exports import layouts
     from exports.job_inputs import NewExport
     from scores.results import filters as score_filters

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from autotune.access.models import AuditEvent
-from autotune.core.forms import wire_names
+from autotune.core.pages.forms import wire_names
 from tasks import definitions
 from tasks.inputs import NewTask, TaskPatch
 from tasks.models import Task, TaskVersion

@@ -6,7 +6,7 @@ import time
 import pytest
 from autotune_sdk import AutotuneClient, Capabilities, Limits
 
-from autotune.core import http
+from autotune.core.outbound import engine
 from graders.models import Grader
 from scores.engine.drain import Drain, callable_grader
 from tests.broker import memory_broker
@@ -65,4 +65,4 @@ def score():
             Drain(callable_grader(pk), until=time.monotonic() + 20, asked=threading.Event().is_set).run()
 
     yield run
-    http.engine().abandon()
+    engine.engine().abandon()

@@ -8,7 +8,7 @@ from autotune_sdk.grader import Grader as KitGrader
 from autotune_sdk.grader.server import GraderServer
 from django.test import override_settings
 
-from autotune.core.addresses import parse_allow
+from autotune.core.outbound.addresses import parse_allow
 from scores.models import Score, WorkflowRun
 from tests.factories import SECRET, CompletionFactory, GraderFactory, RunFactory, TaskFactory
 

@@ -4,7 +4,7 @@ import pytest
 from django.contrib import admin
 
 from autotune.access.models import ApiKey, AuditEvent, Membership
-from autotune.core import admin_lists
+from autotune.core.admin import lists
 from graders.models import Grader, GraderCheck
 from scores.models import Reward, Score, WorkflowRun
 from tasks.models import Completion, Task, TaskVersion
@@ -69,14 +69,14 @@ def test_age_is_read_off_the_key(boss, two):
 @pytest.mark.parametrize("model", GROWING, ids=lambda model: model.__name__)
 def test_a_table_that_grows_is_counted_to_a_bound_and_sorted_by_its_key(model):
     page = admin.site._registry[model]
-    assert page.paginator is admin_lists.CappedPaginator
+    assert page.paginator is lists.CappedPaginator
     assert not page.show_full_result_count
     assert page.show_facets is admin.ShowFacets.NEVER
     assert tuple(page.sortable_by) == ()
 
 
 def test_beyond_the_bound_the_list_says_so(boss, two, monkeypatch):
-    monkeypatch.setattr(admin_lists, "COUNTED", 2)
+    monkeypatch.setattr(lists, "COUNTED", 2)
     assert "The first 2 scores" in " ".join(boss.get(address(Score, "changelist")).content.decode().split())
 
 

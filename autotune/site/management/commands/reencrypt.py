@@ -12,9 +12,10 @@ from django.db import transaction
 
 from autotune.access.audit import trail
 from autotune.access.models import Organization
-from autotune.core import clock, ids, reencryption
+from autotune.core import clock, ids
+from autotune.core.crypto import reencryption
+from autotune.core.crypto.reencryption import SETTLES_AFTER
 from autotune.core.models import DataKey, Reencryption
-from autotune.core.reencryption import SETTLES_AFTER
 
 
 class Command(BaseCommand):

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from autotune.access.audit import trail
-from autotune.core import keychecks, rotation
-from autotune.core.keyproviders import provider
+from autotune.core.crypto import keychecks, rotation
+from autotune.core.crypto.keyproviders import provider
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from django.db import connection
 
 from autotune.access.audit import trail
 from autotune.access.models import AuditEvent
-from autotune.core.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware
+from autotune.core.api.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware
 from scores.live import asgi, facade, notes
 from scores.live.asgi import Live
 from scores.models import WorkflowRun

@@ -1,0 +1,116 @@
+"""What every chart is: a title, a sentence, drawings for some breadths, and a table of the same figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from secrets import token_hex
+
+from django.utils.safestring import SafeString
+
+from autotune.charts.svg import element, join
+
+NARROW, HALF, FULL = 360, 560, 960  # breadths of a viewBox; charts.css shows the one that fits its container
+SHORT_CELL = 20  # characters
+TONES = ("neutral", "good", "warn", "bad")
+SERIES = 6  # colours that can be told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The figures as text. The first cell of a row names it.
+
+    note  what the rows leave out, or nothing
+    """
+
+    headers: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    note: str = ""
+
+    @property
+    def body(self) -> SafeString:
+        """The rows as HTML. Written here because a template takes five times as long for 400 of them."""
+        return join(_row(row) for row in self.rows)
+
+
+def _row(row: tuple[str, ...]) -> str:
+    cells = "".join(f"<td{_kept(cell)}><bdi>{escape(cell)}</bdi></td>" for cell in row[1:])
+    return f'<tr><th scope="row"{_kept(row[0])}><bdi>{escape(row[0])}</bdi></th>{cells}</tr>'
+
+
+def _kept(cell: str) -> str:
+    """Figures and short names stay in one line; longer texts break wherever they must."""
+    return ' class="chart-figure"' if len(cell) <= SHORT_CELL else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One line of a legend: what a colour stands for."""
+
+    name: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawn chart; `{% chart value %}` prints it.
+
+    summary   one or two sentences of what the figures say
+    svg       its drawings, one per breadth, of which the stylesheet shows one; empty if there is nothing to draw
+    wide      drawn for the whole breadth of the page
+    legend    what the colours stand for, where there are several
+    labelled  the broader drawings name their series themselves, so the legend is for the narrow one
+    """
+
+    title: str
+    summary: str
+    svg: SafeString
+    table: Table
+    wide: bool = False
+    legend: tuple[Key, ...] = ()
+    labelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """One drawing: its size in units, its elements, and more attributes of the svg.
+
+    role  `img`, or `group` if there are links within: an image's parts are hidden from those who cannot see it
+    """
+
+    width: float
+    height: float
+    body: str
+    role: str = "img"
+    attributes: dict[str, str | float] = field(default_factory=dict)
+
+
+def nothing(title: str, sentence: str, headers: tuple[str, ...], *, wide: bool = False) -> Chart:
+    """A chart of no data: the sentence stands where the drawing would."""
+    return Chart(title, sentence, SafeString(""), Table(headers, []), wide)
+
+
+def drawn(title: str, summary: str, draw: Callable[[int], Drawing], *, wide: bool) -> SafeString:
+    """The drawings of a chart for each breadth it may get."""
+    return join(
+        _svg(title, summary, draw(width), width) for width in ((NARROW, HALF, FULL) if wide else (NARROW, HALF))
+    )
+
+
+def _svg(title: str, summary: str, drawing: Drawing, width: int) -> SafeString:
+    mark = f"chart-{token_hex(4)}"  # by chance, since parts of one page may be drawn by different processes
+    named = element("title", escape(title), id=f"{mark}-t") + element("desc", escape(summary), id=f"{mark}-d")
+    return element(
+        "svg", named + drawing.body, class_=f"chart-svg chart-{width}",
+        viewBox=f"0 0 {drawing.width:g} {drawing.height:g}", role=drawing.role,
+        aria_labelledby=f"{mark}-t", aria_describedby=f"{mark}-d", **drawing.attributes,
+    )  # fmt: skip
+
+
+def colour(place: int) -> str:
+    """The class of the series at `place`."""
+    return f"chart-series-{place + 1}"
+
+
+def legend(names: Sequence[str], colours: Sequence[str]) -> tuple[Key, ...]:
+    """One key per name; none for a single one, which the title names."""
+    return tuple(map(Key, names, colours)) if len(names) > 1 else ()

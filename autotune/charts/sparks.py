@@ -1,0 +1,63 @@
+"""Lines of the size of a word."""
+
+from collections.abc import Sequence
+
+from django.utils.safestring import SafeString
+
+from autotune.charts.figures import TONES
+from autotune.charts.scales import Scale, finite, short, with_unit
+from autotune.charts.svg import element, place
+
+WIDTH, HEIGHT, ROOM = 96, 24, 3
+POINTS = 2 * (WIDTH - 2 * ROOM)
+
+
+def sparkline(values: Sequence[float | None], *, label: str, tone: str = "neutral") -> SafeString:
+    """A line without axes, 96 by 24; None is a gap. It has no table, so `label` says what `spark_label` gives."""
+    finite(value for value in values if value is not None)
+    if tone not in TONES:
+        raise ValueError("a tone is neutral, good, warn or bad")
+    return element(
+        "svg", _line(_thinned(values), f"chart-tone-{tone}"), class_="chart-spark", viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        width=WIDTH, height=HEIGHT, role="img", aria_label=label,
+    )  # fmt: skip
+
+
+def spark_label(values: Sequence[float | None], unit: str = "") -> str:
+    """`From 0.5 to 0.72; lowest 0.4, highest 0.9`."""
+    known = [value for value in values if value is not None]
+    finite(known)
+    if not known:
+        return "No values"
+    first, last, least, most = (with_unit(short(v), unit) for v in (known[0], known[-1], min(known), max(known)))
+    return f"From {first} to {last}; lowest {least}, highest {most}" if len(known) > 1 else f"Only {first}"
+
+
+def _thinned(values: Sequence[float | None]) -> list[float | None]:
+    """The lowest and the highest of each piece, if there are more values than half-pixels."""
+    if len(values) <= POINTS:
+        return list(values)
+    kept: list[float | None] = []
+    for at in range(POINTS // 2):
+        piece = values[at * len(values) * 2 // POINTS : (at + 1) * len(values) * 2 // POINTS]
+        known = [value for value in piece if value is not None]
+        pair = [min(known), max(known)] if known else [None]
+        kept += pair if not known or known[0] <= known[-1] else pair[::-1]
+    return kept
+
+
+def _line(values: Sequence[float | None], tone: str) -> str:
+    """The line in runs between gaps, and a dot at the last value."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return element("line", x1=ROOM, x2=WIDTH - ROOM, y1=HEIGHT / 2, y2=HEIGHT / 2, class_="chart-grid")
+    across = Scale(0, len(values) - 1, ROOM, WIDTH - ROOM)
+    up = Scale(min(known), max(known), HEIGHT - ROOM, ROOM)
+    path, open_ = "", False
+    for at, value in enumerate(values):
+        if value is not None:
+            path += f"{'L' if open_ else 'M'}{place(across(at))} {place(up(value))}"
+        open_ = value is not None
+    last = max(at for at, value in enumerate(values) if value is not None)
+    dot = element("circle", cx=across(last), cy=up(known[-1]), r=2, class_=f"chart-dot {tone}")
+    return element("path", d=path, class_=f"chart-line {tone}") + dot

@@ -1,0 +1,135 @@
+"""Stacked columns over time."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from autotune.charts.axes import framed, time_axis, value_axis
+from autotune.charts.figures import NARROW, SERIES, TONES, Chart, Drawing, Table, colour, drawn, legend, nothing
+from autotune.charts.scales import Scale, amounts, aware, exact, moment, nice_ticks, short, with_unit
+from autotune.charts.svg import element, isolated, titled
+
+HEIGHT, NARROW_HEIGHT = 240, 210
+COLUMNS = 400  # more would be thinner than a pixel
+
+Stack = tuple[datetime, Sequence[float]]
+
+
+def columns(
+    title: str, stacks: Sequence[Stack], names: Sequence[str], *, unit: str = "", since: datetime | None = None,
+    until: datetime | None = None, tones: Sequence[str] = (), wide: bool = True, empty: str = "Nothing in this time.",
+) -> Chart:  # fmt: skip
+    """One column per moment, made of one amount per name, the first at the foot.
+
+    stacks  (when the column's time begins, amounts in the order of `names`); equally far apart, but some may be missing
+    since   where the axis begins, and `until` where it ends; without them it fits the columns
+    tones   one per name: neutral, good, warn or bad; without them each name has a colour of its own
+    """
+    _check(stacks, names, tones)
+    aware(edge for edge in (since, until) if edge)
+    headers = ("Time (UTC)", *names)
+    if not any(amount for _, amounts_ in stacks for amount in amounts_):
+        return nothing(title, empty, headers, wide=wide)
+    step = _step(sorted(at for at, _ in stacks))
+    shown, step, together = _merged(sorted(stacks, key=lambda stack: stack[0]), step)
+    colours = [f"chart-tone-{tone}" for tone in tones] or list(map(colour, range(len(names))))
+    plot = _Plot(shown, names, colours, step, since or shown[0][0], until or shown[-1][0] + step, unit)
+    summary = _summary(shown, names, unit)
+    note = f"Each row is the sum of {together} columns." if together > 1 else ""
+    table = Table(headers, [(moment(at), *map(exact, amounts_)) for at, amounts_ in shown], note)
+    return Chart(title, summary, drawn(title, summary, plot.draw, wide=wide), table, wide, legend(names, colours))
+
+
+def _check(stacks: Sequence[Stack], names: Sequence[str], tones: Sequence[str]) -> None:
+    if not 0 < len(names) <= SERIES:
+        raise ValueError(f"{len(names)} names: 1 to {SERIES} can be told apart")
+    if tones and (len(tones) != len(names) or not set(tones) <= set(TONES)):
+        raise ValueError("each name has one tone of neutral, good, warn and bad")
+    aware(at for at, _ in stacks)
+    for _, amounts_ in stacks:
+        if len(amounts_) != len(names):
+            raise ValueError("a column has another number of amounts than there are names")
+        amounts(amounts_, "column's amount")
+
+
+def _step(times: Sequence[datetime]) -> timedelta:
+    """The time that one column stands for: the least distance between two."""
+    gaps = [later - earlier for earlier, later in pairwise(times) if later > earlier]
+    return min(gaps, default=timedelta(hours=1))
+
+
+def _merged(stacks: Sequence[Stack], step: timedelta) -> tuple[list[Stack], timedelta, int]:
+    """At most COLUMNS stacks, each the sum of so many neighbours; sums keep every count."""
+    first = stacks[0][0]
+    together = math.ceil((int((stacks[-1][0] - first) / step) + 1) / COLUMNS)
+    sums: dict[int, list[float]] = {}
+    for at, amounts_ in stacks:
+        place = int((at - first) / (step * together))
+        sums[place] = [a + b for a, b in zip(sums[place], amounts_, strict=True)] if place in sums else list(amounts_)
+    return [(first + place * step * together, sums[place]) for place in sums], step * together, together
+
+
+def _summary(shown: Sequence[Stack], names: Sequence[str], unit: str) -> str:
+    totals = [sum(amounts_[at] for _, amounts_ in shown) for at in range(len(names))]
+    peak_at, peak = max(shown, key=lambda stack: sum(stack[1]))
+    said = "; ".join(
+        f"{isolated(name, 24)} {with_unit(short(total), unit)}" for name, total in zip(names, totals, strict=True)
+    )
+    return f"{said}; most at {moment(peak_at)} UTC: {with_unit(short(sum(peak)), unit)}."
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    """All that is drawn, before its breadth is known."""
+
+    shown: Sequence[Stack]
+    names: Sequence[str]
+    colours: Sequence[str]
+    step: timedelta
+    since: datetime
+    until: datetime
+    unit: str
+
+    def draw(self, width: int) -> Drawing:
+        height = NARROW_HEIGHT if width == NARROW else HEIGHT
+        amounts_ = [amount for _, stack in self.shown for amount in stack]
+        ticks = nice_ticks(
+            0, max(sum(stack) for _, stack in self.shown), 4, whole=all(float(a).is_integer() for a in amounts_)
+        )
+        frame = framed(width, height, ticks, unit=self.unit)
+        across = Scale(self.since.timestamp(), self.until.timestamp(), frame.left, frame.right)
+        up = Scale(0, ticks[-1], frame.bottom, frame.top)
+        body = value_axis(frame, ticks, unit=self.unit) + time_axis(frame, self.since, self.until)
+        for at, stack in self.shown:
+            if self.since <= at < self.until:
+                body += self._column(at, stack, across, up)
+        return Drawing(width, height, body)
+
+    def _column(self, at: datetime, stack: Sequence[float], across: Scale, up: Scale) -> str:
+        """One column, which says its amounts when pointed at."""
+        left, right = across(at.timestamp()), min(across((at + self.step).timestamp()), across.end)
+        gap = min(2.0, (right - left) * 0.2)
+        parts = [
+            element(
+                "rect",
+                x=left + gap / 2,
+                y=up(top),
+                width=max(right - left - gap, 0.5),
+                height=up(foot) - up(top),
+                class_=f"chart-fill {self.colours[place]}",
+            )
+            for place, foot, top in _pieces(stack)
+        ]
+        said = "; ".join(f"{isolated(n, 24)} {exact(a)}" for n, a in zip(self.names, stack, strict=True))
+        return titled("g", f"{moment(at)} UTC: {said}", "".join(parts)) if parts else ""
+
+
+def _pieces(stack: Sequence[float]) -> Iterator[tuple[int, float, float]]:
+    """(place, foot, top) of each amount above zero."""
+    foot = 0.0
+    for place, amount in enumerate(stack):
+        if amount > 0:
+            yield place, foot, foot + amount
+        foot += amount

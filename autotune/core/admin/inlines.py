@@ -1,0 +1,50 @@
+"""Rows that belong to a row, on its page in the administration: the newest of them, and nothing to fill in."""
+
+from typing import Any, ClassVar, Final
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.forms.models import BaseInlineFormSet
+from django.http import HttpRequest
+
+from autotune.core.admin.base import Record
+
+NEWEST: Final = 20
+
+
+class NewestFormSet(BaseInlineFormSet):
+    """The first NEWEST rows in the inline's order."""
+
+    def get_queryset(self) -> QuerySet[Any]:
+        if not hasattr(self, "_newest"):
+            self._newest: QuerySet[Any] = super().get_queryset()[:NEWEST]
+        return self._newest
+
+
+class Newest(Record, admin.TabularInline):
+    """Base: a table of the newest rows, each with a link to its own page. `related` comes along in the same query."""
+
+    formset = NewestFormSet
+    extra = max_num = 0
+    can_delete = False
+    show_change_link = True
+    ordering: ClassVar[Any] = ("-id",)
+    fields: ClassVar[Any] = ()
+    related: ClassVar[tuple[str, ...]] = ()
+    hidden: ClassVar[tuple[str, ...]] = ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        found = super().get_queryset(request)
+        return (found.select_related(*self.related) if self.related else found).defer(*self.hidden)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields
+
+
+class ShowsInlines:
+    """Mixin of a form that can be sent: its inlines are shown, and what is sent says nothing of them."""
+
+    inlines: ClassVar[Any] = ()
+
+    def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:
+        return () if obj is None or request.method == "POST" else self.inlines

@@ -1,0 +1,1 @@
+"""What all endpoints share: operations, parsing, pages of lists, problem answers, OpenAPI."""

@@ -1,0 +1,219 @@
+"""The plumbing of the API: an operation declares its shapes once; parsing, checking, answering and OpenAPI follow.
+
+Bodies and queries are msgspec Structs. Bodies are read strictly: unknown members, coercion, NaN, duplicate members, NUL
+and lone surrogates are refused, each with a JSON pointer.
+"""
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.exceptions import NotAcceptable
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from autotune.core.api import parsing
+from autotune.core.errors import Invalid, UnsupportedMedia
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class ApiStruct(msgspec.Struct, rename="camel"):
+    """Base of what goes out: camelCase on the wire, every member present."""
+
+
+class BodyStruct(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Base of what comes in as a body."""
+
+
+class QueryStruct(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Base of what comes in as query parameters; numbers and booleans are read from their text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one method of one path takes and answers.
+
+    answers   status -> Struct of the JSON body, `object` for JSON of any shape, or None for no body
+    resource  the row of the role table that must allow `action`; `or_resource` another one that may in its place
+    errors    statuses that the operation itself can give, beside those that every operation can
+    produces  media types of the answer where it is not JSON
+    converts  False: `body` describes the shape, and the method gets the parsed JSON (a batch names all its errors)
+    items     a member of the body that is a list of which each item is refused by itself (see strictjson.loads_items)
+    secrets   members of the answer, as `credentials.sharedSecret`, that are shown once: null when it is repeated
+    subject   attributes of the answer, as `review.completion_id`, that name the completion whose text is in it, or the
+              task of those whose texts are
+    raw_body  the method reads the body's octets itself
+    calls_out the method waits for somebody else's server, or makes transactions of its own: none is held around it
+    """
+
+    summary: str
+    body: type[BodyStruct] | None = None
+    query: type[QueryStruct] | None = None
+    answers: dict[int, Any] = field(default_factory=dict)
+    errors: Sequence[int] = ()
+    resource: str = ""
+    or_resource: str = ""
+    action: str = ""
+    produces: Sequence[str] = ("application/json",)
+    needs_body: bool = True
+    converts: bool = True
+    items: str = ""
+    secrets: Sequence[str] = ()
+    subject: str = ""
+    calls_out: bool = False
+    raw_body: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A Struct with a status other than the operation's first, or with headers."""
+
+    content: Any
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Negotiation(DefaultContentNegotiation):
+    """What an operation produces must be acceptable; errors are problem+json whatever was asked."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        accepted = request.headers.get("Accept") or "*/*"
+        view = request.parser_context["view"]
+        made = view.produced_types(request.method)
+        for entry in accepted.split(","):
+            media, *params = (part.strip().lower() for part in entry.split(";"))
+            if any(param.replace(" ", "") in {"q=0", "q=0.0", "q=0.00", "q=0.000"} for param in params):
+                continue
+            if media == "*/*" or any(media in (kind, kind.partition("/")[0] + "/*") for kind in made):
+                return renderers[0], renderers[0].media_type
+        raise NotAcceptable
+
+
+class OperationView(APIView):
+    """A DRF view whose methods are operations. DRF authenticates, throttles and catches; the shapes are ours."""
+
+    content_negotiation_class = Negotiation  # not in the settings: DRF would import this module while it is being read
+    keyed_methods: frozenset[str] = frozenset()  # those that take an `Idempotency-Key`
+
+    def authorize(self, operation: Operation) -> None:
+        """Raise Forbidden or Unauthenticated; the access app's view does."""
+
+    def perform(self, operation: Operation, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+        """The answer of `work()`, the method with its arguments; the access app's view may have it stored already."""
+        return work()
+
+    def heard(self, operation: Operation, body: Any) -> None:
+        """The parsed body of a request; the access app's view notes which members it has."""
+
+    def produced_types(self, method: str | None) -> Sequence[str]:
+        handler = getattr(self, (method or "get").lower(), None)
+        operation: Operation | None = getattr(handler, "operation", None)
+        return (*(operation.produces if operation else ("application/json",)), "application/problem+json")
+
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
+        response = HttpResponse(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+        del response["Content-Type"]
+        return response
+
+
+def operation(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., HttpResponseBase]]:
+    """Declare a method of an OperationView; see Operation for the arguments.
+
+    The method gets `body` and `query` as keyword arguments where they are declared, and returns a Struct, an Answer,
+    None (an empty answer), or a ready HTTP response.
+    """
+    what = Operation(**declared)
+
+    def decorate(method: Callable[..., Any]) -> Callable[..., HttpResponseBase]:
+        @functools.wraps(method)
+        def handle(self: OperationView, request: Request, **path: Any) -> HttpResponseBase:
+            self.authorize(what)
+            given: dict[str, Any] = dict(path)
+            given_query = read_query(request._request, what.query)
+            if what.query:
+                given["query"] = given_query
+            if what.body:
+                parsed = read_json(request._request, may_be_empty=not what.needs_body, items=what.items)
+                self.heard(what, parsed)
+                given["body"] = parsing.convert(parsed, what.body) if what.converts else parsed
+            elif request.method not in SAFE_METHODS and not what.raw_body:
+                refuse_members(request._request)
+            return self.perform(what, lambda: respond(method(self, request, **given), what))
+
+        handle.operation = what  # type: ignore[attr-defined]
+        return handle
+
+    return decorate
+
+
+def respond(result: Any, what: Operation) -> HttpResponseBase:
+    """The HTTP response of what an operation returned."""
+    if isinstance(result, HttpResponseBase):
+        return result
+    answer = result if isinstance(result, Answer) else Answer(result)
+    status = answer.status or next(iter(what.answers))
+    body = b"" if answer.content is None else msgspec.json.encode(answer.content)
+    response = HttpResponse(body, status=status, headers=answer.headers)
+    response.content_struct = answer.content  # type: ignore[attr-defined] # for the audit trail: what was answered
+    if what.subject:
+        response.subject = operator.attrgetter(what.subject)(answer.content)  # type: ignore[attr-defined]
+    if body:
+        response["Content-Type"] = "application/json"
+    elif "Content-Type" in response:
+        del response["Content-Type"]
+    return response
+
+
+def read_json(request: HttpRequest, *, may_be_empty: bool = False, items: str = "") -> Any:
+    """The parsed body: plain Python values, not yet converted.
+
+    raises Invalid with a pointer, UnsupportedMedia for another Content-Type
+    """
+    raw = request.body
+    if not raw and may_be_empty:
+        return {}
+    if raw:
+        require_json(request)
+    return parsing.loads(raw, items=items)
+
+
+def require_json(request: HttpRequest) -> None:
+    """raises UnsupportedMedia unless the body is declared as JSON in UTF-8"""
+    if request.content_type != "application/json":
+        raise UnsupportedMedia("Send the body as application/json.")
+    if (request.content_params or {}).get("charset", "utf-8").strip('"').lower() not in {"utf-8", "utf8"}:
+        raise UnsupportedMedia("Send the body in UTF-8.")
+
+
+def refuse_members(request: HttpRequest) -> None:
+    """An operation without a body takes an empty one or `{}`; a member in it is unknown."""
+    if not request.body:
+        return
+    given = read_json(request)
+    if given != {}:
+        pointer = f"/{parsing.escape(next(iter(given)))}" if isinstance(given, dict) else ""
+        raise Invalid.field(pointer, "unknown_field", "this operation takes no body.")
+
+
+def read_query(request: HttpRequest, shape: type[QueryStruct] | None) -> Any:
+    """The query parameters as the declared Struct.
+
+    raises Invalid for an unknown, repeated or malformed parameter, with `?name` as the pointer
+    """
+    given: dict[str, str] = {}
+    for name, values in request.GET.lists():
+        if shape is None or name not in shape.__struct_encode_fields__:
+            raise Invalid.field(f"?{name}", "unknown_parameter", "there is no such parameter here.")
+        if len(values) > 1:
+            raise Invalid.field(f"?{name}", "repeated_parameter", "give it once.")
+        if "\x00" in values[0]:
+            raise Invalid.field(f"?{name}", "invalid_text", "NUL is not allowed.")
+        given[name] = values[0]
+    return parsing.convert_query(given, shape) if shape else None

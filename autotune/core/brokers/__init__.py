@@ -1,0 +1,1 @@
+"""Celery's brokers, and messages to the workers."""

@@ -1,0 +1,107 @@
+"""Who holds the master keys: an interface in the shape of a key management service, and the keys of the settings.
+
+A master key never encrypts a text. It wraps and unwraps data keys of 32 octets, by its id and with a context that must
+be the same both times. A service that keeps its keys to itself fits the three methods (docs/encryption.md).
+"""
+
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
+
+from autotune.core.crypto import masterkeys
+
+NONCE_BYTES: Final = 12
+LOCAL: Final = "autotune.core.crypto.keyproviders.local"
+
+
+class UnknownKey(Exception):
+    """The provider has no key of this id."""
+
+
+class RefusedKey(Exception):
+    """The key of this id did not wrap this: it is another key of the same name, or the context or octets differ."""
+
+
+class KeyProvider(Protocol):
+    """Wraps data keys. Its methods may wait for a service; data keys are kept opened in memory, so they are few."""
+
+    def current(self) -> str:
+        """The id of the key that wraps new data keys; 64 characters at most."""
+
+    def wrap(self, key_id: str, data_key: bytes, context: bytes) -> bytes:
+        """What `unwrap` takes back.
+
+        raises UnknownKey
+        """
+
+    def unwrap(self, key_id: str, wrapped: bytes, context: bytes) -> bytes:
+        """The data key.
+
+        raises UnknownKey, RefusedKey
+        """
+
+
+class LocalKeys:
+    """AES-256 keys of the settings.
+
+    reread  gives the text anew, where it comes from a file: a key that was added to it is found without a restart
+    """
+
+    def __init__(self, text: str, *, reread: Callable[[], str] | None = None) -> None:
+        self._keys = _opened(text)
+        self._reread = reread
+
+    def current(self) -> str:
+        return next(iter(self._keys))
+
+    def wrap(self, key_id: str, data_key: bytes, context: bytes) -> bytes:
+        nonce = os.urandom(NONCE_BYTES)
+        return nonce + self._key(key_id).encrypt(nonce, data_key, context)
+
+    def unwrap(self, key_id: str, wrapped: bytes, context: bytes) -> bytes:
+        try:
+            return self._key(key_id).decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], context)
+        except (InvalidTag, ValueError):  # ValueError: too short to be anything
+            raise RefusedKey(key_id) from None
+
+    def _key(self, key_id: str) -> AESGCM:
+        if key_id not in self._keys and self._reread is not None:
+            self._keys = _opened(self._reread())
+        if key_id not in self._keys:
+            raise UnknownKey(key_id)
+        return self._keys[key_id]
+
+
+def _opened(text: str) -> dict[str, AESGCM]:
+    return {name: AESGCM(key) for name, key in masterkeys.parse(text).items()}
+
+
+def local() -> LocalKeys:
+    """The keys of AUTOTUNE_ENCRYPTION_KEYS, or of its file."""
+    path: Path | None = settings.AUTOTUNE_ENCRYPTION_KEYS_PATH
+    reread = None if path is None else lambda: path.read_text(encoding="utf-8").strip()
+    return LocalKeys(settings.AUTOTUNE_ENCRYPTION_KEYS, reread=reread)
+
+
+def provider() -> KeyProvider:
+    """The provider that AUTOTUNE_KEY_PROVIDER names, made once for a process."""
+    return _made(
+        settings.AUTOTUNE_KEY_PROVIDER, settings.AUTOTUNE_ENCRYPTION_KEYS, settings.AUTOTUNE_ENCRYPTION_KEYS_PATH
+    )
+
+
+@lru_cache(maxsize=8)
+def _made(path: str, _text: str, _file: Path | None) -> KeyProvider:
+    try:
+        make = import_string(path)
+    except ImportError as exc:
+        raise ImproperlyConfigured(f"AUTOTUNE_KEY_PROVIDER: {path!r} cannot be imported.") from exc
+    return make()

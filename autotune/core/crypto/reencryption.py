@@ -1,0 +1,217 @@
+"""Takes every encrypted column off the retired data keys, in the background and in bounded steps.
+
+Each column is gone through by primary key, in passes, until a pass that began when nobody wrote under a retired key any
+more finds nothing. Then the retired keys are dropped. A value is replaced only if it still is the one that was read,
+so a writer always wins; a worker that dies leaves a lease that runs out, and a cursor from which the next goes on.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.apps import apps
+from django.db import models, transaction
+from django.db.models import BinaryField, F, Func, IntegerField, Q
+
+from autotune.core.clock import database_now
+from autotune.core.crypto import encryption, rotation
+from autotune.core.crypto.encryption import HEADER_BYTES, MasterKeyMissing, Undecryptable
+from autotune.core.crypto.fields import Ciphertext, EncryptedField
+from autotune.core.models import DataKey, Reencryption
+
+logger = logging.getLogger(__name__)
+SETTLES_AFTER: Final = timedelta(hours=1)  # a process may have hung since it took a data key that was retired then
+LEASE: Final = timedelta(minutes=2)
+WINDOW: Final = 2_000  # rows that are looked at in one query
+AT_ONCE: Final = 200  # values of one transaction
+OCTETS_AT_ONCE: Final = 8 << 20
+SHARE_S: Final = 5.0  # of the ten seconds between two calls of beat
+
+
+def columns() -> dict[str, EncryptedField]:
+    """The encrypted columns of all apps by name, such as `tasks.Completion.prompt`."""
+    return {
+        f"{model._meta.label}.{field.name}": field
+        for model in apps.get_models()
+        for field in model._meta.local_fields
+        if isinstance(field, EncryptedField)
+    }
+
+
+@transaction.atomic
+def start(
+    *, scope: UUID | None = None, periods: Sequence[str] | None = None, settles_after: timedelta = SETTLES_AFTER
+) -> int:
+    """Retire data keys (see rotation.retire) and begin to re-encrypt what is under them; how many were retired.
+
+    What was retired before and is not dropped yet is gone through anew as well.
+    """
+    list(Reencryption.objects.select_for_update().order_by("pk"))
+    count = rotation.retire(scope=scope, periods=periods)
+    if rotation.retired():
+        Reencryption.objects.all().delete()
+        _plan(columns(), database_now(), settles_after)
+    return count
+
+
+def work(*, share_s: float = SHARE_S) -> int:
+    """Go on with what is due, for about `share_s` seconds; how many values were re-encrypted.
+
+    raises MasterKeyMissing
+    """
+    if not DataKey.objects.exclude(retired_at=None).exists():
+        return 0
+    until = time.monotonic() + share_s
+    fields = columns()
+    if missing := fields.keys() - set(Reencryption.objects.values_list("pk", flat=True)):  # an upgrade brought them
+        _plan(missing, database_now(), SETTLES_AFTER)
+    rewritten = 0
+    while time.monotonic() < until and (one := _claim(fields)):
+        rewritten += _Pass(one, fields[one.column], rotation.retired()).run(until)
+    drop_what_is_done()
+    return rewritten
+
+
+@transaction.atomic
+def drop_what_is_done() -> int:
+    """Drop the retired data keys if every column is off them; how many."""
+    rows = {one.pk: one for one in Reencryption.objects.select_for_update().order_by("pk")}
+    if any((one := rows.get(name)) is None or not one.finished_at or one.unreadable for name in columns()):
+        return 0
+    if dropped := rotation.drop_retired():
+        logger.info("re-encryption is done: %d retired data keys dropped", dropped)
+    return dropped
+
+
+def _plan(names: Iterable[str], now: datetime, settles_after: timedelta) -> None:
+    settled = now + settles_after
+    Reencryption.objects.bulk_create(
+        [Reencryption(column=name, settled_at=settled, due_at=now) for name in sorted(names)], ignore_conflicts=True
+    )
+
+
+def _claim(fields: dict[str, EncryptedField]) -> Reencryption | None:
+    """A column that is due and nobody is at, leased."""
+    now = database_now()
+    free = Q(leased_until=None) | Q(leased_until__lt=now)
+    due = Reencryption.objects.filter(free, finished_at=None, due_at__lte=now, pk__in=list(fields))
+    for name in due.order_by("due_at", "pk").values_list("pk", flat=True):
+        if due.filter(pk=name).update(leased_until=now + LEASE):
+            return Reencryption.objects.get(pk=name)
+    return None
+
+
+class _Pass:
+    """A worker's share of a pass over one column, under its lease."""
+
+    def __init__(self, row: Reencryption, field: EncryptedField, retired: dict[bytes, DataKey]) -> None:
+        self._row, self._field, self._retired = row, field, retired
+        self._rows: models.QuerySet[Any] = field.model._base_manager.all()
+        self._lease = row.leased_until
+
+    def run(self, until: float) -> int:
+        """Until the pass or the time is over, or the lease is lost; how many values were re-encrypted."""
+        before = self._row.rewritten
+        if self._row.began_at is None:
+            self._row.began_at, self._row.total = database_now(), self._rows.count()
+        over = False
+        while not over and time.monotonic() < until:
+            over = self._window()
+            if over:
+                self._end()
+            if not self._keep():
+                break
+        self._release()
+        return self._row.rewritten - before
+
+    def _window(self) -> bool:
+        """The next rows. True if they were the last ones."""
+        row = self._row
+        rest = self._rows.order_by("pk")
+        if row.cursor:
+            rest = rest.filter(pk__gt=self._field.model._meta.pk.to_python(row.cursor))
+        length = Func(F(self._field.name), function="length", output_field=IntegerField())
+        looked_at = list(rest.values_list("pk", _octets(self._field.name, 2, 16), length)[:WINDOW])
+        under = [(pk, bytes(key), size) for pk, key, size in looked_at if key is not None]
+        found = [(pk, size) for pk, key, size in under if key in self._retired]
+        for key in {key for _, key, _ in under} & self._retired.keys():  # made before rows are locked
+            encryption.cipher_of(self._retired[key].scope, self._retired[key].period)
+        row.found += len(found)
+        for group in _groups(found):
+            self._rewrite(group)
+        row.done += len(looked_at)
+        if looked_at:
+            row.cursor = str(looked_at[-1][0])
+        return len(looked_at) < WINDOW
+
+    @transaction.atomic
+    def _rewrite(self, keys: Sequence[Any]) -> None:
+        name, place = self._field.name, self._field.place
+        for pk, row_id, stored in (
+            self._rows.filter(pk__in=keys).order_by("pk").values_list("pk", self._field.row, name)
+        ):
+            old = self._retired.get(bytes(stored[1:17])) if stored else None
+            if old is None:
+                continue  # written anew meanwhile
+            try:
+                text = encryption.decrypt(place, row_id, bytes(stored))
+            except MasterKeyMissing:
+                raise
+            except Undecryptable as exc:
+                logger.error("%s of the row %s stays under a retired data key: %s", self._row.column, pk, exc)
+                self._row.unreadable += 1
+                continue
+            new = encryption.cipher_of(old.scope, old.period).encrypt(place, row_id, text)
+            as_read = self._rows.alias(head=_octets(name, 1, HEADER_BYTES)).filter(pk=pk, head=stored[:HEADER_BYTES])
+            self._row.rewritten += as_read.update(**{name: Ciphertext(new)})
+
+    def _end(self) -> None:
+        """After the last row: done, or another pass."""
+        row, now = self._row, database_now()
+        settled = row.began_at is not None and row.began_at >= row.settled_at
+        if row.found == row.unreadable and settled:
+            row.finished_at = now
+            return
+        row.number += 1
+        row.due_at = max(now, row.settled_at)
+        row.cursor, row.began_at, row.done, row.found, row.unreadable = "", None, 0, 0, 0
+
+    def _keep(self) -> bool:
+        """Write how far it is, and renew the lease. False if it ran out and another has it, or it began anew."""
+        row, until = self._row, database_now() + LEASE
+        names = ("number", "cursor", "done", "total", "found", "unreadable", "rewritten", "due_at", "began_at",
+                 "finished_at")  # fmt: skip
+        kept = Reencryption.objects.filter(pk=row.pk, leased_until=self._lease).update(
+            leased_until=until, **{name: getattr(row, name) for name in names}
+        )
+        if kept:
+            self._lease = until
+        return bool(kept)
+
+    def _release(self) -> None:
+        Reencryption.objects.filter(pk=self._row.pk, leased_until=self._lease).update(leased_until=None)
+
+
+def _octets(name: str, first: int, count: int) -> Func:
+    """A part of an envelope, without the rest being fetched."""
+    return Func(
+        F(name), function="substr", template=f"%(function)s(%(expressions)s, {first}, {count})",
+        output_field=BinaryField(),
+    )  # fmt: skip
+
+
+def _groups(found: Sequence[tuple[Any, int]]) -> Iterable[list[Any]]:
+    """Primary keys, AT_ONCE and OCTETS_AT_ONCE of values at most."""
+    group: list[Any] = []
+    octets = 0
+    for pk, size in found:
+        if group and (len(group) >= AT_ONCE or octets + size > OCTETS_AT_ONCE):
+            yield group
+            group, octets = [], 0
+        group.append(pk)
+        octets += size
+    if group:
+        yield group

@@ -1,0 +1,1 @@
+"""Outbound calls: one guarded engine, and the addresses that it may call."""

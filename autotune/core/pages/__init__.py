@@ -1,0 +1,1 @@
+"""What pages of all apps share: forms, lists and sentences."""

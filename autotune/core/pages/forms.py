@@ -1,0 +1,129 @@
+"""Forms of pages over the API's bodies: a form's fields make the same Struct, checked by the same rules.
+
+A field's name is its place in the body: `max_batch_size` is `/maxBatchSize`, `limits__timeout_ms` is
+`/limits/timeoutMs`. An error that the API would answer with a pointer stands beside the field whose place that is.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from django import forms
+from msgspec import Struct
+from msgspec.structs import fields as struct_fields
+
+from autotune.core.api import parsing
+from autotune.core.errors import AutotuneError, FieldError
+
+T = TypeVar("T", bound=Struct)
+DEEPER = "__"
+ABSENT = object()
+
+
+class BodyForm(forms.Form):
+    """A form whose valid data is the body of an operation.
+
+    pointers  field name -> JSON pointer, where it is not what the name says
+    blank     what a field left empty is in the body: absent, or null for the names in `clears`
+    """
+
+    pointers: ClassVar[Mapping[str, str]] = {}
+    clears: ClassVar[frozenset[str]] = frozenset()
+    required_css_class = "required"
+    use_required_attribute = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("label_suffix", "")
+        super().__init__(*args, **kwargs)
+
+    def pointer(self, name: str) -> str:
+        """The place of a field in the body."""
+        return self.pointers.get(name) or "".join(f"/{_camel(step)}" for step in name.split(DEEPER))
+
+    def body(self, shape: type[T]) -> T:
+        """The valid data as the operation's Struct.
+
+        raises Invalid with pointers, as the API does: give it to `refuse`
+        """
+        return parsing.convert(self.values(), shape)
+
+    def values(self) -> dict[str, Any]:
+        """The valid data as plain JSON; what was left empty is absent, or null where that clears it."""
+        found: dict[str, Any] = {}
+        for name, value in self.cleaned_data.items():
+            value = self._given(name, value)
+            if value is ABSENT:
+                continue
+            *above, last = self.pointer(name).lstrip("/").split("/")
+            at = found
+            for step in above:
+                at = at.setdefault(step, {})
+            at[last] = value
+        return found
+
+    def refuse(self, error: AutotuneError) -> None:
+        """Show a refusal: each of its errors at its field, the rest above the form."""
+        self.is_valid()
+        for one in error.errors:
+            name = self._field_at(one)
+            self.add_error(name, one.detail if name else f"{one.pointer}: {one.detail}".removeprefix(": "))
+        if not error.errors:
+            self.add_error(None, error.detail)
+
+    def _given(self, name: str, value: Any) -> Any:
+        if value is None or value == "" or value == []:
+            return None if name in self.clears else ABSENT
+        return value.replace("\r\n", "\n") if isinstance(value, str) else value  # a textarea's lines end with both
+
+    def _field_at(self, error: FieldError) -> str | None:
+        """The field whose place is that of the error, or the nearest one above it."""
+        places = {self.pointer(name): name for name in self.fields}
+        pointer = error.pointer
+        while pointer:
+            if pointer in places:
+                return places[pointer]
+            pointer = pointer.rpartition("/")[0]
+        return None
+
+
+class LinesField(forms.CharField):
+    """One entry a line, as a list of texts; empty lines count for nothing."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list | tuple) else value
+
+    def clean(self, value: Any) -> list[str]:
+        text = super().clean(value)
+        return [line for each in text.splitlines() if (line := each.strip())]
+
+
+class JSONTextField(forms.CharField):
+    """JSON as text, read as strictly as the API reads it."""
+
+    widget = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "code"})
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text.strip():
+            return None
+        try:
+            return parsing.loads(text.encode("utf-8", "surrogatepass"))
+        except AutotuneError as exc:
+            raise forms.ValidationError(f"This is not the JSON that is taken here: {exc.detail}") from exc
+
+
+def choices_of(*values: str, none: str = "") -> list[tuple[str, str]]:
+    """Choices for a select: each value with its words; `none` is the label of the empty one."""
+    empty = [("", none)] if none else []
+    return [*empty, *((value, value.replace("_", " ")) for value in values)]
+
+
+def wire_names(shape: type[Struct]) -> frozenset[str]:
+    """The members that a Struct has on the wire."""
+    return frozenset(one.encode_name for one in struct_fields(shape))
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
