@@ -416,7 +416,7 @@ else:
         "polling_interval": 0.05,
     }
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
-CELERY_BEAT_SCHEDULER = "autotune.site.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "autotune.site.servers.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "scores.sweep", "schedule": schedule(5.0), "options": {"expires": 5}},
     "deliver-webhooks": {"task": "webhooks.deliver", "schedule": schedule(5.0), "options": {"expires": 5}},

@@ -244,7 +244,7 @@ def _counters(grader, count, rnd, number):
 
 def furnish(organization, owner):
     """What else an organization has: people, a role, keys, webhooks, exports, live rewards, a hold, an erasure."""
-    from autotune.access import keys
+    from autotune.access.keys import tokens
     from autotune.access.models import Membership, Role, User
     from autotune.webhooks.models import Delivery, Event, Webhook
     from exports.models import Export
@@ -263,11 +263,11 @@ def furnish(organization, owner):
         person = User.objects.create(email=f"{name.split()[0].lower()}@{organization.pk.hex[:6]}.example", name=name)
         held = Role.objects.get(organization=None, name=kind)
         Membership.objects.create(organization=organization, user=person, role=held)
-        keys.issue(organization=organization, role=held, user=person, name=f"{name.split()[0]}'s notebook")
+        tokens.issue(organization=organization, role=held, user=person, name=f"{name.split()[0]}'s notebook")
     Membership.objects.create(
         organization=organization, role=role, user=User.objects.create(email=f"audit@{organization.pk.hex[:6]}.example")
     )
-    keys.issue(organization=organization, role=Role.objects.get(organization=None, name="training_operator"), user=owner,
+    tokens.issue(organization=organization, role=Role.objects.get(organization=None, name="training_operator"), user=owner,
                name="Cluster A, nightly", expires_at=now + timedelta(days=60), networks=["10.0.0.0/8"])  # fmt: skip
     hook = Webhook.objects.create(
         **by, url="https://trainer.example/hooks/autotune", events=["grader.status_changed", "score.failed"],

@@ -34,8 +34,8 @@ def fill(rows):
 
 class ExportMemory:
     def __init__(self, a):
-        from autotune.site import databases, launch
-        from autotune.site.ports import free_port
+        from autotune.site.local import databases, launch
+        from autotune.site.local.ports import free_port
 
         self.a, self.launch = a, launch
         self.url = databases.sibling(os.environ.get("DATABASE_URL") or LOCAL_POSTGRES, DATABASE)
@@ -83,8 +83,8 @@ class ExportMemory:
 
     def export(self, task, kind, rows):
         """One export by a web process of its own: its peak, what it had before, bytes and seconds."""
-        from autotune.site.ports import answers
-        from autotune.site.supervisor import Supervisor
+        from autotune.site.local.ports import answers
+        from autotune.site.local.supervisor import Supervisor
 
         with Supervisor(ROOT / "var/bench/logs") as tree:
             web = next(p for p in self.launch.server_processes(self.env) if p.name == "web")

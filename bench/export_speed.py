@@ -44,8 +44,8 @@ def ours(name):
     from autotune.access.principal import Principal
     from autotune.core import garbage
     from exports import formats, layouts
-    from exports.facts import Facts
-    from exports.inputs import ExportQuery
+    from exports.metadata import Facts
+    from exports.requests import ExportQuery
     from scores.results import filters
 
     key = ApiKey.objects.select_related("organization", "role", "user").first()
@@ -119,7 +119,7 @@ def way(name, rows):
 
 class ExportSpeed:
     def __init__(self, a):
-        from autotune.site import databases, launch
+        from autotune.site.local import databases, launch
 
         self.a = a
         url = databases.sibling(os.environ.get("DATABASE_URL") or LOCAL_POSTGRES, DATABASE)

@@ -68,7 +68,7 @@ def prepare(a):
     os.environ.setdefault("AUTOTUNE_ENCRYPTION_KEYS", "k1:" + "ab" * 32)
     os.environ["AUTOTUNE_DATA_DIR"] = tempfile.mkdtemp(prefix="autotune-history-")
     os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:6379/8")
-    from autotune.site import databases
+    from autotune.site.local import databases
 
     base = os.environ.get("DATABASE_URL") or LOCAL
     os.environ["DATABASE_URL"] = databases.sibling(base, DATABASE)
@@ -129,7 +129,7 @@ def clients():
     from django.conf import settings
     from django.test import Client
 
-    from autotune.access import keys
+    from autotune.access.keys import tokens
     from autotune.access.models import Membership
     from scores.models import Score
     from tasks.models import Task
@@ -140,7 +140,7 @@ def clients():
     person = Client()
     person.force_login(membership.user)
     about = {"organization": membership.organization, "user": membership.user, "role": membership.role}
-    _, text = keys.issue(name="bench", **about)
+    _, text = tokens.issue(name="bench", **about)
     api = Client(HTTP_AUTHORIZATION=f"Bearer {text}")
     task = Task.objects.get(name="Task 0")
     day = Score.objects.order_by("pk").first().created_at.date()

@@ -36,7 +36,7 @@ def measure():
     from scores.intake import submission
     from scores.intake.requests import NewCompletion, TaskId
     from scores.live import answering
-    from scores.live.inputs import Item
+    from scores.live.requests import Item
     from scores.models import Reward, Score, WorkflowRun
     from tasks.models import PanelMember, Task, TaskVersion
 
@@ -120,8 +120,8 @@ def measure():
 
 
 def run():
-    from autotune.site import databases, launch
-    from autotune.site.ports import free_port
+    from autotune.site.local import databases, launch
+    from autotune.site.local.ports import free_port
 
     url = databases.sibling(os.environ.get("DATABASE_URL") or LOCAL_POSTGRES, DATABASE)
     databases.create_afresh(url)

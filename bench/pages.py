@@ -31,7 +31,7 @@ def prepare(a):
     if a.sqlite:
         os.environ["DATABASE_URL"] = os.environ["REDIS_URL"] = ""
     else:
-        from autotune.site import databases
+        from autotune.site.local import databases
 
         base = os.environ.get("DATABASE_URL") or LOCAL
         os.environ["DATABASE_URL"] = databases.sibling(base, DATABASE)

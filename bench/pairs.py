@@ -113,8 +113,8 @@ def ask(strategy):
     import django
 
     django.setup()
-    from exports import pair_answers
-    from exports.pair_inputs import PairsWanted
+    from exports.pairs import sample
+    from exports.pairs.requests import PairsWanted
     from scores.intake.requests import TaskId
     from tasks.models import Task
 
@@ -122,7 +122,7 @@ def ask(strategy):
     wanted = PairsWanted(task_id=TaskId(task.pk), min_score_delta=0.1, sample_size=1_000, strategy=strategy, seed=7)
 
     def work():
-        made = pair_answers.answer(principal_of(task), wanted)
+        made = sample.answer(principal_of(task), wanted)
         return {"pairs": len(made.pairs), "available": made.available}
 
     measured(work)
@@ -134,7 +134,7 @@ def read(strategy):
 
     django.setup()
     from exports import layouts
-    from exports.inputs import ExportQuery
+    from exports.requests import ExportQuery
     from scores.results import filters
     from tasks.models import Task
 
@@ -153,8 +153,8 @@ def read(strategy):
 
 
 def main(a):
-    from autotune.site import databases, launch
-    from autotune.site.ports import free_port
+    from autotune.site.local import databases, launch
+    from autotune.site.local.ports import free_port
 
     url = databases.sibling(os.environ.get("DATABASE_URL") or LOCAL_POSTGRES, DATABASE)
     if not a.keep:

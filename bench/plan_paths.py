@@ -263,7 +263,7 @@ def sweep(world, take):
 def moving(world, take):
     """What /moving and /metrics look at, with leases that ran out."""
     from autotune.core.clock import database_now
-    from scores.engine import claims, liveness as moving
+    from scores.engine import claims, stalls as moving
     from scores.models import WorkflowRun
 
     world.submit(world.task, 20)
@@ -292,8 +292,9 @@ def cancelling(world, take):
 def webhooks(world, take):
     """Events fanned out, deliveries claimed, tried and settled; what is over is cleaned up."""
     from autotune.core.clock import database_now
-    from autotune.webhooks import cleaning, endpoints, fanout
-    from autotune.webhooks.pump import Pump
+    from autotune.webhooks import cleaning, endpoints
+    from autotune.webhooks.events import fanout
+    from autotune.webhooks.delivery.pump import Pump
 
     world.submit(world.task, 300)
     drain(world, world.grader)
@@ -324,13 +325,14 @@ def guards(world, take):
 def tallies(world, take):
     """Counters that are folded, compacted and read."""
     from autotune.core.clock import database_now
-    from graders import cleaning, folding, stats
+    from graders import cleaning
+    from graders.statistics import folding, reports
 
     world.submit(world.task, 100)
     drain(world, world.grader)
     with take():
         folding.fold()
-        stats.report(world.grader, "24h")
+        reports.report(world.grader, "24h")
         cleaning.clean(database_now() - AGES)
 
 
@@ -389,7 +391,7 @@ class Stub:
     """A grader on loopback that answers at once, fails or accepts for later, as it is told."""
 
     def __init__(self):
-        from tests.fakes import FakeGrader
+        from tests.support.fakes import FakeGrader
 
         self.fake = FakeGrader(judge=lambda completion: 0.75)
         self.fake.answer, self._answer = self._answers_as_told, self.fake.answer

@@ -28,7 +28,7 @@ CHUNK = 250_000
 
 def prepare(name, *, short=False):
     """A fresh database with the product's tables, in this process."""
-    from autotune.site import databases
+    from autotune.site.local import databases
 
     url = databases.sibling(os.environ.get("DATABASE_URL") or LOCAL_POSTGRES, name)
     databases.create_afresh(url)
@@ -86,7 +86,7 @@ class Bench:
     def run(self):
         from bench import plan_capture, plan_paths
         from django.db import connection
-        from tests.fakes import serving
+        from tests.support.fakes import serving
 
         self.capture = plan_capture.Capture()
         self.chosen = [

@@ -17,9 +17,9 @@ import common  # noqa: E402
 import psycopg  # noqa: E402
 import redis  # noqa: E402
 
-from autotune.site import databases, launch  # noqa: E402
-from autotune.site.ports import LOOPBACK, free_port, listens  # noqa: E402
-from autotune.site.supervisor import Process, Supervisor, SupervisorError  # noqa: E402
+from autotune.site.local import databases, launch  # noqa: E402
+from autotune.site.local.ports import LOOPBACK, free_port, listens  # noqa: E402
+from autotune.site.local.supervisor import Process, Supervisor, SupervisorError  # noqa: E402
 
 LOCAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 LOCAL_REDIS = "redis://127.0.0.1:6379"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from autotune_sdk import AutotuneClient, Capabilities
 
-from autotune.site import credentials, databases, kept, launch
-from autotune.site.ports import free_port, listens
-from autotune.site.supervisor import Supervisor, SupervisorError
+from autotune.site.local import credentials, databases, kept, launch
+from autotune.site.local.ports import free_port, listens
+from autotune.site.local.supervisor import Supervisor, SupervisorError
 
 GRADER_PORTS = range(9200, 9300)
 SERVER_PORTS = range(8100, 8200)

@@ -16,10 +16,10 @@ from autotune.core.admin.inlines import Newest
 from autotune.core.admin.lists import named
 from autotune.core.errors import Conflict
 from autotune.core.templatetags.ui import number, octets
-from exports.job_shapes import progress
 from exports.models import Export, ExportFile
 from exports.states import UNFINISHED, ExportStatus
 from exports.work import ending
+from exports.work.responses import progress
 
 
 @admin.action(description="Cancel the selected exports", permissions=["cancel"])

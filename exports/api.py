@@ -7,7 +7,7 @@ from autotune.access.views import ApiView
 from autotune.core.api.operations import operation
 from exports import streaming
 from exports.formats import MEDIA_TYPES
-from exports.inputs import ExportQuery
+from exports.requests import ExportQuery
 
 
 class ExportView(ApiView):

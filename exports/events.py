@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from autotune.webhooks import payloads
+from autotune.webhooks.events import payloads
 from autotune.webhooks.states import EventKind
 from exports.models import Export
 from exports.states import ExportStatus

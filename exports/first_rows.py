@@ -7,14 +7,15 @@ from uuid import UUID
 
 import msgspec
 
-from exports import layouts, prompts, readers
-from exports.facts import Facts
+from exports import layouts
 from exports.formats import jsonl
-from exports.inputs import ExportQuery
-from exports.left_out import Forms
-from exports.ranges import Head, Reader
-from exports.readers import RewardReader
-from exports.shapes import Batch, Layout
+from exports.metadata import Facts
+from exports.reading import prompts, readers
+from exports.reading.left_out import Forms
+from exports.reading.ranges import Head, Reader
+from exports.reading.readers import RewardReader
+from exports.requests import ExportQuery
+from exports.structure import Batch, Layout
 from scores.results.filters import Selection
 
 SAMPLE: Final = 5

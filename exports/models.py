@@ -22,7 +22,7 @@ class Export(models.Model):
     dimensions    the names of those that every row tells, settled when it began; null where it tells none
     rows          in the parts that are done
     left_out      rows that it lacks: their text was erased or cannot be decrypted, or the layout cannot carry them
-    left_out_by_reason  the same by reason, without erased rows (exports/left_out.py)
+    left_out_by_reason  the same by reason, without erased rows (exports/reading/left_out.py)
     cursor        how far the parts that are done reach; the reader's own text, '' at the beginning
     leased_until  while `running`: when another worker may take it; `attempt` is the lease's token. While `pending`: not
                   before

@@ -16,11 +16,13 @@ from django.db.models import Count
 
 from autotune.access.principal import Principal
 from autotune.core.errors import Invalid, NotFound
-from exports import first_rows, inputs, layouts, left_out, pairs, prompts
-from exports.inputs import ExportQuery
+from exports import first_rows, layouts, requests
 from exports.layouts.preferences import Preferences
-from exports.readers import RewardReader
-from exports.shapes import Layout
+from exports.pairs import selection as pairs_selection
+from exports.reading import left_out, prompts
+from exports.reading.readers import RewardReader
+from exports.requests import ExportQuery
+from exports.structure import Layout
 from exports.work import asking
 from scores.models import Reward
 from scores.results import filters
@@ -94,7 +96,7 @@ def look(query: ExportQuery, principal: Principal) -> Preview:
 
 def _checked(query: ExportQuery, principal: Principal) -> Selection:
     """The selection, refused as `asking.check` refuses it."""
-    inputs.check(query, at="/")
+    requests.check(query, at="/")
     try:
         return filters.check(query, principal)
     except (Invalid, NotFound) as exc:
@@ -147,7 +149,9 @@ def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[Amount, str]:
 
 def _grouped(layout: Layout, rewarded: Any) -> int:
     fitting = left_out.fitting(rewarded, cast(first_rows.HasReader, layout).reader.forms)
-    return pairs.count(fitting, layout.choice) if isinstance(layout, Preferences) else prompts.distinct(fitting)
+    return (
+        pairs_selection.count(fitting, layout.choice) if isinstance(layout, Preferences) else prompts.distinct(fitting)
+    )
 
 
 def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[LeftOut]:

@@ -9,9 +9,9 @@ from django.http.response import HttpResponseBase
 
 from autotune.access.principal import Principal
 from exports import formats, layouts
-from exports.facts import Facts
 from exports.formats import json
-from exports.inputs import ExportQuery, check
+from exports.metadata import Facts
+from exports.requests import ExportQuery, check
 from scores.results import filters
 
 logger = logging.getLogger(__name__)

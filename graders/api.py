@@ -9,9 +9,11 @@ from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
 from autotune.core.api.pagination import Order, PageQuery, page
 from autotune.core.clock import database_now
-from graders import credentials, health, registry, shapes, stats, verification, versions
-from graders.inputs import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
+from graders import credentials, registry, responses, versions
+from graders.health import reports, verification
 from graders.models import Grader
+from graders.requests import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
+from graders.statistics import reports as statistics_reports
 
 RESOURCE = "endpoint_graders"
 ORDER = Order("graders", {"createdAt": "created_at", "name": "name", "updatedAt": "updated_at"})
@@ -24,7 +26,7 @@ class GraderView(ApiView):
         return find_for(Grader.objects.live().with_details(), self.principal, grader_id, action, "grader")
 
     def whole(self, grader: Grader) -> bool:
-        return shapes.sees_all_of(grader, self.principal)
+        return responses.sees_all_of(grader, self.principal)
 
 
 class Graders(ApiView):
@@ -33,11 +35,11 @@ class Graders(ApiView):
         resource=RESOURCE,
         action="create",
         body=GraderIn,
-        answers={201: shapes.GraderRegistered},
+        answers={201: responses.GraderRegistered},
         errors=(409,),
         secrets=("credentials.sharedSecret",),
     )
-    def post(self, request: Request, body: GraderIn) -> shapes.GraderRegistered:
+    def post(self, request: Request, body: GraderIn) -> responses.GraderRegistered:
         made = registry.register(self.principal, body)
         return _registered(made, self.principal)
 
@@ -46,9 +48,9 @@ class Graders(ApiView):
         resource=RESOURCE,
         action="read",
         query=GraderQuery,
-        answers={200: shapes.GraderList},
+        answers={200: responses.GraderList},
     )
-    def get(self, request: Request, query: GraderQuery) -> shapes.GraderList:
+    def get(self, request: Request, query: GraderQuery) -> responses.GraderList:
         found = (
             Grader.objects.live()
             .with_details()
@@ -62,23 +64,23 @@ class Graders(ApiView):
             )
         )
         rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
-        return shapes.GraderList([shapes.grader_out(row, self.principal) for row in rows], pagination)
+        return responses.GraderList([responses.grader_out(row, self.principal) for row in rows], pagination)
 
 
 class GraderDetail(GraderView):
-    @operation(summary="Read a grader.", resource=RESOURCE, action="read", answers={200: shapes.GraderAnswer})
-    def get(self, request: Request, grader_id: UUID) -> shapes.GraderAnswer:
-        return shapes.GraderAnswer(shapes.grader_out(self.grader(grader_id), self.principal))
+    @operation(summary="Read a grader.", resource=RESOURCE, action="read", answers={200: responses.GraderAnswer})
+    def get(self, request: Request, grader_id: UUID) -> responses.GraderAnswer:
+        return responses.GraderAnswer(responses.grader_out(self.grader(grader_id), self.principal))
 
     @operation(
         summary="Change a grader. Another scheme, host or port makes a new secret and sets it inactive.",
         resource=RESOURCE,
         action="update",
         body=GraderPatch,
-        answers={200: shapes.GraderRegistered},
+        answers={200: responses.GraderRegistered},
         errors=(409,),
     )
-    def patch(self, request: Request, grader_id: UUID, body: GraderPatch) -> shapes.GraderRegistered:
+    def patch(self, request: Request, grader_id: UUID, body: GraderPatch) -> responses.GraderRegistered:
         made = registry.patch(self.grader(grader_id, "update"), body)
         return _registered(made, self.principal)
 
@@ -98,14 +100,14 @@ class GraderVerify(GraderView):
         summary="Probe /health and a signed sample /score; all passed, the grader becomes active.",
         resource=RESOURCE,
         action="update",
-        answers={200: shapes.VerificationOut},
+        answers={200: responses.VerificationOut},
         errors=(409,),
         calls_out=True,
     )
-    def post(self, request: Request, grader_id: UUID) -> shapes.VerificationOut:
+    def post(self, request: Request, grader_id: UUID) -> responses.VerificationOut:
         probe = verification.verify(self.grader(grader_id, "update"))
-        checks = [shapes.CheckOut(one.name, one.passed, one.detail, one.latency_ms) for one in probe.checks]
-        return shapes.VerificationOut(probe.verified, checks)
+        checks = [responses.CheckOut(one.name, one.passed, one.detail, one.latency_ms) for one in probe.checks]
+        return responses.VerificationOut(probe.verified, checks)
 
 
 class GraderRotateSecret(GraderView):
@@ -115,14 +117,14 @@ class GraderRotateSecret(GraderView):
         action="update",
         body=RotateIn,
         needs_body=False,
-        answers={200: shapes.RotatedSecret},
+        answers={200: responses.RotatedSecret},
         errors=(409,),
         secrets=("credentials.sharedSecret",),
     )
-    def post(self, request: Request, grader_id: UUID, body: RotateIn) -> shapes.RotatedSecret:
+    def post(self, request: Request, grader_id: UUID, body: RotateIn) -> responses.RotatedSecret:
         grader = self.grader(grader_id, "update")
         secret = credentials.rotate(grader, grace_hours=body.grace_hours, force=bool(body.force))
-        return shapes.RotatedSecret(shapes.credentials_out(grader, secret))
+        return responses.RotatedSecret(responses.credentials_out(grader, secret))
 
 
 class GraderStats(GraderView):
@@ -131,10 +133,10 @@ class GraderStats(GraderView):
         resource=RESOURCE,
         action="read",
         query=StatsQuery,
-        answers={200: shapes.GraderStatsOut},
+        answers={200: responses.GraderStatsOut},
     )
-    def get(self, request: Request, grader_id: UUID, query: StatsQuery) -> shapes.GraderStatsOut:
-        return stats.report(self.grader(grader_id), query.window)
+    def get(self, request: Request, grader_id: UUID, query: StatsQuery) -> responses.GraderStatsOut:
+        return statistics_reports.report(self.grader(grader_id), query.window)
 
 
 class GraderHealth(GraderView):
@@ -142,25 +144,25 @@ class GraderHealth(GraderView):
         summary="Recent checks and changes of status, with reasons.",
         resource=RESOURCE,
         action="read",
-        answers={200: shapes.GraderHealthOut},
+        answers={200: responses.GraderHealthOut},
     )
-    def get(self, request: Request, grader_id: UUID) -> shapes.GraderHealthOut:
+    def get(self, request: Request, grader_id: UUID) -> responses.GraderHealthOut:
         return self._shown(self.grader(grader_id))
 
     @operation(
         summary="Ask the grader's /health now, as the platform does every five minutes.",
         resource=RESOURCE,
         action="update",
-        answers={200: shapes.GraderHealthOut},
+        answers={200: responses.GraderHealthOut},
         errors=(409,),
         calls_out=True,
     )
-    def post(self, request: Request, grader_id: UUID) -> shapes.GraderHealthOut:
-        health.check_now(self.grader(grader_id, "update"))
+    def post(self, request: Request, grader_id: UUID) -> responses.GraderHealthOut:
+        reports.check_now(self.grader(grader_id, "update"))
         return self._shown(self.grader(grader_id, "update"))
 
-    def _shown(self, grader: Grader) -> shapes.GraderHealthOut:
-        return shapes.health_out(grader, *health.history(grader), whole=self.whole(grader), now=database_now())
+    def _shown(self, grader: Grader) -> responses.GraderHealthOut:
+        return responses.health_out(grader, *reports.history(grader), whole=self.whole(grader), now=database_now())
 
 
 class GraderVersions(GraderView):
@@ -169,12 +171,12 @@ class GraderVersions(GraderView):
         resource=RESOURCE,
         action="read",
         query=PageQuery,
-        answers={200: shapes.VersionList},
+        answers={200: responses.VersionList},
     )
-    def get(self, request: Request, grader_id: UUID, query: PageQuery) -> shapes.VersionList:
-        return shapes.VersionList(*versions.listed(self.grader(grader_id), query))
+    def get(self, request: Request, grader_id: UUID, query: PageQuery) -> responses.VersionList:
+        return responses.VersionList(*versions.listed(self.grader(grader_id), query))
 
 
-def _registered(made: registry.Registered, principal: Any) -> shapes.GraderRegistered:
-    credentials_out = shapes.credentials_out(made.grader, made.secret) if made.secret else None
-    return shapes.GraderRegistered(shapes.grader_out(made.grader, principal), credentials_out)
+def _registered(made: registry.Registered, principal: Any) -> responses.GraderRegistered:
+    credentials_out = responses.credentials_out(made.grader, made.secret) if made.secret else None
+    return responses.GraderRegistered(responses.grader_out(made.grader, principal), credentials_out)

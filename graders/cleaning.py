@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from graders import folding
 from graders.models import Grader, GraderCheck, GraderGuard, GraderStatusChange
+from graders.statistics import folding
 
 CHECKS_FOR: Final = timedelta(days=30)
 CHANGES_FOR: Final = timedelta(days=400)

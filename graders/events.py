@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from autotune.core import ids
-from autotune.webhooks import payloads
+from autotune.webhooks.events import payloads
 from autotune.webhooks.states import EventKind
 from graders import status
 from graders.models import Grader

@@ -3,7 +3,9 @@
 from celery import shared_task
 
 from autotune.core.clock import database_now
-from graders import cleaning, credentials, folding, health
+from graders import cleaning, credentials
+from graders.health import reports
+from graders.statistics import folding
 
 
 @shared_task(name="graders.fold_statistics", ignore_result=True)
@@ -16,7 +18,7 @@ def fold_statistics() -> None:
 @shared_task(name="graders.check_health", ignore_result=True)
 def check_health() -> None:
     """Ask the graders in service how they are."""
-    health.check_due()
+    reports.check_due()
 
 
 @shared_task(name="graders.clean_up", ignore_result=True)

@@ -215,7 +215,7 @@ class Counted(models.Model):
     """Counters of what a grader version did.
 
     errors     {code: count}, one for each attempt on a completion that ended so
-    latencies  {bucket: count} of calls by completion; see graders/latencies.py for the buckets
+    latencies  {bucket: count} of calls by completion; see graders/statistics/latencies.py for the buckets
     histogram  10 counts of scores, bins of 0.1, the last closed
     """
 

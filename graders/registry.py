@@ -15,9 +15,9 @@ from msgspec import UNSET
 from autotune.access.principal import Principal
 from autotune.core.errors import Conflict, Invalid, NotFound
 from autotune.core.outbound.addresses import AddressRefused, check_url
-from graders import credentials, inputs, status
-from graders.inputs import CapabilitiesIn, GraderIn, GraderPatch, LimitsIn, RedactionIn
+from graders import credentials, requests, status
 from graders.models import Grader
+from graders.requests import CapabilitiesIn, GraderIn, GraderPatch, LimitsIn, RedactionIn
 from graders.signals import grader_retiring
 from graders.states import GraderStatus, Visibility
 
@@ -52,7 +52,7 @@ def register(principal: Principal, body: GraderIn) -> Registered:
 
     raises  Invalid for a name or an address that is not taken, Conflict `name_taken`
     """
-    inputs.check(body)
+    requests.check(body)
     grader = Grader(
         organization=principal.organization,
         created_by=principal.user,
@@ -75,7 +75,7 @@ def patch(grader: Grader, body: GraderPatch) -> Registered:
 
     raises  Invalid, Conflict `name_taken`, Conflict `not_verified`, NotFound if it was deleted meanwhile
     """
-    inputs.check(body)
+    requests.check(body)
     endpoint = None if body.endpoint is UNSET else _address(str(body.endpoint))
     grader = _locked(grader.pk)
     changes = _changes(body)

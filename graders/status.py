@@ -13,7 +13,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from autotune.core import ids
-from autotune.webhooks.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import Emitted, emit
 from autotune.webhooks.states import EventKind
 from graders.models import Grader, GraderStatusChange
 from graders.signals import grader_audience

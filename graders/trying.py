@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from autotune.access import throttling
 from autotune.access.principal import Principal
-from autotune.access.throttling import Rate
+from autotune.access.throttling import rates
+from autotune.access.throttling.rates import Rate
 from autotune.core import clock, ids
 from autotune.core.api.operations import BodyStruct
 from autotune.core.connections import release
@@ -108,7 +108,7 @@ def send(principal: Principal, grader: Grader, sample: SampleIn) -> Trial:
 
 def _count(principal: Principal, grader: Grader) -> None:
     """This is no way to send somebody many requests."""
-    allowance = throttling.check(f"try:{principal.user.pk}:{grader.pk}", A_MINUTE)
+    allowance = rates.check(f"try:{principal.user.pk}:{grader.pk}", A_MINUTE)
     if not allowance.admitted:
         raise TooManyRequests(
             f"A grader can be tried {A_MINUTE.per_minute} times a minute. Wait {allowance.retry_after_s} s.",

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from autotune.core.api.pagination import Order, PageQuery, Pagination, page
 from autotune.core.clock import database_now, wire
-from graders import status, tallies
+from graders import status
 from graders.models import Grader, GraderVersion
-from graders.shapes import VersionOut
+from graders.responses import VersionOut
 from graders.states import Trouble
+from graders.statistics import tallies
 
 UNREPORTED: Final = "unreported"  # the label of a grader whose /health names no version
 UNLISTED: Final = "unlisted"  # the shared label of versions beyond MAX_NEW: scores cannot say which of them judged

@@ -4,7 +4,7 @@ from django.urls import URLPattern, path
 
 from scores.callbacks import api
 from scores.live import api as live_api
-from scores.live import endpoints_api, protocol_api
+from scores.live import endpoint_api, protocol_api
 from scores.results import completion_api, score_api, task_api
 from scores.retention import api as retention_api
 from scores.reviews import api as reviews_api
@@ -22,9 +22,9 @@ urlpatterns: list[URLPattern] = [
     path("erasures/<ers:erasure_id>", retention_api.ErasureView.as_view()),
     path("legal-holds", retention_api.LegalHoldsView.as_view()),
     path("legal-holds/<hold:hold_id>", retention_api.LegalHoldView.as_view()),
-    path("reward-endpoints", endpoints_api.RewardEndpointsView.as_view()),
-    path("reward-endpoints/<rwd:endpoint_id>", endpoints_api.RewardEndpointView.as_view()),
-    path("reward-endpoints/<rwd:endpoint_id>/rotate", endpoints_api.RewardEndpointRotateView.as_view()),
+    path("reward-endpoints", endpoint_api.RewardEndpointsView.as_view()),
+    path("reward-endpoints/<rwd:endpoint_id>", endpoint_api.RewardEndpointView.as_view()),
+    path("reward-endpoints/<rwd:endpoint_id>/rotate", endpoint_api.RewardEndpointRotateView.as_view()),
     path("rewards", live_api.RewardsView.as_view()),
     path("rewards/<str:protocol>/<str:token>", protocol_api.ProtocolView.as_view()),
     path("reviews", reviews_api.ReviewsView.as_view()),

@@ -9,9 +9,9 @@ from autotune.access.views import ApiView, find, find_for
 from autotune.core.api import pagination
 from autotune.core.api.operations import operation
 from tasks import definitions
-from tasks.inputs import NewTask, TaskDeletion, TaskPatch, TaskQuery, VersionQuery
 from tasks.models import Task, TaskVersion
-from tasks.shapes import TaskAnswer, TaskMade, TaskPage, TaskVersionList, task_out, version_out
+from tasks.requests import NewTask, TaskDeletion, TaskPatch, TaskQuery, VersionQuery
+from tasks.responses import TaskAnswer, TaskMade, TaskPage, TaskVersionList, task_out, version_out
 
 ORDER = pagination.Order("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
 VERSION_ORDER = pagination.Order("versions", {"createdAt": "created_at"})

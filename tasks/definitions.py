@@ -10,11 +10,11 @@ from msgspec import UNSET, UnsetType
 from autotune.access.principal import Principal
 from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, FieldError, Invalid, NotFound, Unreadable
-from tasks import inputs, panels, versions
-from tasks.inputs import NewTask, RetryPolicy, ReviewPolicy, TaskPatch
+from tasks import panels, requests, versions
 from tasks.models import PanelMember, Task, TaskVersion
 from tasks.panels import Seat
-from tasks.shapes import NOTHING
+from tasks.requests import NewTask, RetryPolicy, ReviewPolicy, TaskPatch
+from tasks.responses import NOTHING
 from tasks.states import Aggregation
 
 EMPTY: dict[str, Any] = {"systemPrompt": None, "promptTemplate": "", "responseSchema": None, "model": None}
@@ -28,10 +28,10 @@ def create(principal: Principal, body: NewTask) -> Task:
 
     raises Invalid, NotFound with a grader's pointer, Conflict `name_taken`
     """
-    given = inputs.as_patch(body)
-    if inputs.panel_of(given) is None:
+    given = requests.as_patch(body)
+    if requests.panel_of(given) is None:
         raise Invalid.field("/graderId", "missing_field", "Give `graderId`, or `graders` for a panel.")
-    inputs.check(given)
+    requests.check(given)
     task = Task(organization=principal.organization, created_by=principal.user)
     with _unique_name(), transaction.atomic():
         for name, value in _columns(task, given).items():
@@ -47,7 +47,7 @@ def patch(principal: Principal, task: Task, given: TaskPatch) -> Task:
 
     raises Invalid, NotFound (the task is gone, or a grader, with its pointer), Conflict `name_taken`
     """
-    inputs.check(given)
+    requests.check(given)
     with _unique_name(), transaction.atomic():
         task = _locked(task)
         changes = _columns(task, given) | {"version": _version(task, given, principal)}
@@ -134,7 +134,7 @@ def _version(task: Task, given: TaskPatch, principal: Principal) -> TaskVersion:
         ("systemPrompt", given.system_prompt),
         ("promptTemplate", given.prompt_template),
         ("responseSchema", given.response_schema),
-        ("model", inputs.plain_model(given.model)),
+        ("model", requests.plain_model(given.model)),
     ):
         if value is not UNSET:
             content[member] = value
@@ -165,7 +165,7 @@ def _content(present: TaskVersion, change: TaskPatch) -> dict[str, Any]:
 
 
 def _panel(task: Task, given: TaskPatch, principal: Principal) -> list[Seat]:
-    entries = inputs.panel_of(given)
+    entries = requests.panel_of(given)
     if entries is None:
         return panels.seats(task.version) if task.version else []
     return panels.resolve(entries, principal=principal, organization=task.organization)
@@ -186,7 +186,7 @@ def _columns(task: Task, given: TaskPatch) -> dict[str, Any]:
         **_merged(given.options, ("include_dimensions", "include_explanation")),
     }
     if given.model is not UNSET:
-        values["model_name"] = inputs.model_name(inputs.plain_model(given.model))
+        values["model_name"] = requests.model_name(requests.plain_model(given.model))
     columns = {name: _default(name) if value is None else value for name, value in values.items() if value is not UNSET}
     _check_retry(task, columns, given.retry)
     return columns

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from autotune.core.crypto.fields import is_legible
 from tasks.models import TaskVersion
-from tasks.shapes import NOTHING, content_of
+from tasks.responses import NOTHING, content_of
 
 Kind = Literal["same", "added", "removed", "skipped"]
 CONTEXT: Final = 3  # lines that stay the same, shown around each change

@@ -13,8 +13,8 @@ from autotune.core import ids
 from autotune.core.api import parsing
 from autotune.core.errors import Conflict, FieldError, NotFound
 from graders.models import Grader
-from tasks.inputs import PanelEntry
 from tasks.models import PanelMember, TaskVersion
+from tasks.requests import PanelEntry
 from tasks.states import Part
 
 

@@ -20,8 +20,8 @@ from autotune.access.models.audit import INSTALLATION
 from autotune.core.crypto import encryption
 from autotune.core.logs import RepeatFilter
 from autotune.core.models import DataKey
-from tests import browsing, migrated
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
+from tests.support import browsing, migrated
 
 ON_POSTGRES = bool(settings.DATABASE_URL)
 ON_REDIS = bool(settings.REDIS_URL)

@@ -8,7 +8,7 @@ import factory
 from django.utils import timezone
 from factory.django import DjangoModelFactory
 
-from autotune.access import keys
+from autotune.access.keys import tokens
 from autotune.access.models import ApiKey, Membership, Organization, Role, User
 from autotune.core import ids
 from autotune.webhooks.models import Delivery, Event, Webhook
@@ -65,7 +65,7 @@ class ApiKeyFactory(DjangoModelFactory):
     def _create(cls, model_class, *, role, organization, user, **fields):
         role = role if isinstance(role, Role) else Role.objects.get(organization=None, name=role)
         Membership.objects.get_or_create(organization=organization, user=user, defaults={"role": role})
-        key, text = keys.issue(organization=organization, user=user, role=role, **fields)
+        key, text = tokens.issue(organization=organization, user=user, role=role, **fields)
         key.text = text
         return key
 

@@ -35,9 +35,9 @@ def main() -> int:
 
 def picture(chosen: argparse.Namespace, folder: Path) -> int:
     """Start, fill, look."""
-    from autotune.site import launch
-    from autotune.site.ports import free_port
-    from autotune.site.supervisor import Supervisor
+    from autotune.site.local import launch
+    from autotune.site.local.ports import free_port
+    from autotune.site.local.supervisor import Supervisor
 
     base = {**os.environ, "DATABASE_URL": "", "REDIS_URL": "", "AUTOTUNE_DATA_DIR": str(folder)}
     port = free_port(range(8300, 8400))
@@ -49,7 +49,7 @@ def picture(chosen: argparse.Namespace, folder: Path) -> int:
         for process in launch.server_processes(env):
             if process.name == "web":
                 tree.start(process)
-        from autotune.site.ports import answers
+        from autotune.site.local.ports import answers
 
         tree.wait_for(lambda: answers(port, launch.HEALTH_PATH), "the start of the server", 60)
         return look(chosen, f"http://localhost:{port}", world)
@@ -76,7 +76,7 @@ def fill(chosen: argparse.Namespace) -> World:
     from autotune.access.models import Membership, Organization, Role, User
     from autotune.access.principal import Principal
     from bench import crowd
-    from exports.inputs import ExportQuery
+    from exports.requests import ExportQuery
     from exports.work import asking, running
     from scores.results.filters import TaskRef
     from tasks import filling
@@ -169,7 +169,7 @@ def look(chosen: argparse.Namespace, address: str, world: World) -> int:
     """Write the pictures."""
     from playwright.sync_api import sync_playwright
 
-    from tests import browsing
+    from tests.support import browsing
 
     chosen.to.mkdir(parents=True, exist_ok=True)
     failed, shown = [], []

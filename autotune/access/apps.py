@@ -8,6 +8,6 @@ class AccessConfig(AppConfig):
 
     def ready(self) -> None:
         from autotune.access.accounts import signals  # noqa: F401 - connects them
-        from autotune.access.audit import signals as audited
+        from autotune.access.audit import personal_events as audited
 
         audited.connect()

@@ -8,7 +8,7 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
-from autotune.access import keys
+from autotune.access.keys import tokens
 from autotune.access.models import Membership, User
 from autotune.access.principal import Principal
 from autotune.core import ids
@@ -24,7 +24,7 @@ class BearerAuthentication(BaseAuthentication):
         scheme, _, text = header.partition(" ")
         if scheme.lower() != "bearer":
             raise AuthenticationFailed("Send the API key as `Authorization: Bearer …`.")
-        key = keys.find(text, request._request.META.get("REMOTE_ADDR", ""))
+        key = tokens.find(text, request._request.META.get("REMOTE_ADDR", ""))
         if key is None or key.role is None:  # one answer for all: whether a key exists is nobody's business
             raise AuthenticationFailed("The API key is not valid.")
         return key.user, Principal(key.organization, key.role, key.user, key, key.held)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import QuerySet
 
-from autotune.access import keys, roles
 from autotune.access.audit import trail
+from autotune.access.keys import tokens
 from autotune.access.models import ApiKey, Membership, Organization, Role, User
+from autotune.access.roles import builtin
 from autotune.core import ids
 
 
@@ -28,18 +29,20 @@ def bootstrap(*, organization_name: str, admin_email: str) -> Bootstrapped:
 
     The row of the built-in role is the lock: of two that run at once, the second finds what the first made.
     """
-    Role.objects.select_for_update().get(organization=None, name=roles.ADMIN)
+    Role.objects.select_for_update().get(organization=None, name=builtin.ADMIN)
     organization = Organization.objects.filter(name=organization_name).first()
     fresh = organization is None
     if organization is None:
         first = not Organization.objects.exists()
         organization = Organization.objects.create(name=organization_name, operating=first)
-    role = Role.objects.get(organization=None, name=roles.ADMIN if organization.operating else roles.ORGANIZATION_ADMIN)
+    role = Role.objects.get(
+        organization=None, name=builtin.ADMIN if organization.operating else builtin.ORGANIZATION_ADMIN
+    )
     user, password = _admin(organization, role, admin_email)
     Membership.objects.get_or_create(organization=organization, user=user, defaults={"role": role})
     api_key = None
     if fresh or not ApiKey.objects.filter(organization=organization).exists():
-        _, api_key = keys.issue(organization=organization, role=role, user=user, name="bootstrap")
+        _, api_key = tokens.issue(organization=organization, role=role, user=user, name="bootstrap")
     trail.record(
         action="organizations.bootstrap",
         resource="organizations",

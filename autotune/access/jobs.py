@@ -5,10 +5,12 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_init, worker_shutdown, worker_shutting_down
 
-from autotune.access import idempotency, invitations, throttling
+from autotune.access import idempotency
 from autotune.access.accounts.sessions import SessionStore
 from autotune.access.audit import sealing
-from autotune.access.audit.sealer import Sealer
+from autotune.access.audit.sealing_thread import Sealer
+from autotune.access.members import invitations
+from autotune.access.throttling import rates
 from autotune.core.clock import database_now
 
 _sealers: list[Sealer] = []
@@ -25,7 +27,7 @@ def clean_up() -> None:
     """Delete what is kept no longer; daily."""
     now = database_now()
     idempotency.clean(now)
-    throttling.clean(now)
+    rates.clean(now)
     invitations.clean()
     SessionStore.clear_expired()
 

@@ -2,7 +2,10 @@
 
 from django.urls import URLPattern, path
 
-from autotune.access import keys_api, members_api, organizations_api, roles_api
+from autotune.access.keys import api
+from autotune.access.members import api as members_api
+from autotune.access.organizations import api as organizations_api
+from autotune.access.roles import api as roles_api
 
 urlpatterns: list[URLPattern] = [
     path("organizations", organizations_api.Organizations.as_view()),
@@ -11,8 +14,8 @@ urlpatterns: list[URLPattern] = [
     path("members/<member:member_id>", members_api.MemberDetail.as_view()),
     path("roles", roles_api.Roles.as_view()),
     path("roles/<role:role_id>", roles_api.RoleDetail.as_view()),
-    path("api-keys", keys_api.ApiKeys.as_view()),
-    path("api-keys/<key:key_id>", keys_api.ApiKeyDetail.as_view()),
-    path("api-keys/<key:key_id>/revoke", keys_api.ApiKeyRevoke.as_view()),
-    path("api-keys/<key:key_id>/rotate", keys_api.ApiKeyRotate.as_view()),
+    path("api-keys", api.ApiKeys.as_view()),
+    path("api-keys/<key:key_id>", api.ApiKeyDetail.as_view()),
+    path("api-keys/<key:key_id>/revoke", api.ApiKeyRevoke.as_view()),
+    path("api-keys/<key:key_id>/rotate", api.ApiKeyRotate.as_view()),
 ]

@@ -7,10 +7,10 @@ from uuid import UUID
 from django.http.response import HttpResponseBase
 
 from autotune.access import commits, idempotency, policy
-from autotune.access.audit import calls, subjects, trail
+from autotune.access.audit import current_call, response_subjects, trail
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
-from autotune.access.throttles import Throttled
+from autotune.access.throttling.throttles import Throttled
 from autotune.core.api.operations import SAFE_METHODS, Operation, OperationView
 from autotune.core.errors import Forbidden, NotFound
 
@@ -41,12 +41,12 @@ class ApiView(Throttled, OperationView):
     def heard(self, operation: Operation, body: Any) -> None:
         if isinstance(body, dict) and operation.body is not None:
             known = operation.body.__struct_encode_fields__  # other names are whatever somebody sent
-            calls.set_members([name for name in known if name in body])
+            current_call.set_members([name for name in known if name in body])
 
     def perform(self, operation: Operation, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
         request = self.request._request
         if request.method in SAFE_METHODS:
-            return subjects.noted(work())
+            return response_subjects.noted(work())
         key = idempotency.key_of(request) if request.method in self.keyed_methods else None
         audited = self._opened(work) if operation.calls_out else self._recorded(work)
         if key is not None:
@@ -60,7 +60,7 @@ class ApiView(Throttled, OperationView):
         """The work and its event, for one transaction. A refusal that is no exception is noted after it, as others."""
 
         def audited() -> HttpResponseBase:
-            response = subjects.noted(work())
+            response = response_subjects.noted(work())
             if response.status_code < 400:
                 trail.within(response.status_code)
             return response
@@ -71,9 +71,9 @@ class ApiView(Throttled, OperationView):
         """The work after its event, which the middleware closes."""
 
         def audited() -> HttpResponseBase:
-            if (call := calls.current()) is not None:
+            if (call := current_call.current()) is not None:
                 trail.opened(call)
-            return subjects.noted(work())
+            return response_subjects.noted(work())
 
         return audited
 

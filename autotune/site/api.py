@@ -11,9 +11,10 @@ from rest_framework.renderers import TemplateHTMLRenderer
 from rest_framework.request import Request
 
 from autotune.core.api.operations import Answer, Negotiation, OperationView, operation
-from autotune.site import document, metrics, moving, probes
-from autotune.site.moving import Moving
-from autotune.site.probes import Health, Readiness
+from autotune.site import document
+from autotune.site.status import metrics, moving, probes
+from autotune.site.status.moving import Moving
+from autotune.site.status.probes import Health, Readiness
 
 
 class OpenView(OperationView):

@@ -8,14 +8,14 @@ from django.views.decorators.http import require_safe
 
 from autotune.access.frame import entry
 from autotune.access.models import User
-from autotune.site import overview
+from autotune.site.overviews import page
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponseBase:
     """The overview of who is logged in; what Autotune is, for everybody else."""
     if isinstance(request.user, User):
-        return overview.overview(request)
+        return page.overview(request)
     if request.headers.get("HX-Request"):  # a part of the overview, whose session has ended
         return entry.to_login(request)
     return render(request, "site/home.html", {"public_url": settings.PUBLIC_URL})

@@ -2,11 +2,12 @@
 
 from django.urls import URLPattern, path
 
-from autotune.site import api, pages, search
+from autotune.site import api, pages
+from autotune.site.search import pages as search_pages
 
 urlpatterns: list[URLPattern] = [
     path("", pages.home, name="home"),
-    path("search", search.results, name="search"),
+    path("search", search_pages.results, name="search"),
     path("api/v1/health", api.HealthView.as_view()),
     path("api/v1/ready", api.ReadyView.as_view()),
     path("api/v1/moving", api.MovingView.as_view()),

@@ -21,7 +21,7 @@ from autotune.core.admin.lists import Growing, Made, named
 from autotune.core.errors import Conflict
 from autotune.webhooks import endpoints, trying
 from autotune.webhooks.models import Delivery, Event, Webhook
-from autotune.webhooks.shapes import mask
+from autotune.webhooks.responses import mask
 from autotune.webhooks.states import DeliveryStatus
 
 OrganizationFilter = named(Organization, "org")

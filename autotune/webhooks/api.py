@@ -7,9 +7,9 @@ from rest_framework.request import Request
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
 from autotune.core.api.pagination import Order, page
-from autotune.webhooks import endpoints, shapes, trying
-from autotune.webhooks.inputs import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery, WebhookRotate
+from autotune.webhooks import endpoints, responses, trying
 from autotune.webhooks.models import Delivery, Webhook
+from autotune.webhooks.requests import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery, WebhookRotate
 
 RESOURCE = "webhooks"
 ORDER = Order("webhooks", {"createdAt": "created_at", "updatedAt": "updated_at"})
@@ -29,11 +29,11 @@ class Webhooks(ApiView):
         resource=RESOURCE,
         action="create",
         body=WebhookIn,
-        answers={201: shapes.WebhookWithSecret},
+        answers={201: responses.WebhookWithSecret},
         errors=(409,),
         secrets=("secret",),
     )
-    def post(self, request: Request, body: WebhookIn) -> shapes.WebhookWithSecret:
+    def post(self, request: Request, body: WebhookIn) -> responses.WebhookWithSecret:
         return _made(endpoints.create(self.principal, body))
 
     @operation(
@@ -41,29 +41,29 @@ class Webhooks(ApiView):
         resource=RESOURCE,
         action="read",
         query=WebhookQuery,
-        answers={200: shapes.WebhookList},
+        answers={200: responses.WebhookList},
     )
-    def get(self, request: Request, query: WebhookQuery) -> shapes.WebhookList:
+    def get(self, request: Request, query: WebhookQuery) -> responses.WebhookList:
         found = Webhook.objects.live().visible_to(self.principal)
         if query.status is not None:
             found = found.filter(status=query.status)
         rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
-        return shapes.WebhookList([shapes.webhook_out(row, masked=True) for row in rows], pagination)
+        return responses.WebhookList([responses.webhook_out(row, masked=True) for row in rows], pagination)
 
 
 class WebhookDetail(WebhookView):
-    @operation(summary="Read a webhook.", resource=RESOURCE, action="read", answers={200: shapes.WebhookAnswer})
-    def get(self, request: Request, webhook_id: UUID) -> shapes.WebhookAnswer:
-        return shapes.WebhookAnswer(shapes.webhook_out(self.webhook(webhook_id)))
+    @operation(summary="Read a webhook.", resource=RESOURCE, action="read", answers={200: responses.WebhookAnswer})
+    def get(self, request: Request, webhook_id: UUID) -> responses.WebhookAnswer:
+        return responses.WebhookAnswer(responses.webhook_out(self.webhook(webhook_id)))
 
     @operation(
         summary="Change a webhook. Another scheme, host or port makes a new secret.",
         resource=RESOURCE,
         action="update",
         body=WebhookPatch,
-        answers={200: shapes.WebhookWithSecret},
+        answers={200: responses.WebhookWithSecret},
     )
-    def patch(self, request: Request, webhook_id: UUID, body: WebhookPatch) -> shapes.WebhookWithSecret:
+    def patch(self, request: Request, webhook_id: UUID, body: WebhookPatch) -> responses.WebhookWithSecret:
         return _made(endpoints.change(self.principal, self.webhook(webhook_id, "update").pk, body))
 
     @operation(
@@ -83,11 +83,11 @@ class WebhookRotateSecret(WebhookView):
         action="update",
         body=WebhookRotate,
         needs_body=False,
-        answers={200: shapes.WebhookWithSecret},
+        answers={200: responses.WebhookWithSecret},
         errors=(409,),
         secrets=("secret",),
     )
-    def post(self, request: Request, webhook_id: UUID, body: WebhookRotate) -> shapes.WebhookWithSecret:
+    def post(self, request: Request, webhook_id: UUID, body: WebhookRotate) -> responses.WebhookWithSecret:
         return _made(endpoints.rotate(self.webhook(webhook_id, "update").pk, force=bool(body.force)))
 
 
@@ -96,12 +96,12 @@ class WebhookTest(WebhookView):
         summary="Send a test event to this endpoint alone, and say what came of it.",
         resource=RESOURCE,
         action="update",
-        answers={200: shapes.DeliveryAnswer},
+        answers={200: responses.DeliveryAnswer},
         errors=(429,),
         calls_out=True,
     )
-    def post(self, request: Request, webhook_id: UUID) -> shapes.DeliveryAnswer:
-        return shapes.DeliveryAnswer(shapes.delivery_out(trying.test(self.webhook(webhook_id, "update").pk)))
+    def post(self, request: Request, webhook_id: UUID) -> responses.DeliveryAnswer:
+        return responses.DeliveryAnswer(responses.delivery_out(trying.test(self.webhook(webhook_id, "update").pk)))
 
 
 class WebhookDeliveries(WebhookView):
@@ -110,15 +110,15 @@ class WebhookDeliveries(WebhookView):
         resource=RESOURCE,
         action="read",
         query=DeliveryQuery,
-        answers={200: shapes.DeliveryList},
+        answers={200: responses.DeliveryList},
     )
-    def get(self, request: Request, webhook_id: UUID, query: DeliveryQuery) -> shapes.DeliveryList:
+    def get(self, request: Request, webhook_id: UUID, query: DeliveryQuery) -> responses.DeliveryList:
         found = Delivery.objects.filter(webhook=self.webhook(webhook_id)).select_related("event")
         if query.status is not None:
             found = found.filter(status=query.status)
         found = found.defer("event__body", "event__data")
         rows, pagination = page(found, query, DELIVERY_ORDER, owner=self.principal.organization.pk)
-        return shapes.DeliveryList([shapes.delivery_out(row) for row in rows], pagination)
+        return responses.DeliveryList([responses.delivery_out(row) for row in rows], pagination)
 
 
 class WebhookRedeliver(WebhookView):
@@ -126,13 +126,13 @@ class WebhookRedeliver(WebhookView):
         summary="Deliver an event to this endpoint once more.",
         resource=RESOURCE,
         action="update",
-        answers={202: shapes.DeliveryAnswer},
+        answers={202: responses.DeliveryAnswer},
         errors=(409,),
     )
-    def post(self, request: Request, webhook_id: UUID, delivery_id: UUID) -> shapes.DeliveryAnswer:
+    def post(self, request: Request, webhook_id: UUID, delivery_id: UUID) -> responses.DeliveryAnswer:
         webhook = self.webhook(webhook_id, "update")
-        return shapes.DeliveryAnswer(shapes.delivery_out(trying.redeliver(webhook.pk, delivery_id)))
+        return responses.DeliveryAnswer(responses.delivery_out(trying.redeliver(webhook.pk, delivery_id)))
 
 
-def _made(made: endpoints.Made) -> shapes.WebhookWithSecret:
-    return shapes.WebhookWithSecret(shapes.webhook_out(made.webhook), made.secret)
+def _made(made: endpoints.Made) -> responses.WebhookWithSecret:
+    return responses.WebhookWithSecret(responses.webhook_out(made.webhook), made.secret)

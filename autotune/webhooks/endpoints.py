@@ -16,9 +16,10 @@ from autotune.core import clock
 from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, Invalid, NotFound
 from autotune.core.outbound.addresses import AddressRefused, check_url
-from autotune.webhooks import inputs, rules, signing, telling
-from autotune.webhooks.inputs import WebhookIn, WebhookPatch
+from autotune.webhooks import mail, requests, rules
+from autotune.webhooks.delivery import signing
 from autotune.webhooks.models import Delivery, Webhook
+from autotune.webhooks.requests import WebhookIn, WebhookPatch
 from autotune.webhooks.states import DeliveryStatus, WebhookStatus
 
 GRACE: Final = timedelta(hours=24)
@@ -41,7 +42,7 @@ def create(principal: Principal, body: WebhookIn) -> Made:
 
     raises  Invalid for an address or an event that is not taken, Conflict `too_many_webhooks`
     """
-    url, kinds = _address(body.url), inputs.kinds(body.events, principal)
+    url, kinds = _address(body.url), requests.kinds(body.events, principal)
     if Webhook.objects.live().filter(organization=principal.organization).count() >= MAX_WEBHOOKS:
         raise Conflict(f"An organization has at most {MAX_WEBHOOKS} webhooks.", code="too_many_webhooks")
     secret = signing.new_secret()
@@ -74,7 +75,7 @@ def change(principal: Principal, webhook_id: UUID, body: WebhookPatch) -> Made:
             secret = signing.new_secret()
             changes |= {"secret": secret, "previous_secret": None, "previous_valid_until": None, "failing_since": None}
     if isinstance(body.events, list):
-        changes["events"] = [kind.value for kind in inputs.kinds(body.events, principal)]
+        changes["events"] = [kind.value for kind in requests.kinds(body.events, principal)]
     if body.description is not UNSET:
         changes["description"] = body.description or ""
     if body.status == "active":
@@ -134,7 +135,7 @@ def disable(webhook_id: UUID, reason: str) -> bool:
         if moved:
             park(webhook_id)
     if moved:
-        telling.disabled(webhook_id, reason)
+        mail.disabled(webhook_id, reason)
     return bool(moved)
 
 

@@ -6,8 +6,9 @@ from celery import shared_task
 from celery.signals import worker_init, worker_shutdown, worker_shutting_down
 
 from autotune.core.clock import database_now
-from autotune.webhooks import cleaning, pump
-from autotune.webhooks.pump import PumpThread
+from autotune.webhooks import cleaning
+from autotune.webhooks.delivery import pump
+from autotune.webhooks.delivery.pump import PumpThread
 
 _threads: list[PumpThread] = []
 

@@ -20,11 +20,12 @@ from autotune.core.api.pagination import page as cut
 from autotune.core.crypto.fields import Legible
 from autotune.core.errors import AutotuneError
 from autotune.core.pages import listing
-from autotune.webhooks import endpoints, examples, shapes, trying
+from autotune.webhooks import endpoints, responses, trying
 from autotune.webhooks.api import DELIVERY_ORDER, ORDER
+from autotune.webhooks.events import examples
 from autotune.webhooks.forms import WebhookForm
-from autotune.webhooks.inputs import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery
 from autotune.webhooks.models import Delivery, Webhook
+from autotune.webhooks.requests import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery
 from autotune.webhooks.states import DeliveryStatus
 
 FIELDS = ("url", "events", "description")
@@ -44,7 +45,7 @@ def every(request: PageRequest) -> HttpResponse:
         "title": "Webhooks",
         "crumbs": places.crumbs(),
         "rows": [
-            {"hook": row, "out": shapes.webhook_out(row, masked=True), "who": names.of(row.created_by_id)}
+            {"hook": row, "out": responses.webhook_out(row, masked=True), "who": names.of(row.created_by_id)}
             for row in rows
         ],
         "asked": asked,
@@ -107,8 +108,8 @@ def test(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     """Send a test event, and tell what came of it."""
     webhook = _webhook(request.principal, webhook_id, "update")
     acts.concerns("webhooks", "update", webhook.public_id)
-    told: list[shapes.DeliveryOut] = []
-    if acting.attempt(request, lambda: told.append(shapes.delivery_out(trying.test(webhook.pk))), calls_out=True):
+    told: list[responses.DeliveryOut] = []
+    if acting.attempt(request, lambda: told.append(responses.delivery_out(trying.test(webhook.pk))), calls_out=True):
         _tell_test(request, told[0])
     return redirect("webhook", webhook_id)
 
@@ -172,9 +173,9 @@ def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None 
         "title": _host(webhook),
         "crumbs": places.crumbs(("Webhooks", reverse("webhooks"))),
         "hook": webhook,
-        "out": shapes.webhook_out(webhook),
+        "out": responses.webhook_out(webhook),
         "who": people.Names(principal, [webhook.created_by_id]).of(webhook.created_by_id),
-        "rows": [{"delivery": row, "out": shapes.delivery_out(row)} for row in rows],
+        "rows": [{"delivery": row, "out": responses.delivery_out(row)} for row in rows],
         "asked": asked,
         "statuses": DeliveryStatus.values,
         "pager": listing.pager(pagination, len(rows)),
@@ -212,7 +213,7 @@ def _shown(request: PageRequest, made: endpoints.Made, title: str) -> HttpRespon
     return render(request, "settings/webhook_made.html", context, status=201)
 
 
-def _tell_test(request: PageRequest, out: shapes.DeliveryOut) -> None:
+def _tell_test(request: PageRequest, out: responses.DeliveryOut) -> None:
     last = out.tries[0] if out.tries else None
     if out.status == "delivered" and last is not None:
         took = f"{last.latency_ms or 0:.0f} ms"
@@ -236,4 +237,4 @@ def _may(principal: Principal, webhook: Webhook, action: str) -> bool:
 def _host(webhook: Webhook) -> str:
     """What a webhook is called: its address without what may be a secret."""
     url = Legible(webhook).url
-    return webhook.public_id if url is None else shapes.mask(url).removeprefix("https://")[:80]
+    return webhook.public_id if url is None else responses.mask(url).removeprefix("https://")[:80]

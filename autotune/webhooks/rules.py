@@ -12,7 +12,7 @@ from typing import Final
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.core.errors import FieldError
-from autotune.webhooks.payloads import OWNED
+from autotune.webhooks.events.payloads import OWNED
 from autotune.webhooks.states import EventKind
 
 READS: Final = {

@@ -11,8 +11,10 @@ from autotune.core.clock import database_now
 from autotune.core.errors import Conflict, NotFound, TooManyRequests
 from autotune.core.outbound import engine
 from autotune.core.outbound.calls import OutboundError, Result
-from autotune.webhooks import claims, delivering, endpoints, fanout, settling
-from autotune.webhooks.claims import Try
+from autotune.webhooks import endpoints
+from autotune.webhooks.delivery import attempts, claims, results
+from autotune.webhooks.delivery.claims import Try
+from autotune.webhooks.events import fanout
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.states import DeliveryStatus, EventKind, WebhookStatus
 
@@ -31,10 +33,10 @@ def test(webhook_id: UUID) -> Delivery:
     connections.release()
     result: Result
     try:
-        result = engine.fetch(delivering.request(trial), "webhook")
+        result = engine.fetch(attempts.request(trial), "webhook")
     except OutboundError as exc:
         result = exc
-    settling.settle([delivering.outcome(trial, result, database_now())])
+    results.settle([attempts.outcome(trial, result, database_now())])
     return Delivery.objects.select_related("event").get(pk=trial.delivery_id)
 
 

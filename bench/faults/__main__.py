@@ -17,7 +17,7 @@ from dataclasses import replace
 from http.client import HTTPException
 from pathlib import Path
 
-from autotune.site.supervisor import SupervisorError
+from autotune.site.local.supervisor import SupervisorError
 
 from . import ROOT, sabotage
 from .database import AWAY

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlsplit
 
-from autotune.site.supervisor import SupervisorError
+from autotune.site.local.supervisor import SupervisorError
 
 PREFIX = "/api/v1"
 TIMEOUT_S = 30.0

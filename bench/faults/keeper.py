@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 
-from autotune.site.supervisor import Process, Supervisor, SupervisorError
+from autotune.site.local.supervisor import Process, Supervisor, SupervisorError
 
 READY_WORD = {"worker": b" ready.", "beat": b"beat: ready", "web": b"Booting worker"}
 RESTART_S = 45.0

@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 import redis
 
-from autotune.site.ports import LOOPBACK
-from autotune.site.supervisor import SupervisorError, tail
+from autotune.site.local.ports import LOOPBACK
+from autotune.site.local.supervisor import SupervisorError, tail
 
 PATIENCE_S = 30.0
 PR_SET_PDEATHSIG = 1

@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from autotune.site import launch
-from autotune.site.ports import LOOPBACK, free_port, listens
-from autotune.site.supervisor import Process
+from autotune.site.local import launch
+from autotune.site.local.ports import LOOPBACK, free_port, listens
+from autotune.site.local.supervisor import Process
 
 from . import ROOT
 from .database import Database

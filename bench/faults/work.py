@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from autotune.core import ids
-from autotune.site.supervisor import SupervisorError
+from autotune.site.local.supervisor import SupervisorError
 
 from . import journal
 from .api import Api, control

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from autotune_sdk import AutotuneClient, AutotuneError, Capabilities
 
-from autotune.site.supervisor import SupervisorError
+from autotune.site.local.supervisor import SupervisorError
 from examples import local
 from examples.clients.samples import NEUTRAL
 

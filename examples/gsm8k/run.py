@@ -13,8 +13,8 @@ from pathlib import Path
 
 from autotune_sdk import AutotuneClient, AutotuneError, Capabilities, WaitTimeout
 
-from autotune.site.console import Progress, table
-from autotune.site.supervisor import Supervisor, SupervisorError
+from autotune.site.local.console import Progress, table
+from autotune.site.local.supervisor import Supervisor, SupervisorError
 from examples import local
 from examples.gsm8k import check
 from examples.gsm8k.data import Answer, NoData, load

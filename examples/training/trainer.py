@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autotune.site.launch import ROOT
-from autotune.site.supervisor import SupervisorError
+from autotune.site.local.launch import ROOT
+from autotune.site.local.supervisor import SupervisorError
 from examples.local import Server
 
 OFFLINE = {

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from autotune_sdk import AutotuneClient, AutotuneError
 
-from autotune.site.console import table
-from autotune.site.supervisor import SupervisorError
+from autotune.site.local.console import table
+from autotune.site.local.supervisor import SupervisorError
 from examples import local
 from examples.gsm8k import run as gsm8k
 from examples.gsm8k.data import Answer, NoData, load

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from autotune_sdk import AutotuneError, Capabilities
 
-from autotune.site.console import table
-from autotune.site.supervisor import SupervisorError
+from autotune.site.local.console import table
+from autotune.site.local.supervisor import SupervisorError
 from examples import local
 from examples.gsm8k import check
 from examples.training import trainer

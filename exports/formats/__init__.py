@@ -4,10 +4,10 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from exports.facts import Facts
 from exports.formats import compression, json, jsonl, parquet, tfrecord
-from exports.inputs import ExportQuery
-from exports.shapes import Batch, Encoder, Schema
+from exports.metadata import Facts
+from exports.requests import ExportQuery
+from exports.structure import Batch, Encoder, Schema
 
 
 @dataclass(frozen=True, slots=True)

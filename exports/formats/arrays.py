@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exports.shapes import MESSAGE_MEMBERS, Column, Kind, Values
+from exports.structure import MESSAGE_MEMBERS, Column, Kind, Values
 
 
 def field(pa: Any, column: Column) -> Any:

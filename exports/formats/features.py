@@ -7,8 +7,8 @@ gets the type null, and a later number is an error. Parquet and TFRecord need no
 from collections.abc import Sequence
 from typing import Any, Final
 
-from exports.inputs import ExportQuery
-from exports.shapes import MESSAGE_MEMBERS, Column, Kind, Schema
+from exports.requests import ExportQuery
+from exports.structure import MESSAGE_MEMBERS, Column, Kind, Schema
 
 GUESSED: Final = ("jsonl", "json")  # formats that do not carry column types
 _VALUES: Final = {

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from autotune.core.errors import Invalid
-from exports.facts import Facts
 from exports.formats.objects import Objects
-from exports.shapes import Batch, Schema
+from exports.metadata import Facts
+from exports.structure import Batch, Schema
 
 MAX_RECORDS = 10_000
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from exports.facts import Facts
 from exports.formats.objects import Objects
-from exports.shapes import Batch, Schema
+from exports.metadata import Facts
+from exports.structure import Batch, Schema
 
 # With the control characters, which JSON always escapes, U+0085, U+2028 and U+2029 are all line ends of Python.
 SEPARATORS = tuple((chr(code).encode(), f"\\u{code:04x}".encode()) for code in (0x85, 0x2028, 0x2029))

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from exports.shapes import Batch, Column, Kind, Schema, Values
+from exports.structure import Batch, Column, Kind, Schema, Values
 
 
 class Message(msgspec.Struct):

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from exports.facts import Facts
 from exports.formats import arrays
-from exports.shapes import Batch, Kind, Schema
+from exports.metadata import Facts
+from exports.structure import Batch, Kind, Schema
 
 GROUP_ROWS = 20_000
 GROUP_BYTES = 4 * 1024 * 1024

@@ -14,9 +14,9 @@ from typing import Any
 import google_crc32c
 import msgspec
 
-from exports.facts import Facts
 from exports.formats.objects import conversation
-from exports.shapes import Batch, Kind, Schema, Values
+from exports.metadata import Facts
+from exports.structure import Batch, Kind, Schema, Values
 
 _length = struct.Struct("<Q").pack
 _checksum = struct.Struct("<I").pack

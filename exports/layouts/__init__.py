@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from exports.inputs import ExportQuery
 from exports.layouts import kto, preferences, records, verl
-from exports.shapes import Layout
+from exports.requests import ExportQuery
+from exports.structure import Layout
 from scores.results.filters import Selection
 
 OTHERS: dict[str, Callable[[ExportQuery, Selection], Layout]] = {

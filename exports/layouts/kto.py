@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-from exports import conversations, ranges, readers
-from exports.conversations import Conversations
-from exports.inputs import ExportQuery
-from exports.labels import Labels
 from exports.layouts.records import METADATA, batch, metadata
-from exports.ranges import Group
-from exports.shapes import Batch, Column, Kind, Schema, Values, named
+from exports.reading import conversations, ranges, readers
+from exports.reading.conversations import Conversations
+from exports.reading.labels import Labels
+from exports.reading.ranges import Group
+from exports.requests import ExportQuery
+from exports.structure import Batch, Column, Kind, Schema, Values, named
 from scores.results.filters import Selection
 
 THRESHOLD = 0.5

@@ -7,14 +7,15 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from autotune.core.connections import release
-from exports import conversations, left_out, pairs, prompts, ranges, readers
-from exports.conversations import Conversations
-from exports.inputs import ExportQuery
-from exports.labels import Labels, public_ids
-from exports.pairs import Choice, Pair
-from exports.prompts import START, Place, Range, Size, Unfit
-from exports.ranges import Stored
-from exports.shapes import Batch, Column, Kind, Schema, Values, named
+from exports.pairs import selection as pairs
+from exports.pairs.selection import Choice, Pair
+from exports.reading import conversations, left_out, prompts, ranges, readers
+from exports.reading.conversations import Conversations
+from exports.reading.labels import Labels, public_ids
+from exports.reading.prompts import START, Place, Range, Size, Unfit
+from exports.reading.ranges import Stored
+from exports.requests import ExportQuery
+from exports.structure import Batch, Column, Kind, Schema, Values, named
 from scores.results.filters import Selection
 from scores.results.privacy import Sight
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from exports import conversations, dimensions, ranges, readers
-from exports.conversations import Conversations
-from exports.inputs import ExportQuery
-from exports.labels import Labels, public_ids
-from exports.ranges import Group, Head
-from exports.shapes import Batch, Column, Kind, Schema, Values, named
+from exports.reading import conversations, dimensions, ranges, readers
+from exports.reading.conversations import Conversations
+from exports.reading.labels import Labels, public_ids
+from exports.reading.ranges import Group, Head
+from exports.requests import ExportQuery
+from exports.structure import Batch, Column, Kind, Schema, Values, named
 from scores.results.filters import Selection
 
 METADATA: Schema = (

@@ -15,14 +15,14 @@ from django.db.models.functions import RowNumber
 
 from autotune.core import ids
 from autotune.core.connections import release
-from exports import left_out, prompts, ranges, readers
-from exports import rows as plain_rows
-from exports.conversations import Conversations
-from exports.inputs import ExportQuery
-from exports.labels import Labels, public_ids
-from exports.prompts import START, Place, Range
-from exports.readers import WHOLE_SIZE
-from exports.shapes import Batch, Column, Kind, Schema, Values
+from exports.reading import left_out, prompts, ranges, readers
+from exports.reading import rows as plain_rows
+from exports.reading.conversations import Conversations
+from exports.reading.labels import Labels, public_ids
+from exports.reading.prompts import START, Place, Range
+from exports.reading.readers import WHOLE_SIZE
+from exports.requests import ExportQuery
+from exports.structure import Batch, Column, Kind, Schema, Values
 from scores.results.filters import ScoreFilter, Selection
 from scores.results.privacy import Sight
 

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from autotune.core.postgres import PostgresSQL
+from autotune.core.migration_operations import PostgresSQL
 
 COLUMNS = (
     "exports_export ALTER COLUMN file_key",

@@ -6,18 +6,18 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from autotune.access.audit import calls
+from autotune.access.audit import current_call
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
 from exports import previews
 from exports.formats import json
-from exports.job_inputs import NewExport
 from exports.pages import words
 from exports.pages.forms import FIRST, ExportForm
 from exports.previews import Preview
 from exports.work import asking
+from exports.work.requests import NewExport
 from scores.results import choices
 
 
@@ -72,7 +72,7 @@ def _preview(request: PageRequest, form: ExportForm) -> Preview | None:
     except AutotuneError as exc:
         form.refuse(exc)
         return None
-    calls.about(str(body.task_id or ""), objects_count=len(found.sample))
+    current_call.about(str(body.task_id or ""), objects_count=len(found.sample))
     return found
 
 

@@ -8,9 +8,9 @@ from django.http import QueryDict
 
 from autotune.access.principal import Principal
 from autotune.core.pages.forms import BodyForm, choices_of
-from exports.inputs import CAPPED, CHOICES, LAYOUTS_OF, MAX_CAP
 from exports.pages import words
 from exports.pages.words import LAYOUTS
+from exports.requests import CAPPED, CHOICES, LAYOUTS_OF, MAX_CAP
 from scores.results import choices as results_choices
 from scores.results.choices import IdField
 

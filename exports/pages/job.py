@@ -16,12 +16,13 @@ from autotune.access.pages import acts
 from autotune.access.views import find, find_for
 from autotune.core import clock
 from autotune.core.pages.forms import BodyForm
-from exports import job_shapes, left_out, links
-from exports.job_inputs import NewLink
+from exports.files import links
 from exports.models import Export, ExportFile
 from exports.pages import commands, listing, words
+from exports.reading import left_out
 from exports.states import UNFINISHED, ExportStatus, FileKind
-from exports.work import ending
+from exports.work import ending, responses
+from exports.work.requests import NewLink
 from graders.models import Grader
 from scores.results import names as results_names
 from tasks.models import Task
@@ -104,7 +105,7 @@ def _shown(
         "advice": words.ADVICE.get(export.error_code, ""),
         "told": _told(request, export),
         "parts": ExportFile.objects.filter(export=export, kind=FileKind.DATA).count() if row.running else len(data),
-        "percent": job_shapes.progress(export) * 100,
+        "percent": responses.progress(export) * 100,
         "files": files if ready else [],
         "joined": len(data) == 1 or export.query.get("format", "jsonl") in ("jsonl", "tfrecord"),
         "facts": (export.metadata or {}).get("scoreDistribution"),

@@ -13,12 +13,12 @@ from autotune.access.pages.people import Names
 from autotune.access.principal import Principal
 from autotune.core.api import pagination
 from autotune.core.pages import listing
-from exports import job_shapes
-from exports.job_api import ORDER
-from exports.job_inputs import ExportListQuery
 from exports.models import Export
 from exports.pages import words
 from exports.states import UNFINISHED, ExportStatus
+from exports.work import responses
+from exports.work.api import ORDER
+from exports.work.requests import ExportListQuery
 from scores.results import names as results_names
 from tasks.models import Task
 
@@ -71,7 +71,7 @@ def rows_of(exports: Iterable[Export], principal: Principal) -> list[Row]:
             format=words.format_of(export.query),
             task=tasks.get(export.query.get("taskId", ""), export.query.get("taskId", "")),
             by=names.of(export.created_by_id),
-            progress=job_shapes.progress(export),
+            progress=responses.progress(export),
             running=export.status in UNFINISHED,
             again=urlencode(given(export)),
         )

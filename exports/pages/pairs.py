@@ -11,16 +11,17 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from autotune.access import policy
-from autotune.access.audit import calls
+from autotune.access.audit import current_call
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.core.pages.forms import BodyForm
-from exports import left_out, pair_answers
-from exports.inputs import CAPPED, MAX_CAP
 from exports.pages.forms import STRATEGIES, Unit, Whole
-from exports.pair_answers import MessageOut, PairOut
-from exports.pair_inputs import PairsWanted
+from exports.pairs import sample
+from exports.pairs.requests import PairsWanted
+from exports.pairs.sample import MessageOut, PairOut
+from exports.reading import left_out
+from exports.requests import CAPPED, MAX_CAP
 from scores.results import choices
 from scores.results.choices import IdField
 from scores.results.pages import highlighting
@@ -109,17 +110,17 @@ def pairs(request: PageRequest) -> HttpResponse:
     return render(request, "exports/pairs.html", context)
 
 
-def _answer(request: PageRequest, form: PairsForm) -> pair_answers.PairsOut | None:
+def _answer(request: PageRequest, form: PairsForm) -> sample.PairsOut | None:
     """None where the form is wrong; it says why. The trail is told of which task how many pairs were shown."""
     if not form.is_valid():
         return None
     try:
         body = form.body(PairsWanted)
-        found = pair_answers.answer(request.principal, body)
+        found = sample.answer(request.principal, body)
     except AutotuneError as exc:
         form.refuse(exc)
         return None
-    calls.about(str(body.task_id), objects_count=len(found.pairs))
+    current_call.about(str(body.task_id), objects_count=len(found.pairs))
     return found
 
 

@@ -9,7 +9,7 @@ import msgspec
 from django.conf import settings
 from django.db import transaction
 
-from autotune.access import policy, standing
+from autotune.access import current_rights, policy
 from autotune.access.models import Organization
 from autotune.access.principal import Principal
 from autotune.core.api import parsing
@@ -17,11 +17,11 @@ from autotune.core.api.parsing import PublicId
 from autotune.core.brokers import queue
 from autotune.core.clock import database_now
 from autotune.core.errors import Conflict, FieldError, Forbidden, Invalid, NotFound
-from exports import formats, inputs, layouts
-from exports.facts import Facts
+from exports import formats, layouts, requests
 from exports.files import sealed
-from exports.inputs import ExportQuery
+from exports.metadata import Facts
 from exports.models import Export
+from exports.requests import ExportQuery
 from scores.results import filters
 
 JOB: Final = "exports.run"
@@ -61,7 +61,7 @@ def check(query: ExportQuery, principal: Principal) -> None:
 
     raises  Invalid or NotFound, with pointers into a body
     """
-    inputs.check(query, at="/")
+    requests.check(query, at="/")
     try:
         selection = filters.check(query, principal)
         layout = layouts.layout(query, selection, names=())  # which there are is the job's to find: it reads them all
@@ -104,7 +104,7 @@ def principal_of(export: Export) -> Principal:
 
     raises  Forbidden if they left, their key was revoked, or they may not read exactly as widely as then
     """
-    principal = standing.principal_now(export.organization_id, export.created_by_id, export.api_key_id)
+    principal = current_rights.principal_now(export.organization_id, export.created_by_id, export.api_key_id)
     if principal is None:
         raise Forbidden("Who asked for the export left the organization, or the API key was revoked or has expired.")
     policy.require(principal, RESOURCE, "create")

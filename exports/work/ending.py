@@ -19,8 +19,8 @@ from autotune.access.audit import trail
 from autotune.core.clock import database_now
 from autotune.core.crypto.fields import refresh
 from autotune.core.errors import Conflict
-from autotune.webhooks import outbox
-from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.events import outbox
+from autotune.webhooks.events.outbox import Emitted
 from autotune.webhooks.states import EventKind
 from exports.files import storing
 from exports.models import Export, ExportFile

@@ -13,10 +13,10 @@ from autotune.core.clock import database_now
 from exports.files import storing
 from exports.files.storing import Stored
 from exports.formats import features
-from exports.inputs import ExportQuery
 from exports.models import Export, ExportFile
-from exports.shapes import Schema
+from exports.requests import ExportQuery
 from exports.states import ExportStatus, FileKind
+from exports.structure import Schema
 from exports.work import claims, ending, parts
 
 METADATA_NAME = "metadata.json"

@@ -15,13 +15,13 @@ from django.db.models import F
 from autotune.core import ids
 from autotune.core.clock import database_now
 from exports import formats
-from exports.facts import Facts
 from exports.files import storing
 from exports.files.storing import Stored
-from exports.inputs import ExportQuery
+from exports.metadata import Facts
 from exports.models import Export, ExportFile
-from exports.shapes import Batch, Schema
+from exports.requests import ExportQuery
 from exports.states import FileKind
+from exports.structure import Batch, Schema
 from exports.work import claims, withdrawing
 from exports.work.claims import Lease
 

@@ -7,7 +7,8 @@ from django.http import HttpRequest
 from autotune.core.admin.actions import CALLED_AT_ONCE, confirmed, each
 from autotune.core.errors import Conflict
 from autotune.core.templatetags.ui import brief
-from graders import health, registry, verification
+from graders import registry
+from graders.health import reports, verification
 from graders.models import (
     Grader,
 )
@@ -30,7 +31,7 @@ def switch_on(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Que
 
 @admin.action(description="Ask the selected graders' /health now", permissions=["switch"])
 def check_health(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
-    asked = health.look(list(queryset[: health.GROUP]))
+    asked = reports.look(list(queryset[: reports.GROUP]))
     model_admin.message_user(request, f"{asked} graders were asked; their checks tell what they said.")
 
 

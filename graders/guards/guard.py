@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from graders import holds, status
+from graders import pauses, status
 from graders.guards import bucket, circuit, permits
 from graders.guards.circuit import Told
 from graders.guards.homes import Home
@@ -190,12 +190,12 @@ class Guard:
         until = datetime.fromtimestamp(self._seen.until, UTC)
         self._troubled, self._held_until = True, until
         status.trouble(self._grader_id, Trouble.CIRCUIT, circuit.reason(self._seen))
-        holds.hold(self._grader_id, until, holds.CIRCUIT_OPEN)
+        pauses.hold(self._grader_id, until, pauses.CIRCUIT_OPEN)
 
     def _close(self) -> None:
         self._troubled = False
         status.recovered(self._grader_id, Trouble.CIRCUIT, CLOSED_REASON)
-        holds.release(self._grader_id, holds.CIRCUIT_OPEN)
+        pauses.release(self._grader_id, pauses.CIRCUIT_OPEN)
 
 
 def _differs(one: Permit, other: Permit) -> bool:

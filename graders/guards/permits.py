@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from graders import holds
+from graders import pauses
 from graders.guards import circuit, sizes, slots
 from graders.guards.circuit import Told
 from graders.guards.state import State
@@ -72,7 +72,7 @@ def _share(state: State, caller: Caller, want: int, now: float) -> tuple[State, 
 
 def _held(state: State, caller: Caller, until: float, now: float) -> tuple[State, Permit]:
     state, permit = _share(state, caller, 0, now)
-    return state, replace(permit, hold_until=datetime.fromtimestamp(until, UTC), hold_reason=holds.CIRCUIT_OPEN)
+    return state, replace(permit, hold_until=datetime.fromtimestamp(until, UTC), hold_reason=pauses.CIRCUIT_OPEN)
 
 
 def _probing(state: State, caller: Caller, now: float) -> tuple[State, Permit]:

@@ -11,15 +11,16 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts, once
 from autotune.charts import Bar, Chart, bars
 from autotune.core.errors import AutotuneError
-from graders import credentials, failure_codes, trying, verification, verifying
+from graders import credentials, failure_codes, trying
 from graders.gateway.types import Verdict
-from graders.inputs import RotateIn
+from graders.health import verification, verification_steps
+from graders.health.verification import Probe
 from graders.models import Grader
 from graders.pages import changing, finding
 from graders.pages.changing import FORM, RESOURCE
 from graders.pages.forms import RotateForm, TryForm
+from graders.requests import RotateIn
 from graders.trying import SampleIn, Trial
-from graders.verification import Probe
 
 
 @page((RESOURCE, "update"), methods=FORM)
@@ -43,8 +44,8 @@ def _verified(request: PageRequest, found: Grader) -> tuple[Probe, str]:
     if "HX-Request" not in request.headers:
         return verification.verify(found), ""
     if ticket := request.POST.get("ticket", ""):
-        return verifying.go_on(found, ticket), ""
-    return verifying.begin(found)
+        return verification_steps.go_on(found, ticket), ""
+    return verification_steps.begin(found)
 
 
 @page((RESOURCE, "update"), methods=FORM)

@@ -12,9 +12,9 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
 from autotune.core.errors import AutotuneError
 from graders import registry
-from graders.inputs import GraderIn, GraderPatch
 from graders.pages import finding
 from graders.pages.forms import DeleteForm, GraderEditForm, GraderForm
+from graders.requests import GraderIn, GraderPatch
 
 RESOURCE = finding.RESOURCE
 FORM = ("GET", "HEAD", "POST")

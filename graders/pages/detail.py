@@ -15,10 +15,12 @@ from autotune.access.pages import acts, people
 from autotune.access.principal import Principal
 from autotune.charts import Bar, Chart, Series, bars, columns, histogram, lines
 from autotune.core.clock import database_now
-from graders import failure_codes, health, shapes, stats, versions
+from graders import failure_codes, responses, versions
+from graders.health import reports
 from graders.models import Grader
 from graders.pages import finding
-from graders.shapes import GraderStatsOut
+from graders.responses import GraderStatsOut
+from graders.statistics import reports as statistics_reports
 
 READS: Final = (finding.RESOURCE, "read")  # as the API: `listed_graders` widens it and does not stand for it
 WINDOWS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All time"}
@@ -31,12 +33,12 @@ LIVE: Final = "standing"  # the part of the page that refreshes itself
 def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """What was measured of a grader, over the window in the address."""
     found = finding.find(request.principal, grader_id)
-    whole = shapes.sees_all_of(found, request.principal)
+    whole = responses.sees_all_of(found, request.principal)
     if whole and request.headers.get("HX-Target") == LIVE:
         return render(request, "graders/_live.html", _standing(request.principal, found))
     asked = request.GET.get("window", "")
     window = asked if asked in WINDOWS else "24h"
-    report = stats.report(found, window)
+    report = statistics_reports.report(found, window)
     context = finding.context(
         request.principal, found, "figures",
         window=window, windows=WINDOWS, report=report, charts=_charts(report, window), errors=_errors(report),
@@ -56,12 +58,12 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
         asked = finding.find(principal, grader_id, "update")
         acts.concerns(finding.RESOURCE, "update", asked.public_id)
         acting.attempt(
-            request, lambda: health.check_now(asked), said="It was asked; what it said is below.", calls_out=True
+            request, lambda: reports.check_now(asked), said="It was asked; what it said is below.", calls_out=True
         )
         return redirect("grader_health", grader_id)
     found = finding.find(principal, grader_id)
-    whole = shapes.sees_all_of(found, principal)
-    shown = shapes.health_out(found, *health.history(found), whole=whole, now=database_now())
+    whole = responses.sees_all_of(found, principal)
+    shown = responses.health_out(found, *reports.history(found), whole=whole, now=database_now())
     context = finding.context(principal, found, "health", health=shown)
     return render(request, "graders/health.html", context | (finding.standing(found) if whole else {}))
 
@@ -82,7 +84,7 @@ def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
     """The charts of a report by name."""
     points = [(datetime.fromisoformat(point.at), point) for point in report.timeline]
     until = timezone.now()
-    span = stats.WINDOWS.get(window)
+    span = statistics_reports.WINDOWS.get(window)
     began = until - (span or timedelta(days=1))
     since = min([began, *(at for at, _ in points)]) if span or not points else points[0][0]
     until = max(until, since + timedelta(minutes=5))

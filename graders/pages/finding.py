@@ -10,8 +10,9 @@ from autotune.access.frame import navigation
 from autotune.access.principal import Principal
 from autotune.access.views import find_for
 from autotune.core.clock import database_now
-from graders import board, queues, shapes
+from graders import queued_runs, responses
 from graders.models import Grader
+from graders.statistics import board
 
 RESOURCE = "endpoint_graders"
 
@@ -43,14 +44,14 @@ def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict
     out    the grader as the API shows it to this person: what is null there is shown nowhere
     whole  whether it is in the person's own reach, and not only listed by another organization
     """
-    whole = shapes.sees_all_of(grader, principal)
+    whole = responses.sees_all_of(grader, principal)
     return {
         "title": grader.name,
         "crumbs": navigation.crumbs(
             ("Graders", reverse("graders")) if whole else ("Marketplace", reverse("marketplace"))
         ),
         "grader": grader,
-        "out": shapes.grader_out(grader, principal),
+        "out": responses.grader_out(grader, principal),
         "whole": whole,
         "foreign": grader.organization_id != principal.organization.pk,
         "may": may(principal, grader),
@@ -67,5 +68,5 @@ def standing(grader: Grader) -> dict[str, Any]:
         "circuit": board.circuit(grader, now),
         "held_until": grader.held_until if held else None,
         "held_reason": grader.held_reason if held else "",
-        "queue": queues.of([grader.pk])[grader.pk],
+        "queue": queued_runs.of([grader.pk])[grader.pk],
     }

@@ -7,7 +7,7 @@ from django import forms
 
 from autotune.core.errors import Conflict
 from autotune.core.pages.forms import BodyForm, JSONTextField, LinesField
-from graders import inputs, trying
+from graders import requests, trying
 from graders.credentials import DEFAULT_GRACE_HOURS, MAX_GRACE_HOURS
 from graders.models import Grader
 from graders.templatetags.grader_parts import VISIBILITIES
@@ -152,7 +152,7 @@ def _initial(grader: Grader) -> dict[str, Any]:
     found: dict[str, Any] = {"name": grader.name, "endpoint": grader.endpoint, "description": grader.description}
     found |= {"visibility": grader.visibility, "pins": grader.pins}
     found |= {"redaction__reasoning": grader.redact_reasoning, "redaction__dimensions": grader.redact_dimensions}
-    for prefix, shape in ((CAPABILITY, inputs.CapabilitiesIn), ("limits__", inputs.LimitsIn)):
+    for prefix, shape in ((CAPABILITY, requests.CapabilitiesIn), ("limits__", requests.LimitsIn)):
         found |= {f"{prefix}{name}": getattr(grader, name) for name in shape.__struct_fields__}
     return found
 

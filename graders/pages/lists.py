@@ -15,14 +15,16 @@ from autotune.core.api.pagination import page as cut
 from autotune.core.clock import database_now
 from autotune.core.pages import listing
 from autotune.core.templatetags import ui
-from graders import board, looks, queues, shapes
+from graders import queued_runs, responses
 from graders.api import ORDER
-from graders.board import Circuit, Measured
-from graders.inputs import GraderQuery
+from graders.health import strip as looks
 from graders.models import Grader
 from graders.querysets import GraderQuerySet
-from graders.queues import Queue
+from graders.queued_runs import Queue
+from graders.requests import GraderQuery
 from graders.states import GraderStatus, Visibility
+from graders.statistics import board
+from graders.statistics.board import Circuit, Measured
 
 RESOURCE: Final = "endpoint_graders"
 STATUSES: Final = tuple(GraderStatus.values)
@@ -33,7 +35,7 @@ class Row:
     """A grader in a list. What its owner alone may know is None for others."""
 
     grader: Grader
-    out: shapes.GraderOut
+    out: responses.GraderOut
     whole: bool
     measured: Measured
     trend: SafeString
@@ -98,12 +100,12 @@ def _listed(
 
 def _rows(graders_: list[Grader], principal: Principal) -> list[Row]:
     measured = board.measured([grader.pk for grader in graders_])
-    whole = {grader.pk for grader in graders_ if shapes.sees_all_of(grader, principal)}
-    waiting, seen, now = queues.of(whole), looks.recent(whole), database_now()
+    whole = {grader.pk for grader in graders_ if responses.sees_all_of(grader, principal)}
+    waiting, seen, now = queued_runs.of(whole), looks.recent(whole), database_now()
     return [
         Row(
             grader=grader,
-            out=shapes.grader_out(grader, principal),
+            out=responses.grader_out(grader, principal),
             whole=grader.pk in whole,
             measured=measured[grader.pk],
             trend=_trend(measured[grader.pk]),

@@ -5,7 +5,7 @@ from typing import Final
 
 from django import template
 
-from graders import failure_codes, holds
+from graders import failure_codes, pauses
 from graders.states import Trouble
 
 register = template.Library()
@@ -21,9 +21,9 @@ TROUBLES: Final[dict[str, str]] = {
     Trouble.VERIFICATION: "Its last verification failed. Mend what the check list names, and verify it again.",
 }
 HOLDS: Final[dict[str, str]] = {
-    holds.RATE_LIMITED: "it has had as many calls as its limit or its own answer allows",
-    holds.CIRCUIT_OPEN: "its circuit is open",
-    holds.UNHEALTHY: "its /health says that it is down, or does not answer",
+    pauses.RATE_LIMITED: "it has had as many calls as its limit or its own answer allows",
+    pauses.CIRCUIT_OPEN: "its circuit is open",
+    pauses.UNHEALTHY: "its /health says that it is down, or does not answer",
 }
 CHECKS: Final[dict[str, str]] = {
     "health": "It answers GET /health, signed",

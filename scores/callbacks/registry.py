@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
-from autotune.access.audit import calls, trail
+from autotune.access.audit import current_call, trail
 from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.core.errors import NotFound, Unavailable
@@ -88,12 +88,12 @@ def receive(token: str, headers: signing.Headers, body: bytes) -> Reply:
         return Reply(410, CANCELLED)  # its secrets are deleted, so no signature can be verified: it must stop sending
     target = targets.load_many([row.grader]).get(row.grader_id)
     grader_id = ids.encode("grader", row.grader_id)
-    calls.about(grader_id)
+    current_call.about(grader_id)
     if target is None and GraderSecret.objects.filter(grader=row.grader).exists():
         raise Unavailable(targets.SECRET_UNREADABLE)  # the grader retries until the secret is repaired
     if target is None or not _is_signed(row, target, headers, body):
         return gateway.UNAUTHORIZED
-    calls.by(grader_id, organization_id=row.grader.organization_id)
+    current_call.by(grader_id, organization_id=row.grader.organization_id)
     with transaction.atomic():
         if not Callback.objects.select_for_update(no_key=True).filter(pk=row.pk).exists():
             raise NotFound("There is no such callback.")  # cleaned up at this moment

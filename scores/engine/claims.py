@@ -11,7 +11,7 @@ from django.db.models import F
 from django.db.models.functions import Coalesce
 
 from autotune.core.clock import database_now
-from graders import holds
+from graders import pauses
 from scores.engine import transitions
 from scores.engine.timeline import appended, entry
 from scores.models import WorkflowRun
@@ -107,7 +107,7 @@ def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = N
     Those behind it stay due: while the grader is held nobody looks at them, and writing them all would cost more than
     the wait.
     """
-    limit = limit or (RESTED_BRIEFLY if reason == holds.RATE_LIMITED else RESTED)
+    limit = limit or (RESTED_BRIEFLY if reason == pauses.RATE_LIMITED else RESTED)
     with transaction.atomic():
         due = WorkflowRun.objects.filter(grader_id=grader_id, status=RunStatus.PENDING)
         locked = due.order_by("-priority", "pk").select_for_update(skip_locked=True, no_key=True)

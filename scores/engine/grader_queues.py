@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Count, OuterRef, Subquery
 
 from graders.models import Grader
-from graders.queues import Queue
+from graders.queued_runs import Queue
 from scores.models import WorkflowRun
 from scores.states import RunStatus
 from tasks.states import Priority

@@ -7,7 +7,7 @@ import secrets
 import time
 from datetime import datetime, timedelta
 
-from graders import holds
+from graders import pauses
 from graders.gateway.types import Failure, Outcome
 from graders.guards import Answered, Guard
 from graders.models import Grader
@@ -82,7 +82,7 @@ class Pace:
         granted, next_at = self._guard.take(wanted, now=now)
         self._tokens_at = None if granted else next_at
         if not granted and next_at is not None and next_at - now > SOON:
-            self._hold(next_at, holds.RATE_LIMITED)
+            self._hold(next_at, pauses.RATE_LIMITED)
         return granted
 
     @property
@@ -106,7 +106,7 @@ class Pace:
         shrink = first is not None and items > 1 and (first.split or (batched and first.code == "timeout"))
         self._answers.append(Answered(ok=ok, items=items, shrink=shrink, number=number))
         if first is not None and first.code == "rate_limited" and first.retry_after_s is not None:
-            self._hold(now + timedelta(seconds=first.retry_after_s), holds.RATE_LIMITED)
+            self._hold(now + timedelta(seconds=first.retry_after_s), pauses.RATE_LIMITED)
 
     @property
     def has_failures(self) -> bool:
@@ -125,4 +125,4 @@ class Pace:
 
     def _hold(self, until: datetime, reason: str) -> None:
         self._held = max(self._held or (until, reason), (until, reason))
-        holds.hold(self._grader.pk, until, reason)
+        pauses.hold(self._grader.pk, until, reason)

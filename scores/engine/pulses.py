@@ -1,4 +1,4 @@
-"""When periodic works last came to their end: what stands still shows by it (scores/engine/liveness.py)."""
+"""When periodic works last came to their end: what stands still shows by it (scores/engine/stalls.py)."""
 
 from datetime import datetime, timedelta
 from typing import Final

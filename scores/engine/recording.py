@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from graders import stats
+from graders.statistics import reports
 from scores.engine import settling
 from scores.engine.call_results import Judged, Missed, Results
 from scores.engine.claims import Claimed
@@ -129,7 +129,7 @@ def _failed(entry: Missed) -> Failed:
 
 def _count(grader_id: UUID, grader_version_id: UUID, results: Results, moved: set[UUID]) -> None:
     counted = [entry for entry in results.judged if entry.run.run_id in moved]
-    stats.record(
+    reports.record(
         grader_id,
         grader_version_id,
         values=[entry.verdict.value for entry in counted],

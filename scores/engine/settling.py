@@ -13,8 +13,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from autotune.core.clock import database_now
-from autotune.webhooks import outbox
-from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.events import outbox
+from autotune.webhooks.events.outbox import Emitted
 from autotune.webhooks.states import EventKind
 from scores.engine import pulses, rewards
 from scores.engine.materials import Facts

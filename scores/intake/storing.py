@@ -20,7 +20,7 @@ from scores.states import RunStatus, WaitsFor
 from tasks.conversations import form_of
 from tasks.digests import Digester
 from tasks.models import Completion, PanelMember, Task, TaskVersion
-from tasks.shapes import content_of
+from tasks.responses import content_of
 from tasks.states import Part, Source
 
 COMPLETION_COLUMNS = (

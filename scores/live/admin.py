@@ -15,7 +15,7 @@ from autotune.core.admin.base import OnPages, PublicIdSearch, Record
 from autotune.core.admin.cells import anchor, badge, change_url, linked, moment
 from autotune.core.admin.lists import Growing, Made, named
 from scores.live import endpoints
-from scores.live.endpoint_inputs import RewardEndpointPatch
+from scores.live.endpoint_requests import RewardEndpointPatch
 from scores.models import LiveAnswer, RewardEndpoint
 from tasks.models import Completion, Task
 

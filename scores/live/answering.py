@@ -21,7 +21,7 @@ from scores.intake import storing, submission
 from scores.intake.drafts import Draft, check_blank, draft
 from scores.intake.requests import NewCompletion, TaskId
 from scores.live import reuse
-from scores.live.inputs import Item
+from scores.live.requests import Item
 from scores.live.reuse import LiveCompletion, Place, ReuseOptions
 from scores.models import Reward
 from scores.results import waiting_reasons

@@ -6,13 +6,13 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from autotune.access.audit import calls
+from autotune.access.audit import current_call
 from autotune.access.views import ApiView
 from autotune.core.api.operations import operation
 from autotune.core.connections import has_left
-from scores.live import answering, reading, shapes
-from scores.live.inputs import NewRewards
-from scores.live.shapes import LiveRewards
+from scores.live import answering, reading, responses
+from scores.live.requests import NewRewards
+from scores.live.responses import LiveRewards
 from scores.results.waiting import hub
 
 
@@ -35,5 +35,5 @@ class RewardsView(ApiView):
         left_s = asked.deadline_ms / 1000 - (time.monotonic() - begun)
         gone = partial(has_left, request._request)
         hub.wait_all(submitted.unfinished, left_s, sources=submitted.sources, gone=gone)
-        calls.about(str(asked.task_id), objects_count=len(items))
-        return shapes.shape(answering.with_reasons(answering.answers(submitted.completions)))
+        current_call.about(str(asked.task_id), objects_count=len(items))
+        return responses.shape(answering.with_reasons(answering.answers(submitted.completions)))

@@ -18,13 +18,13 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from autotune.access.audit import trail
-from autotune.access.audit.calls import Call
+from autotune.access.audit.current_call import Call
 from autotune.core import errors
 from autotune.core.api import problems
 from autotune.core.api.operations import read_query, require_json
 from autotune.core.errors import AutotuneError
 from scores.live import counting, facade
-from scores.live.endpoint_inputs import CallQuery
+from scores.live.endpoint_requests import CallQuery
 from scores.live.facade import Ask
 from scores.live.grouped import AT_ONCE, Grouped
 from scores.live.notes import Notes

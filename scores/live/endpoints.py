@@ -11,12 +11,13 @@ from django.conf import settings
 from django.db import transaction
 from msgspec import UNSET
 
-from autotune.access import members, policy
+from autotune.access import policy
+from autotune.access.members import membership as members_membership
 from autotune.access.models import Membership
 from autotune.access.principal import Principal
 from autotune.core.errors import Conflict, Forbidden, Invalid, NotFound
 from scores.live.answering import DEFAULT_MODEL
-from scores.live.endpoint_inputs import NewRewardEndpoint, RewardEndpointPatch
+from scores.live.endpoint_requests import NewRewardEndpoint, RewardEndpointPatch
 from scores.models import RewardEndpoint
 from scores.states import Protocol, Unscored
 from tasks.models import Task
@@ -57,7 +58,7 @@ def create(principal: Principal, body: NewRewardEndpoint) -> Made:
         raise Conflict("The task is archived.", code="task_archived")
     if body.protocol == Protocol.FOUNDRY and not settings.FOUNDRY_GRADER:
         raise Invalid.field("/protocol", "invalid_choice", "this server does not speak it (AUTOTUNE_FOUNDRY_GRADER).")
-    members.lock(principal.organization.pk)  # of two that come at once, one sees the other
+    members_membership.lock(principal.organization.pk)  # of two that come at once, one sees the other
     if RewardEndpoint.objects.filter(organization=principal.organization).count() >= MAX_ENDPOINTS:
         detail = f"An organization has at most {MAX_ENDPOINTS} reward endpoints."
         raise Conflict(detail, code="too_many_reward_endpoints")

@@ -16,17 +16,18 @@ from uuid import UUID
 
 from django.conf import settings
 
-from autotune.access import commits, throttling
+from autotune.access import commits
 from autotune.access.audit import trail
-from autotune.access.audit.calls import Call
+from autotune.access.audit.current_call import Call
 from autotune.access.principal import Principal
-from autotune.access.throttles import failure_rate, subject_of_address
+from autotune.access.throttling import rates
+from autotune.access.throttling.throttles import failure_rate, subject_of_address
 from autotune.core.api import problems
 from autotune.core.errors import AutotuneError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
 from scores.engine import copies
 from scores.live import answering, counting, endpoints, protocols, unscored
-from scores.live.inputs import Item
 from scores.live.protocols import Sample
+from scores.live.requests import Item
 from scores.live.unscored import State
 from scores.models import RewardEndpoint
 from scores.states import Protocol
@@ -117,7 +118,7 @@ def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
     is_off = ask.protocol == Protocol.FOUNDRY and not settings.FOUNDRY_GRADER
     if endpoint is None or endpoint.protocol != ask.protocol or is_off:
         rate = failure_rate()
-        allowance = throttling.check(subject_of_address(ask.address), rate) if rate else None
+        allowance = rates.check(subject_of_address(ask.address), rate) if rate else None
         if allowance is not None and not allowance.admitted:
             detail = "Too many requests from this address named no reward endpoint."
             raise TooManyRequests(detail, headers={"Retry-After": str(allowance.retry_after_s)})

@@ -9,7 +9,7 @@ from typing import Final
 from django.db import connection
 
 from autotune.access.audit import trail
-from autotune.access.audit.calls import Call
+from autotune.access.audit.current_call import Call
 
 logger = logging.getLogger(__name__)
 MAX_WAITING: Final = 1_000

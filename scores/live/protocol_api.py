@@ -5,12 +5,12 @@ from functools import partial
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from autotune.access.audit import calls
+from autotune.access.audit import current_call
 from autotune.core.api.operations import OperationView, operation, require_json
 from autotune.core.connections import has_left
 from autotune.core.errors import AutotuneError
 from scores.live import facade
-from scores.live.endpoint_inputs import CallQuery
+from scores.live.endpoint_requests import CallQuery
 from scores.live.facade import Ask
 from scores.live.unscored import TooManyWaiting
 from scores.results.waiting import hub
@@ -31,7 +31,12 @@ class ProtocolView(OperationView):
         plain = request._request
         require_json(plain)
         ask = Ask(
-            protocol, token, plain.body, plain.META.get("REMOTE_ADDR", ""), query.reward_key, audited=calls.current()
+            protocol,
+            token,
+            plain.body,
+            plain.META.get("REMOTE_ADDR", ""),
+            query.reward_key,
+            audited=current_call.current(),
         )
         facade.begin([ask])
         if ask.error is None:

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from autotune.core.api import parsing
 from autotune.core.errors import FieldError, Invalid
-from scores.live.inputs import Item, NewRewards
+from scores.live.requests import Item, NewRewards
 
 _STAND_IN = {"response": ""}
 

@@ -12,7 +12,7 @@ from autotune.access.principal import Principal
 from autotune.core.errors import AutotuneError, Conflict
 from scores.live import answering, endpoints, protocols, unscored
 from scores.live.facade import CLOSED
-from scores.live.inputs import Item
+from scores.live.requests import Item
 from scores.live.unscored import State
 from scores.models import RewardEndpoint
 from scores.results.waiting import hub

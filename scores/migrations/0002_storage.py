@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from autotune.core.postgres import PostgresSQL
+from autotune.core.migration_operations import PostgresSQL
 
 EARLY = "autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.02"
 

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from autotune.core.postgres import PostgresSQL
+from autotune.core.migration_operations import PostgresSQL
 
 COLUMNS = (
     "scores_review ALTER COLUMN reasoning",

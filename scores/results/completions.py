@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Exists, OuterRef
 
-from autotune.access import policy, standing
+from autotune.access import current_rights, policy
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core.api import pagination
@@ -122,7 +122,7 @@ def _current_principal(principal: Principal) -> Principal:
     raises  Unauthenticated, Forbidden
     """
     key_id = principal.key.pk if principal.key else None
-    current = standing.principal_now(principal.organization.pk, principal.user.pk, key_id)
+    current = current_rights.principal_now(principal.organization.pk, principal.user.pk, key_id)
     if current is None:
         raise Unauthenticated("The API key or session ended while the request waited.")
     policy.require(current, "scores", "read")

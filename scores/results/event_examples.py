@@ -7,7 +7,7 @@ import msgspec
 from django.utils import timezone
 
 from autotune.core import ids
-from autotune.webhooks import payloads
+from autotune.webhooks.events import payloads
 from autotune.webhooks.states import EventKind
 from scores.models import Review, Reward, Score
 from scores.results import events, scores

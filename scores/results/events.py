@@ -12,7 +12,7 @@ import msgspec
 
 from autotune.core import ids
 from autotune.core.api.operations import ApiStruct
-from autotune.webhooks import payloads
+from autotune.webhooks.events import payloads
 from autotune.webhooks.states import EventKind
 from scores.models import Reward, Score, WorkflowRun
 from scores.results import scores as score_results

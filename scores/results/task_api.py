@@ -9,7 +9,7 @@ from autotune.access.views import find
 from autotune.core.api.operations import ApiStruct, operation
 from tasks.api import TaskDetail
 from tasks.models import Task
-from tasks.shapes import TaskOut, task_out
+from tasks.responses import TaskOut, task_out
 
 
 class TaskWithRuns(ApiStruct):

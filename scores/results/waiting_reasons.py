@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from autotune.core import clock
-from graders import holds
+from graders import pauses
 from graders.models import Grader
 from graders.states import GraderStatus
 from scores.models import WorkflowRun
@@ -33,9 +33,9 @@ DETAILS: Final[Mapping[WaitingReason, str]] = {
     WaitingReason.REVIEW: "A reviewer must decide on the grader's score. The run fails if nobody does.",
 }
 _PAUSES: Final[Mapping[str, WaitingReason]] = {
-    holds.RATE_LIMITED: WaitingReason.RATE_LIMITED,
-    holds.CIRCUIT_OPEN: WaitingReason.CIRCUIT_OPEN,
-    holds.UNHEALTHY: WaitingReason.PAUSED,
+    pauses.RATE_LIMITED: WaitingReason.RATE_LIMITED,
+    pauses.CIRCUIT_OPEN: WaitingReason.CIRCUIT_OPEN,
+    pauses.UNHEALTHY: WaitingReason.PAUSED,
 }
 _WAITS: Final[Mapping[str, WaitingReason]] = {
     WaitsFor.REUSE: WaitingReason.REUSE,

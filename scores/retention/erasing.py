@@ -13,7 +13,7 @@ from django.db import transaction
 
 from autotune.access import idempotency
 from autotune.core.clock import database_now
-from autotune.webhooks import forgetting
+from autotune.webhooks.events import forgetting
 from scores import signals
 from scores.engine import recording, settling
 from scores.engine.materials import Facts

@@ -14,8 +14,8 @@ from django.db.models import Q
 
 from autotune.core import ids
 from autotune.core.clock import database_now
-from autotune.webhooks import outbox
-from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.events import outbox
+from autotune.webhooks.events.outbox import Emitted
 from autotune.webhooks.states import EventKind
 from graders.gateway.types import Verdict
 from scores.engine import timeline, transitions

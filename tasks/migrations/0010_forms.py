@@ -11,7 +11,7 @@ from django.db import migrations, models
 
 import autotune.core.crypto.fields
 from autotune.core.crypto.encryption import Undecryptable
-from autotune.core.postgres import PostgresSQL
+from autotune.core.migration_operations import PostgresSQL
 
 FORMS = ("prompt", "chat", "tools", "parts")
 

@@ -11,12 +11,12 @@ from autotune.core.crypto.fields import Legible
 from autotune.core.errors import AutotuneError, FieldError, Invalid
 from autotune.core.pages.forms import ABSENT, BodyForm, JSONTextField
 from tasks import panels
-from tasks.inputs import MAX_PANEL
 from tasks.models import Task
 from tasks.pages.pickers import Choices
 from tasks.pages.sentences import plain
 from tasks.pages.spans import SpanField
-from tasks.shapes import NOTHING, content_of
+from tasks.requests import MAX_PANEL
+from tasks.responses import NOTHING, content_of
 from tasks.states import Aggregation, Part
 
 SPARE: Final = 3  # empty rows that stand ready

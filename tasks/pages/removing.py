@@ -16,8 +16,8 @@ from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.errors import AutotuneError
 from tasks import definitions
-from tasks.inputs import TaskPatch
 from tasks.models import Task
+from tasks.requests import TaskPatch
 
 HAS_COMPLETIONS: Final = "has_completions"
 

@@ -22,10 +22,10 @@ from autotune.core.errors import Invalid, NotFound
 from autotune.core.pages import listing
 from tasks import diffs
 from tasks.api import VERSION_ORDER
-from tasks.inputs import VersionQuery
 from tasks.models import Task, TaskVersion
 from tasks.pages import prompts, rights
-from tasks.shapes import version_out
+from tasks.requests import VersionQuery
+from tasks.responses import version_out
 
 MOST_OFFERED: Final = 200  # versions to compare with
 

@@ -18,10 +18,10 @@ from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.errors import AutotuneError, TooLarge
 from tasks import definitions, panels
-from tasks.inputs import NewTask, TaskPatch
 from tasks.models import Task
 from tasks.pages import pickers, prompts
 from tasks.pages.forms import SPARE, TaskForm, stamp
+from tasks.requests import NewTask, TaskPatch
 
 METHODS: Final = ("GET", "HEAD", "POST")
 MOST_SENT: Final = 4  # times the longest text: what all fields of the form may hold, since they come back in the answer

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from autotune.access import keys
+from autotune.access.keys import tokens
 from autotune.access.models import ApiKey, Membership, Role
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, OrganizationFactory
@@ -43,7 +43,7 @@ def test_the_text_is_shown_once_and_works(boss):
     made = boss.post("/api-keys", {**BODY, "networks": ["127.0.0.0/8", "127.0.0.1", "2001:db8::/32"]})
     assert made.status_code == 201
     key, secret = made.json()["apiKey"], made.json()["secret"]
-    assert keys.KEY.fullmatch(secret)
+    assert tokens.KEY.fullmatch(secret)
     assert secret.startswith(key["prefix"] + "_")
     assert secret.endswith(key["lastFour"])
     assert (key["role"], key["kind"], key["lastUsedAt"], key["revokedAt"]) == ("training_operator", "live", None, None)
@@ -186,7 +186,7 @@ def test_a_key_loses_what_its_person_loses_at_the_next_request(boss, operator):
 )
 def test_a_bound_key_works_from_its_networks_alone(db, networks, address, works):
     key = ApiKeyFactory(networks=networks)
-    assert (keys.find(key.text, address) is not None) is works
+    assert (tokens.find(key.text, address) is not None) is works
 
 
 def test_from_elsewhere_it_is_refused_like_any_wrong_key(boss):

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 
 from autotune.access.models import ApiKey, Membership, Organization, User
 from autotune.core import ids
-from tests.concurrency import together
 from tests.conftest import Api
+from tests.support.concurrency import together
 
 MEMBERS = {"organizationId", "adminEmail", "adminPassword", "apiKey"}
 EMAIL = "boss@example.org"

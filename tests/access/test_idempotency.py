@@ -14,8 +14,8 @@ from autotune.access.models import StoredAnswer
 from graders.models import Grader, GraderSecret
 from tasks.models import Task
 from tests.factories import ApiKeyFactory, GraderFactory, OrganizationFactory, TaskFactory, public
-from tests.fakes import FakeGrader, serving
 from tests.scores.submitting import item, problems, rows
+from tests.support.fakes import FakeGrader, serving
 
 pytestmark = pytest.mark.django_db
 ONE, BATCH = "/completions", "/completions/batch"

@@ -10,10 +10,10 @@ from autotune.access.models import StoredAnswer
 from scores.intake import storing, submission
 from tasks import definitions
 from tasks.models import Task
-from tests.concurrency import PATIENCE_S, aside, together
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, TaskFactory
 from tests.scores.submitting import item, problems, rows
+from tests.support.concurrency import PATIENCE_S, aside, together
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 ONE, BATCH = "/completions", "/completions/batch"

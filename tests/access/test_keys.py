@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from autotune.access import keys
+from autotune.access.keys import tokens
 from autotune.access.models import ApiKey, Membership
 from autotune.access.principal import Principal
 from autotune.core import ids
@@ -54,7 +54,7 @@ def test_only_the_sha_256_of_a_key_is_in_the_table(key):
 def test_a_good_key_is_found_with_what_a_request_needs_in_one_query(key, django_assert_num_queries):
     ApiKey.objects.update(last_used_at=timezone.now())
     with django_assert_num_queries(1):
-        found = keys.find(key.text)
+        found = tokens.find(key.text)
         assert (found.organization, found.role, found.user) == (key.organization, key.role, key.user)
 
 
@@ -73,25 +73,25 @@ def altered(text):
 def test_a_wrong_text_is_no_key_and_asks_the_database_nothing(key, django_assert_num_queries):
     with django_assert_num_queries(0):
         for text in altered(key.text):
-            assert keys.find(text) is None, text[:100]
+            assert tokens.find(text) is None, text[:100]
 
 
 def with_checksum(head):
-    return head + keys._checksum(head)
+    return head + tokens._checksum(head)
 
 
 def test_a_well_formed_key_that_was_never_issued_is_not_found(key):
     _, kind, key_id, _ = key.text.split("_")
-    assert keys.find(with_checksum(f"at_{kind}_{key_id}_{'a' * 43}")) is None
+    assert tokens.find(with_checksum(f"at_{kind}_{key_id}_{'a' * 43}")) is None
     unknown = ids.encode("key", ids.new()).removeprefix("key_")
-    assert keys.find(with_checksum(f"at_{kind}_{unknown}_{key.text.split('_')[3][:43]}")) is None
+    assert tokens.find(with_checksum(f"at_{kind}_{unknown}_{key.text.split('_')[3][:43]}")) is None
     other = ApiKeyFactory()  # the secret of one key with the id of another
-    assert keys.find(with_checksum(f"at_{kind}_{key_id}_{other.text.split('_')[3][:43]}")) is None
-    assert keys.find(with_checksum(key.text[:-6].replace("_live_", "_test_"))) is None
+    assert tokens.find(with_checksum(f"at_{kind}_{key_id}_{other.text.split('_')[3][:43]}")) is None
+    assert tokens.find(with_checksum(key.text[:-6].replace("_live_", "_test_"))) is None
 
 
 UNUSABLE = {
-    "revoked": lambda key: keys.revoke(key),
+    "revoked": lambda key: tokens.revoke(key),
     "expired": lambda key: ApiKey.objects.update(expires_at=timezone.now()),
     "long expired": lambda key: ApiKey.objects.update(expires_at=timezone.now() - timedelta(days=365)),
     "suspended": lambda key: type(key.organization).objects.update(suspended=True),
@@ -116,29 +116,29 @@ def test_a_key_that_expires_later_works(api_for):
 
 
 def test_revoking_again_keeps_the_first_time(key):
-    keys.revoke(key)
+    tokens.revoke(key)
     first = ApiKey.objects.get().revoked_at
-    keys.revoke(key)
+    tokens.revoke(key)
     assert ApiKey.objects.get().revoked_at == first is not None
 
 
 def test_the_last_use_is_noted_at_most_once_a_minute(key, django_assert_num_queries):
     assert ApiKey.objects.get().last_used_at is None
     with django_assert_num_queries(2):
-        keys.find(key.text)
+        tokens.find(key.text)
     noted = ApiKey.objects.get().last_used_at
     assert timezone.now() - noted < timedelta(seconds=30)
     with django_assert_num_queries(1):
-        keys.find(key.text)
+        tokens.find(key.text)
     assert ApiKey.objects.get().last_used_at == noted
     ApiKey.objects.update(last_used_at=timezone.now() - timedelta(seconds=61))
-    keys.find(key.text)
+    tokens.find(key.text)
     assert timezone.now() - ApiKey.objects.get().last_used_at < timedelta(seconds=30)
 
 
 def test_an_unusable_key_leaves_no_mark_of_use(key):
-    keys.revoke(key)
-    assert keys.find(key.text) is None
+    tokens.revoke(key)
+    assert tokens.find(key.text) is None
     assert ApiKey.objects.get().last_used_at is None
 
 
@@ -166,4 +166,4 @@ def test_a_principal_knows_whether_its_key_is_for_tests(key):
 def test_a_person_who_left_the_organization_has_no_key_there(db):
     key = ApiKeyFactory()
     Membership.objects.filter(user=key.user).delete()
-    assert keys.find(key.text) is None
+    assert tokens.find(key.text) is None

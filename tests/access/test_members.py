@@ -9,16 +9,16 @@ from django.core import mail
 from django.test import RequestFactory
 from django.utils import timezone
 
-from autotune.access import invitations, members
 from autotune.access.accounts import joining
-from autotune.access.inputs import Invitation
+from autotune.access.members import invitations, membership
 from autotune.access.models import ApiKey, Membership, Role, User
 from autotune.access.principal import Principal
+from autotune.access.requests import Invitation
 from autotune.core import ids
 from autotune.core.errors import AutotuneError
-from tests.concurrency import together, until
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
+from tests.support.concurrency import together, until
 
 EMAIL = "new@example.org"
 
@@ -269,7 +269,10 @@ def test_the_last_one_who_may_change_members_stays(boss, second, operator):
     assert code(second.delete(path_of(second))) == (409, "last_admin")
     above = Principal(second.organization, role_of("organization_admin"), UserFactory())
     last = Membership.objects.get(user=second.user)
-    for attempt in (lambda: members.change_role(above, last.pk, "reviewer"), lambda: members.remove(above, last.pk)):
+    for attempt in (
+        lambda: membership.change_role(above, last.pk, "reviewer"),
+        lambda: membership.remove(above, last.pk),
+    ):
         with pytest.raises(AutotuneError) as refused:
             attempt()
         assert refused.value.code == "last_admin"
@@ -299,7 +302,7 @@ def test_of_two_admins_who_demote_each_other_one_remains():
 
     def demote(by, whom):
         try:
-            members.change_role(by, whom.pk, "reviewer")
+            membership.change_role(by, whom.pk, "reviewer")
         except AutotuneError as exc:
             return exc.code
         return "done"

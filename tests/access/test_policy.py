@@ -4,10 +4,11 @@ import importlib
 
 import pytest
 
-from autotune.access import policy, roles
+from autotune.access import policy
 from autotune.access.models import ApiKey, Membership, Organization, Role
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
+from autotune.access.roles import builtin
 from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.errors import Forbidden, NotFound
@@ -77,13 +78,13 @@ def granted(permissions):
 
 
 def test_the_table_names_every_resource_and_every_built_in_role():
-    assert {resource for _, resource, _ in EXPECTED} == set(roles.RESOURCES)
-    assert set(COLUMNS) == set(roles.BUILT_IN)
+    assert {resource for _, resource, _ in EXPECTED} == set(builtin.RESOURCES)
+    assert set(COLUMNS) == set(builtin.BUILT_IN)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_the_data_of_a_role_is_the_table(name):
-    found = granted(roles.permissions(name))
+    found = granted(builtin.permissions(name))
     assert found == {(res, act): scope for (role, res, act), scope in EXPECTED.items() if role == name and scope}
 
 
@@ -91,8 +92,8 @@ def test_the_data_of_a_role_is_the_table(name):
 @pytest.mark.parametrize("name", COLUMNS)
 def test_the_migration_wrote_that_data(name):
     role = Role.objects.get(organization=None, name=name)
-    assert granted(role.permissions) == granted(roles.permissions(name))
-    assert roles.fault(role.permissions) is None
+    assert granted(role.permissions) == granted(builtin.permissions(name))
+    assert builtin.fault(role.permissions) is None
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ COVERED = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_who_may_give_which_built_in_role(principal_of, name):
     principal = principal_of(name, operating=True)
-    assert {other for other in COLUMNS if policy.covers(principal, roles.permissions(other))} == COVERED[name]
+    assert {other for other in COLUMNS if policy.covers(principal, builtin.permissions(other))} == COVERED[name]
 
 
 def test_all_is_not_given_outside_of_the_operating_organization(principal_of):
@@ -161,7 +162,7 @@ def test_all_is_not_given_outside_of_the_operating_organization(principal_of):
 
 
 def test_own_where_nobody_owns_reaches_nothing_and_is_no_fault(principal_of):
-    entries = [{"resource": one, "actions": ["read"], "scope": "own"} for one in roles.RESOURCES]
+    entries = [{"resource": one, "actions": ["read"], "scope": "own"} for one in builtin.RESOURCES]
     organization = OrganizationFactory()
     principal = principal_of(Role.objects.create(name="mine", organization=organization, permissions=entries))
     for found in every_subclass(ScopedQuerySet):
@@ -292,7 +293,7 @@ def test_what_may_not_be_read_is_not_found_and_what_may_be_read_only_is_forbidde
 
 def test_every_scoped_queryset_names_a_resource_of_the_table():
     found = {kind.__name__: kind.resource for kind in every_subclass(ScopedQuerySet)}
-    assert set(found.values()) <= set(roles.RESOURCES), found
+    assert set(found.values()) <= set(builtin.RESOURCES), found
     assert len(found) >= 8
 
 
@@ -313,7 +314,7 @@ def test_roles_of_before_keep_what_they_allowed_over_the_resources_of_today():
         {"resource": "model_calls", "actions": ["update"], "scope": "organization"},
     ]
     after = migration.carried_over(before)
-    assert roles.fault(after) is None
+    assert builtin.fault(after) is None
     assert granted(after) == {
         **{(one, "read"): "organization" for one in ("organizations", "members", "roles", "audit", "retention")},
         **{(one, "update"): "organization" for one in ("organizations", "members", "roles", "retention")},

@@ -2,9 +2,9 @@
 
 import pytest
 
-from autotune.access import roles
 from autotune.access.models import ApiKey, Membership, Role
-from autotune.access.roles import RESOURCES
+from autotune.access.roles import builtin
+from autotune.access.roles.builtin import RESOURCES
 from autotune.core import ids
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
@@ -47,7 +47,7 @@ def test_the_list_has_the_built_in_ones_and_ones_own(boss, made, api_for):
     other = api_for(role="organization_admin")
     other.post("/roles", {**BODY, "name": "theirs"})
     listed = {one["name"]: one["builtIn"] for one in boss.get("/roles").json()["roles"]}
-    assert listed == {**dict.fromkeys(roles.BUILT_IN, True), "task reader": False}
+    assert listed == {**dict.fromkeys(builtin.BUILT_IN, True), "task reader": False}
 
 
 def test_a_role_allows_what_it_says_and_no_more(boss, made, api_for):
@@ -100,7 +100,7 @@ def test_a_name_is_taken_by_a_role_of_ones_own_or_a_built_in_one(boss, made, nam
     assert code(boss.patch(f"/roles/{other['id']}", {"name": name})) == (409, "name_taken")
 
 
-@pytest.mark.parametrize("name", list(roles.BUILT_IN))
+@pytest.mark.parametrize("name", list(builtin.BUILT_IN))
 def test_the_built_in_roles_are_read_only(admin_api, name):
     path = f"/roles/{ids.encode('role', Role.objects.get(organization=None, name=name).pk)}"
     assert admin_api.get(path).json()["role"]["builtIn"] is True
@@ -130,7 +130,7 @@ def test_no_role_is_made_or_widened_beyond_its_makers(boss, made, permissions):
 def clerk(boss, api_for):
     """Who may do everything about roles, members and keys, and nothing else."""
     entries = [
-        {"resource": one, "actions": list(roles.EVERYTHING), "scope": "organization"}
+        {"resource": one, "actions": list(builtin.EVERYTHING), "scope": "organization"}
         for one in ("roles", "members", "keys")
     ]
     role = Role.objects.create(organization=boss.organization, name="clerk", permissions=entries)
@@ -167,7 +167,7 @@ def test_a_weak_key_does_not_widen_the_role_of_its_own_person(clerk, boss):
 
 def test_the_last_role_that_runs_the_members_keeps_that(api_for):
     organization = OrganizationFactory()
-    entries = roles.permissions("organization_admin")
+    entries = builtin.permissions("organization_admin")
     chiefs = Role.objects.create(organization=organization, name="chief", permissions=entries)
     Membership.objects.create(organization=organization, user=UserFactory(), role=chiefs)
     operator = Api(ApiKeyFactory(organization=OrganizationFactory(operating=True), role="admin").text)

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from autotune.access import throttles
 from autotune.access.models import Throttle
 from autotune.access.principal import Principal
+from autotune.access.throttling import throttles
 from autotune.core.clock import database_now
 from tests.factories import ApiKeyFactory, UserFactory
 

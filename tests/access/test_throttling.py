@@ -4,11 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from autotune.access import jobs, throttling
+from autotune.access import jobs
 from autotune.access.models import Throttle
-from autotune.access.throttling import Allowance, Rate
+from autotune.access.throttling import rates
+from autotune.access.throttling.rates import Allowance, Rate
 from autotune.core.clock import database_now
-from tests.concurrency import together
+from tests.support.concurrency import together
 
 SLOW = Rate(per_minute=1, burst=5)  # nothing comes back while a test runs
 
@@ -19,7 +20,7 @@ def _without_redis(settings):
 
 
 def admitted(subject, rate, times):
-    return [throttling.check(subject, rate).admitted for _ in range(times)]
+    return [rates.check(subject, rate).admitted for _ in range(times)]
 
 
 def earlier(subject, **ago):
@@ -59,17 +60,17 @@ def test_refusals_cost_nothing(db):
 
 
 def test_it_says_what_is_left_and_when_more_comes(db):
-    first, second = throttling.check("key:a", SLOW), throttling.check("key:a", SLOW)
+    first, second = rates.check("key:a", SLOW), rates.check("key:a", SLOW)
     assert first == Allowance(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
     assert (second.remaining, second.reset_s) == (3, 120)
     admitted("key:a", SLOW, 3)
-    refused = throttling.check("key:a", SLOW)
+    refused = rates.check("key:a", SLOW)
     assert refused == Allowance(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
 
 
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(7, 3), Rate(60, 60)], ids=str)
 def test_what_remains_after_the_first_is_the_burst_less_one(db, rate):
-    allowance = throttling.check("key:a", rate)
+    allowance = rates.check("key:a", rate)
     assert (allowance.admitted, allowance.remaining) == (True, rate.burst - 1)
 
 
@@ -80,9 +81,9 @@ def test_a_rate_that_was_lowered_holds_at_once(db):
 
 def test_one_statement_counts(db, django_assert_num_queries):
     with django_assert_num_queries(1):
-        throttling.check("key:a", SLOW)
+        rates.check("key:a", SLOW)
     with django_assert_num_queries(1):
-        throttling.check("key:a", SLOW)
+        rates.check("key:a", SLOW)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -96,7 +97,7 @@ def test_of_many_at_one_moment_exactly_the_burst_is_admitted():
 
 @pytest.mark.django_db(transaction=True)
 def test_of_many_first_ones_at_one_moment_exactly_one_is_admitted():
-    found = together(*[lambda: throttling.check("key:new", Rate(per_minute=1, burst=1))] * 8)
+    found = together(*[lambda: rates.check("key:new", Rate(per_minute=1, burst=1))] * 8)
     assert sorted(one.admitted for one in found) == [False] * 7 + [True]
     assert {one.retry_after_s for one in found if not one.admitted} <= {59, 60}
 
@@ -107,4 +108,4 @@ def test_rows_that_hold_nobody_back_are_deleted_daily(db):
     earlier("key:a", seconds=61)
     jobs.clean_up()
     assert list(Throttle.objects.values_list("pk", flat=True)) == ["key:b"]
-    assert throttling.clean(database_now() + timedelta(hours=1)) == 1
+    assert rates.clean(database_now() + timedelta(hours=1)) == 1

@@ -7,11 +7,11 @@ import pytest
 import redis
 from django.conf import settings as configured
 
-from autotune.access import throttling
 from autotune.access.models import Throttle
-from autotune.access.throttling import Allowance, Rate
+from autotune.access.throttling import rates
+from autotune.access.throttling.rates import Allowance, Rate
 from autotune.core import redis as ours
-from tests.concurrency import together
+from tests.support.concurrency import together
 
 SLOW = Rate(per_minute=1, burst=5)
 
@@ -30,7 +30,7 @@ def client():
 @pytest.mark.redis
 def test_it_counts_without_the_database(subject, client):
     """No database is to be had in this test."""
-    found = [throttling.check(subject, SLOW) for _ in range(6)]
+    found = [rates.check(subject, SLOW) for _ in range(6)]
     assert [one.admitted for one in found] == [True] * 5 + [False]
     assert found[0] == Allowance(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
     assert found[-1] == Allowance(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
@@ -40,16 +40,16 @@ def test_it_counts_without_the_database(subject, client):
 @pytest.mark.redis
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(7, 3), Rate(60, 60)], ids=str)
 def test_what_remains_after_the_first_is_the_burst_less_one(subject, rate):
-    assert throttling.check(subject, rate).remaining == rate.burst - 1
+    assert rates.check(subject, rate).remaining == rate.burst - 1
 
 
 @pytest.mark.redis
 def test_one_comes_back_after_each_interval(subject, client):
     key = f"autotune:throttle:{subject}"
     for _ in range(6):
-        throttling.check(subject, SLOW)
+        rates.check(subject, SLOW)
     client.set(key, int(client.get(key)) - 60_000_000)
-    assert [throttling.check(subject, SLOW).admitted for _ in range(2)] == [True, False]
+    assert [rates.check(subject, SLOW).admitted for _ in range(2)] == [True, False]
 
 
 @pytest.mark.redis
@@ -57,7 +57,7 @@ def test_of_many_at_one_moment_exactly_the_burst_is_admitted(subject):
     rate = Rate(per_minute=1, burst=100)
 
     def thirty():
-        return sum(throttling.check(subject, rate).admitted for _ in range(30))
+        return sum(rates.check(subject, rate).admitted for _ in range(30))
 
     assert sum(together(*[thirty] * 8)) == 100
 
@@ -68,5 +68,5 @@ def test_with_redis_away_the_database_keeps_the_same_limit(db, settings, subject
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         port = nobody.getsockname()[1]
     settings.REDIS_URL = f"redis://127.0.0.1:{port}/0"
-    assert [throttling.check(subject, SLOW).admitted for _ in range(6)] == [True] * 5 + [False]
+    assert [rates.check(subject, SLOW).admitted for _ in range(6)] == [True] * 5 + [False]
     assert Throttle.objects.filter(pk=subject).exists()

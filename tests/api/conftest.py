@@ -7,9 +7,9 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from autotune.access import roles
 from autotune.access.audit import sealing, trail
 from autotune.access.models import Membership, Role
+from autotune.access.roles import builtin
 from autotune.webhooks.models import Event
 from tests.api.documented import World
 from tests.conftest import Api
@@ -28,7 +28,7 @@ from tests.factories import (
     ScoreFactory,
     TaskFactory,
 )
-from tests.fakes import FakeGrader, serving
+from tests.support.fakes import FakeGrader, serving
 
 
 def world_of(key, endpoint):
@@ -67,7 +67,7 @@ def _member(organization):
 def runs_the_installation(organization):
     """An admin of the organization, who also makes organizations; sees nothing of the others."""
     makes = {"resource": "organizations", "actions": ["create"], "scope": "all"}
-    permissions = [*roles.permissions("organization_admin"), makes]
+    permissions = [*builtin.permissions("organization_admin"), makes]
     return Role.objects.create(organization=organization, name="operator", permissions=permissions)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.calling_back import signature
 from tests.factories import (
     CallbackFactory,
     CompletionFactory,
@@ -18,6 +17,7 @@ from tests.factories import (
     WebhookFactory,
     public,
 )
+from tests.support.calling_back import signature
 
 FILE = Path(__file__).resolve().parents[2] / "docs/openapi.json"
 PREFIX = "/api/v1"

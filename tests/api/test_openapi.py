@@ -12,7 +12,7 @@ from django.utils import timezone
 from jsonschema import Draft202012Validator
 
 from autotune.core.api.operations import ApiStruct
-from autotune.site import probes
+from autotune.site.status import probes
 from scores.models import Pulse
 from tests.api.documented import CALLS, FILE, JSON, OPERATIONS, PREFIX, PROBLEM, load
 from tests.factories import public

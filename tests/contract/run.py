@@ -62,11 +62,11 @@ def ask(role, world, *, url, given):
 @contextlib.contextmanager
 def served():
     """(address, worlds by role) of a web process with a database of its own."""
-    from autotune.site import launch
-    from autotune.site.ports import answers
-    from autotune.site.supervisor import Supervisor
-    from tests.fakes import FakeGrader, serving
-    from tests.serving import free_port, own_environment
+    from autotune.site.local import launch
+    from autotune.site.local.ports import answers
+    from autotune.site.local.supervisor import Supervisor
+    from tests.support.fakes import FakeGrader, serving
+    from tests.support.serving import free_port, own_environment
 
     with tempfile.TemporaryDirectory(prefix="contract") as folder, serving(FakeGrader()) as grader:
         data = Path(folder)

@@ -14,7 +14,7 @@ from autotune.core.postgresql import outage
 from autotune.core.postgresql import pool as pools
 from autotune.core.postgresql.outage import DatabaseAway
 from autotune.core.postgresql.pool import ResilientPool
-from tests.outages import own_postgres, seconds_until
+from tests.support.outages import own_postgres, seconds_until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.processes, pytest.mark.timeout(120)]
 SLACK = 2.0  # the test machine does other work too

@@ -58,7 +58,7 @@ def lines():
     handler = logging.Handler()
     written = []
     handler.emit = lambda record: written.append(record.getMessage())
-    logger = logs.repeating("tests.outages")
+    logger = logs.repeating("tests.support.outages")
     logger.addHandler(handler)
     filters = list(logger.filters)
     yield written, logger

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.serving import web_process
+from tests.support.serving import web_process
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(90)]
 PATIENCE_S = 15

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exports.formats import arrays
-from exports.shapes import Column, Kind
+from exports.structure import Column, Kind
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TEXTS = st.lists(st.none() | st.text(st.characters(exclude_categories=("Cs",)), max_size=8), max_size=20)

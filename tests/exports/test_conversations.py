@@ -6,12 +6,12 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from exports import prompts, ranges
 from exports.layouts import preferences
+from exports.reading import prompts, ranges
 from scores.retention import erasing
 from tasks.models import Completion
-from tests.answering import answered, rewarded
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, ScoreFactory, TaskFactory, public
+from tests.support.answering import answered, rewarded
 
 pytestmark = pytest.mark.django_db
 FLIGHT = [
@@ -205,7 +205,7 @@ def test_left_out_rows_are_counted_in_every_batch(api, task, monkeypatch):
 def test_left_out_rows_add_up_when_reading_continues_from_any_cursor(api, task, monkeypatch, layout):
     from autotune.access.principal import Principal
     from exports import layouts
-    from exports.inputs import ExportQuery
+    from exports.requests import ExportQuery
     from scores.results import filters
 
     monkeypatch.setattr(prompts, "RANGE_ROWS", 5)

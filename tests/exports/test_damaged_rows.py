@@ -7,17 +7,19 @@ from django.test.utils import CaptureQueriesContext
 from autotune.access.principal import Principal
 from autotune.core.crypto import encryption
 from autotune.core.crypto.encryption import MasterKeyMissing
-from exports import layouts, pair_answers, ranges
-from exports.inputs import ExportQuery
+from exports import layouts
 from exports.layouts import preferences
-from exports.pair_inputs import PairsWanted
+from exports.pairs import sample
+from exports.pairs.requests import PairsWanted
+from exports.reading import ranges
+from exports.requests import ExportQuery
 from scores.intake.requests import TaskId
 from scores.results import filters
 from tasks.models import Completion, TaskVersion
-from tests.answering import answered
-from tests.damaging import damage_row, restart
 from tests.exports.test_conversations import lines, metadata, pairs, parquet_metadata
 from tests.factories import TaskFactory
+from tests.support.answering import answered
+from tests.support.damaging import damage_row, restart
 
 pytestmark = pytest.mark.django_db
 PAIR_QUERIES = ("layout=preferences", "layout=preferences&conversational=true")
@@ -122,8 +124,8 @@ class TestPreferences:
         assert_left_out(metadata(api, query), 1, unreadable=1, erased=1)
 
     def test_damage_is_counted_in_every_batch(self, api, task, prompts, monkeypatch):
-        monkeypatch.setattr("exports.prompts.RANGE_ROWS", 1)
-        monkeypatch.setattr("exports.prompts.TEXT_BYTES", 1)
+        monkeypatch.setattr("exports.reading.prompts.RANGE_ROWS", 1)
+        monkeypatch.setattr("exports.reading.prompts.TEXT_BYTES", 1)
         monkeypatch.setattr(preferences, "RANGE_PAIRS", 1)
         damaged = task.version
         damage(prompts["second"][1], "response")
@@ -247,13 +249,13 @@ def test_a_missing_master_key_stops_an_answer(api, task, prompts, settings, memb
     body = PairsWanted(task_id=TaskId(task.pk), min_score_delta=0.1, sample_size=10, **members)
     lose_master_key(settings)
     with pytest.raises(MasterKeyMissing):
-        pair_answers.answer(principal(api), body)
+        sample.answer(principal(api), body)
 
 
 @pytest.mark.parametrize("query", [*PAIR_QUERIES, "layout=verl"])
 def test_an_undamaged_export_reads_each_task_version_once(api, task, monkeypatch, query):
-    monkeypatch.setattr("exports.prompts.RANGE_ROWS", 1)
-    monkeypatch.setattr("exports.prompts.TEXT_BYTES", 1)
+    monkeypatch.setattr("exports.reading.prompts.RANGE_ROWS", 1)
+    monkeypatch.setattr("exports.reading.prompts.TEXT_BYTES", 1)
     monkeypatch.setattr(preferences, "RANGE_PAIRS", 1)
     for n in range(6):
         answer_pair(task, f"prompt {n}")

@@ -10,10 +10,10 @@ import pytest
 import zstandard
 
 from exports import formats
-from exports.facts import Facts
 from exports.formats import json as whole_json
-from exports.inputs import CHOICES, ExportQuery
-from exports.shapes import Batch, Column, Kind, named
+from exports.metadata import Facts
+from exports.requests import CHOICES, ExportQuery
+from exports.structure import Batch, Column, Kind, named
 from tests.exports import tfrecords
 from tests.factories import ScoreFactory, TaskFactory, public
 

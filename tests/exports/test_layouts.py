@@ -9,15 +9,17 @@ import pytest
 
 from autotune.access.principal import Principal
 from autotune.core import clock
-from exports import layouts, pairs, prompts, ranges
-from exports.inputs import ExportQuery
+from exports import layouts
 from exports.layouts import preferences
-from exports.prompts import Place
+from exports.pairs import selection
+from exports.reading import prompts, ranges
+from exports.reading.prompts import Place
+from exports.requests import ExportQuery
 from scores.results import filters
 from scores.retention import erasing
 from tasks.models import Completion
-from tests.answering import answered
 from tests.factories import CompletionFactory, OrganizationFactory, ScoreFactory, TaskFactory, public
+from tests.support.answering import answered
 
 pytestmark = pytest.mark.django_db
 CHAT = [
@@ -265,7 +267,7 @@ def test_the_fewer_pairs_a_prompt_makes_the_more_are_made_at_once(task, layout_o
     monkeypatch.setattr(prompts, "RANGE_ROWS", 4)
     monkeypatch.setattr(preferences, "RANGE_PAIRS", 10)
     made = []
-    monkeypatch.setattr(pairs, "of", lambda *given, of=pairs.of: made.append(of(*given)) or made[-1])
+    monkeypatch.setattr(selection, "of", lambda *given, of=selection.of: made.append(of(*given)) or made[-1])
     for n in range(20):
         answered(task, f"prompt {n // 4}", f"answer {n}", n / 20)
     sum(batch.rows for batch in layout_of("preferences", **choice).batches())

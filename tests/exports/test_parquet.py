@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from exports import ranges
 from exports.formats import parquet
+from exports.reading import ranges
 from tasks.models import Completion
 from tests.factories import ScoreFactory, TaskFactory, public
 

@@ -5,11 +5,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from autotune.access.models import StoredAnswer
-from exports import pair_answers
+from exports.pairs import sample as pairs_sample
 from scores.retention import erasing
 from tasks.models import Completion
-from tests.answering import answered
 from tests.factories import OrganizationFactory, TaskFactory, public
+from tests.support.answering import answered
 
 pytestmark = pytest.mark.django_db
 PATH = "/preference-pairs"
@@ -175,7 +175,7 @@ def test_the_whole_costs_few_queries_however_many_pairs(api, task):
 
 
 def test_texts_that_are_too_much_for_an_answer_are_refused(api, task, monkeypatch):
-    monkeypatch.setattr(pair_answers, "MAX_OCTETS", 3_000)
+    monkeypatch.setattr(pairs_sample, "MAX_OCTETS", 3_000)
     for n in range(4):
         for value in (0.1, 0.9):
             answered(task, f"prompt {n}", f"{value} {'x' * 500}", value)
@@ -196,13 +196,13 @@ def test_erased_texts_are_in_no_pair(api, task):
 def test_a_text_that_is_erased_while_the_pairs_are_made_is_left_out(api, task, monkeypatch):
     answered(task, "p", "a", 0.9)
     gone = answered(task, "p", "b", 0.1)
-    checked = pair_answers._check_size
+    checked = pairs_sample._check_size
 
     def then_erased(made):
         checked(made)
         erase(gone)
 
-    monkeypatch.setattr(pair_answers, "_check_size", then_erased)
+    monkeypatch.setattr(pairs_sample, "_check_size", then_erased)
     assert ask(api, task) == {"pairs": [], "available": 1, "leftOut": 1, "leftOutByReason": {"erased": 1}}
 
 
@@ -230,14 +230,14 @@ def test_erasing_a_text_takes_the_stored_answers_of_its_task(api, task):
 def test_an_answer_whose_text_is_erased_before_it_is_stored_is_not_stored(api, task, monkeypatch):
     gone = answered(task, "p", "the secret", 0.9)
     answered(task, "p", "b", 0.1)
-    as_text = pair_answers._as_text
+    as_text = pairs_sample._as_text
 
     def then_erased(sample):
         answers = as_text(sample)
         erase(gone)
         return answers
 
-    monkeypatch.setattr(pair_answers, "_as_text", then_erased)
+    monkeypatch.setattr(pairs_sample, "_as_text", then_erased)
     assert api.post(PATH, wanted(task), idempotency_key="k").status_code == 200
     (stored,) = StoredAnswer.objects.all()
     assert stored.answer is None
@@ -249,13 +249,13 @@ def test_no_transaction_is_held_while_pairs_are_made(api, task, monkeypatch):
     answered(task, "p", "a", 0.9)
     depth = len(connection.savepoint_ids)
     seen = []
-    sample = pair_answers.pairs.sample
+    sample = pairs_sample.pairs.sample
 
     def watched(*args):
         seen.append(len(connection.savepoint_ids))
         return sample(*args)
 
-    monkeypatch.setattr(pair_answers.pairs, "sample", watched)
+    monkeypatch.setattr(pairs_sample.pairs, "sample", watched)
     ask(api, task)
     assert seen == [depth]
     assert Completion.objects.count() == 1

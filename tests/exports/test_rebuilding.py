@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks.models import Completion
-from tests.answering import rewarded
 from tests.exports import tfrecords
 from tests.factories import TaskFactory, public
+from tests.support.answering import rewarded
 
 pytestmark = pytest.mark.django_db
 EMPTY = (None, "", [], {})

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from autotune.core import clock
-from exports import ranges
+from exports.reading import ranges
 from graders.models import GraderVersion
 from scores.models import Reward, Score
 from tasks.models import Completion
@@ -211,7 +211,7 @@ def test_dimensions_without_any_are_an_empty_object(api, task):
 
 
 def test_more_dimensions_than_a_row_can_bear_are_refused(api, task, monkeypatch):
-    monkeypatch.setattr("exports.dimensions.MAX_NAMES", 1)
+    monkeypatch.setattr("exports.reading.dimensions.MAX_NAMES", 1)
     scored(task, dimensions=[{"name": name, "value": 1, "weight": 1} for name in ("a", "b")])
     response = api.get("/scores/export?dimensions=true")
     assert (response.status_code, response.json()["errors"][0]["pointer"]) == (400, "?dimensions")

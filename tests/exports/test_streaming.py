@@ -6,9 +6,9 @@ import socket
 import pytest
 from django.db import DatabaseError, OperationalError, connection
 
-from exports import ranges
-from tests.concurrency import until
+from exports.reading import ranges
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory
+from tests.support.concurrency import until
 
 
 @pytest.fixture

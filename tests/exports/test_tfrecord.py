@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports.facts import Facts
 from exports.formats import tfrecord
-from exports.shapes import Batch, Column, Kind
+from exports.metadata import Facts
+from exports.structure import Batch, Column, Kind
 from tests.exports import tfrecords
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "every_kind.tfrecord"

@@ -7,16 +7,18 @@ from django.db import connection
 from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
-from graders import board, checks, folding, holds, looks, queues, stats
-from graders.board import Measured
+from graders import pauses, queued_runs
+from graders.health import checks, strip
 from graders.models import Grader, GraderCheck, GraderStatistic
 from graders.signals import grader_queues
 from graders.states import Trouble
+from graders.statistics import board, folding, reports
+from graders.statistics.board import Measured
 from tests.factories import GraderFactory
 
 
 def counted(grader, values, errors=None, latency_ms=100.0):
-    stats.record(
+    reports.record(
         grader.pk, grader.version_id, values=values, latency_ms=[latency_ms] * len(values), errors=errors or {}
     )
 
@@ -67,9 +69,9 @@ def test_the_volume_is_told_in_steps(scored, told):
     ("troubles", "held_s", "reason", "phase"),
     [
         ([], None, "", "closed"),
-        ([Trouble.HEALTH], 60, holds.UNHEALTHY, "closed"),
-        ([Trouble.CIRCUIT], 60, holds.CIRCUIT_OPEN, "open"),
-        ([Trouble.CIRCUIT], -1, holds.CIRCUIT_OPEN, "half_open"),
+        ([Trouble.HEALTH], 60, pauses.UNHEALTHY, "closed"),
+        ([Trouble.CIRCUIT], 60, pauses.CIRCUIT_OPEN, "open"),
+        ([Trouble.CIRCUIT], -1, pauses.CIRCUIT_OPEN, "half_open"),
         ([Trouble.CIRCUIT], None, "", "half_open"),
     ],
 )
@@ -81,12 +83,12 @@ def test_the_circuit_is_read_from_the_row(troubles, held_s, reason, phase):
 
 def test_of_no_graders_nothing_is_asked(db, django_assert_num_queries):
     with django_assert_num_queries(0):
-        assert (board.measured([]), queues.of([])) == ({}, {})
+        assert (board.measured([]), queued_runs.of([])) == ({}, {})
 
 
 def test_a_grader_of_which_nobody_tells_has_an_empty_queue(db):
     grader = GraderFactory()
-    assert queues.of([grader.pk]) == {grader.pk: queues.EMPTY}
+    assert queued_runs.of([grader.pk]) == {grader.pk: queued_runs.EMPTY}
     assert grader_queues.has_listeners()
 
 
@@ -121,12 +123,12 @@ def looked(grader, outcomes):
 
 def test_the_last_looks_of_each_grader_take_two_queries(db, django_assert_num_queries):
     steady, shaky, never = GraderFactory.create_batch(3)
-    looked(steady, [True] * (looks.LAST + 3))
+    looked(steady, [True] * (strip.LAST + 3))
     looked(shaky, [True, False, True])
     with django_assert_num_queries(2):
-        found = looks.recent([steady.pk, shaky.pk, never.pk])
+        found = strip.recent([steady.pk, shaky.pk, never.pk])
     assert [look.passed for look in found[shaky.pk]] == [True, False, True]
-    assert [len(found[one.pk]) for one in (steady, never)] == [looks.LAST, 0]
+    assert [len(found[one.pk]) for one in (steady, never)] == [strip.LAST, 0]
     assert found[steady.pk] == sorted(found[steady.pk], key=lambda look: look.at)
 
 

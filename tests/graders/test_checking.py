@@ -9,13 +9,14 @@ from django.utils import timezone
 
 from autotune.core.clock import database_now
 from autotune.core.outbound import engine
-from graders import credentials, health, holds, jobs, status
+from graders import credentials, jobs, pauses, status
 from graders.gateway import signing
+from graders.health import reports
 from graders.models import Grader, GraderCheck, GraderStatusChange
 from graders.states import GraderStatus, Trouble
-from tests.concurrency import together
 from tests.factories import SECRET, GraderFactory
-from tests.fakes import FakeGrader, serving
+from tests.support.concurrency import together
+from tests.support.fakes import FakeGrader, serving
 
 HEALTHY, DEGRADED, UNHEALTHY = "healthy", "degraded", "unhealthy"
 
@@ -95,7 +96,7 @@ def test_a_grader_that_was_never_looked_at_is_not_judged_by_the_first_look(look,
 def test_two_degraded_looks_degrade_it_and_it_is_called(look):
     grader = look(HEALTHY, DEGRADED, DEGRADED)
     assert (grader.status, grader.troubles, grader.held_until) == ("degraded", ["health"], None)
-    assert reasons() == [f"{health.UNWELL_REASON} The grader says that it is degraded."]
+    assert reasons() == [f"{reports.UNWELL_REASON} The grader says that it is degraded."]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +111,9 @@ def test_two_degraded_looks_degrade_it_and_it_is_called(look):
 )
 def test_two_looks_that_find_it_down_degrade_it_and_hold_its_calls(look, moods, said):
     grader = look(HEALTHY, *moods)
-    assert (grader.status, grader.troubles, grader.held_reason) == ("degraded", ["health"], holds.UNHEALTHY)
+    assert (grader.status, grader.troubles, grader.held_reason) == ("degraded", ["health"], pauses.UNHEALTHY)
     left = grader.held_until - timezone.now()
-    assert health.EVERY < left <= health.HOLD
+    assert reports.EVERY < left <= reports.HOLD
     assert said in reasons()[0]
 
 
@@ -124,10 +125,10 @@ def test_degraded_and_unhealthy_in_turn_are_not_well_and_not_held(look):
 def test_two_healthy_looks_mend_it_and_let_its_calls_go_on(look):
     look(UNHEALTHY, UNHEALTHY)
     grader = look(HEALTHY)
-    assert (grader.status, grader.held_reason) == ("degraded", holds.UNHEALTHY)
+    assert (grader.status, grader.held_reason) == ("degraded", pauses.UNHEALTHY)
     grader = look(HEALTHY)
     assert (grader.status, grader.troubles, grader.held_until) == ("active", [], None)
-    assert reasons()[1] == health.WELL_REASON
+    assert reasons()[1] == reports.WELL_REASON
 
 
 def test_two_degraded_looks_let_the_calls_of_a_held_grader_go_on(look):
@@ -138,7 +139,7 @@ def test_two_degraded_looks_let_the_calls_of_a_held_grader_go_on(look):
 
 def test_a_hold_for_another_reason_stays(look, grader):
     until = timezone.now() + timedelta(hours=1)
-    holds.hold(grader.pk, until, holds.CIRCUIT_OPEN)
+    pauses.hold(grader.pk, until, pauses.CIRCUIT_OPEN)
     assert look(UNHEALTHY, UNHEALTHY, HEALTHY, HEALTHY).held_until == until
 
 
@@ -179,10 +180,10 @@ def test_one_that_is_switched_off_while_it_is_asked_stays_off(look, patient, gra
         return 200, {"status": "healthy"}, True
 
     Grader.objects.update(status="degraded", health="healthy")
-    target = health.targets.load(grader)
-    found = health.probing.ask_health({grader.pk: target})[grader.pk]
+    target = reports.targets.load(grader)
+    found = reports.probing.ask_health({grader.pk: target})[grader.pk]
     status.change(grader.pk, GraderStatus.INACTIVE, "off")
-    health.settle(grader.pk, target, found)
+    reports.settle(grader.pk, target, found)
     grader.refresh_from_db()
     assert grader.status == "inactive"
 
@@ -258,37 +259,37 @@ def test_all_are_asked_at_once(patient, grader):
         return 200, {"status": "healthy" if len(arrived) == len(graders) else "unhealthy"}, True
 
     patient.mood = all_there
-    assert health.check_due() == 4
+    assert reports.check_due() == 4
     assert set(Grader.objects.values_list("health", flat=True)) == {"healthy"}
 
 
 def test_more_than_a_group_are_all_asked(patient, grader, monkeypatch):
-    monkeypatch.setattr(health, "GROUP", 2)
+    monkeypatch.setattr(reports, "GROUP", 2)
     Grader.objects.update(endpoint=patient.url)
     for _ in range(4):
         GraderFactory(endpoint=patient.url)
-    assert (health.check_due(), patient.asked) == (5, 5)
+    assert (reports.check_due(), patient.asked) == (5, 5)
 
 
 def test_a_second_beat_asks_nobody_twice(patient, grader):
     Grader.objects.update(endpoint=patient.url)
-    assert [health.check_due(), health.check_due()] == [1, 0]
-    Grader.objects.update(checked_at=database_now() - health.EARLIEST)
-    assert health.check_due() == 1
+    assert [reports.check_due(), reports.check_due()] == [1, 0]
+    Grader.objects.update(checked_at=database_now() - reports.EARLIEST)
+    assert reports.check_due() == 1
 
 
 def test_what_cannot_be_settled_for_one_is_settled_for_the_others(patient, grader, monkeypatch):
     Grader.objects.update(endpoint=patient.url)
     other = GraderFactory(endpoint=patient.url)
-    settle = health.settle
+    settle = reports.settle
 
     def stumble(grader_id, *more):
         if grader_id == grader.pk:
             raise RuntimeError("boom")
         settle(grader_id, *more)
 
-    monkeypatch.setattr(health, "settle", stumble)
-    assert health.check_due() == 2
+    monkeypatch.setattr(reports, "settle", stumble)
+    assert reports.check_due() == 2
     other.refresh_from_db()
     assert other.health == "healthy"
 
@@ -311,7 +312,7 @@ def test_a_request_that_could_not_be_made_is_not_the_graders_fault(look, monkeyp
 def test_of_two_beats_at_once_each_asks_others(patient, owner):
     for _ in range(6):
         GraderFactory(endpoint=patient.url)
-    asked = together(health.check_due, health.check_due, health.check_due)
+    asked = together(reports.check_due, reports.check_due, reports.check_due)
     assert (sum(asked), patient.asked) == (6, 6)
 
 
@@ -327,7 +328,7 @@ def test_no_connection_is_held_while_a_grader_is_asked(patient, grader):
     connection_of_the_job = connection
     patient.mood = see
     Grader.objects.update(endpoint=patient.url)
-    health.check_due()
+    reports.check_due()
     assert held == [False]
 
 

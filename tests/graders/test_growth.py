@@ -8,8 +8,8 @@ from django.utils import timezone
 from graders import cleaning, status, versions
 from graders.models import Grader, GraderStatusChange, GraderVersion
 from graders.states import GraderStatus, Trouble
-from tests.concurrency import together
 from tests.factories import GraderFactory, public
+from tests.support.concurrency import together
 
 pytestmark = pytest.mark.django_db
 MANY = 130

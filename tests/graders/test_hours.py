@@ -8,8 +8,8 @@ import pytest
 import time_machine
 from django.apps import apps
 
-from graders import folding, latencies, stats, tallies
 from graders.models import GraderHour, GraderStatistic, Tally
+from graders.statistics import folding, latencies, reports, tallies
 from tests.factories import GraderFactory
 
 NOW = datetime(2026, 3, 4, 12, 37, 30, tzinfo=UTC)  # no window begins at a whole hour
@@ -56,7 +56,7 @@ def figures(grader, window):
     def members(struct):
         return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
-    found = members(stats.report(grader, window))
+    found = members(reports.report(grader, window))
     parts = {name: [members(one) for one in found.pop(name)] for name in ("errors", "timeline")}
     return {name: plain(value) for name, value in found.items()} | {
         name: [{key: plain(value) for key, value in one.items()} for one in many] for name, many in parts.items()
@@ -90,7 +90,7 @@ def test_a_window_counts_what_lies_in_it_to_the_second(window):
     inside = [one for one in made if one.grader_id == grader.pk and one.at >= began]
     folding.fold()
     with time_machine.travel(NOW, tick=False):
-        found = stats.report(grader, window)
+        found = reports.report(grader, window)
     assert found.total_scored == sum(one.scored for one in inside)
     assert sum(one.count for one in found.errors) == sum(sum(one.errors.values()) for one in inside)
     assert found.score_distribution == [sum(one.histogram[at] for one in inside) for at in range(10)]
@@ -112,7 +112,7 @@ def test_a_month_of_every_five_minutes_is_read_from_less_than_a_tenth_of_the_row
     assert GraderStatistic.objects.count() == len(list(tallies.rows(grader.pk, began))) == len(steps)
     assert len(list(tallies.rows(grader.pk, began, hours=whole))) < len(steps) / 10
     with time_machine.travel(NOW, tick=False), django_assert_num_queries(1):
-        assert stats.report(grader, "30d").total_scored == len(steps)
+        assert reports.report(grader, "30d").total_scored == len(steps)
 
 
 @pytest.mark.django_db

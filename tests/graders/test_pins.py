@@ -4,9 +4,9 @@ import pytest
 
 from autotune.core.outbound import engine as outbound_engine
 from autotune.core.outbound.addresses import parse_allow
-from graders import health
+from graders.health import reports
 from graders.models import Grader, GraderCheck
-from tests.tlsserver import Certificate, Server
+from tests.support.tlsserver import Certificate, Server
 
 WRONG = "A" * 43 + "="
 OWN = object()
@@ -38,7 +38,7 @@ def tls(grader, tmp_path, monkeypatch, settings):
 
 def look():
     """What the look found: the code of its failure."""
-    health.check_now(Grader.objects.get())
+    reports.check_now(Grader.objects.get())
     return GraderCheck.objects.order_by("-id").first().detail.partition(":")[0]
 
 

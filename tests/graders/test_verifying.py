@@ -11,8 +11,9 @@ from werkzeug import Response
 
 from autotune.core import clock
 from autotune.core.errors import Conflict, NotFound
-from graders import credentials, health, holds, status, targets, verification, versions
+from graders import credentials, pauses, status, targets, versions
 from graders.gateway import signing
+from graders.health import reports, verification
 from graders.models import Grader, GraderCheck, GraderStatusChange
 from graders.states import Trouble
 from tests.factories import SECRET
@@ -66,7 +67,7 @@ def test_it_counts_as_a_look_at_its_health(owner, path, serve, at, grader, verif
     verify(owner, path)
     grader.refresh_from_db()
     assert before <= grader.checked_at <= clock.database_now()
-    assert health.check_due() == 0, "the next look is due in five minutes"
+    assert reports.check_due() == 0, "the next look is due in five minutes"
 
 
 def test_another_secret_fails_and_stays_inactive(owner, path, serve, at, verify):
@@ -267,7 +268,7 @@ def test_a_good_one_ends_every_trouble_but_an_open_circuit(owner, path, serve, a
 
 def test_a_good_one_lets_the_calls_of_a_held_grader_go_on(owner, path, serve, at, grader, verify):
     at(serve(SECRET).url, status="degraded", troubles=["health"], health="unhealthy")
-    holds.hold(grader.pk, timezone.now() + timedelta(minutes=6), holds.UNHEALTHY)
+    pauses.hold(grader.pk, timezone.now() + timedelta(minutes=6), pauses.UNHEALTHY)
     assert verify(owner, path)[0] is True
     grader.refresh_from_db()
     assert (grader.status, grader.health, grader.held_until) == ("active", "healthy", None)

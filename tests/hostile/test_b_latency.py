@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.misbehaving import COMPLETED, TIMEOUT_MS, Faces
-from tests.rawserver import head, result, signature
 from tests.scores.conftest import drain  # noqa: F401 - a fixture
+from tests.support.misbehaving import COMPLETED, TIMEOUT_MS, Faces
+from tests.support.rawserver import head, result, signature
 
 
 @pytest.fixture

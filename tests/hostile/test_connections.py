@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 import requests
 
-from autotune.site import launch
-from autotune.site.ports import answers
-from autotune.site.supervisor import Process, Supervisor
-from tests.serving import free_port, own_environment, web_process
+from autotune.site.local import launch
+from autotune.site.local.ports import answers
+from autotune.site.local.supervisor import Process, Supervisor
+from tests.support.serving import free_port, own_environment, web_process
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 MANY = 2_000  # as many as the two processes of `web` hold together

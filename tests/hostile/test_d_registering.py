@@ -89,7 +89,7 @@ def test_d01_to_d07_no_hostile_address_is_registered_or_changed_to(api):
 
 def test_d10_a_check_of_a_grader_shows_nothing_of_what_its_address_answered(api, settings):
     from autotune.core.outbound.addresses import parse_allow
-    from tests.rawserver import raw_server
+    from tests.support.rawserver import raw_server
 
     marker = b"internal-page-7361"
     with raw_server(lambda connection, request: connection.answer(marker)) as victim:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.serving import web_process
+from tests.support.serving import web_process
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 30

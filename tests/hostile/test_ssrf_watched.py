@@ -16,13 +16,13 @@ import pytest
 from autotune_sdk import AutotuneClient, Capabilities
 from autotune_sdk.errors import APIError
 
-from autotune.site import launch
-from autotune.site.ports import answers
-from autotune.site.supervisor import Process, Supervisor
-from tests.concurrency import until
-from tests.fakes import FakeGrader, serving
+from autotune.site.local import launch
+from autotune.site.local.ports import answers
+from autotune.site.local.supervisor import Process, Supervisor
 from tests.hostile.urls import PLANTED, SSRF
-from tests.serving import free_port, own_environment
+from tests.support.concurrency import until
+from tests.support.fakes import FakeGrader, serving
+from tests.support.serving import free_port, own_environment
 
 pytestmark = [pytest.mark.processes, pytest.mark.one_engine, pytest.mark.timeout(300)]
 START_S = 90

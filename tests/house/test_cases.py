@@ -2,7 +2,7 @@
 
 import re
 
-from tests.snippets import ROOT
+from tests.support.snippets import ROOT
 
 CASES = range(1, 46)
 CASE_TEST = re.compile(r"^ *(?:async )?def test_c(\d+)_", re.MULTILINE)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.snippets import CODE, NO_CODE, PAGES, ROOT, SNIPPETS
+from tests.support.snippets import CODE, NO_CODE, PAGES, ROOT, SNIPPETS
 
 CODE_SNIPPETS = [snippet for snippet in SNIPPETS if snippet.language in CODE]
 SURROUNDINGS = {"live", "file", "script", "background", "production"}

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connection
 from playwright.sync_api import sync_playwright
 
-from tests.browsing import DESK, launched, watch
+from tests.support.browsing import DESK, launched, watch
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright's loop runs in the thread of the tests
 

@@ -6,8 +6,8 @@ from django.test import Client
 from autotune.access.models import Membership, Organization, User
 from bench import crowd
 from tests.access.matrix import owned
-from tests.browsing import DESK, PHONE, LateScripts, foreign, is_right, too_wide, violations
 from tests.factories import OrganizationFactory
+from tests.support.browsing import DESK, PHONE, LateScripts, foreign, is_right, too_wide, violations
 from tools.page_routes import readable
 
 pytestmark = [pytest.mark.pages, pytest.mark.timeout(600)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.serving import running_with, whole_server
+from tests.support.serving import running_with, whole_server
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from collections import Counter
 import pyarrow.parquet
 import pytest
 
-from tests.concurrency import until
+from tests.support.concurrency import until
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 LINES = 400

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from autotune.site import launch
-from tests.concurrency import until
-from tests.serving import free_port, own_environment, running_with
+from autotune.site.local import launch
+from tests.support.concurrency import until
+from tests.support.serving import free_port, own_environment, running_with
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 90

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from autotune.site import launch
-from autotune.site.ports import LOOPBACK, answers
-from autotune.site.supervisor import Supervisor
-from tests.serving import free_port, own_environment
+from autotune.site.local import launch
+from autotune.site.local.ports import LOOPBACK, answers
+from autotune.site.local.supervisor import Supervisor
+from tests.support.serving import free_port, own_environment
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 40

@@ -11,8 +11,8 @@ import pytest
 import requests
 
 from autotune.core import ids
-from autotune.site import launch
-from tests.concurrency import until
+from autotune.site.local import launch
+from tests.support.concurrency import until
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 COUNT, AT_ONCE, OCTETS = 80, 20, 1_000_000

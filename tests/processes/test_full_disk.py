@@ -5,9 +5,9 @@ import subprocess
 import psycopg
 import pytest
 
-from autotune.site import launch
-from tests.concurrency import until
-from tests.serving import free_port, own_environment
+from autotune.site.local import launch
+from tests.support.concurrency import until
+from tests.support.serving import free_port, own_environment
 
 pytestmark = [pytest.mark.processes, pytest.mark.postgres, pytest.mark.timeout(180)]
 

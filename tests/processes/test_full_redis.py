@@ -9,11 +9,11 @@ import redis
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from autotune.site import launch
-from autotune.site.ports import listens
-from autotune.site.supervisor import Supervisor
-from tests.concurrency import until
-from tests.serving import free_port, own_environment
+from autotune.site.local import launch
+from autotune.site.local.ports import listens
+from autotune.site.local.supervisor import Supervisor
+from tests.support.concurrency import until
+from tests.support.serving import free_port, own_environment
 
 pytestmark = [pytest.mark.processes, pytest.mark.postgres, pytest.mark.redis, pytest.mark.timeout(180)]
 
@@ -69,7 +69,7 @@ def test_c42_a_worker_starts_and_sweeps_and_takes_messages_when_there_is_room(fu
 
 def test_c42_readiness_is_degraded(full_redis, settings, monkeypatch):
     from autotune.core import redis as client
-    from autotune.site import probes
+    from autotune.site.status import probes
 
     url, make_room = full_redis
     settings.REDIS_URL = url

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from autotune.site import launch
-from autotune.site.ports import answers
-from autotune.site.supervisor import Process
-from tests.concurrency import until
-from tests.serving import free_port
+from autotune.site.local import launch
+from autotune.site.local.ports import answers
+from autotune.site.local.supervisor import Process
+from tests.support.concurrency import until
+from tests.support.serving import free_port
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 60

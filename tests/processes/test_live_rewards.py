@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings
 
-from tests.concurrency import PATIENCE_S, together, until
+from tests.support.concurrency import PATIENCE_S, together, until
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 WEB_PROCESSES = 2

@@ -20,14 +20,14 @@ from autotune_sdk.grader import CannotJudge
 from autotune_sdk.grader import Grader as KitGrader
 from autotune_sdk.grader.server import GraderServer
 
-from autotune.site import launch
-from autotune.site.supervisor import Process, Supervisor
+from autotune.site.local import launch
+from autotune.site.local.supervisor import Process, Supervisor
 from bench.faults.servers import Redis, program
 from exports.files.folder import IDENTITY
 from tests.access.accounts.people import PASSWORD, code_of
-from tests.concurrency import until
-from tests.receiving import Receiver, receiving
-from tests.serving import free_port, own_environment
+from tests.support.concurrency import until
+from tests.support.receiving import Receiver, receiving
+from tests.support.serving import free_port, own_environment
 
 pytestmark = [pytest.mark.processes, pytest.mark.postgres, pytest.mark.timeout(400)]
 PATIENCE_S = 90

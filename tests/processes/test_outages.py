@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.outages import own_postgres, seconds_until, web_on
+from tests.support.outages import own_postgres, seconds_until, web_on
 
 pytestmark = [pytest.mark.postgres, pytest.mark.processes, pytest.mark.timeout(240)]
 SLACK = 2.0  # the test machine does other work too; the fault runs measure the limits themselves

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from autotune.site.ports import listens
-from tests.concurrency import until
-from tests.serving import free_port
-from tests.snippets import ROOT, snippets_of
+from autotune.site.local.ports import listens
+from tests.support.concurrency import until
+from tests.support.serving import free_port
+from tests.support.snippets import ROOT, snippets_of
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(240)]
 NGINX = shutil.which("nginx") or ("/usr/sbin/nginx" if Path("/usr/sbin/nginx").exists() else None)

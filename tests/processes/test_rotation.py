@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from autotune.site import launch
-from autotune.site.supervisor import SupervisorError
-from tests.concurrency import until
-from tests.serving import whole_server
+from autotune.site.local import launch
+from autotune.site.local.supervisor import SupervisorError
+from tests.support.concurrency import until
+from tests.support.serving import whole_server
 
 pytestmark = [pytest.mark.processes, pytest.mark.postgres, pytest.mark.timeout(900)]
 PATIENCE_S = 240

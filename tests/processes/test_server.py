@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from scores.engine import claims
-from tests.concurrency import until
+from tests.support.concurrency import until
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
 PATIENCE_S = 60

@@ -10,7 +10,7 @@ from autotune.core.brokers import queue
 from autotune.core.outbound import engine
 from scores.engine.drain import Drain, callable_grader
 from tests.factories import GraderFactory, TaskFactory
-from tests.fakes import FakeGrader, serving
+from tests.support.fakes import FakeGrader, serving
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ from scores.reviews import decisions
 from scores.reviews.decisions import Decision, Reviewer
 from scores.workflow_runs import retrying
 from tasks.models import Completion
-from tests.concurrency import together
 from tests.factories import (
     ApiKeyFactory,
     CompletionFactory,
@@ -36,8 +35,9 @@ from tests.factories import (
     TaskFactory,
     public,
 )
-from tests.results import claim, judged, missed, save
-from tests.scoring import add_scores
+from tests.support.concurrency import together
+from tests.support.results import claim, judged, missed, save
+from tests.support.scoring import add_scores
 
 VALUES = st.one_of(st.sampled_from([0.0, 5e-324, 0.25, 0.5, 1 / 3, 1.0]), st.floats(0, 1))
 

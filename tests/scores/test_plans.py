@@ -12,7 +12,7 @@ from scores.engine.materials import Facts
 from scores.engine.statements import copies as statements
 from scores.models import Reward, Score, WorkflowRun
 from tests.factories import CompletionFactory, OrganizationFactory, RunFactory, ScoreFactory, TaskFactory, UserFactory
-from tests.results import judged, save
+from tests.support.results import judged, save
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 HISTORY = 12_000

@@ -7,8 +7,8 @@ from django.db import OperationalError
 from django_celery_beat.schedulers import DatabaseScheduler
 
 from autotune.celery import app
-from autotune.site import beat
-from autotune.site.beat import Scheduler
+from autotune.site.servers import beat
+from autotune.site.servers.beat import Scheduler
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ from django.test import Client
 from autotune.access.models import Membership, User
 from autotune.core.models import DamagedValue
 from tests.access.matrix import BODIES, outcome, routes
-from tests.damaging import columns, damage_everything, filled_world, restart
 from tests.factories import OrganizationFactory
+from tests.support.damaging import columns, damage_everything, filled_world, restart
 from tools.page_routes import readable
 
 pytestmark = pytest.mark.django_db

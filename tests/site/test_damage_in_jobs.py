@@ -12,9 +12,9 @@ from graders.models import Grader
 from scores.engine import drains
 from scores.models import Erasure, WorkflowRun
 from tasks.models import Task
-from tests.damaging import columns, damage_row, filled_world, of_kind, restart
 from tests.factories import CompletionFactory, OrganizationFactory, RunFactory
 from tests.site.test_damage_everywhere import NOTED, errors
+from tests.support.damaging import columns, damage_row, filled_world, of_kind, restart
 
 WORLDS = 4
 OURS = ("core.", "access.", "webhooks.", "graders.", "tasks.", "scores.", "exports.")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.site import databases
+from autotune.site.local import databases
 
 ONE = "postgres://user:secret@one:5432/autotune"
 SEVERAL = "postgres://user:secret@one:5432,two:5433/autotune?target_session_attrs=read-write"

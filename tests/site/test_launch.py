@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from autotune.site import launch
-from autotune.site.ports import PortInUse, free_port
+from autotune.site.local import launch
+from autotune.site.local.ports import PortInUse, free_port
 
 
 @pytest.fixture(autouse=True)

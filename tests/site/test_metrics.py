@@ -7,9 +7,9 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from autotune.webhooks.models import Delivery, Event, Webhook
-from graders import stats
-from graders.folding import fold
 from graders.models import NO_VERSION, GraderStatistic
+from graders.statistics import reports
+from graders.statistics.folding import fold
 from scores.models import Pulse, Review, WorkflowRun
 from tests.conftest import Api
 from tests.factories import CompletionFactory, GraderFactory, RewardEndpointFactory, RunFactory, TaskFactory
@@ -154,7 +154,9 @@ def test_runs_by_status_and_failed_ones_by_fault_and_code(values, task):
 
 def test_scores_and_failed_attempts_of_the_last_hour_folded_or_not(values, grader):
     def record():
-        stats.record(grader.pk, None, values=[0.5] * 3, latency_ms=[1.0] * 3, errors={"timeout": 2, "bad_signature": 1})
+        reports.record(
+            grader.pk, None, values=[0.5] * 3, latency_ms=[1.0] * 3, errors={"timeout": 2, "bad_signature": 1}
+        )
 
     record()
     fold()
@@ -168,7 +170,7 @@ def test_scores_and_failed_attempts_of_the_last_hour_folded_or_not(values, grade
 
 
 def test_the_platforms_share_is_that_of_the_runs_that_ended(values, task, grader):
-    stats.record(grader.pk, None, values=[0.5] * 97, latency_ms=[1.0] * 97, errors={})
+    reports.record(grader.pk, None, values=[0.5] * 97, latency_ms=[1.0] * 97, errors={})
     ended(task, "text_unreadable")
     ended(task, "timeout")
     ended(task, "cancelled")

@@ -8,9 +8,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from autotune.access.audit import sealing, trail
-from autotune.site import moving
+from autotune.site.status import moving
 from autotune.webhooks.models import Event
-from graders import holds
+from graders import pauses
 from graders.models import Grader
 from scores import jobs
 from scores.engine.sweep import sweep
@@ -251,7 +251,7 @@ def test_work_of_a_grader_that_may_not_be_called_does_not_stand_still(client, ta
 
 def test_when_a_hold_ended_long_ago_it_does(client, task, grader, swept):
     run(task, 3600)
-    holds.hold(grader.pk, ago(40), holds.CIRCUIT_OPEN)
+    pauses.hold(grader.pk, ago(40), pauses.CIRCUIT_OPEN)
     assert failed(client) == ["due"]
     assert client.get(PATH).json()["oldestDueAgeS"] == pytest.approx(40, abs=5)
 

@@ -7,7 +7,7 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 from playwright.sync_api import sync_playwright
 
-from tests.browsing import DESK, PHONE, SCHEMES, foreign, is_right, launched, too_wide, violations, watch
+from tests.support.browsing import DESK, PHONE, SCHEMES, foreign, is_right, launched, too_wide, violations, watch
 
 # A link within a button, which Swagger UI makes of each operation so that it can be pointed to.
 BUILT_SO = ("axe nested-interactive: <button", 'axe target-size: <a class="nostyle"')

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from autotune.site import ports
+from autotune.site.local import ports
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from autotune.site import probes
+from autotune.site.status import probes
 from tests.core.test_settings import KEYS, LONG, ROOT
 
 AWAY = {"SECRET_KEY": LONG, "AUTOTUNE_ENCRYPTION_KEYS": KEYS}

@@ -4,8 +4,8 @@ import resource
 
 import pytest
 
-from autotune.site import quiet_connections
-from autotune.site.quiet_connections import RESERVED_FILES, QuietConnections, open_file_limit
+from autotune.site.servers import quiet_connections
+from autotune.site.servers.quiet_connections import RESERVED_FILES, QuietConnections, open_file_limit
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from playwright.sync_api import sync_playwright
 
 from autotune.access.models import User
 from scores.models import Review
-from tests.browsing import DESK, PHONE, SCHEMES, foreign, is_right, launched, too_wide, watch
-from tests.concurrency import aside
 from tests.factories import ReviewFactory
+from tests.support.browsing import DESK, PHONE, SCHEMES, foreign, is_right, launched, too_wide, watch
+from tests.support.concurrency import aside
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 HOSTILE = "<script>alert(1)</script> javascript:alert(1) \x1b[31mred\x1b[0m "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.site.supervisor import LOG_BYTES, Process, ProcessEnded, Supervisor, SupervisorError
+from autotune.site.local.supervisor import LOG_BYTES, Process, ProcessEnded, Supervisor, SupervisorError
 
 ROOT = Path(__file__).resolve().parents[2]
 SLEEPER = ("sleep", "600")

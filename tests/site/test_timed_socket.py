@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from autotune.site import timed_socket
-from autotune.site.timed_socket import TimedSocket
+from autotune.site.servers import timed_socket
+from autotune.site.servers.timed_socket import TimedSocket
 
 AT_MOST_S = 5
 

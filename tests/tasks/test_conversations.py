@@ -8,8 +8,8 @@ from django.apps import apps
 from tasks import filling
 from tasks.conversations import form_of, system_prompt_in_effect, whole_conversation
 from tasks.models import Completion
-from tests.answering import answered
 from tests.factories import CompletionFactory, TaskFactory, public
+from tests.support.answering import answered
 
 USER = {"role": "user", "content": "yes"}
 CALLS = [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}]

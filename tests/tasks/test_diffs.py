@@ -5,7 +5,7 @@ import pytest
 from autotune.access.models import Role
 from autotune.access.principal import Principal
 from tasks import definitions, diffs
-from tasks.inputs import GraderId, NewTask, PanelEntry, TaskPatch
+from tasks.requests import GraderId, NewTask, PanelEntry, TaskPatch
 from tests.factories import GraderFactory, OrganizationFactory, UserFactory
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from autotune.webhooks.outbox import Emitted, emit
-from autotune.webhooks.pump import Pump
+from autotune.webhooks.delivery.pump import Pump
+from autotune.webhooks.events.outbox import Emitted, emit
 from autotune.webhooks.states import EventKind
 from tests.factories import OrganizationFactory, WebhookFactory
-from tests.receiving import Receiver, receiving
+from tests.support.receiving import Receiver, receiving
 
 
 @pytest.fixture

@@ -10,11 +10,13 @@ from standardwebhooks.webhooks import Webhook as Standard
 
 from autotune.core.clock import wire
 from autotune.core.outbound.addresses import parse_allow
-from autotune.webhooks import claims, endpoints, fanout, settling
+from autotune.webhooks import endpoints
+from autotune.webhooks.delivery import claims, results
+from autotune.webhooks.events import fanout
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.states import EventKind
 from tests.factories import WEBHOOK_SECRET, OrganizationFactory, WebhookFactory
-from tests.receiving import Receiver, receiving
+from tests.support.receiving import Receiver, receiving
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
@@ -137,7 +139,7 @@ def test_410_disables_the_endpoint_and_its_owner_is_told(webhook, receiver, tell
     tell(3)
     pump()
     webhook.refresh_from_db()
-    assert (webhook.status, webhook.disabled_reason) == ("disabled", settling.GONE_REASON)
+    assert (webhook.status, webhook.disabled_reason) == ("disabled", results.GONE_REASON)
     assert set(Delivery.objects.values_list("status", flat=True)) == {"parked"}
     (sent,) = mail.outbox
     assert sent.to == [webhook.created_by.email]
@@ -152,7 +154,7 @@ def test_five_days_of_failures_disable_it(webhook, receiver, tell, pump):
     tell(2)
     pump()
     webhook.refresh_from_db()
-    assert (webhook.status, webhook.disabled_reason) == ("disabled", settling.FAILING_REASON)
+    assert (webhook.status, webhook.disabled_reason) == ("disabled", results.FAILING_REASON)
     assert set(Delivery.objects.values_list("status", flat=True)) == {"parked"}
     assert len(mail.outbox) == 1
 
@@ -248,7 +250,7 @@ def test_others_than_the_organization_never_get_it(receiver, tell, pump):
 
 
 def test_a_slow_receiver_is_cut_off_and_tried_again(organization, tell, pump, monkeypatch):
-    monkeypatch.setattr("autotune.webhooks.delivering.TIMEOUT_MS", 300)
+    monkeypatch.setattr("autotune.webhooks.delivery.attempts.TIMEOUT_MS", 300)
     slow = Receiver()
     slow.gate.clear()
     with receiving(slow):

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook as Standard
 
-from autotune.webhooks import examples, fanout, trying
+from autotune.webhooks import trying
+from autotune.webhooks.events import examples, fanout
+from autotune.webhooks.events.outbox import Emitted, emit
 from autotune.webhooks.models import Delivery, Event
-from autotune.webhooks.outbox import Emitted, emit
 from autotune.webhooks.states import EventKind
-from tests.ecmascript import assert_as_ecmascript_writes_it, needs_node, rewritten
 from tests.factories import WEBHOOK_SECRET, OrganizationFactory, ScoreFactory, WebhookFactory
+from tests.support.ecmascript import assert_as_ecmascript_writes_it, needs_node, rewritten
 
 EXTREMES = [
     1.0, 0.0, -0.0, 0.1, 5e-324, 2.5e-310, 1e-7, 1e-6, 123456789012345680000.0, 1e21, 1.7976931348623157e308, 2**53, -(2**53),

@@ -4,9 +4,9 @@ import pytest
 from django.db import connection, transaction
 
 from autotune.core.bulk import insert
-from autotune.webhooks import fanout, payloads
+from autotune.webhooks.events import fanout, payloads
+from autotune.webhooks.events.outbox import Emitted, emit
 from autotune.webhooks.models import Delivery, Event
-from autotune.webhooks.outbox import Emitted, emit
 from autotune.webhooks.states import EventKind
 from tests.factories import GraderFactory, OrganizationFactory, WebhookFactory
 

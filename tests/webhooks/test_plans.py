@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from autotune.webhooks import claims, endpoints
+from autotune.webhooks import endpoints
+from autotune.webhooks.delivery import claims
 from autotune.webhooks.models import Delivery, Event
 from bench.plan_capture import Capture
 from tests.factories import WebhookFactory

@@ -9,13 +9,15 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from autotune.core.outbound.calls import OutboundResponse
-from autotune.webhooks import claims, cleaning, delivering, fanout, jobs, settling
-from autotune.webhooks.claims import PER_ENDPOINT, claim
+from autotune.webhooks import cleaning, jobs
+from autotune.webhooks.delivery import attempts, claims, results
+from autotune.webhooks.delivery.claims import PER_ENDPOINT, claim
+from autotune.webhooks.delivery.pump import Pump, PumpThread, deliver_due
+from autotune.webhooks.events import fanout
 from autotune.webhooks.models import Delivery, Event, Webhook
-from autotune.webhooks.pump import Pump, PumpThread, deliver_due
-from tests.concurrency import aside, together, until
 from tests.factories import WEBHOOK_SECRET, WebhookFactory
-from tests.receiving import Receiver, receiving
+from tests.support.concurrency import aside, together, until
+from tests.support.receiving import Receiver, receiving
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
@@ -54,7 +56,7 @@ def test_a_pump_killed_between_fan_out_and_delivery_loses_nothing(webhook, recei
 
 
 def test_a_lease_outlasts_a_try():
-    assert timedelta(milliseconds=delivering.TIMEOUT_MS) < claims.LEASE
+    assert timedelta(milliseconds=attempts.TIMEOUT_MS) < claims.LEASE
 
 
 def test_a_failure_of_a_lost_lease_is_not_written_and_a_success_is(webhook, receiver, tell, monkeypatch):
@@ -64,11 +66,11 @@ def test_a_failure_of_a_lost_lease_is_not_written_and_a_success_is(webhook, rece
     Delivery.objects.update(next_at=timezone.now())
     (second,) = claim({}, room=1, struggling_room=1)
     now = timezone.now()
-    settling.settle([delivering.outcome(first, OutboundResponse(500, [], b"", 1.0), now)])
+    results.settle([attempts.outcome(first, OutboundResponse(500, [], b"", 1.0), now)])
     row = Delivery.objects.get()
     assert (row.status, row.failures, row.log) == ("pending", 0, None)
-    settling.settle([delivering.outcome(first, OutboundResponse(200, [], b"", 1.0), now)])
-    settling.settle([delivering.outcome(second, OutboundResponse(500, [], b"", 1.0), now)])
+    results.settle([attempts.outcome(first, OutboundResponse(200, [], b"", 1.0), now)])
+    results.settle([attempts.outcome(second, OutboundResponse(500, [], b"", 1.0), now)])
     row.refresh_from_db()
     assert (row.status, len(row.log)) == ("delivered", 1)
 
@@ -82,7 +84,7 @@ def test_several_pumps_share_the_work(webhook, receiver, tell):
 
 
 def test_one_dead_endpoint_delays_nobody_else(organization, tell, monkeypatch):
-    monkeypatch.setattr("autotune.webhooks.delivering.TIMEOUT_MS", 4_000)
+    monkeypatch.setattr("autotune.webhooks.delivery.attempts.TIMEOUT_MS", 4_000)
     dead, well = Receiver(), Receiver()
     dead.gate.clear()
     with receiving(dead, well):
@@ -140,7 +142,7 @@ def test_a_pump_that_is_stopped_lets_come_back_what_is_out(webhook, receiver, te
 
 
 def test_what_is_not_back_when_it_is_stopped_is_given_to_others(webhook, receiver, tell, thread, monkeypatch):
-    monkeypatch.setattr("autotune.webhooks.pump.GRACE_S", 0.1)
+    monkeypatch.setattr("autotune.webhooks.delivery.pump.GRACE_S", 0.1)
     receiver.gate.clear()
     tell()
     until(lambda: receiver.received)
@@ -151,7 +153,7 @@ def test_what_is_not_back_when_it_is_stopped_is_given_to_others(webhook, receive
 
 
 def test_a_database_that_is_away_stops_it_for_that_long(webhook, receiver, tell, thread, monkeypatch):
-    away, settle = [1, 1], settling.settle
+    away, settle = [1, 1], results.settle
 
     def failing(outcomes):
         if away:
@@ -159,7 +161,7 @@ def test_a_database_that_is_away_stops_it_for_that_long(webhook, receiver, tell,
             raise OperationalError("away")
         settle(outcomes)
 
-    monkeypatch.setattr("autotune.webhooks.pump.settling.settle", failing)
+    monkeypatch.setattr("autotune.webhooks.delivery.pump.settling.settle", failing)
     tell()
     until(lambda: delivered() == 1)
     assert len(receiver.received) == 1  # the answer was kept until it could be saved

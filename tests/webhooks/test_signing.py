@@ -7,7 +7,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook as Standard
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from autotune.webhooks import signing
+from autotune.webhooks.delivery import signing
 
 # The specification's public test value.
 KNOWN = {

@@ -6,12 +6,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from autotune.core.outbound.addresses import parse_allow
-from autotune.webhooks import endpoints, signing, trying
+from autotune.webhooks import endpoints, trying
+from autotune.webhooks.delivery import signing
+from autotune.webhooks.events.outbox import Emitted, emit
 from autotune.webhooks.models import Delivery, Event, Webhook
-from autotune.webhooks.outbox import Emitted, emit
 from autotune.webhooks.states import EventKind
 from tests.factories import WEBHOOK_SECRET, WebhookFactory
-from tests.receiving import Receiver, receiving
+from tests.support.receiving import Receiver, receiving
 
 URL = "https://hooks.example.org/in?token=abc123&plain"
 BODY = {"url": URL, "events": ["score.completed", "score.failed"]}

@@ -7,8 +7,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from autotune.access import invitations, keys
 from autotune.access.accounts.signals import invitation_accepted
+from autotune.access.keys import tokens
+from autotune.access.members import invitations
 from autotune.access.models import Membership, User
 
 
@@ -77,7 +78,7 @@ def _settle(request: HttpRequest, invited: Membership, user: User) -> Membership
     if held is not None:
         invited.delete()
         return held
-    keys.revoke_all(organization_id=invited.organization_id, user_id=user.pk)  # those of an earlier membership
+    tokens.revoke_all(organization_id=invited.organization_id, user_id=user.pk)  # those of an earlier membership
     invited.user, invited.token_digest, invited.expires_at = user, None, None
     invited.save(update_fields=["user", "token_digest", "expires_at"])
     invitation_accepted.send(sender=Membership, request=request, user=user, membership=invited)

@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from autotune.access import keys
 from autotune.access.admin.filters import OrganizationFilter
+from autotune.access.keys import tokens
 from autotune.access.models import ApiKey
 from autotune.core.admin.actions import confirmed, each
 from autotune.core.admin.base import PublicIdSearch, Record
@@ -47,7 +47,7 @@ def revoke(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QueryS
 def _revoke(key: ApiKey) -> None:
     if key.revoked_at is not None:
         raise Conflict("It was revoked before.", code="revoked")
-    keys.revoke(key)
+    tokens.revoke(key)
 
 
 class KeyStateFilter(admin.SimpleListFilter):

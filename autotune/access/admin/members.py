@@ -10,8 +10,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from autotune.access import keys, members
 from autotune.access.admin.filters import OrganizationFilter
+from autotune.access.keys import tokens
+from autotune.access.members import membership
 from autotune.access.models import Membership
 from autotune.core.admin.base import PublicIdSearch
 from autotune.core.admin.cells import badge, linked, moment
@@ -97,12 +98,12 @@ class MembershipAdmin(PublicIdSearch, admin.ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         if not change and obj.user_id is not None:  # keys of an earlier membership stay dead
-            keys.revoke_all(organization_id=obj.organization_id, user_id=obj.user_id)
+            tokens.revoke_all(organization_id=obj.organization_id, user_id=obj.user_id)
         super().save_model(request, obj, form, change)
 
     def delete_model(self, request: HttpRequest, obj: Membership) -> None:
-        members.end(obj)
+        membership.end(obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Membership]) -> None:
         for member in queryset:
-            members.end(member)
+            membership.end(member)

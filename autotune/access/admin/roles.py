@@ -8,9 +8,9 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from autotune.access import roles
 from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.models import Role
+from autotune.access.roles import builtin
 from autotune.core.admin.base import PublicIdSearch
 from autotune.core.admin.cells import badge, linked
 
@@ -20,7 +20,7 @@ class RoleForm(forms.ModelForm):
 
     def clean_permissions(self) -> list[dict[str, Any]]:
         given = self.cleaned_data["permissions"]
-        if fault := roles.fault(given):
+        if fault := builtin.fault(given):
             raise forms.ValidationError(fault)
         return given
 

@@ -5,8 +5,8 @@ from uuid import UUID
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
-from autotune.access.audit import exporting, querysets, shapes
-from autotune.access.audit.inputs import EventExportQuery, EventQuery
+from autotune.access.audit import export, querysets, responses
+from autotune.access.audit.requests import EventExportQuery, EventQuery
 from autotune.access.views import ApiView, find
 from autotune.core.api.operations import operation
 from autotune.core.api.pagination import Order, page
@@ -18,31 +18,31 @@ ORDER = Order("audit-events", {"at": "id"}, default="-at")  # ids are UUIDv7: th
 class AuditEventsView(ApiView):
     @operation(
         summary="List audit events, the newest first", resource=RESOURCE, action="read", query=EventQuery,
-        answers={200: shapes.AuditEventList},
+        answers={200: responses.AuditEventList},
     )  # fmt: skip
-    def get(self, request: Request, query: EventQuery) -> shapes.AuditEventList:
+    def get(self, request: Request, query: EventQuery) -> responses.AuditEventList:
         """What was done in the caller's organization, by whom, from where, and what came of it. Who may read all sees
         every organization's events, and those that belong to none."""
         found = querysets.chosen(self.principal, query)
         rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk, counted=False)
-        return shapes.AuditEventList([shapes.event_out(row) for row in rows], pagination)
+        return responses.AuditEventList([responses.event_out(row) for row in rows], pagination)
 
 
 class AuditEventView(ApiView):
     @operation(
-        summary="Read an audit event", resource=RESOURCE, action="read", answers={200: shapes.AuditEventAnswer},
+        summary="Read an audit event", resource=RESOURCE, action="read", answers={200: responses.AuditEventAnswer},
     )  # fmt: skip
-    def get(self, request: Request, event_id: UUID) -> shapes.AuditEventAnswer:
+    def get(self, request: Request, event_id: UUID) -> responses.AuditEventAnswer:
         event = find(querysets.visible_to(self.principal), event_id, "audit event")
-        return shapes.AuditEventAnswer(shapes.event_out(event))
+        return responses.AuditEventAnswer(responses.event_out(event))
 
 
 class AuditExportView(ApiView):
     @operation(
         summary="Export audit events", resource=RESOURCE, action="read", query=EventExportQuery, answers={200: None},
-        produces=tuple(kind.partition(";")[0] for kind in exporting.MEDIA_TYPES.values()),
+        produces=tuple(kind.partition(";")[0] for kind in export.MEDIA_TYPES.values()),
     )  # fmt: skip
     def get(self, request: Request, query: EventExportQuery) -> HttpResponseBase:
         """A stream of events, the oldest first; a broken one ends without its last chunk. In CSV, text that a
         spreadsheet would take for a formula is led by an apostrophe."""
-        return exporting.respond(request._request, query, self.principal)
+        return export.respond(request._request, query, self.principal)

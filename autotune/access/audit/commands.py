@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models.signals import post_save
 
 from autotune.access.audit import trail
-from autotune.access.audit.homes import home_of
+from autotune.access.audit.event_organizations import home_of
 from autotune.access.models import Organization, User
 from autotune.core import ids
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from autotune.access.audit import calls, repeats, routes, trail
-from autotune.access.audit.calls import Call
-from autotune.access.audit.homes import home_of
+from autotune.access.audit import current_call, refreshes, request_subjects, trail
+from autotune.access.audit.current_call import Call
+from autotune.access.audit.event_organizations import home_of
 from autotune.core.api import problems
 from autotune.core.api.middleware import API_PREFIX, GetResponse
 from autotune.core.api.operations import SAFE_METHODS
@@ -26,9 +26,9 @@ class AuditMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not routes.is_audited(request):
+        if not request_subjects.is_audited(request):
             return self.get_response(request)
-        with calls.at_hand(Call(request, trail.address_of(request))) as call:
+        with current_call.at_hand(Call(request, trail.address_of(request))) as call:
             response = self.get_response(request)
             if call.recorded != response.status_code and not _is_nobodys_look(call, response):
                 _note(call, response)
@@ -40,17 +40,17 @@ class AuditMiddleware:
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponse | None:
         """What somebody does by a page is on record before it begins, since pages have no transaction of their own."""
-        call, person = calls.current(), trail.person_of(request)
+        call, person = current_call.current(), trail.person_of(request)
         if call is None or request.path.startswith(API_PREFIX) or person is None:
             return None
         match = request.resolver_match
         if match is not None and match.url_name in TOLD_BY_ITSELF:
             return None
         is_own = match is None or "admin" not in match.app_names
-        call.organization_id = home_of(person, request) if is_own else routes.owner_of(call)
+        call.organization_id = home_of(person, request) if is_own else request_subjects.owner_of(call)
         if request.method in SAFE_METHODS:
             return None
-        if selected := routes.selected_in(call):
+        if selected := request_subjects.selected_in(call):
             call.action, call.objects_count = selected.action, selected.count
             if selected.asks:  # a look at what would be done
                 call.action, call.acted = "admin.read", True
@@ -64,12 +64,12 @@ class AuditMiddleware:
 
 def _note(call: Call, response: HttpResponse) -> None:
     """Write the event, unless it is the same look at a part of a page as one not long ago."""
-    may_repeat = repeats.may_be(call, response)
-    if may_repeat and repeats.is_known(call):
+    may_repeat = refreshes.may_be(call, response)
+    if may_repeat and refreshes.is_known(call):
         return
     trail.noted(call, response.status_code, call.refused or _code(response))
     if may_repeat:
-        repeats.remember(call)
+        refreshes.remember(call)
 
 
 def _code(response: HttpResponse) -> str:

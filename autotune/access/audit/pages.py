@@ -10,15 +10,15 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from autotune.access import policy
-from autotune.access.audit import querysets, sealing, sentences, shapes
+from autotune.access.audit import querysets, responses, sealing, sentences
 from autotune.access.audit.api import ORDER
-from autotune.access.audit.inputs import EventQuery
+from autotune.access.audit.requests import EventQuery
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.models import AuditEvent, Organization
 from autotune.access.models.audit import INSTALLATION, AuditChain
 from autotune.access.pages import places
 from autotune.access.principal import Principal
-from autotune.access.roles import RESOURCES
+from autotune.access.roles.builtin import RESOURCES
 from autotune.access.views import find
 from autotune.core import ids
 from autotune.core.api.pagination import page as cut
@@ -70,7 +70,7 @@ def one(request: PageRequest, event_id: UUID) -> HttpResponse:
         "title": f"{event.actor} {sentences.told(event)}"[:300],
         "crumbs": places.crumbs(("Audit", reverse("audit"))),
         "event": event,
-        "out": shapes.event_out(event),
+        "out": responses.event_out(event),
         "page_of": sentences.page_of(event.object_id),
         "chain": _chain(event.chain),
     }

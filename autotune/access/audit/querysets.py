@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from autotune.access import policy
-from autotune.access.audit.inputs import EventFilter, EventQuery
+from autotune.access.audit.requests import EventFilter, EventQuery
 from autotune.access.models import AuditEvent
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal

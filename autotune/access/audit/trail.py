@@ -12,8 +12,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import DatabaseError, connection
 from django.http import HttpRequest
 
-from autotune.access.audit import backlog, calls, macs, routes
-from autotune.access.audit.calls import Call
+from autotune.access.audit import backlog, current_call, macs, request_subjects
+from autotune.access.audit.current_call import Call
 from autotune.access.models import ApiKey, AuditEvent, Organization, User
 from autotune.access.models.audit import INSTALLATION
 from autotune.access.principal import Principal
@@ -64,7 +64,7 @@ def record(
         code=code,
         at=datetime.now(UTC),
     )
-    if (call := calls.current()) is not None:
+    if (call := current_call.current()) is not None:
         event.request_id, event.address = _request_id(call.request), call.address
     required(event)
     return event
@@ -94,7 +94,7 @@ def written(call: Call, status: int, code: str = "") -> None:
 
 def within(status: int, code: str = "") -> None:
     """The same for the call at hand; nothing outside of one."""
-    if (call := calls.current()) is not None:
+    if (call := current_call.current()) is not None:
         written(call, status, code)
 
 
@@ -113,7 +113,7 @@ def closed(call: Call, status: int | None, code: str = "") -> None:
     """Give the event that was opened its outcome. One that has an outcome, or whose work was rolled back, keeps it."""
     event = call.event
     assert event is not None
-    found = routes.act_of(call.request)[1]
+    found = request_subjects.act_of(call.request)[1]
     event.action, event.resource = call.action or event.action, call.resource or event.resource
     event.object_id = call.object_id or event.object_id or found
     event.objects_count, event.fields = call.objects_count, call.fields
@@ -158,7 +158,7 @@ def _insert_read(event: AuditEvent) -> None:
 def event_of(call: Call, *, outcome: str = "", status: int | None = None, code: str = "") -> AuditEvent:
     """What is known of a call, as an event."""
     request = call.request
-    act, object_id = routes.act_of(request)
+    act, object_id = request_subjects.act_of(request)
     event = AuditEvent(
         actor=call.actor or ANONYMOUS,
         action=call.action or act.action,
@@ -194,7 +194,7 @@ def outcome_of(call: Call, status: int | None) -> str:
         return Outcome.FAILED
     if status >= 400 or call.refused:
         return Outcome.REFUSED
-    form = call.request.method == "POST" and not call.request.path_info.startswith(routes.API)
+    form = call.request.method == "POST" and not call.request.path_info.startswith(request_subjects.API)
     return Outcome.REFUSED if form and status < 300 and not call.acted else Outcome.SUCCEEDED
 
 

@@ -7,10 +7,11 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest
 
-from autotune.access import commits, throttles
-from autotune.access.audit import calls
+from autotune.access import commits
+from autotune.access.audit import current_call
 from autotune.access.models import User
-from autotune.access.throttling import Rate
+from autotune.access.throttling import throttles
+from autotune.access.throttling.rates import Rate
 from autotune.core.api import problems
 from autotune.core.errors import AutotuneError
 
@@ -43,7 +44,7 @@ def attempt(request: HttpRequest, work: Callable[[], object], *, said: str = "",
         if error is None:
             raise
         messages.error(request, error.detail)
-        if (call := calls.current()) is not None:
+        if (call := current_call.current()) is not None:
             call.refused = error.code
         return False
     return True
@@ -61,7 +62,7 @@ def _count(request: HttpRequest) -> None:
 
 def acted() -> None:
     """Tell the audit trail that a form whose page answers 200 did what it was sent for."""
-    if (call := calls.current()) is not None:
+    if (call := current_call.current()) is not None:
         call.acted = True
 
 

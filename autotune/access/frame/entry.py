@@ -12,9 +12,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 
-from autotune.access import authentication, policy, throttles
+from autotune.access import authentication, policy
 from autotune.access.models import Membership, User
 from autotune.access.principal import Principal
+from autotune.access.throttling import throttles
 from autotune.core.api import problems
 from autotune.core.errors import AutotuneError, Forbidden
 

@@ -2,13 +2,13 @@
 
 from django.db import migrations
 
-from autotune.access import roles
+from autotune.access.roles import builtin
 
 
 def write(apps, schema_editor):
     Role = apps.get_model("access", "Role")
-    for name in roles.BUILT_IN:
-        Role.objects.update_or_create(organization=None, name=name, defaults={"permissions": roles.permissions(name)})
+    for name in builtin.BUILT_IN:
+        Role.objects.update_or_create(organization=None, name=name, defaults={"permissions": builtin.permissions(name)})
 
 
 class Migration(migrations.Migration):

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 import autotune.core.crypto.fields
 import autotune.core.ids
-from autotune.core.postgres import PostgresSQL
+from autotune.core.migration_operations import PostgresSQL
 
 
 class Migration(migrations.Migration):

@@ -8,13 +8,14 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from autotune.access import invitations, policy, querysets, shapes
+from autotune.access import policy, querysets, responses
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.inputs import Invitation, OrganizationId
+from autotune.access.members import invitations
 from autotune.access.models import Organization
 from autotune.access.pages import acts, places, role_choices
 from autotune.access.principal import Principal
+from autotune.access.requests import Invitation, OrganizationId
 from autotune.core import ids
 from autotune.core.errors import AutotuneError, NotFound
 from autotune.core.pages.forms import BodyForm
@@ -75,7 +76,7 @@ def again(request: PageRequest, member_id: UUID) -> HttpResponseBase:
     acts.concerns("members", "create", invited.public_id, fields=FIELDS)
     body = Invitation(
         email=invited.email,
-        role=shapes.member_out(invited).role_id,
+        role=responses.member_out(invited).role_id,
         organization_id=OrganizationId(invited.organization_id),
     )
     said = f"A new invitation is on its way to {invited.email}. The link before works no more."

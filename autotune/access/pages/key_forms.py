@@ -4,9 +4,9 @@ from typing import Any
 
 from django import forms
 
-from autotune.access.inputs import MAX_GRACE_HOURS, MAX_NETWORKS
 from autotune.access.pages import role_choices
 from autotune.access.principal import Principal
+from autotune.access.requests import MAX_GRACE_HOURS, MAX_NETWORKS
 from autotune.core.pages.forms import BodyForm, LinesField
 
 NETWORKS = (

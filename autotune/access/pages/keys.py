@@ -12,15 +12,16 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
-from autotune.access import key_making, keys, policy, querysets, shapes
+from autotune.access import policy, querysets, responses
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.inputs import KeyPatch, KeyQuery, KeyRotation, NewKey
-from autotune.access.keys_api import ORDER
+from autotune.access.keys import creation, tokens
+from autotune.access.keys.api import ORDER
 from autotune.access.models import ApiKey
 from autotune.access.pages import acts, once, people, places
 from autotune.access.pages.key_forms import KeyForm, NewKeyForm, RotateForm
 from autotune.access.principal import Principal
+from autotune.access.requests import KeyPatch, KeyQuery, KeyRotation, NewKey
 from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.api.pagination import page as cut
@@ -65,7 +66,7 @@ def new(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewKey)
-            made = once.do(request, lambda: key_making.create(principal, body))
+            made = once.do(request, lambda: creation.create(principal, body))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
@@ -91,7 +92,7 @@ def one(request: PageRequest, key_id: UUID) -> HttpResponseBase:
         if form.is_valid():
             try:
                 body = form.body(KeyPatch)
-                acting.do(request, lambda: key_making.change(principal, key_id, body), said="The key is saved.")
+                acting.do(request, lambda: creation.change(principal, key_id, body), said="The key is saved.")
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
@@ -109,7 +110,7 @@ def rotate(request: PageRequest, key_id: UUID) -> HttpResponse:
     if form.is_valid():
         try:
             hours = form.body(KeyRotation).grace_hours
-            made = once.do(request, lambda: key_making.rotate(principal, key_id, grace_hours=hours))
+            made = once.do(request, lambda: creation.rotate(principal, key_id, grace_hours=hours))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
@@ -125,14 +126,14 @@ def revoke(request: PageRequest, key_id: UUID) -> HttpResponseBase:
     key = _key(request.principal, key_id, "delete")
     acts.concerns("keys", "delete", key.public_id)
     said = f"The key {key.name[:80]} is revoked: it is refused at its next request."
-    acting.attempt(request, lambda: key_making.revoke(request.principal, key_id), said=said)
+    acting.attempt(request, lambda: creation.revoke(request.principal, key_id), said=said)
     return redirect("api_key", key_id)
 
 
 def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: RotateForm | None = None) -> HttpResponse:
     principal = request.principal
     mine = key.user_id == principal.user.pk
-    working = not keys.ended(key)
+    working = not tokens.ended(key)
     successor = key.replaced_by_id
     context = {
         **_row(key, people.Names(principal, [key.user_id])),
@@ -149,7 +150,7 @@ def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: RotateForm
     return render(request, "settings/key.html", context, status=400 if wrong else 200)
 
 
-def _shown(request: PageRequest, made: key_making.Made, title: str, old: ApiKey | None = None) -> HttpResponse:
+def _shown(request: PageRequest, made: creation.Made, title: str, old: ApiKey | None = None) -> HttpResponse:
     """The one answer that has the key's text."""
     context = {
         "title": title,
@@ -173,7 +174,7 @@ def _row(key: ApiKey, names: people.Names) -> dict[str, object]:
         state = "active"
     return {
         "key": key,
-        "out": shapes.api_key_out(key),
+        "out": responses.api_key_out(key),
         "state": state,
         "who": names.of(key.user_id),
         "in_use": state in ("active", "expiring") and key.last_used_at is not None and now - key.last_used_at < IN_USE,

@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from autotune.access import policy
 from autotune.access.principal import OPEN, Principal, granted
-from autotune.access.roles import EVERYTHING, RESOURCES, SCOPES
+from autotune.access.roles.builtin import EVERYTHING, RESOURCES, SCOPES
 
 MAX_ROWS: Final = 250
 AREAS: Final[dict[str, tuple[str, ...]]] = {

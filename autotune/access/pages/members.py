@@ -9,14 +9,15 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from autotune.access import members, policy, querysets, shapes
+from autotune.access import policy, querysets, responses
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.inputs import MemberPatch, MemberQuery
-from autotune.access.members_api import ORDER
+from autotune.access.members import membership
+from autotune.access.members.api import ORDER
 from autotune.access.models import ApiKey, Membership
 from autotune.access.pages import acts, invitations, people, places, role_choices
 from autotune.access.principal import Principal
+from autotune.access.requests import MemberPatch, MemberQuery
 from autotune.access.views import find_for
 from autotune.core.api.pagination import page as cut
 from autotune.core.errors import AutotuneError, Forbidden, NotFound
@@ -68,7 +69,7 @@ def one(request: PageRequest, member_id: UUID) -> HttpResponseBase:
             try:
                 role = str(form.body(MemberPatch).role)
                 said = f"{_address(member)} has another role now."
-                acting.do(request, lambda: members.change_role(principal, member.pk, role), said=said)
+                acting.do(request, lambda: membership.change_role(principal, member.pk, role), said=said)
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
@@ -93,7 +94,7 @@ def remove(request: PageRequest, member_id: UUID) -> HttpResponseBase:
     principal = request.principal
     member = found(principal, member_id, "delete")
     acts.concerns("members", "delete", member.public_id)
-    if not acting.attempt(request, lambda: members.remove(principal, member.pk)):
+    if not acting.attempt(request, lambda: membership.remove(principal, member.pk)):
         return redirect("member", member_id)
     if member.user_id == principal.user.pk:
         messages.success(request, f"You have left {member.organization.name[:80]}.")
@@ -115,7 +116,7 @@ def role_form(principal: Principal, member: Membership, data: object = None) -> 
     """The form for another role; None for whoever may not change this member."""
     if member.user_id == principal.user.pk or not policy_allows(principal, member, "update"):
         return None
-    form = RoleForm(data, initial={"role": shapes.member_out(member).role_id})
+    form = RoleForm(data, initial={"role": responses.member_out(member).role_id})
     form.fields["role"].choices = role_choices.given_by(  # type: ignore[attr-defined]
         principal, member.organization, current=member.role
     )
@@ -128,7 +129,7 @@ def policy_allows(principal: Principal, member: Membership, action: str) -> bool
 
 def _row(principal: Principal, member: Membership) -> dict[str, object]:
     return {
-        "out": shapes.member_out(member),
+        "out": responses.member_out(member),
         "member": member,
         "is_self": member.user_id is not None and member.user_id == principal.user.pk,
     }

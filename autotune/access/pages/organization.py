@@ -10,14 +10,15 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from autotune.access import organizations, policy, shapes
+from autotune.access import policy, responses
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.inputs import NewOrganization, OrganizationPatch
 from autotune.access.models import Organization
-from autotune.access.organizations_api import ORDER
+from autotune.access.organizations import lifecycle
+from autotune.access.organizations.api import ORDER
 from autotune.access.pages import acts, places
 from autotune.access.principal import Principal
+from autotune.access.requests import NewOrganization, OrganizationPatch
 from autotune.access.views import find
 from autotune.core import ids
 from autotune.core.api.pagination import PageQuery
@@ -54,7 +55,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
         if form.is_valid():
             try:
                 body = form.body(OrganizationPatch)
-                acting.do(request, lambda: organizations.change(principal, own, body), said="The name is saved.")
+                acting.do(request, lambda: lifecycle.change(principal, own, body), said="The name is saved.")
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
@@ -62,7 +63,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
     reach = policy.reach(principal, "organizations", "update")
     context = {
         "title": "Settings",
-        "organization": shapes.organization_out(principal.organization),
+        "organization": responses.organization_out(principal.organization),
         "made": principal.organization.created_at,
         "whole": any(policy.reach(principal, one, "read") is not None for one in ("organizations", "retention")),
         "form": form if reach in ("organization", "all") else None,
@@ -76,7 +77,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
 def every(request: PageRequest) -> HttpResponse:
     """The organizations that the person may read: all, for who runs the installation."""
     asked = listing.read(request, PageQuery)
-    found = organizations.readable(request.principal)
+    found = lifecycle.readable(request.principal)
     rows, pagination = cut(found, asked.query, ORDER, owner=request.principal.organization.pk)
     context = {
         "title": "Organizations",
@@ -97,7 +98,7 @@ def new(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewOrganization)
-            made = acting.do(request, lambda: organizations.create(request.principal, body), said="It is made.")
+            made = acting.do(request, lambda: lifecycle.create(request.principal, body), said="It is made.")
         except AutotuneError as exc:
             form.refuse(exc)
         else:
@@ -113,15 +114,13 @@ def new(request: PageRequest) -> HttpResponseBase:
 def one(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
     """Rename or suspend an organization."""
     principal = request.principal
-    organization: Organization = find(organizations.readable(principal), organization_id, "organization")
+    organization: Organization = find(lifecycle.readable(principal), organization_id, "organization")
     form = NameForm(request.POST or None, initial={"name": organization.name})
     acts.concerns("organizations", "update", ids.encode("org", organization_id), fields=["name"])
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(OrganizationPatch)
-            acting.do(
-                request, lambda: organizations.change(principal, organization_id, body), said="The name is saved."
-            )
+            acting.do(request, lambda: lifecycle.change(principal, organization_id, body), said="The name is saved.")
         except AutotuneError as exc:
             form.refuse(exc)
         else:
@@ -144,7 +143,7 @@ def suspend(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
     acts.concerns("organizations", "update", ids.encode("org", organization_id), fields=["suspended"])
     body = OrganizationPatch(suspended=suspended)
     said = "The organization is suspended." if suspended else "The organization works again."
-    acting.attempt(request, lambda: organizations.change(request.principal, organization_id, body), said=said)
+    acting.attempt(request, lambda: lifecycle.change(request.principal, organization_id, body), said=said)
     return redirect("organization", organization_id)
 
 

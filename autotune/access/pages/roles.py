@@ -11,15 +11,16 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from autotune.access import custom_roles, policy, querysets
+from autotune.access import policy, querysets
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.inputs import NewRole, RolePatch
 from autotune.access.models import Membership, Role
 from autotune.access.pages import acts, matrix, places
 from autotune.access.principal import Principal
-from autotune.access.roles import EVERYTHING, SCOPES
-from autotune.access.roles_api import ORDER
+from autotune.access.requests import NewRole, RolePatch
+from autotune.access.roles import custom
+from autotune.access.roles.api import ORDER
+from autotune.access.roles.builtin import EVERYTHING, SCOPES
 from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.api import parsing
@@ -112,7 +113,7 @@ def new(request: PageRequest) -> HttpResponseBase:
         try:
             body: NewRole = form.whole(NewRole)
             said = "The role is made. Give it to members and keys."
-            made = acting.do(request, lambda: custom_roles.create(principal, body), said=said)
+            made = acting.do(request, lambda: custom.create(principal, body), said=said)
         except AutotuneError as exc:
             form.refuse(exc)
         else:
@@ -132,7 +133,7 @@ def edit(request: PageRequest, role_id: UUID) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             body: RolePatch = form.whole(RolePatch)
-            acting.do(request, lambda: custom_roles.change(principal, role_id, body), said="The role is saved.")
+            acting.do(request, lambda: custom.change(principal, role_id, body), said="The role is saved.")
         except AutotuneError as exc:
             form.refuse(exc)
         else:
@@ -147,7 +148,7 @@ def delete(request: PageRequest, role_id: UUID) -> HttpResponseBase:
     role = _own(request.principal, role_id, "delete")
     acts.concerns("roles", "delete", ids.encode("role", role_id))
     said = f"The role {role.name[:64]} is deleted."
-    done = acting.attempt(request, lambda: custom_roles.delete(request.principal, role_id), said=said)
+    done = acting.attempt(request, lambda: custom.delete(request.principal, role_id), said=said)
     return redirect("roles") if done else redirect("role", role_id)
 
 

@@ -7,7 +7,7 @@ this process's place.
 import os
 import sys
 
-from autotune.site.launch import ROOT, data_dir, secret_files
+from autotune.site.local.launch import ROOT, data_dir, secret_files
 
 if __name__ == "__main__":
     data = data_dir(os.environ)

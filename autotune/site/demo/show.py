@@ -8,11 +8,11 @@ from typing import Any
 
 from autotune_sdk import AutotuneClient, AutotuneError
 
-from autotune.site import credentials, databases, kept, launch
-from autotune.site.console import Progress, table
 from autotune.site.demo import samples, steps
-from autotune.site.ports import free_port, listens, port_is_free
-from autotune.site.supervisor import Supervisor, SupervisorError
+from autotune.site.local import credentials, databases, kept, launch
+from autotune.site.local.console import Progress, table
+from autotune.site.local.ports import free_port, listens, port_is_free
+from autotune.site.local.supervisor import Supervisor, SupervisorError
 
 ORGANIZATION = "Demo"
 ADMIN_EMAIL = "admin@demo.example"

@@ -7,8 +7,8 @@ from typing import Any
 
 from autotune_sdk import AutotuneClient, Capabilities, ConflictError, Limits, NotFound, WaitTimeout
 
-from autotune.site import kept
-from autotune.site.supervisor import SupervisorError
+from autotune.site.local import kept
+from autotune.site.local.supervisor import SupervisorError
 
 GRADER_NAME = "Demo grader"
 TASK_NAME = "Demo task"

@@ -8,8 +8,8 @@ from uuid import UUID
 from autotune.charts import Chart, Series, columns, lines, spark_label, sparkline
 from autotune.site.overviews.periods import Period
 from autotune.site.overviews.sums import Key, Sums, over_time
-from graders import latencies
 from graders.models import GraderStatistic, Tally
+from graders.statistics import latencies
 
 SCORED, VALUE, ERRORS, BUCKET = "scored", "value", "errors", "ms"
 Counted = dict[datetime, Sums]

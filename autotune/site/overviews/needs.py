@@ -16,15 +16,15 @@ from autotune.access.audit import sealing
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.templatetags.ui import ago
-from autotune.site import moving
 from autotune.site.overviews import links, scored
 from autotune.site.overviews.standing import Standing
+from autotune.site.status import moving
 from autotune.webhooks.models import Event, Webhook
 from autotune.webhooks.states import WebhookStatus
 from exports.models import Export
 from exports.states import ExportStatus
 from graders.states import GraderStatus
-from scores.engine.liveness import Facts
+from scores.engine.stalls import Facts
 from scores.engine.sweep import PULSE
 from scores.models import Pulse, Review, WorkflowRun
 from scores.results import failure_codes

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from graders.folding import floor_to
+from graders.statistics.folding import floor_to
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from autotune.charts import Chart, Series, columns, lines
 from autotune.site.overviews import newest
 from autotune.site.overviews.periods import Period
 from autotune.site.overviews.sums import Sums, over_time
-from graders.folding import floor_to
+from graders.statistics.folding import floor_to
 from scores.models import Score, WorkflowRun
 from tasks.models import Task
 

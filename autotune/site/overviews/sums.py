@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.core.cache.backends.locmem import LocMemCache
 
 from autotune.site.overviews.periods import Period
-from graders.folding import floor_to
+from graders.statistics.folding import floor_to
 
 Key = tuple[Any, ...]
 Sums = dict[Key, float]

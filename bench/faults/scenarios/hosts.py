@@ -6,8 +6,8 @@ from pathlib import Path
 
 import redis as redis_client
 
-from autotune.site import launch
-from autotune.site.supervisor import Process, SupervisorError
+from autotune.site.local import launch
+from autotune.site.local.supervisor import Process, SupervisorError
 
 from ..api import Api
 from ..report import Result

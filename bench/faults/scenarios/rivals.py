@@ -2,7 +2,7 @@
 
 import sys
 
-from autotune.site.supervisor import Process
+from autotune.site.local.supervisor import Process
 
 from .. import ROOT
 from ..report import Result

@@ -14,9 +14,9 @@ from django.db import connection
 
 from autotune.core import ids
 from autotune.core.crypto.fields import Ciphertext
-from autotune.webhooks import outbox
-from autotune.webhooks.outbox import Emitted
-from autotune.webhooks.payloads import subscribed_sql
+from autotune.webhooks.events import outbox
+from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.payloads import subscribed_sql
 from autotune.webhooks.states import EventKind
 from scores.engine import timeline
 from scores.models import Reward, Score, WorkflowRun

@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db.models import F, Q
 
 from autotune.core.crypto.fields import Ciphertext
-from autotune.webhooks import outbox
-from autotune.webhooks.outbox import Emitted
+from autotune.webhooks.events import outbox
+from autotune.webhooks.events.outbox import Emitted
 from autotune.webhooks.states import EventKind
 from scores.engine import timeline, transitions
 from scores.engine.statements import Failed, Paused, Saved, Success

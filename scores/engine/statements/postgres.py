@@ -21,7 +21,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from autotune.webhooks.payloads import subscribed_sql
+from autotune.webhooks.events.payloads import subscribed_sql
 from autotune.webhooks.states import EventKind
 from scores.engine import transitions
 from scores.engine.statements import Failed, Paused, Saved, Success

@@ -15,7 +15,7 @@ from autotune.access.pages import acts, once
 from autotune.access.views import find_for
 from autotune.charts import columns
 from scores.live import endpoints, figures, trying
-from scores.live.endpoint_inputs import NewRewardEndpoint, RewardEndpointPatch
+from scores.live.endpoint_requests import NewRewardEndpoint, RewardEndpointPatch
 from scores.live.pages import commands
 from scores.live.pages.forms import POLICIES, PROTOCOLS, WITHOUT_TEXT, ChangeForm, NewForm, TryForm, deadlines
 from scores.live.trying import Tried

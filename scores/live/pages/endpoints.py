@@ -9,8 +9,8 @@ from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.core.api import pagination
 from autotune.core.pages import listing
-from scores.live.endpoint_inputs import RewardEndpointQuery
-from scores.live.endpoints_api import ORDER
+from scores.live.endpoint_api import ORDER
+from scores.live.endpoint_requests import RewardEndpointQuery
 from scores.live.pages.forms import PROTOCOLS, offered
 from scores.models import RewardEndpoint
 from scores.results import choices

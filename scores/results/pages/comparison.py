@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from autotune.access.audit import calls, trail
+from autotune.access.audit import current_call, trail
 from autotune.access.frame import navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
@@ -84,10 +84,10 @@ def compare(request: PageRequest) -> HttpResponse:
     }
     if left is None or right is None:
         if one := left or right:
-            calls.about(one.public_id)
+            current_call.about(one.public_id)
         return render(request, "completions/compare.html", context)
     if refusal := why_not(left, right):
-        calls.about(left.public_id)
+        current_call.about(left.public_id)
         context["refusal"] = refusal
         return render(request, "completions/compare.html", context, status=409)
     _told(left, right)
@@ -97,10 +97,10 @@ def compare(request: PageRequest) -> HttpResponse:
 def _told(*shown: Completion) -> None:
     """Tell the trail what is read: an event for each, so that either is found by its id; the last is the page's own."""
     for one in shown[:-1]:
-        calls.about(one.public_id)
-        if (call := calls.current()) is not None:
+        current_call.about(one.public_id)
+        if (call := current_call.current()) is not None:
             trail.noted(call, 200)
-    calls.about(shown[-1].public_id)
+    current_call.about(shown[-1].public_id)
 
 
 def siblings(principal: Principal, row: Completion, readable: CompletionQuerySet | None = None) -> list[Sibling]:

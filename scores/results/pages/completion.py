@@ -28,7 +28,7 @@ from scores.reviews import access
 from scores.states import FINAL
 from tasks import sharing
 from tasks.models import Completion, PanelMember, Task
-from tasks.shapes import content_of
+from tasks.responses import content_of
 
 PART: Final = "state"  # what htmx asks for alone while it is scored
 SIBLINGS: Final = 12

@@ -9,7 +9,7 @@ from autotune.access import querysets
 from autotune.access.models import Role
 from autotune.access.principal import Principal, granted
 from autotune.core.templatetags.ui import brief
-from graders import shapes
+from graders import responses
 from graders.models import Grader
 from scores.results.names import Named, Names
 from tasks.models import Completion, PanelMember, Task
@@ -83,7 +83,7 @@ def _roles(principal: Principal, completion: Completion) -> list[Role]:
 
 def _kept(grader: Grader, name: str, principal: Principal) -> str:
     """What a grader of this organization redacts for others, for who sees all of the grader."""
-    if not shapes.sees_all_of(grader, principal):
+    if not responses.sees_all_of(grader, principal):
         return f"{name} (yours): its owners decide what goes out."
     match grader.redact_reasoning, grader.redact_dimensions:
         case True, True:

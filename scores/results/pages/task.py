@@ -21,7 +21,7 @@ from scores.results.pages.task_counts import sees
 from tasks.models import Completion, Task
 from tasks.pages import people, prompts, rights
 from tasks.pages.spans import written
-from tasks.shapes import TaskOut, task_out
+from tasks.responses import TaskOut, task_out
 from tasks.states import Part
 
 RECENT: Final = 8

@@ -18,9 +18,9 @@ from autotune.core.templatetags.ui import brief
 from graders.models import Grader
 from scores.results.pages import task_counts
 from tasks.api import ORDER
-from tasks.inputs import TaskQuery
 from tasks.models import Task, TaskVersion
 from tasks.pages import rights
+from tasks.requests import TaskQuery
 
 SORTS: Final = (
     ("-createdAt", "newest first"), ("-updatedAt", "changed last"), ("name", "name"), ("createdAt", "oldest first"),

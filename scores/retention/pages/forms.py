@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django import forms
 
-from autotune.access.inputs import MAX_DAYS
+from autotune.access.requests import MAX_DAYS
 from autotune.core.pages.forms import BodyForm
 
 KINDS: Final = {"completionId": "one completion", "taskId": "a task", "modelId": "a model"}

@@ -8,12 +8,13 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from autotune.access import organizations, policy
+from autotune.access import policy
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.inputs import OrganizationPatch
 from autotune.access.models import Organization
+from autotune.access.organizations import lifecycle
 from autotune.access.pages import acts, people, places
+from autotune.access.requests import OrganizationPatch
 from autotune.core import ids
 from autotune.core.errors import AutotuneError
 from scores.models import Erasure, LegalHold
@@ -40,9 +41,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
             if due is None or request.POST.get("confirmed") == "yes":
                 try:
                     body = form.body(OrganizationPatch)
-                    acting.do(
-                        request, lambda: organizations.change(principal, own.pk, body), said="The days are saved."
-                    )
+                    acting.do(request, lambda: lifecycle.change(principal, own.pk, body), said="The days are saved.")
                 except AutotuneError as exc:
                     form.refuse(exc)
                 else:

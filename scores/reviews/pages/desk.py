@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from autotune.access.audit import calls
+from autotune.access.audit import current_call
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
@@ -35,7 +35,7 @@ def desk(request: PageRequest) -> HttpResponseBase:
     by = access.reviewer(request.principal)
     held = queue.held_by(_queue(request), by).select_related("completion", "task").first()
     if held is not None:
-        calls.about(held.public_id)
+        current_call.about(held.public_id)
     context = {
         "title": "Reviewing",
         "crumbs": navigation.crumbs(("Reviews", reverse("reviews"))),
@@ -106,8 +106,8 @@ def _claim(request: PageRequest, after: UUID | None) -> Review | None:
         lambda: queue.claim_next(_queue(request), by, after=after, besides=besides),
         calls_out=True,  # each claim is a transaction of its own
     )
-    if claimed is not None and (call := calls.current()) is not None and not call.object_id:
-        calls.about(claimed.public_id)  # a decision before it keeps its own
+    if claimed is not None and (call := current_call.current()) is not None and not call.object_id:
+        current_call.about(claimed.public_id)  # a decision before it keeps its own
     return claimed
 
 

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy
-from autotune.access.audit import calls
+from autotune.access.audit import current_call
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.pages import acts
@@ -85,7 +85,7 @@ def retry(request: PageRequest) -> HttpResponseBase:
     found = replace(chosen, status=RunStatus.FAILED).apply(WorkflowRun.objects.allowed(principal, "update"))
     if request.method == "POST":
         done = acting.do(request, lambda: retrying.retry_all(found), calls_out=True)
-        calls.about("", objects_count=done.retried)
+        current_call.about("", objects_count=done.retried)
         _tell(request, done)
         return redirect(_back(asked.given))
     context = {

@@ -17,7 +17,7 @@ from autotune.core.api.pagination import Pagination
 from autotune.core.errors import Invalid, NotFound
 from autotune.core.pages import listing
 from autotune.core.pages.listing import Asked
-from graders import shapes as grader_shapes
+from graders import responses as grader_shapes
 from graders.models import Grader
 from graders.states import Trouble
 from scores.models import WorkflowRun

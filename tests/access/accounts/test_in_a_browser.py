@@ -10,8 +10,8 @@ from playwright.sync_api import sync_playwright
 
 from autotune.access.models import Membership, Role
 from tests.access.accounts.people import PASSWORD, code_of, logged_in, person, set_up
-from tests.browsing import DESK, PHONE, SCHEMES, foreign, is_right, launched, too_wide, violations, watch
 from tests.factories import OrganizationFactory
+from tests.support.browsing import DESK, PHONE, SCHEMES, foreign, is_right, launched, too_wide, violations, watch
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 LOOKED_AT = ((DESK, "light"), (PHONE, "dark"))  # by axe

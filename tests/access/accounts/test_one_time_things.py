@@ -11,8 +11,8 @@ from django.utils import timezone
 from autotune.access.models import Membership, Role, User
 from autotune.webhooks import endpoints
 from tests.access.accounts.people import browser, code_of, is_in, log_in, logged_in, person, set_up
-from tests.concurrency import together, until
 from tests.factories import OrganizationFactory, UserFactory, WebhookFactory
+from tests.support.concurrency import together, until
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 FRESH = "quite another four words"

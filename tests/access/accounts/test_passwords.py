@@ -7,7 +7,7 @@ from django.core import mail
 
 from autotune.access.models import User
 from tests.access.accounts.people import PASSWORD, browser, is_in, log_in, logged_in, person
-from tests.concurrency import until
+from tests.support.concurrency import until
 
 pytestmark = pytest.mark.django_db
 FRESH = "another sentence of mine"

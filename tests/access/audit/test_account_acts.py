@@ -14,8 +14,8 @@ from autotune.access.models import Membership, Role, User
 from autotune.core import ids
 from tests.access.accounts.people import PASSWORD, browser, code_of, confirm, log_in, logged_in, person, set_up
 from tests.access.audit.reading import everything, sound
-from tests.concurrency import until
 from tests.factories import OrganizationFactory, UserFactory
+from tests.support.concurrency import until
 
 pytestmark = pytest.mark.django_db
 FRESH = "another sentence of mine"

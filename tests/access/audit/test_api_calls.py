@@ -175,7 +175,7 @@ def test_a_verification_is_open_while_it_waits_and_closed_after(api, events, mon
         seen.append(AuditEvent.objects.get().outcome)
         raise RuntimeError
 
-    monkeypatch.setattr("graders.verification.verify", probe)
+    monkeypatch.setattr("graders.health.verification.verify", probe)
     grader = GraderFactory(organization=api.organization, created_by=api.user)
     api.post(f"/graders/{ids.encode('grader', grader.pk)}/verify")
     event = events.only()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from autotune.access.audit import exporting, sealing, trail
+from autotune.access.audit import export, sealing, trail
 from autotune.access.models import AuditEvent
 from autotune.core import ids
 from tests.factories import TaskFactory, public
@@ -96,7 +96,7 @@ def test_a_list_costs_the_same_queries_for_any_number(api, django_assert_max_num
 
 
 def test_the_export_holds_all_in_order_with_number_and_digest_of_the_sealed(api, monkeypatch):
-    monkeypatch.setattr(exporting, "RANGE", 2)
+    monkeypatch.setattr(export, "RANGE", 2)
     for _ in range(5):
         api.get("/tasks")
     sealing.seal()

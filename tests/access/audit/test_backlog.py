@@ -6,8 +6,8 @@ from django.db import InternalError, OperationalError
 
 from autotune.access.audit import backlog, macs, trail
 from autotune.access.audit.backlog import Backlog
-from tests.concurrency import together, until
 from tests.factories import TaskFactory, public
+from tests.support.concurrency import together, until
 
 
 @pytest.fixture

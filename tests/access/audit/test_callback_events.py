@@ -7,9 +7,9 @@ import pytest
 from autotune.access.models.audit import INSTALLATION
 from scores.models import Score
 from tests.access.audit.reading import everything, sound
-from tests.calling_back import signature
 from tests.conftest import Api
 from tests.factories import CallbackFactory, RunFactory, public
+from tests.support.calling_back import signature
 
 pytestmark = pytest.mark.django_db
 TOKEN = "a-token-of-an-address"

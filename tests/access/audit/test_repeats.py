@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.db import DatabaseError
 from django.test import Client
 
-from autotune.access.audit import repeats
+from autotune.access.audit import refreshes
 from autotune.access.models import Membership, Role, User
 from autotune.core import ids
 from tests.factories import OrganizationFactory
@@ -67,8 +67,8 @@ def test_the_same_look_in_another_organization_is_noted_there(client, person, ev
 
 
 def test_it_is_noted_again_after_ten_minutes(client, events, monkeypatch):
-    assert timedelta(minutes=10) == repeats.REMEMBERED
-    monkeypatch.setattr(repeats, "REMEMBERED", timedelta(0))
+    assert timedelta(minutes=10) == refreshes.REMEMBERED
+    monkeypatch.setattr(refreshes, "REMEMBERED", timedelta(0))
     for _ in range(2):
         client.get(PAGE, headers=PART)
     assert len(events()) == 2
@@ -106,4 +106,4 @@ def test_what_is_remembered_tells_nobodys_session(client, person):
     call = type("Call", (), {"organization_id": None, "request": type("Request", (), {})()})()
     call.request.COOKIES = {"sessionid": "a-secret"}
     call.request.get_full_path = lambda: PAGE
-    assert "a-secret" not in repeats._key(call)
+    assert "a-secret" not in refreshes._key(call)

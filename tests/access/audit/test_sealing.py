@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
-from autotune.access.audit import macs, sealer, sealing, trail, verifying
+from autotune.access.audit import macs, sealing, sealing_thread, trail, verification
 from autotune.access.models import AuditChain, AuditEvent
 from autotune.access.models.audit import INSTALLATION
 from autotune.core import ids
@@ -62,7 +62,7 @@ def test_each_chain_is_numbered_from_one_in_the_order_of_sealing(organization):
 
 def test_batches_are_bounded_and_a_pass_ends_with_the_last(organization, monkeypatch):
     monkeypatch.setattr(sealing, "BATCH", 2)
-    monkeypatch.setattr(verifying, "RANGE", 2)
+    monkeypatch.setattr(verification, "RANGE", 2)
     write(5, organization)
     assert sealing.seal().count == 5
     assert verified()[1]
@@ -243,9 +243,9 @@ def test_sealers_at_the_same_time_make_one_chain_without_gaps(organization):
 
 @pytest.mark.django_db(transaction=True)
 def test_the_sealer_of_a_worker_seals_by_itself(organization, monkeypatch):
-    monkeypatch.setattr(sealer, "EVERY_S", 0.01)
+    monkeypatch.setattr(sealing_thread, "EVERY_S", 0.01)
     write(3, organization)
-    running = sealer.Sealer()
+    running = sealing_thread.Sealer()
     running.start()
     end = time.monotonic() + 20
     while AuditEvent.objects.filter(number=None).exists() and time.monotonic() < end:

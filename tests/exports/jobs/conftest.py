@@ -82,7 +82,7 @@ def run(django_capture_on_commit_callbacks):
 def small_parts(settings, monkeypatch):
     """Parts of two rows, in ranges of one."""
     settings.EXPORT_PART_ROWS = 2
-    monkeypatch.setattr("exports.ranges.RANGE_ROWS", 1)
+    monkeypatch.setattr("exports.reading.ranges.RANGE_ROWS", 1)
 
 
 def uuid_of(public_id):

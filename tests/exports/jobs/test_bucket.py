@@ -14,9 +14,9 @@ from autotune.core import ids
 from exports.files import storing
 from exports.models import Export, ExportFile
 from exports.work import ending
-from tests.concurrency import until
 from tests.exports.jobs.conftest import download, octets, rows
 from tests.factories import public
+from tests.support.concurrency import until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.processes]
 KEYS = {"access_key": "test-key", "secret_key": "test-secret"}

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from exports.models import Export
-from tests.answering import answered
 from tests.exports.jobs.conftest import download, octets, rows
 from tests.factories import ScoreFactory, TaskFactory
+from tests.support.answering import answered
 
 pytestmark = pytest.mark.django_db
 CHAT = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "yes"}]

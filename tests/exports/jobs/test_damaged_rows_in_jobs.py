@@ -53,7 +53,7 @@ def test_a_job_leaves_the_rows_of_a_damaged_task_version_out_and_counts_them(api
 @ALL_BODIES
 def test_a_job_adds_up_the_damaged_rows_of_its_parts(api, ask, run, monkeypatch, settings, task, prompts, body):
     settings.EXPORT_PART_ROWS = 1
-    monkeypatch.setattr("exports.prompts.TEXT_BYTES", 1)
+    monkeypatch.setattr("exports.reading.prompts.TEXT_BYTES", 1)
     for n in range(4):
         answer_pair(task, f"prompt {n}")
     damage(prompts["first"][1], "prompt")

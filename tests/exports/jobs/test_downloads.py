@@ -180,7 +180,7 @@ def test_a_link_is_good_for_its_time(api, export, monkeypatch):
     url, _ = link(api, export, expiresInS=60)
     assert octets(follow(url))
     later = timezone.now() + timedelta(seconds=62)
-    monkeypatch.setattr("exports.links.database_now", lambda: later)
+    monkeypatch.setattr("exports.files.links.database_now", lambda: later)
     gone = follow(url)
     assert (gone.status_code, gone.json()["code"]) == (410, "link_expired")
 

@@ -91,7 +91,7 @@ def test_a_large_set_is_written_in_parts_with_a_manifest(api, scored, ask, run, 
 
 def test_parts_end_at_their_size_too(scored, ask, run, settings, monkeypatch):
     settings.EXPORT_PART_BYTES = 1
-    monkeypatch.setattr("exports.ranges.RANGE_ROWS", 1)
+    monkeypatch.setattr("exports.reading.ranges.RANGE_ROWS", 1)
     scored(3)
     export = run(ask())
     assert ExportFile.objects.filter(export=export, kind="data").count() == 3
@@ -113,7 +113,7 @@ def test_parts_of_parquet_are_files_of_their_own(api, scored, ask, run):
 
 def test_json_is_one_file_however_small_the_parts(api, scored, ask, run, settings, monkeypatch):
     settings.EXPORT_PART_ROWS = 1
-    monkeypatch.setattr("exports.ranges.RANGE_ROWS", 1)
+    monkeypatch.setattr("exports.reading.ranges.RANGE_ROWS", 1)
     scored(3)
     content = json.loads(octets(download(api, run(ask(format="json")))))
     assert len(content["records"]) == content["metadata"]["totalRecords"] == 3
@@ -131,7 +131,7 @@ def test_more_than_json_holds_fails_and_says_what_to_do(api, scored, ask, run, m
 @pytest.mark.parametrize("member", ["dimensions", "dimensionColumns"])
 def test_more_dimensions_than_a_row_can_bear_are_found_by_the_job(api, task, ask, run, monkeypatch, member):
     """Who asks does not wait until all scores were looked at."""
-    monkeypatch.setattr("exports.dimensions.MAX_NAMES", 1)
+    monkeypatch.setattr("exports.reading.dimensions.MAX_NAMES", 1)
     told = [{"name": name, "value": 1, "weight": 1} for name in ("a", "b")]
     ScoreFactory(run__completion__task=task, dimensions=told)
     export = run(ask(**{member: True}))

@@ -8,9 +8,9 @@ from django.db import connection, transaction
 from exports.models import Export, ExportFile
 from exports.work import claims, parts, running
 from scores.retention import erasing
-from tests.concurrency import until
 from tests.exports.jobs.conftest import download, octets, rows
 from tests.factories import public
+from tests.support.concurrency import until
 
 pytestmark = [pytest.mark.django_db(transaction=True, serialized_rollback=True), pytest.mark.postgres]
 

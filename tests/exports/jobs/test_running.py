@@ -14,9 +14,9 @@ from exports.models import Export, ExportFile
 from exports.work import claims, ending, finishing, parts, running
 from scores.retention import deleting, erasing, purging
 from tasks.models import Completion
-from tests.damaging import damage_rows
 from tests.exports.jobs.conftest import claim, download, files_in, octets, rows
 from tests.factories import OrganizationFactory, TaskFactory, public
+from tests.support.damaging import damage_rows
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ from exports.files.folder import Folder
 from exports.files.storing import StorageAway
 from exports.models import Export
 from exports.work import claims, running
-from tests.concurrency import together
 from tests.exports.jobs.conftest import download, octets, rows
+from tests.support.concurrency import together
 
 pytestmark = pytest.mark.django_db
 

@@ -10,9 +10,9 @@ import pytest
 import redis as client
 
 from autotune.core import redis
-from tests.concurrency import until
 from tests.factories import GraderFactory
 from tests.graders.guards.workers import Clock, Worker
+from tests.support.concurrency import until
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from graders import holds
+from graders import pauses
 from graders.guards import Answered, circuit, slots
 from graders.models import Grader
 from graders.states import GraderStatus, Trouble
@@ -87,8 +87,8 @@ def test_five_failures_open_the_circuit_hold_the_grader_and_degrade_it(grader, w
     assert row(grader) == (GraderStatus.ACTIVE, [], None, "")
     fails(one, 1)
     until = clock.now + timedelta(seconds=10)
-    assert (one.permit.slots, one.permit.hold_until, one.permit.hold_reason) == (0, until, holds.CIRCUIT_OPEN)
-    assert row(grader) == (GraderStatus.DEGRADED, [Trouble.CIRCUIT], until, holds.CIRCUIT_OPEN)
+    assert (one.permit.slots, one.permit.hold_until, one.permit.hold_reason) == (0, until, pauses.CIRCUIT_OPEN)
+    assert row(grader) == (GraderStatus.DEGRADED, [Trouble.CIRCUIT], until, pauses.CIRCUIT_OPEN)
     change = grader.status_changes.get()
     assert (change.current, "5 calls in a row failed" in change.reason) == ("degraded", True)
 
@@ -218,7 +218,7 @@ class TestWhenWhoChangedTheCircuitDiedBeforeItSaidSo:
         Grader.objects.update(troubles=[], held_until=None, held_reason="", status=GraderStatus.ACTIVE)
         two.ask()
         until = clock.now + timedelta(seconds=10)
-        assert row(grader) == (GraderStatus.DEGRADED, [Trouble.CIRCUIT], until, holds.CIRCUIT_OPEN)
+        assert row(grader) == (GraderStatus.DEGRADED, [Trouble.CIRCUIT], until, pauses.CIRCUIT_OPEN)
 
     def test_and_a_closed_one_too(self, grader, worker):
         one = worker("a")

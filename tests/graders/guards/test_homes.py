@@ -12,9 +12,9 @@ from graders.guards import bucket
 from graders.guards.state import NOTHING, Batch, Bucket, Circuit, Holder, State, decode, encode, from_row, to_row
 from graders.models import Grader, GraderGuard
 from graders.states import GraderStatus, Trouble
-from tests.concurrency import together, until
 from tests.factories import GraderFactory
 from tests.graders.guards.workers import Worker
+from tests.support.concurrency import together, until
 
 FULL = State(
     at=1_000.0,

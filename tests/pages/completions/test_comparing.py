@@ -8,8 +8,8 @@ from django.urls import reverse
 from autotune.access.models import AuditEvent
 from scores.models import Score
 from scores.results import differences
-from tests.damaging import damage_row
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory, public
+from tests.support.damaging import damage_row
 
 
 @pytest.fixture

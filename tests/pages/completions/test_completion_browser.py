@@ -5,8 +5,8 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from scores.models import Reward, WorkflowRun
-from tests.browsing import PHONE, too_wide
 from tests.factories import CompletionFactory, RunFactory
+from tests.support.browsing import PHONE, too_wide
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 

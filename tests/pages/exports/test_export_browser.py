@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from exports.models import Export
-from tests.browsing import PHONE, foreign, too_wide
 from tests.factories import ExportFactory, public
+from tests.support.browsing import PHONE, foreign, too_wide
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 

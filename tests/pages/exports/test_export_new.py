@@ -68,7 +68,7 @@ def test_the_count_is_that_of_the_file(operator, task, scored, filters):
     from autotune.access.principal import Principal
     from autotune.core.api import parsing
     from exports import layouts
-    from exports.job_inputs import NewExport
+    from exports.work.requests import NewExport
     from scores.results import filters as score_filters
 
     scored(9)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.answering import answered
 from tests.factories import ExportFactory, public
+from tests.support.answering import answered
 
 CHAT = [
     {"role": "user", "content": "Delete everything?"},

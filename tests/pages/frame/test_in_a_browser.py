@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from autotune.access.models import Membership, Role, WebSession
-from tests.browsing import DESK, PHONE, ground, too_wide
 from tests.factories import GraderFactory, OrganizationFactory, TaskFactory, WebhookFactory
+from tests.support.browsing import DESK, PHONE, ground, too_wide
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 REFRESH = "() => window.htmx.trigger(document.querySelector('#needs'), 'refresh')"

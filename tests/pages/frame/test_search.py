@@ -4,7 +4,7 @@ import pytest
 
 from autotune.access.models import Membership, Role
 from autotune.core import ids
-from autotune.site import finding
+from autotune.site.search import results
 from graders.models import GraderVersion
 from tests.factories import (
     ApiKeyFactory,
@@ -26,7 +26,7 @@ HOSTILE = "<script>alert(1)</script>\u202egnirts"
 @pytest.fixture(autouse=True)
 def _every_page_is_there(monkeypatch):
     """Pages of other areas are no affair of these tests."""
-    monkeypatch.setattr(finding, "reverse", lambda route, kwargs=None, query=None: f"/{route}/{kwargs or query}")
+    monkeypatch.setattr(results, "reverse", lambda route, kwargs=None, query=None: f"/{route}/{kwargs or query}")
 
 
 def said(client, text):
@@ -151,9 +151,9 @@ def test_a_word_that_looks_like_an_id_is_looked_for_as_a_name(visitor):
 
 def test_pages_that_are_not_there_are_left_out(visitor, monkeypatch):
     def missing(*_, **__):
-        raise finding.NoReverseMatch
+        raise results.NoReverseMatch
 
-    monkeypatch.setattr(finding, "reverse", missing)
+    monkeypatch.setattr(results, "reverse", missing)
     client = visitor()
     TaskFactory(organization=client.organization, name="Law")
     assert found(client, "law") == []

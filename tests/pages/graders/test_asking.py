@@ -6,12 +6,13 @@ import re
 import pytest
 
 from autotune.access.models import AuditEvent
-from graders import trying, verifying
+from graders import trying
+from graders.health import verification_steps
 from graders.models import Grader, GraderCheck, GraderStatusChange, Tally
 from scores.models import Score
 from tests.factories import SECRET, GraderFactory
-from tests.fakes import FakeGrader, refuse, serving
-from tests.rawserver import raw_server, result, signature
+from tests.support.fakes import FakeGrader, refuse, serving
+from tests.support.rawserver import raw_server, result, signature
 
 SCORE = {
     "value": 0.72,
@@ -106,7 +107,7 @@ def test_a_ticket_that_does_not_fit_counts_for_nothing_and_all_is_asked_anew(
     if spoil == "altered":
         ticket = f"x{ticket}"
     elif spoil == "late":
-        monkeypatch.setattr(verifying, "TICKET_FOR_S", -1)
+        monkeypatch.setattr(verification_steps, "TICKET_FOR_S", -1)
     else:
         asked = GraderFactory(organization=owner.organization, created_by=owner.user)
         pages.point(asked, fake.url, supports_dimensions=True, supports_explanations=True)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from graders import folding
 from graders.failure_codes import advice
 from graders.models import Grader, GraderVersion, Tally
+from graders.statistics import folding
 from tests.factories import public
 
 

@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 from graders.models import Grader
-from tests.browsing import DESK, PHONE, too_wide
 from tests.factories import OrganizationFactory
-from tests.fakes import FakeGrader, serving
+from tests.support.browsing import DESK, PHONE, too_wide
+from tests.support.fakes import FakeGrader, serving
 
 pytestmark = pytest.mark.pages
 

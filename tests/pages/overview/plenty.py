@@ -6,8 +6,8 @@ from datetime import timedelta
 from django.utils import timezone
 
 from autotune.core import ids
-from graders import latencies
 from graders.models import GraderStatistic
+from graders.statistics import latencies
 from scores.models import Reward, Score, WorkflowRun
 from tasks.models import Completion
 from tests.factories import GraderFactory, TaskFactory

@@ -7,9 +7,9 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from scores.models import Review, Score
-from tests.browsing import PHONE, LateScripts, too_wide
-from tests.concurrency import aside
 from tests.factories import ReviewFactory, TaskFactory, UserFactory
+from tests.support.browsing import PHONE, LateScripts, too_wide
+from tests.support.concurrency import aside
 
 pytestmark = pytest.mark.pages
 

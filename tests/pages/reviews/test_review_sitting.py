@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from scores.models import Review, Score
-from tests.concurrency import aside
 from tests.factories import ReviewFactory, TaskFactory
+from tests.support.concurrency import aside
 
 pytestmark = [pytest.mark.pages, pytest.mark.timeout(900)]
 COUNT, LOOK_EVERY = 500, 50

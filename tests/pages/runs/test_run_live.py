@@ -5,9 +5,9 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from scores.models import WorkflowRun
-from tests.browsing import PHONE, too_wide
-from tests.concurrency import aside
 from tests.factories import GraderFactory, RunFactory, TaskFactory
+from tests.support.browsing import PHONE, too_wide
+from tests.support.concurrency import aside
 
 pytestmark = pytest.mark.pages
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browsing import PHONE, too_wide
 from tests.factories import ScoreFactory, TaskFactory
+from tests.support.browsing import PHONE, too_wide
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from autotune.access import keys
+from autotune.access.keys import tokens
 from autotune.access.models import ApiKey, AuditEvent, Membership, Role, StoredAnswer
 from autotune.access.pages import once
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory, public
@@ -31,7 +31,7 @@ def test_a_key_is_shown_once_on_the_answer_to_its_form(visitor, ticket_at, secre
     secret = secret_in(answer)
     key = ApiKey.objects.get()
     assert answer.status_code == 201
-    assert (keys.find(secret).pk, key.user, key.organization) == (key.pk, client.user, client.organization)
+    assert (tokens.find(secret).pk, key.user, key.organization) == (key.pk, client.user, client.organization)
     assert "no-store" in answer["Cache-Control"]
     for path in (LIST, page_of(key), NEW, "/settings/audit"):
         assert secret not in client.get(path).content.decode()
@@ -155,7 +155,7 @@ def test_a_rotated_key_is_shown_once_and_the_old_one_works_on(visitor, ticket_at
     to = f"{page_of(key)}/rotate"
     data = {"ticket": ticket_at(client, page_of(key), to), "grace_hours": "24"}
     answer = client.post(to, data)
-    new = keys.find(secret_in(answer))
+    new = tokens.find(secret_in(answer))
     key.refresh_from_db()
     assert (new.name, key.replaced_by_id) == (key.name, new.pk)
     assert timedelta(hours=23) < key.expires_at - timezone.now() <= timedelta(hours=24)
@@ -188,7 +188,7 @@ def test_a_revoked_key_is_refused_and_offers_nothing_more(visitor):
     client = visitor()
     key = ApiKeyFactory(organization=client.organization, user=client.user)
     assert client.post(f"{page_of(key)}/revoke")["Location"] == page_of(key)
-    assert keys.find(key.text) is None
+    assert tokens.find(key.text) is None
     body = client.get(page_of(key)).content.decode()
     for word in ("Save", "Rotate the key", "Yes, revoke"):
         assert word not in body
@@ -206,7 +206,7 @@ def test_a_filter_tells_the_usable_from_the_ended(visitor):
     client = visitor()
     ApiKeyFactory(organization=client.organization, user=client.user, name="working")
     over = ApiKeyFactory(organization=client.organization, user=client.user, name="over")
-    keys.revoke(over)
+    tokens.revoke(over)
     usable = client.get(LIST, {"status": "usable"}).content.decode()
     ended = client.get(LIST, {"status": "ended"}).content.decode()
     assert ("working" in usable, ">over<" in usable) == (True, False)

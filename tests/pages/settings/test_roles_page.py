@@ -4,7 +4,7 @@ import pytest
 
 from autotune.access.models import AuditEvent, Membership, Role
 from autotune.access.pages import matrix
-from autotune.access.roles import RESOURCES
+from autotune.access.roles.builtin import RESOURCES
 from tests.factories import OrganizationFactory, UserFactory, public
 
 from .conftest import HOSTILE

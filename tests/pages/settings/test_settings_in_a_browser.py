@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from autotune.access.models import Role
-from tests.browsing import PHONE, foreign, too_wide
-from tests.concurrency import aside
 from tests.factories import ApiKeyFactory, DeliveryFactory, UserFactory, WebhookFactory, public
+from tests.support.browsing import PHONE, foreign, too_wide
+from tests.support.concurrency import aside
 
 from .conftest import HOSTILE
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from autotune.webhooks import examples, fanout
+from autotune.webhooks.events import examples, fanout
 from autotune.webhooks.models import Event
 from autotune.webhooks.rules import SUBSCRIBABLE
 from autotune.webhooks.states import EventKind

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from autotune.webhooks.models import Delivery, Event, Webhook
 from tests.factories import DeliveryFactory, OrganizationFactory, WebhookFactory
-from tests.receiving import Receiver, receiving
+from tests.support.receiving import Receiver, receiving
 
 from .conftest import HOSTILE
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from autotune.access.models import Role
 from autotune.access.principal import Principal
 from tasks import definitions
-from tasks.inputs import GraderId, NewTask, PanelEntry
+from tasks.requests import GraderId, NewTask, PanelEntry
 from tests.factories import GraderFactory
 
 

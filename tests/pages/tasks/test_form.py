@@ -7,9 +7,9 @@ import pytest
 from autotune.access.models import AuditEvent
 from autotune.core.pages.forms import wire_names
 from tasks import definitions
-from tasks.inputs import NewTask, TaskPatch
 from tasks.models import Task, TaskVersion
 from tasks.pages.forms import TaskForm
+from tasks.requests import NewTask, TaskPatch
 from tests.factories import GraderFactory, OrganizationFactory, TaskFactory, UserFactory, public
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tasks.models import Task
-from tests.browsing import PHONE, too_wide
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, ScoreFactory, public
+from tests.support.browsing import PHONE, too_wide
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 

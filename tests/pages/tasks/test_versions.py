@@ -3,7 +3,7 @@
 import pytest
 
 from tasks import definitions
-from tasks.inputs import TaskPatch
+from tasks.requests import TaskPatch
 from tests.factories import GraderFactory, TaskFactory, public
 
 pytestmark = pytest.mark.django_db

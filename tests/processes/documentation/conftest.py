@@ -12,12 +12,12 @@ from threading import Thread
 import pytest
 from django.conf import settings
 
-from autotune.site import launch
-from tests.concurrency import until
-from tests.notebook import Notebook
-from tests.operating import Operator
-from tests.serving import free_port, own_environment, running_with
-from tests.snippets import ROOT
+from autotune.site.local import launch
+from tests.support.concurrency import until
+from tests.support.notebook import Notebook
+from tests.support.operating import Operator
+from tests.support.serving import free_port, own_environment, running_with
+from tests.support.snippets import ROOT
 
 PROJECT = ("Makefile", "Procfile", "bench", "docs", "examples", "manage.py", "requirements.txt", "sdk", "tools")
 DONE = b"Ctrl-C ends all processes"

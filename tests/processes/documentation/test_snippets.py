@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from autotune.site import launch
-from autotune.site.ports import answers
-from tests.concurrency import until
-from tests.operating import copy_project
-from tests.snippets import ROOT, SNIPPETS
+from autotune.site.local import launch
+from autotune.site.local.ports import answers
+from tests.support.concurrency import until
+from tests.support.operating import copy_project
+from tests.support.snippets import ROOT, SNIPPETS
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(400)]
 HERE = ("live", "file", "script", "background")

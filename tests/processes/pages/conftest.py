@@ -3,10 +3,10 @@
 import pytest
 from playwright.sync_api import sync_playwright
 
-from autotune.site import launch
-from autotune.site.ports import answers
-from tests.concurrency import until
-from tests.visiting import House
+from autotune.site.local import launch
+from autotune.site.local.ports import answers
+from tests.support.concurrency import until
+from tests.support.visiting import House
 
 
 @pytest.fixture(scope="module")

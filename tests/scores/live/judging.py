@@ -2,7 +2,7 @@
 
 from graders.models import Grader
 from scores.models import WorkflowRun
-from tests.results import claim, judged, missed, save
+from tests.support.results import claim, judged, missed, save
 
 
 def due():

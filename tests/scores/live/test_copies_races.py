@@ -10,10 +10,10 @@ from scores.models import LiveAnswer, Reward, Score, WorkflowRun
 from scores.results import waiting
 from scores.retention import erasing
 from tasks.models import Completion
-from tests.concurrency import PATIENCE_S, aside, together, until
 from tests.scores.live.judging import due, fail, judge
 from tests.scores.live.test_copies import completion_of, principal
 from tests.scores.live.test_rewards_races import ask, waits_for_a_lock
+from tests.support.concurrency import PATIENCE_S, aside, together, until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 MANY = [f"good {number}" for number in range(30)]

@@ -10,8 +10,8 @@ from django.db import connection
 
 from scores.results import waiting
 from scores.results.waiting import Hub
-from tests.concurrency import PATIENCE_S, aside, until
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory
+from tests.support.concurrency import PATIENCE_S, aside, until
 
 SOON_S = 2.0
 

@@ -11,10 +11,10 @@ from scores.models import LiveAnswer, Reward, WorkflowRun
 from scores.results import waiting
 from scores.retention import erasing
 from tasks.models import Completion
-from tests.concurrency import PATIENCE_S, aside, together, until
 from tests.conftest import Api
 from tests.factories import ScoreFactory, public
 from tests.scores.live.asking import asked
+from tests.support.concurrency import PATIENCE_S, aside, together, until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 MANY = [str(n) for n in range(40)]

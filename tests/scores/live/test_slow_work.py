@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.calling_back import call_back
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, GraderFactory, TaskFactory
 from tests.scores.live.asking import asked
+from tests.support.calling_back import call_back
 
 pytestmark = pytest.mark.django_db
 PENDING = ("pending", None, None)

@@ -9,9 +9,9 @@ from autotune_sdk import AutotuneClient, Capabilities, Limits
 from autotune.core.outbound import engine
 from graders.models import Grader
 from scores.engine.drain import Drain, callable_grader
-from tests.broker import memory_broker
 from tests.factories import ApiKeyFactory
-from tests.fakes import FakeGrader, serving
+from tests.support.broker import memory_broker
+from tests.support.fakes import FakeGrader, serving
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from autotune_sdk import ConflictError, InvalidRequest
 
-from tests.submitting import is_recent, items
+from tests.support.submitting import is_recent, items
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 MOMENT = timedelta(milliseconds=1)

@@ -10,7 +10,7 @@ from autotune_sdk import BrokenExport, ConflictError, DamagedFile, ExportNotComp
 from autotune_sdk import _downloading as downloading
 
 from exports.work import running
-from tests.submitting import is_recent, items
+from tests.support.submitting import is_recent, items
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
@@ -122,7 +122,7 @@ def test_waiting_ends_in_time(client, scored):
 
 def test_a_large_set_comes_in_parts(client, scored, settings, tmp_path, monkeypatch):
     settings.EXPORT_PART_ROWS = 15
-    monkeypatch.setattr("exports.ranges.RANGE_ROWS", 5)
+    monkeypatch.setattr("exports.reading.ranges.RANGE_ROWS", 5)
     begun = client.exports.create(format="parquet", task_id=scored.id)
     running.work()
     export = client.exports.wait(begun.id, timeout_s=5)

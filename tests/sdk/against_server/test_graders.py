@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from autotune_sdk import Capabilities, ConflictError, NotFound
 
-from tests.submitting import is_recent, items
+from tests.support.submitting import is_recent, items
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 

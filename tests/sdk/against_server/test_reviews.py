@@ -3,7 +3,7 @@
 import pytest
 from autotune_sdk import ConflictError, Dimension
 
-from tests.submitting import is_recent, items
+from tests.support.submitting import is_recent, items
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 

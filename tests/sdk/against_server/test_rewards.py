@@ -7,8 +7,8 @@ import requests
 from autotune_sdk import InvalidRequest, NotFound
 from autotune_sdk import _rewarding as rewarding
 
-from tests.concurrency import aside
-from tests.submitting import is_recent
+from tests.support.concurrency import aside
+from tests.support.submitting import is_recent
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 ANSWERS = [{"prompt": "p", "response": "x" * n, "metadata": {"n": n}} for n in (40, 10, 30)]

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pyarrow.parquet
 import pytest
 
-from tests.concurrency import aside
-from tests.submitting import is_recent, items
+from tests.support.concurrency import aside
+from tests.support.submitting import is_recent, items
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 MOMENT = timedelta(milliseconds=1)

@@ -3,11 +3,11 @@
 import pytest
 from autotune_sdk import ConflictError, InvalidRequest, NotFound, RateLimited, verify_webhook
 
-from autotune.webhooks.outbox import Emitted, emit
-from autotune.webhooks.pump import Pump
+from autotune.webhooks.delivery.pump import Pump
+from autotune.webhooks.events.outbox import Emitted, emit
 from autotune.webhooks.states import EventKind
-from tests.receiving import Receiver, receiving
-from tests.submitting import is_recent
+from tests.support.receiving import Receiver, receiving
+from tests.support.submitting import is_recent
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 KIND = EventKind.GRADER_STATUS_CHANGED

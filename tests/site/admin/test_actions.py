@@ -21,8 +21,8 @@ from tests.factories import (
     UserFactory,
     WebhookFactory,
 )
-from tests.fakes import FakeGrader, serving
 from tests.site.admin.world import address
+from tests.support.fakes import FakeGrader, serving
 
 pytestmark = pytest.mark.django_db
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.browsing import DESK, PHONE, is_right, too_wide, violations
 from tests.site.admin.world import MODELS, address, populate
+from tests.support.browsing import DESK, PHONE, is_right, too_wide, violations
 
 pytestmark = [pytest.mark.pages, pytest.mark.timeout(600)]
 

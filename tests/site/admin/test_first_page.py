@@ -6,9 +6,9 @@ from django.urls import reverse
 
 from graders.models import Grader
 from scores.models import WorkflowRun
-from tests.browsing import DESK, PHONE, is_right, too_wide, violations
 from tests.factories import GraderFactory, ReviewFactory, RunFactory, ScoreFactory
 from tests.site.admin.world import address
+from tests.support.browsing import DESK, PHONE, is_right, too_wide, violations
 
 FIRST = "/admin/"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from autotune.access.audit import verifying
-from autotune.access.audit.verifying import Head
+from autotune.access.audit import verification
+from autotune.access.audit.verification import Head
 
 
 class Command(BaseCommand):
@@ -24,13 +24,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, act: str, **options: Any) -> None:
         if act == "heads":
-            heads = {name: {"number": head.number, "digest": head.digest} for name, head in verifying.heads().items()}
+            heads = {
+                name: {"number": head.number, "digest": head.digest} for name, head in verification.heads().items()
+            }
             self.stdout.write(json.dumps(heads, indent=1))
             return
         kept = _kept(options["heads"])
         count = 0
         for chain in self._chains(options["organization"], kept):
-            for finding in verifying.verify(chain, kept):
+            for finding in verification.verify(chain, kept):
                 count += 1
                 self.stdout.write(str(finding))
         if count:
@@ -40,8 +42,8 @@ class Command(BaseCommand):
     def _chains(self, organization: str | None, kept: Mapping[str, Head]) -> list[Any]:
         try:
             if organization:
-                return [verifying.chain_of(organization)]
-            return sorted({*verifying.chains(), *(verifying.chain_of(name) for name in kept)})
+                return [verification.chain_of(organization)]
+            return sorted({*verification.chains(), *(verification.chain_of(name) for name in kept)})
         except ValueError:
             raise CommandError("There is no such chain: give an `org_…` id, or `installation`.") from None
 

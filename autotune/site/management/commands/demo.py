@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from autotune.site.demo.show import run
-from autotune.site.supervisor import SupervisorError
+from autotune.site.local.supervisor import SupervisorError
 
 
 class Command(BaseCommand):

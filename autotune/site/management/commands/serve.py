@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from autotune.site import launch
-from autotune.site.supervisor import Supervisor, SupervisorError
+from autotune.site.local import launch
+from autotune.site.local.supervisor import Supervisor, SupervisorError
 
 
 class Command(BaseCommand):

@@ -1,0 +1,91 @@
+"""The trail as a file: in ranges of the key, so that it is never held whole, nor a connection for a slow client."""
+
+import csv
+import io
+import itertools
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from autotune.access.audit import querysets, responses
+from autotune.access.audit.requests import EventExportQuery
+from autotune.access.audit.responses import AuditEventOut
+from autotune.access.principal import Principal
+from autotune.core.connections import release
+
+logger = logging.getLogger(__name__)
+RANGE: Final = 1_000
+MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
+COLUMNS: Final = AuditEventOut.__struct_encode_fields__
+
+
+def respond(request: HttpRequest, query: EventExportQuery, principal: Principal) -> HttpResponseBase:
+    """The events that the query names, the oldest first.
+
+    The first piece is made before the answer begins, so that what is wrong is still told as an error.
+    """
+    headers = {
+        "Content-Disposition": f'attachment; filename="audit-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{query.format}"',
+        "Cache-Control": "no-store",
+        "X-Accel-Buffering": "no",
+    }
+    kind = MEDIA_TYPES[query.format]
+    if request.method == "HEAD":
+        return HttpResponse(content_type=kind, headers=headers)
+    pieces = _pieces(querysets.chosen(principal, query), query.format)
+    first = next(pieces, b"")
+    whole = _watched(itertools.chain([first], pieces), getattr(request, "request_id", "-"))
+    return StreamingHttpResponse(whole, content_type=kind, headers=headers)
+
+
+def _pieces(events: Any, kind: str) -> Iterator[bytes]:
+    if kind == "csv":
+        yield _lines([COLUMNS])
+    for group in _groups(events):
+        if kind == "csv":
+            yield _lines([_cell(value) for value in msgspec.to_builtins(one).values()] for one in group)
+        else:
+            yield msgspec.json.Encoder().encode_lines(group)
+
+
+def _groups(events: Any) -> Iterator[list[AuditEventOut]]:
+    after = UUID(int=0)
+    while True:
+        rows = list(events.filter(id__gt=after).order_by("id")[:RANGE])
+        release()
+        if rows:
+            yield [responses.event_out(row) for row in rows]
+        if len(rows) < RANGE:
+            return
+        after = rows[-1].id
+
+
+def _lines(rows: Iterable[Iterable[Any]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell; text that a spreadsheet would take for a formula is led by an apostrophe."""
+    if isinstance(value, list):
+        value = " ".join(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def _watched(pieces: Iterable[bytes], request_id: str) -> Iterator[bytes]:
+    """The pieces; an error among them is logged and raised again, which breaks the connection off before its end."""
+    try:
+        yield from pieces
+    except GeneratorExit:
+        raise
+    except Exception:
+        logger.exception("an export of the audit trail broke off (request %s)", request_id)
+        raise

@@ -1,0 +1,138 @@
+"""What people do on pages, as its event tells it: logging in and out, passwords, second factors, invitations, and what
+is changed in the administration. The event stands before the act is final, or the act is not done.
+"""
+
+import json
+from typing import Any, Final
+from uuid import UUID
+
+from allauth.account import signals as account
+from allauth.mfa import signals as mfa
+from axes.signals import user_locked_out
+from django.contrib.admin.models import ADDITION, DELETION, LogEntry
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.db.models.signals import post_save
+from django.dispatch import Signal
+
+from autotune.access.accounts import signals as accounts
+from autotune.access.audit import current_call, trail
+from autotune.access.audit.current_call import Call
+from autotune.access.audit.event_organizations import home_of
+from autotune.access.models import Membership, Organization, User
+from autotune.core import ids
+
+UNKNOWN_LOGIN: Final = "unknown"
+ACTS: Final[tuple[tuple[Signal, str], ...]] = (
+    (user_logged_in, "session.login"),
+    (user_logged_out, "session.logout"),
+    (account.password_changed, "password.update"),
+    (account.password_set, "password.update"),
+    (account.password_reset, "password.reset"),
+    (mfa.authenticator_added, "second_factor.create"),
+    (mfa.authenticator_removed, "second_factor.delete"),
+    (mfa.authenticator_reset, "second_factor.update"),
+    (accounts.sessions_ended, "session.end_others"),
+)
+_receivers: list[Any] = []  # signals hold them weakly
+
+
+def connect() -> None:
+    """Listen; called once, when the apps are ready."""
+    for signal, action in ACTS:
+        _listen(signal, _receiver(action))
+    _listen(accounts.organization_switched, _organization_switched)
+    _listen(accounts.invitation_accepted, _invitation_accepted)
+    _listen(user_login_failed, _login_failed)
+    _listen(user_locked_out, _locked_out)
+    _listen(post_save, _administered, sender=LogEntry)
+
+
+def _listen(signal: Signal, receiver: Any, **more: Any) -> None:
+    _receivers.append(receiver)
+    signal.connect(receiver, **more)
+
+
+def _receiver(action: str) -> Any:
+    def done(sender: Any, *, request: Any = None, user: Any = None, count: int | None = None, **_: Any) -> None:
+        call = current_call.current()
+        if call is None or not isinstance(user, User):  # a logout of nobody
+            return
+        if count is not None:
+            call.objects_count = count
+        _did(call, action, user, organization_id=home_of(user, call.request))
+
+    return done
+
+
+def _organization_switched(sender: Any, *, user: User, organization: Organization, **_: Any) -> None:
+    if (call := current_call.current()) is not None:
+        call.object_id = ids.encode("org", organization.pk)
+        _did(call, "session.switch_organization", user, organization_id=organization.pk)
+
+
+def _invitation_accepted(sender: Any, *, user: User, membership: Membership, **_: Any) -> None:
+    """Logging in may follow in the same request; this is what it is about."""
+    if (call := current_call.current()) is not None:
+        call.object_id = membership.public_id
+        _did(call, "members.accept", user, organization_id=membership.organization_id)
+
+
+def _did(call: Call, action: str, user: User, *, organization_id: UUID | None) -> None:
+    """Have the event written now. One request is one event, which tells what was done first: the rest follows from it.
+
+    raises  Unavailable if it cannot be written
+    """
+    if call.acted:
+        return
+    call.acted, call.action, call.resource, call.user = True, action, action.partition(".")[0], user
+    call.organization_id = call.organization_id or organization_id
+    trail.opened(call)
+
+
+def _login_failed(sender: Any, *, credentials: dict[str, Any], **_: Any) -> None:
+    """The name is told only if there is such a person: another may be anything, such as a password."""
+    call = current_call.current()
+    if call is None or call.acted:
+        return
+    given = next((credentials[name] for name in ("email", "username", "login") if credentials.get(name)), "")
+    tried = User.objects.filter(email=str(given).strip().lower()[:254]).first()
+    call.action, call.resource = "session.login", "session"
+    call.actor = tried.email if tried else UNKNOWN_LOGIN
+    call.object_id = ids.encode("user", tried.pk) if tried else ""
+
+
+def _locked_out(sender: Any, **_: Any) -> None:
+    if (call := current_call.current()) is not None and not call.acted:
+        call.action, call.resource = "session.login", "session"
+
+
+def _administered(sender: Any, *, instance: LogEntry, **_: Any) -> None:
+    """What the administration's own log says of an act, in the transaction of the act: its object and the names of
+    what was changed."""
+    call = current_call.current()
+    if call is None or call.event is None:
+        return
+    verb = {ADDITION: "create", DELETION: "delete"}.get(instance.action_flag, "update")
+    call.acted, call.action, call.fields = True, f"admin.{verb}", _changed(instance.change_message)
+    call.object_id = _id_of(instance)
+    trail.closed(call, 302)
+
+
+def _changed(message: str) -> list[str] | None:
+    """The names of changed members; what else the message says may quote an object."""
+    try:
+        parts = json.loads(message)
+    except ValueError:
+        return None
+    if not isinstance(parts, list):
+        return None
+    return sorted({str(name) for part in parts for act in part.values() for name in act.get("fields", ())}) or None
+
+
+def _id_of(entry: LogEntry) -> str:
+    from django.contrib import admin
+
+    from autotune.access.audit import request_subjects
+
+    model = entry.content_type.model_class() if entry.content_type else None
+    return request_subjects.row_id(admin.site._registry.get(model), entry.object_id) if model else ""

@@ -1,0 +1,183 @@
+"""What a request is about, told from its route and view: no view has to say it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.urls import Resolver404, ResolverMatch, resolve
+
+from autotune.access.audit.current_call import Call
+from autotune.core import ids
+from autotune.core.api.middleware import API_PREFIX
+from autotune.core.api.operations import SAFE_METHODS, Operation
+from autotune.core.urls import KINDS
+
+API: Final = "/api/v1/"
+NOT_AUDITED: Final = frozenset(
+    {"/api/v1/health", "/api/v1/ready", "/api/v1/moving", "/api/v1/metrics", "/api/v1/schema", "/api/v1/docs"}
+)
+UNKNOWN: Final = "unknown"
+HOME: Final = "home"
+VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "update", "DELETE": "delete"}
+DELETION_CONFIRMED: Final = "post"  # Django's own
+_PARAMETER: Final = re.compile(r"<(?:([^:>]+):)?([^>]+)>")
+_GROUP: Final = re.compile(r"\(\?P<(\w+)>[^)]*\)")  # of a route that is a regular expression
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What a route and method mean.
+
+    route   the pattern, such as `/api/v1/tasks/:task_id`
+    kinds   the path's parameters that name objects: (parameter, kind of its public id)
+    """
+
+    route: str
+    resource: str
+    verb: str
+    kinds: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def action(self) -> str:
+        return f"{self.resource}.{self.verb}"
+
+
+def is_audited(request: HttpRequest) -> bool:
+    """All but the probes and the documents. What is nowhere counts below the API's addresses alone."""
+    path = request.path_info
+    if path in NOT_AUDITED:
+        return False
+    return path.startswith(API_PREFIX) or match_of(request) is not None
+
+
+def match_of(request: HttpRequest) -> ResolverMatch | None:
+    """The route of a request, also of one that was refused before it was looked up; None for an unknown one."""
+    if request.resolver_match is not None:
+        return request.resolver_match
+    try:
+        return resolve(request.path_info)
+    except Resolver404:
+        return None
+
+
+def act_of(request: HttpRequest) -> tuple[Act, str]:
+    """What the request does, and the public id of what it does it to, or ''."""
+    match = match_of(request)
+    method = (request.method or "GET").upper()
+    if match is None:
+        return Act(f"{API}*", UNKNOWN, VERBS.get(method, "read")), ""
+    if getattr(match.func, "model_admin", None) is not None or "admin" in match.app_names:
+        return _of_admin(match, method)
+    act = _described(match.route, getattr(match.func, "cls", None), method)
+    return act, _object_id(act.kinds, match.kwargs)
+
+
+@lru_cache(maxsize=1024)
+def _described(route: str, view: Any, method: str) -> Act:
+    pattern = "/" + _PARAMETER.sub(r":\2", _GROUP.sub(r":\1", route)).strip("^$")
+    kinds = tuple((name, kind) for kind, name in _PARAMETER.findall(route) if kind in KINDS)
+    what = _operation(view, method)
+    verb = (what.action if what else "") or VERBS.get(method, "read")
+    if verb == "create" and not pattern.startswith(API):
+        verb = "update"  # what a form is sent for, its route tells
+    return Act(pattern, (what.resource if what else "") or _resource(view, pattern), verb, kinds)
+
+
+def _operation(view: Any, method: str) -> Operation | None:
+    handler = getattr(view, "get" if method in SAFE_METHODS else method.lower(), None)
+    return getattr(handler, "operation", None)
+
+
+def _resource(view: Any, pattern: str) -> str:
+    """Of a method that the view lacks: that of its other methods; else the first word of the address."""
+    for method in ("GET", "POST", "PATCH", "DELETE"):
+        what = _operation(view, method)
+        if what and what.resource:
+            return what.resource
+    if pattern == "/":
+        return HOME
+    return pattern.removeprefix(API).strip("/").split("/")[0].replace("-", "_")[:32] or UNKNOWN
+
+
+def _object_id(kinds: Sequence[tuple[str, str]], given: dict[str, Any]) -> str:
+    """The innermost object that the path names."""
+    for name, kind in reversed(kinds):
+        if isinstance(value := given.get(name), UUID):
+            return ids.encode(kind, value)
+    return ""
+
+
+def _of_admin(match: ResolverMatch, method: str) -> tuple[Act, str]:
+    """The administration: the route names the table, the path the row."""
+    act = _described(match.route, None, method)
+    page = (match.url_name or "").rpartition("_")[2]
+    verb = {"add": "create", "delete": "delete"}.get(page, "update") if method not in SAFE_METHODS else "read"
+    return Act(act.route, "admin", verb), row_id(
+        getattr(match.func, "model_admin", None), match.kwargs.get("object_id")
+    )
+
+
+def row_id(model_admin: Any, pk: Any) -> str:
+    """The public id of a row, or `app.model key` where the table has none; '' for what can be no key of it."""
+    if model_admin is None or pk is None:
+        return ""
+    try:
+        key = model_admin.model._meta.pk.to_python(pk)
+    except Exception:  # noqa: BLE001 - the path may hold anything, and each kind of key refuses in its own way
+        return ""
+    kind = getattr(model_admin, "kind", "")
+    if kind and isinstance(key, UUID):
+        return ids.encode(kind, key)
+    return f"{model_admin.model._meta.label_lower} {key}"[:64] if isinstance(key, int | UUID) else ""
+
+
+def owner_of(call: Call) -> UUID | None:
+    """The organization of the row that an admin page shows or changes: it may see what was done to what is its own."""
+    match = call.request.resolver_match
+    model_admin = getattr(match.func, "model_admin", None) if match else None
+    if match is None or model_admin is None or "object_id" not in match.kwargs:
+        return None
+    model = model_admin.model
+    if model._meta.label_lower == "access.organization":
+        column = "pk"
+    elif any(field.name == "organization" for field in model._meta.fields):
+        column = "organization_id"
+    else:
+        return None
+    try:
+        return model._base_manager.filter(pk=match.kwargs["object_id"]).values_list(column, flat=True).first()
+    except (ValueError, TypeError, ValidationError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """An action of an admin list: what, to how many rows.
+
+    asks  only the page that asks whether to do it is wanted
+    """
+
+    action: str
+    count: int
+    asks: bool
+
+
+def selected_in(call: Call) -> Selected | None:
+    """What an action of an admin list is to do; None elsewhere."""
+    request = call.request
+    match = request.resolver_match
+    model_admin = getattr(match.func, "model_admin", None) if match else None
+    if model_admin is None or "action" not in request.POST:
+        return None
+    name = request.POST["action"]
+    found = model_admin.get_actions(request).get(name)
+    if found is None:
+        return None
+    answer = DELETION_CONFIRMED if name == "delete_selected" else getattr(found[0], "answer", "")
+    asks = bool(answer) and not request.POST.get(answer)
+    return Selected(f"admin.{name}"[:80], len(request.POST.getlist("_selected_action")), asks)

@@ -1,0 +1,92 @@
+"""Endpoints of API keys."""
+
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils import timezone
+from rest_framework.request import Request
+
+from autotune.access import querysets, responses
+from autotune.access.keys import creation
+from autotune.access.models import ApiKey
+from autotune.access.requests import KeyPatch, KeyQuery, KeyRotation, NewKey
+from autotune.access.views import ApiView, find_for
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, page
+
+RESOURCE = "keys"
+ORDER = Order("api-keys", {"createdAt": "created_at", "name": "name"})
+
+
+class KeyView(ApiView):
+    """Base of the views below `/api-keys/:id`."""
+
+    def key(self, key_id: UUID, action: str = "read") -> ApiKey:
+        return find_for(querysets.api_keys(), self.principal, key_id, action, "API key")
+
+
+class ApiKeys(ApiView):
+    @operation(
+        summary="List API keys, ended ones too.", resource=RESOURCE, action="read", query=KeyQuery,
+        answers={200: responses.ApiKeyPage},
+    )  # fmt: skip
+    def get(self, request: Request, query: KeyQuery) -> responses.ApiKeyPage:
+        found = querysets.api_keys().visible_to(self.principal)
+        ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=timezone.now())
+        if query.status is not None:
+            found = found.filter(ended) if query.status == "ended" else found.exclude(ended)
+        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+        return responses.ApiKeyPage([responses.api_key_out(row) for row in rows], pagination)
+
+    @operation(
+        summary="Make an API key. Its text is shown once.", resource=RESOURCE, action="create", body=NewKey,
+        answers={201: responses.ApiKeyWithSecret}, errors=(404, 409), secrets=("secret",),
+    )  # fmt: skip
+    def post(self, request: Request, body: NewKey) -> responses.ApiKeyWithSecret:
+        return _made(creation.create(self.principal, body))
+
+
+class ApiKeyDetail(KeyView):
+    @operation(summary="Read an API key.", resource=RESOURCE, action="read", answers={200: responses.ApiKeyAnswer})
+    def get(self, request: Request, key_id: UUID) -> responses.ApiKeyAnswer:
+        return responses.ApiKeyAnswer(responses.api_key_out(self.key(key_id)))
+
+    @operation(
+        summary="Rename an API key, or bind it to other networks.", resource=RESOURCE, action="update", body=KeyPatch,
+        answers={200: responses.ApiKeyAnswer}, errors=(409,),
+    )  # fmt: skip
+    def patch(self, request: Request, key_id: UUID, body: KeyPatch) -> responses.ApiKeyAnswer:
+        key = creation.change(self.principal, self.key(key_id, "update").pk, body)
+        return responses.ApiKeyAnswer(responses.api_key_out(key))
+
+    @operation(
+        summary="Revoke an API key: it is refused at the next request.", resource=RESOURCE, action="delete",
+        answers={204: None},
+    )  # fmt: skip
+    def delete(self, request: Request, key_id: UUID) -> None:
+        creation.revoke(self.principal, self.key(key_id, "delete").pk)
+
+
+class ApiKeyRevoke(KeyView):
+    @operation(
+        summary="Revoke an API key, and read it.", resource=RESOURCE, action="delete",
+        answers={200: responses.ApiKeyAnswer},
+    )  # fmt: skip
+    def post(self, request: Request, key_id: UUID) -> responses.ApiKeyAnswer:
+        key = creation.revoke(self.principal, self.key(key_id, "delete").pk)
+        return responses.ApiKeyAnswer(responses.api_key_out(key))
+
+
+class ApiKeyRotate(KeyView):
+    @operation(
+        summary="Make a new key in the place of one's own. The old one works on for a grace period.",
+        resource=RESOURCE, action="update", body=KeyRotation, needs_body=False,
+        answers={201: responses.ApiKeyWithSecret}, errors=(409,), secrets=("secret",),
+    )  # fmt: skip
+    def post(self, request: Request, key_id: UUID, body: KeyRotation) -> responses.ApiKeyWithSecret:
+        old = self.key(key_id, "update")
+        return _made(creation.rotate(self.principal, old.pk, grace_hours=body.grace_hours))
+
+
+def _made(made: creation.Made) -> responses.ApiKeyWithSecret:
+    return responses.ApiKeyWithSecret(responses.api_key_out(made.key), made.secret)

@@ -1,0 +1,1 @@
+"""Members of an organization, and invitations."""

@@ -1,0 +1,52 @@
+"""Endpoints of organizations."""
+
+from uuid import UUID
+
+from rest_framework.request import Request
+
+from autotune.access import responses
+from autotune.access.organizations import lifecycle
+from autotune.access.requests import NewOrganization, OrganizationPatch
+from autotune.access.views import ApiView, find
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, PageQuery, page
+
+RESOURCE = "organizations"
+ORDER = Order("organizations", {"createdAt": "created_at", "name": "name"})
+
+
+class Organizations(ApiView):
+    @operation(
+        summary="List organizations: one's own; the operating one's admins see all.", resource=RESOURCE,
+        or_resource="retention", action="read", query=PageQuery, answers={200: responses.OrganizationPage},
+    )  # fmt: skip
+    def get(self, request: Request, query: PageQuery) -> responses.OrganizationPage:
+        found = lifecycle.readable(self.principal)
+        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+        return responses.OrganizationPage([responses.organization_out(row) for row in rows], pagination)
+
+    @operation(
+        summary="Make an organization (admins of the operating one).", resource=RESOURCE, action="create",
+        body=NewOrganization, answers={201: responses.OrganizationAnswer}, errors=(409,),
+    )  # fmt: skip
+    def post(self, request: Request, body: NewOrganization) -> responses.OrganizationAnswer:
+        return responses.OrganizationAnswer(responses.organization_out(lifecycle.create(self.principal, body)))
+
+
+class OrganizationDetail(ApiView):
+    @operation(
+        summary="Read an organization.", resource=RESOURCE, or_resource="retention", action="read",
+        answers={200: responses.OrganizationAnswer},
+    )  # fmt: skip
+    def get(self, request: Request, organization_id: UUID) -> responses.OrganizationAnswer:
+        found = find(lifecycle.readable(self.principal), organization_id, "organization")
+        return responses.OrganizationAnswer(responses.organization_out(found))
+
+    @operation(
+        summary="Rename an organization, set how long it keeps what, suspend it.", resource=RESOURCE,
+        or_resource="retention", action="update", body=OrganizationPatch, answers={200: responses.OrganizationAnswer},
+        errors=(409,),
+    )  # fmt: skip
+    def patch(self, request: Request, organization_id: UUID, body: OrganizationPatch) -> responses.OrganizationAnswer:
+        changed = lifecycle.change(self.principal, organization_id, body)
+        return responses.OrganizationAnswer(responses.organization_out(changed))

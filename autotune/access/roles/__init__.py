@@ -1,0 +1,1 @@
+"""Roles: those that come with the product, and an organization's own."""

@@ -1,0 +1,132 @@
+"""An organization's own roles: made, changed, deleted; never with more than who makes them may do."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from msgspec import UNSET
+
+from autotune.access.members import membership
+from autotune.access.models import ApiKey, Membership, Role
+from autotune.access.principal import Principal
+from autotune.access.requests import NewRole, PermissionIn, RolePatch
+from autotune.access.roles import builtin, ceilings
+from autotune.core import ids
+from autotune.core.errors import Conflict, Forbidden, Invalid, NotFound
+
+MAX_ROLES = 200  # of an organization
+
+
+@transaction.atomic
+def create(principal: Principal, body: NewRole) -> Role:
+    """raises Invalid, BeyondOwnRole, Conflict `name_taken`, `too_many_roles`"""
+    permissions = _permissions(body.permissions)
+    ceilings.require_covered(principal, permissions, "this role would")
+    membership.lock(principal.organization.pk)
+    _require_free(principal.organization.pk, body.name)
+    if Role.objects.filter(organization=principal.organization).count() >= MAX_ROLES:
+        raise Conflict(f"An organization has at most {MAX_ROLES} roles of its own.", code="too_many_roles")
+    return Role.objects.create(
+        organization=principal.organization,
+        name=body.name,
+        description=body.description or "",
+        permissions=permissions,
+    )
+
+
+@transaction.atomic
+def change(principal: Principal, role_id: UUID, body: RolePatch) -> Role:
+    """Change a role for all who hold it.
+
+    raises  Invalid; BeyondOwnRole where it allows, or would allow, more than the caller may do; Forbidden `own_role`;
+            Conflict `name_taken`, `last_admin`
+    """
+    role = _locked(role_id)
+    ceilings.require_not_above(principal, role, _organization(role), f"the role {role.name}")
+    changes: dict[str, Any] = {}
+    if isinstance(body.name, str) and body.name != role.name:
+        _require_free(_organization(role).pk, body.name)
+        changes["name"] = body.name
+    if body.description is not UNSET:
+        changes["description"] = body.description or ""
+    if isinstance(body.permissions, list):
+        changes["permissions"] = _allowed(principal, role, body.permissions)
+    for name, value in changes.items():
+        setattr(role, name, value)
+    if changes:
+        role.save(update_fields=[*changes])
+    return role
+
+
+@transaction.atomic
+def delete(principal: Principal, role_id: UUID) -> None:
+    """Delete a role that nobody holds. What ended with it, keys and invitations, does not hold it.
+
+    raises  BeyondOwnRole, Conflict `in_use`
+    """
+    role = _locked(role_id)
+    ceilings.require_not_above(principal, role, _organization(role), f"the role {role.name}")
+    now = timezone.now()
+    over = Q(user=None, expires_at__lte=now)
+    ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=now)
+    held = Membership.objects.filter(role=role).exclude(over).exists()
+    if held or ApiKey.objects.filter(role=role).exclude(ended).exists():
+        raise Conflict("Members, invitations or keys have this role. Give them another one first.", code="in_use")
+    Membership.objects.filter(over, role=role).delete()
+    ApiKey.objects.filter(ended, role=role).update(role=None)
+    role.delete()
+
+
+def _allowed(principal: Principal, role: Role, given: Sequence[PermissionIn]) -> list[dict[str, Any]]:
+    permissions = _permissions(given)
+    if role.pk == principal.role.pk or Membership.objects.filter(role=role, user=principal.user).exists():
+        raise Forbidden("Nobody changes what their own role allows.", code="own_role")
+    ceilings.require_covered(principal, permissions, f"the role {role.name} would")
+    if membership.administers(role) and not membership.administers(Role(permissions=permissions)):
+        membership.require_another_admin(_organization(role), but_role=role)
+    return permissions
+
+
+def _permissions(given: Sequence[PermissionIn]) -> list[dict[str, Any]]:
+    permissions = [msgspec.to_builtins(entry) for entry in given]
+    for place, entry in enumerate(permissions):
+        if fault := builtin.fault([entry]):
+            raise Invalid.field(f"/permissions/{place}", "invalid_choice", fault)
+    return permissions
+
+
+def _require_free(organization_id: UUID, name: str) -> None:
+    """raises Invalid for a name that reads as an id, Conflict `name_taken` for one of a role that is there"""
+    try:
+        ids.decode("role", name)
+    except ValueError:
+        pass
+    else:
+        raise Invalid.field("/name", "invalid_format", "this is the form of an id.")
+    if Role.objects.filter(Q(organization=None) | Q(organization_id=organization_id), name=name).exists():
+        raise Conflict("There is a role of this name.", code="name_taken")
+
+
+def _locked(role_id: UUID) -> Role:
+    """The row as it is now, the organization's members and roles held.
+
+    raises  NotFound if it was deleted, Forbidden for a built-in one
+    """
+    found = Role.objects.filter(pk=role_id).values_list("organization_id", flat=True).first()
+    if found is not None:
+        membership.lock(found)
+    role = Role.objects.select_related("organization").select_for_update(of=("self",)).filter(pk=role_id).first()
+    if role is None:
+        raise NotFound("There is no such role.")
+    if role.organization is None:
+        raise Forbidden("The built-in roles are what they are.", code="built_in_role")
+    return role
+
+
+def _organization(role: Role) -> Any:
+    assert role.organization is not None
+    return role.organization

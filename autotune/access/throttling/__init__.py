@@ -1,0 +1,1 @@
+"""Throttling: how often a caller may send requests."""

@@ -1,0 +1,63 @@
+"""Ports of this machine: which are free, and whether our own processes answer on theirs."""
+
+import socket
+from collections.abc import Iterable
+
+from autotune.site.local.supervisor import SupervisorError
+
+LOOPBACK = "127.0.0.1"
+
+
+class PortInUse(SupervisorError):
+    """Something else listens where a process of the tree must listen."""
+
+
+def require_port(port: int, *, host: str = LOOPBACK, hint: str) -> None:
+    """Refuse early, in words, what would else be a traceback in some log.
+
+    raises PortInUse with the hint
+    """
+    if not port_is_free(port, host=host):
+        raise PortInUse(f"port {port} on {host} is in use; {hint}")
+
+
+def port_is_free(port: int, *, host: str = LOOPBACK) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port(candidates: Iterable[int], *, host: str = LOOPBACK) -> int:
+    """The first of the candidates that nobody listens on.
+
+    raises PortInUse if there is none
+    """
+    for port in candidates:
+        if port_is_free(port, host=host):
+            return port
+    raise PortInUse(f"no free port among the candidates on {host}")
+
+
+def answers(port: int, path: str, *, host: str = LOOPBACK, timeout_s: float = 2.0) -> bool:
+    """Whether GET `path` on one of our own processes is answered with a 2xx status."""
+    request = f"GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
+    try:
+        with socket.create_connection((host, port), timeout=timeout_s) as connection:
+            connection.settimeout(timeout_s)
+            connection.sendall(request.encode())
+            status = connection.recv(64)
+    except OSError:
+        return False
+    return status.startswith(b"HTTP/1.") and status[9:10] == b"2"
+
+
+def listens(port: int, *, host: str = LOOPBACK) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=1.0):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Search by id and by name."""

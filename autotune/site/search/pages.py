@@ -1,0 +1,19 @@
+"""The search of every page: an id leads to its object, a word to what has it in its name."""
+
+from typing import Final
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from autotune.access.frame.entry import PageRequest, page
+from autotune.site.search import results as search_results
+
+MAX_TEXT: Final = 200
+
+
+@page()
+def results(request: PageRequest) -> HttpResponse:
+    """What the search finds; htmx takes its list alone."""
+    text = request.GET.get("q", "").replace("\0", "").strip()[:MAX_TEXT]
+    found = search_results.find(request.principal, text) if text else []
+    return render(request, "site/search.html", {"title": "Search", "search_text": text, "found": found})

@@ -1,0 +1,1 @@
+"""The server processes `web`, `live` and `beat`."""

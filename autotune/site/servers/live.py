@@ -1,0 +1,41 @@
+"""The process `live` of the Procfile: what answers trainers at reward endpoints, thousands of whom wait at once."""
+
+import logging
+import os
+from typing import Any
+
+import django
+from django.conf import settings
+
+from autotune.core.logs import RedactionFilter
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "autotune.settings")
+django.setup()
+for _name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):  # they write paths past our handlers
+    logging.getLogger(_name).addFilter(RedactionFilter())
+
+from django.middleware.security import SecurityMiddleware  # noqa: E402 - they read the settings
+
+from autotune.core import garbage  # noqa: E402
+from autotune.core.api.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware  # noqa: E402
+from autotune.core.crypto.starting import require_master_keys  # noqa: E402
+from autotune.site import engine  # noqa: E402
+from autotune.site.headers import HeadersMiddleware  # noqa: E402
+from autotune.site.servers.live_connections import raise_limits  # noqa: E402
+from scores.live.asgi import Live  # noqa: E402
+
+require_master_keys("live")
+
+
+class Secured(SecurityMiddleware):
+    """Plain http is redirected where the urls of reward endpoints are https: they may be those of a private network."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.redirect = self.redirect and settings.LIVE_URL.startswith("https://")
+
+
+engine.warn_process()
+application = Live([RequestIdMiddleware, TrustedProxyMiddleware, Secured, HeadersMiddleware, BodyMiddleware])
+raise_limits()
+garbage.settle()

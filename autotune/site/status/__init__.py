@@ -1,0 +1,1 @@
+"""Status of a running server: probes, the flow of work, metrics."""

@@ -1,0 +1,143 @@
+"""Does due work move (`/moving`)? A process that is connected and takes nothing is not alive."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import DatabaseError
+
+from autotune.access.audit import sealing
+from autotune.core.api.operations import ApiStruct
+from autotune.core.connections import release
+from autotune.site.status.probes import Check
+from autotune.webhooks.models import Event
+from scores.engine import stalls
+from scores.engine.stalls import Facts
+
+MAX_SWEEP_AGE: Final = timedelta(seconds=30)
+MAX_EXPIRED: Final = timedelta(seconds=30)
+MAX_OUTBOX_LAG: Final = timedelta(seconds=60)
+MAX_ERASING_STILL: Final = timedelta(minutes=5)  # beat comes every minute, and a batch takes seconds
+MAX_UNSEALED: Final = sealing.LATE
+LOOK_AGAIN_S = 3.0  # a run that was only just woken is taken by then
+
+
+class Moving(ApiStruct):
+    """Ages and lags are seconds; null where there is nothing that could be so old."""
+
+    status: str
+    checks: list[Check]
+    oldest_due_age_s: float | None
+    expired_leases: int | None
+    outbox_lag_s: float | None
+    last_sweep_age_s: float | None
+    audit_lag_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The facts of scores, of the outbox and of the audit trail.
+
+    oldest_event     when the oldest event happened that is not fanned out
+    oldest_unsealed  when the oldest event of the audit trail was written that is not sealed
+    """
+
+    scores: Facts
+    oldest_event: datetime | None
+    oldest_unsealed: datetime | None = None
+
+
+def state() -> Moving:
+    """What `/moving` answers; also without a database."""
+    try:
+        return judged(look())
+    except DatabaseError:
+        fault = "The database does not answer."
+    return Moving("failed", [Check("database", "failed", fault)], None, None, None, None, None)
+
+
+def look() -> Look:
+    """The facts of now. Queues that seem to stand still are looked at twice."""
+    facts = stalls.look()
+    if facts.still:
+        release()
+        time.sleep(LOOK_AGAIN_S)
+        again = stalls.look()
+        facts = replace(again, still=facts.still & again.still)
+    oldest = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("created_at", flat=True).first()
+    return Look(facts, oldest, sealing.oldest_unsealed())
+
+
+def judged(look: Look) -> Moving:
+    """The facts with a verdict on each."""
+    facts = look.scores
+    checks = [
+        *(_sweep(facts), _due(facts), _leases(facts), _outbox(look), _audit(look)),
+        *(_erasures(facts), _retention(facts)),
+    ]
+    return Moving(
+        status=_worst(checks),
+        checks=checks,
+        oldest_due_age_s=_age_s(facts.oldest_due, facts.now),
+        expired_leases=facts.expired_leases,
+        outbox_lag_s=_age_s(look.oldest_event, facts.now),
+        last_sweep_age_s=_age_s(facts.last_sweep, facts.now),
+        audit_lag_s=_age_s(look.oldest_unsealed, facts.now),
+    )
+
+
+def _sweep(facts: Facts) -> Check:
+    """Before the first sweep ever nothing is wrong, unless work waits for one."""
+    if facts.last_sweep is None:
+        waited = _longer(facts.oldest_due, facts.now, MAX_SWEEP_AGE)
+        return _check("sweep", "No worker has ever swept, and work is due." if waited else "")
+    late = _longer(facts.last_sweep, facts.now, MAX_SWEEP_AGE)
+    return _check("sweep", "No worker has swept for too long. Does one run?" if late else "")
+
+
+def _due(facts: Facts) -> Check:
+    count = len(facts.still)
+    return _check("due", f"Due runs of {count} grader{'s' * (count > 1)} wait, and nobody takes them." if count else "")
+
+
+def _leases(facts: Facts) -> Check:
+    late = _longer(facts.oldest_expired, facts.now, MAX_EXPIRED)
+    return _check("leases", "Runs of lost workers are not returned." if late else "")
+
+
+def _outbox(look: Look) -> Check:
+    late = _longer(look.oldest_event, look.scores.now, MAX_OUTBOX_LAG)
+    return _check("outbox", "Events wait for their delivery to begin." if late else "")
+
+
+def _audit(look: Look) -> Check:
+    late = _longer(look.oldest_unsealed, look.scores.now, MAX_UNSEALED)
+    return _check("audit", "Events of the audit trail are not sealed. Does a worker run?" if late else "")
+
+
+def _erasures(facts: Facts) -> Check:
+    late = _longer(facts.erasing_still, facts.now, MAX_ERASING_STILL)
+    return _check("erasures", "Nobody works on an open erasure. Do a worker and beat run?" if late else "")
+
+
+def _retention(facts: Facts) -> Check:
+    late = facts.retaining_still is not None
+    return _check("retention", "What is kept no longer is not erased. Do a worker and beat run?" if late else "")
+
+
+def _check(name: str, fault: str) -> Check:
+    return Check(name, "failed" if fault else "ok", fault)
+
+
+def _worst(checks: Sequence[Check]) -> str:
+    return "failed" if any(check.status == "failed" for check in checks) else "ok"
+
+
+def _longer(since: datetime | None, now: datetime, limit: timedelta) -> bool:
+    return since is not None and now - since > limit
+
+
+def _age_s(since: datetime | None, now: datetime) -> float | None:
+    return None if since is None else round(max(0.0, (now - since).total_seconds()), 3)

@@ -1,0 +1,1 @@
+"""Delivery of webhooks: signed requests, retries with a backoff, and results."""

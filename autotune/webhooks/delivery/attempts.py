@@ -1,0 +1,92 @@
+"""One try: the signed request, and what its end means."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from autotune.core import clock
+from autotune.core.outbound.calls import OutboundError, OutboundRequest, OutboundResponse, Result
+from autotune.webhooks.delivery import signing
+from autotune.webhooks.delivery.backoff import retry_after
+from autotune.webhooks.delivery.claims import Try
+from autotune.webhooks.states import EventKind
+
+TIMEOUT_MS: Final = 10_000
+CONNECT_TIMEOUT_MS: Final = 5_000
+MAX_ANSWER: Final = 1 << 20
+EXCERPT: Final = 500
+GONE: Final = 410
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a try.
+
+    status  of the answer, None without one; `error` says then why
+    asked   the wait that the endpoint asked for
+    final   no other try can help
+    """
+
+    trial: Try
+    at: datetime
+    delivered: bool
+    latency_ms: float
+    status: int | None = None
+    error: str = ""
+    excerpt: str | None = None
+    asked: timedelta | None = None
+    final: bool = False
+
+    @property
+    def gone(self) -> bool:
+        return self.status == GONE
+
+
+def request(trial: Try) -> OutboundRequest:
+    """The request of a try. Id and body are those of every try; the time, and so the signature, are its own."""
+    body = trial.body or b""
+    return OutboundRequest(
+        "POST",
+        trial.url,
+        signing.headers(trial.secrets, trial.message_id, int(clock.shared_time()), body),
+        body,
+        connect_timeout_ms=CONNECT_TIMEOUT_MS,
+        timeout_ms=TIMEOUT_MS,
+        max_body=MAX_ANSWER,
+    )
+
+
+def outcome(trial: Try, result: Result, at: datetime) -> Outcome:
+    """What the end of an exchange means: any 2xx is a delivery, everything else is not."""
+    if isinstance(result, OutboundError):
+        return Outcome(trial, at, False, result.elapsed_ms, error=result.message)
+    good = 200 <= result.status < 300
+    return Outcome(
+        trial,
+        at,
+        good,
+        result.elapsed_ms,
+        status=result.status,
+        error="" if good else _complaint(result),
+        excerpt=None if trial.kind == EventKind.TEST else excerpt(result.body),  # a test shows nobody's answers
+        asked=None if good else retry_after(result.header("Retry-After"), at),
+    )
+
+
+def unreadable(trial: Try, at: datetime) -> Outcome:
+    """Of a try that cannot be made."""
+    return Outcome(trial, at, False, 0.0, error="The event cannot be read any more.", final=True)
+
+
+def excerpt(body: bytes) -> str:
+    """The beginning of an answer as one line of text, without control characters."""
+    text = body[: EXCERPT * 4].decode("utf-8", "replace")
+    return _CONTROLS.sub(" ", text).strip()[:EXCERPT]
+
+
+def _complaint(answer: OutboundResponse) -> str:
+    if 300 <= answer.status < 400:
+        return f"The endpoint answered {answer.status}; redirects are not followed."
+    return f"The endpoint answered {answer.status}."

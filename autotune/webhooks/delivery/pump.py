@@ -1,0 +1,199 @@
+"""The pump: fans out what the outbox holds and delivers what is due, on rows alone.
+
+Each worker process runs one in a thread; Celery's job is a second way in. Any number of them share the work through
+leases. No transaction and no connection is held while tries are out, and a slow one holds no other back.
+"""
+
+import logging
+import threading
+import time
+from collections import Counter
+from typing import Final
+from uuid import UUID
+
+from django.db import DatabaseError, connection
+
+from autotune.core import clock, connections, logs
+from autotune.core.outbound.engine import Engine, Result
+from autotune.webhooks import endpoints
+from autotune.webhooks.delivery import attempts, claims, results
+from autotune.webhooks.delivery.attempts import Outcome
+from autotune.webhooks.delivery.claims import Try
+from autotune.webhooks.events import fanout
+from autotune.webhooks.models import Event
+
+logger = logging.getLogger(__name__)
+outages = logs.repeating(__name__)
+EVERY_S: Final = 1.0  # between two looks when nothing is going on
+WINDOW: Final = 256  # tries out at once
+STRUGGLING_WINDOW: Final = 64  # of them to endpoints that have failed for a while
+GROUP: Final = 64  # results saved together,
+GROUP_S: Final = 0.05  # or those of so long
+GRACE_S: Final = 5.0  # for what is out when the pump is stopped; what is not back by then is given to others
+PARK_EVERY: Final = 60  # looks
+STALE_S: Final = 60.0  # results that could not be saved for so long are dropped: their leases ran out
+
+
+class Pump:
+    """Belongs to the thread that runs it."""
+
+    def __init__(self) -> None:
+        self._engine = Engine("webhook")
+        self._out: dict[UUID, Try] = {}
+        self._outcomes: list[Outcome] = []
+        self._since = 0.0  # of the oldest outcome that is not saved
+        self._looks = 0
+
+    def run(self, stopping: threading.Event) -> None:
+        """Until `stopping` is set; then what is out may come back for a moment."""
+        while not stopping.is_set():
+            wait_s = EVERY_S
+            try:
+                if self._look():
+                    wait_s = 0.0
+                self._wait(wait_s, stopping)
+            except Exception as exc:  # the next look must come whatever happened in this one
+                if connections.is_away(exc):
+                    outages.warning("webhooks: the database is away: %s", exc)
+                else:
+                    logger.exception("the pump of webhooks failed")
+                self._pause(stopping)
+            finally:
+                connection.close()
+        self.close()
+
+    def drain(self, limit_s: float = 30.0) -> None:
+        """Until nothing is due and nothing is out, or for so long."""
+        end = time.monotonic() + limit_s
+        never = threading.Event()
+        try:
+            while time.monotonic() < end and (self._look() or self._out or self._outcomes):
+                self._wait(GROUP_S if self._out or self._outcomes else 0.0, never)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Wait a moment for what is out, save it, and leave the rest to others."""
+        end = time.monotonic() + GRACE_S
+        try:
+            while self._out and (left := end - time.monotonic()) > 0:
+                self._receive(left)
+            self._save()
+            claims.give_back(list(self._out.values()))
+        except DatabaseError as exc:
+            logger.warning("webhooks: the database is away: %s", exc)
+        finally:
+            self._out.clear()
+            self._engine.close()
+            connections.release()
+
+    def _look(self) -> bool:
+        """Fan out a group, and start what is due. Whether more is likely to be."""
+        if self._looks % PARK_EVERY == 0:
+            endpoints.park_overlooked()
+        self._looks += 1
+        waiting = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("pk", flat=True)
+        # Ordered as its index: EXISTS may read all events if the statistics are from a moment with many due.
+        fanned = fanout.fan_out() if waiting.first() else 0
+        started = self._start()
+        return bool(fanned or started)
+
+    def _start(self) -> int:
+        out = list(self._out.values())
+        struggling = sum(trial.struggling for trial in out)
+        tries = claims.claim(
+            Counter(trial.webhook_id for trial in out),
+            room=WINDOW - len(out),
+            struggling_room=STRUGGLING_WINDOW - struggling,
+        )
+        for trial in tries:
+            if trial.body is None:
+                self._keep(attempts.unreadable(trial, clock.shared_now(may_read=False)))
+            else:
+                self._out[trial.delivery_id] = trial
+                self._engine.submit(attempts.request(trial), trial)
+        return len(tries)
+
+    def _wait(self, seconds: float, stopping: threading.Event) -> None:
+        """Receive for so long, or until a group is saved and makes room."""
+        end = time.monotonic() + seconds
+        while True:
+            left = max(end - time.monotonic(), 0.0)
+            if not self._out and not self._outcomes:
+                connections.release()
+                stopping.wait(left)
+                return
+            if self._out:
+                self._receive(min(left, GROUP_S))
+            if self._outcomes and (not self._out or self._is_due()):
+                self._save()
+                return
+            if left <= 0.0 or stopping.is_set():
+                return
+
+    def _is_due(self) -> bool:
+        return len(self._outcomes) >= GROUP or time.monotonic() - self._since >= GROUP_S
+
+    def _receive(self, seconds: float) -> None:
+        connections.release()
+        for trial, result in self._engine.poll(seconds):
+            self._took(trial, result)  # type: ignore[arg-type]
+
+    def _took(self, trial: Try, result: Result) -> None:
+        self._out.pop(trial.delivery_id, None)
+        self._keep(attempts.outcome(trial, result, clock.shared_now(may_read=False)))
+
+    def _keep(self, outcome: Outcome) -> None:
+        if not self._outcomes:
+            self._since = time.monotonic()
+        self._outcomes.append(outcome)
+
+    def _save(self) -> None:
+        """Outcomes stay until they are saved: the database may come back."""
+        if not self._outcomes:
+            return
+        try:
+            results.settle(self._outcomes)
+        except Exception:
+            if time.monotonic() - self._since > STALE_S:
+                self._outcomes.clear()
+            raise
+        self._outcomes.clear()
+
+    def _pause(self, stopping: threading.Event) -> None:
+        stopping.wait(EVERY_S)
+
+
+class PumpThread:
+    """The pump of a worker process. Start it once; `stop()` ends it."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """No new tries from now on."""
+        self._stopping.set()
+
+    def join(self) -> None:
+        """Wait for what is out, as long as the pump does."""
+        self._thread.join(GRACE_S + 1.0)
+
+    def _run(self) -> None:
+        with _at_work:
+            Pump().run(self._stopping)
+
+
+_at_work = threading.Lock()
+
+
+def deliver_due() -> None:
+    """Pump until nothing is due, unless this process is at it already."""
+    if _at_work.acquire(blocking=False):
+        try:
+            Pump().drain()
+        finally:
+            _at_work.release()

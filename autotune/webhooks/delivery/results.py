@@ -1,0 +1,115 @@
+"""Settling: what tries came to is written in groups, and what an endpoint's failures mean for it.
+
+A success counts whoever brought it. A failure is written only by the attempt that holds the lease.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, cast
+
+from django.db import connection, models, transaction
+
+from autotune.core import clock
+from autotune.core.crypto.encryption import cipher_for
+from autotune.core.crypto.fields import encrypted
+from autotune.webhooks import endpoints
+from autotune.webhooks.delivery import backoff
+from autotune.webhooks.delivery.attempts import Outcome
+from autotune.webhooks.models import Delivery, Webhook
+from autotune.webhooks.states import DeliveryStatus, EventKind
+
+LOGGED: Final = 10  # tries on record
+DISABLE_AFTER: Final = timedelta(days=5)
+WRITTEN: Final = ("status", "failures", "next_at", "leased_until", "log", "ended_at", "id")
+GONE_REASON: Final = "The endpoint answered 410 Gone."
+FAILING_REASON: Final = "Every try of the last five days failed."
+_LOG = encrypted(Delivery, "log")
+
+
+def settle(outcomes: Sequence[Outcome]) -> None:
+    """Write what these tries came to, and disable the endpoints that are gone or failed for too long."""
+    now = clock.database_now()
+    with transaction.atomic():
+        _settle(outcomes, now)
+        _note_endpoints(outcomes, now)
+    _disable_hopeless(outcomes, now)
+
+
+def _settle(outcomes: Sequence[Outcome], now: datetime) -> None:
+    keys = {one.trial.delivery_id for one in outcomes}
+    open_ones = Delivery.objects.pending().filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
+    rows = {row.pk: row for row in open_ones}
+    active = set(Webhook.objects.active().filter(pk__in={one.trial.webhook_id for one in outcomes}).values_list("pk"))
+    written = {}
+    for one in outcomes:
+        row = rows.get(one.trial.delivery_id)
+        if row is None or row.status != DeliveryStatus.PENDING:
+            continue
+        if one.delivered:
+            row.status = DeliveryStatus.DELIVERED
+        elif row.attempt != one.trial.attempt:
+            continue
+        else:
+            _after_failure(row, one, now, active=(one.trial.webhook_id,) in active)
+        row.leased_until = None
+        row.ended_at = None if row.status == DeliveryStatus.PENDING else now
+        log = [*row.tries, _entry(one)][-LOGGED:]
+        row.log = _LOG.envelope(cipher_for(one.trial.organization_id), row.pk, log)
+        written[row.pk] = row
+    _write(written.values())
+
+
+def _write(rows: Iterable[Delivery]) -> None:
+    """One statement for all, sent at once: a tenth of the work of bulk_update."""
+    fields = [cast(models.Field, Delivery._meta.get_field(name)) for name in WRITTEN]
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"update webhooks_delivery set {', '.join(f'{name} = %s' for name in WRITTEN[:-1])} where id = %s",  # noqa: S608
+            [[field.get_db_prep_save(row.__dict__[field.attname], connection) for field in fields] for row in rows],
+        )
+
+
+def _after_failure(row: Delivery, one: Outcome, now: datetime, *, active: bool) -> None:
+    """Due again later, or parked: after three days, for an endpoint that is off, and for a test at once."""
+    row.failures += 1
+    later = backoff.next_try(row.failures, row.queued_at, now, asked=one.asked)
+    if later is None or one.final or one.gone or not active or one.trial.kind == EventKind.TEST:
+        row.status = DeliveryStatus.PARKED
+    else:
+        row.next_at = later
+
+
+def _entry(one: Outcome) -> dict[str, Any]:
+    return {
+        "at": clock.wire(one.at),
+        "status": one.status,
+        "latencyMs": round(one.latency_ms, 1),
+        "error": one.error or None,
+        "excerpt": one.excerpt,
+    }
+
+
+def _note_endpoints(outcomes: Sequence[Outcome], now: datetime) -> None:
+    """Since when an endpoint fails; any success ends it. One by one in order: two settlers must not deadlock."""
+    real = [one for one in outcomes if one.trial.kind != EventKind.TEST and not one.final]
+    well = {one.trial.webhook_id for one in real if one.delivered}
+    for webhook_id in sorted({one.trial.webhook_id for one in real}):
+        row = Webhook.objects.filter(pk=webhook_id)
+        if webhook_id in well:
+            row.filter(failing_since__isnull=False).update(failing_since=None)
+        else:
+            row.filter(failing_since=None).update(failing_since=now)
+
+
+def _disable_hopeless(outcomes: Sequence[Outcome], now: datetime) -> None:
+    failed = [one for one in outcomes if not one.delivered and one.trial.kind != EventKind.TEST]
+    if not failed:
+        return
+    gone = {one.trial.webhook_id for one in failed if one.gone}
+    for webhook_id in sorted(gone):
+        endpoints.disable(webhook_id, GONE_REASON)
+    failing = Webhook.objects.active().filter(
+        pk__in={one.trial.webhook_id for one in failed} - gone, failing_since__lte=now - DISABLE_AFTER
+    )
+    for webhook_id in failing.values_list("pk", flat=True):
+        endpoints.disable(webhook_id, FAILING_REASON)

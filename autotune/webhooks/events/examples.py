@@ -1,0 +1,30 @@
+"""What will be sent: a payload of each kind of event, about things that do not exist, written as the real ones are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+import msgspec
+
+from autotune.webhooks.events import fanout, payloads
+from autotune.webhooks.models import Event
+from autotune.webhooks.states import EventKind
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`body` is indented to be read; what is sent has no spaces between its members."""
+
+    kind: str
+    body: str
+
+
+def of(kinds: Iterable[str], organization_id: UUID) -> list[Example]:
+    """One of each kind that has one, in the order given."""
+    found = []
+    for kind in map(EventKind, kinds):
+        data = payloads.example(kind, organization_id)
+        if data is not None:
+            body = fanout.body(Event(kind=kind, organization_id=organization_id), data)
+            found.append(Example(kind.value, msgspec.json.format(body, indent=2).decode()))
+    return found

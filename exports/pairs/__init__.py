@@ -1,0 +1,1 @@
+"""Preference pairs: two responses to one prompt, of which one has the greater reward."""

@@ -1,0 +1,165 @@
+"""Preference pairs as one answer: a sample of a task's, with their texts."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from autotune.access import idempotency, policy
+from autotune.access.principal import Principal
+from autotune.core import ids
+from autotune.core.api.operations import ApiStruct
+from autotune.core.connections import release
+from autotune.core.errors import Invalid, NotFound
+from exports.pairs import selection as pairs
+from exports.pairs.requests import PairsWanted
+from exports.pairs.selection import Choice, Pair
+from exports.reading import left_out, prompts, ranges
+from exports.reading.conversations import Conversations
+from exports.reading.prompts import Size
+from exports.reading.ranges import Texts
+from exports.reading.readers import CONVERSATION_SIZE
+from exports.requests import check_cap
+from tasks.models import Completion, Task
+
+RESOURCE: Final = "preference_pairs"
+ROUTE: Final = "POST /api/v1/preference-pairs"
+MAX_OCTETS: Final = 32 * 1024 * 1024  # of the texts of an answer, which is made whole
+
+
+class MessageOut(ApiStruct):
+    role: str
+    content: str
+
+
+class PairOut(ApiStruct):
+    """Two answers to a prompt and their rewards: text, or with `conversational` lists of messages."""
+
+    prompt: str | list[MessageOut]
+    chosen: str | list[MessageOut]
+    rejected: str | list[MessageOut]
+    chosen_score: float
+    rejected_score: float
+
+
+class PairsOut(ApiStruct, dict=True):
+    """The sample, and how many pairs it was drawn from. Its attribute `task_id` is not part of the answer.
+
+    `leftOut`: rewarded completions that are in no pair because their conversation does not fit, and drawn pairs whose
+    text was erased meanwhile or cannot be read; `leftOutByReason` counts them by reason.
+    """
+
+    pairs: list[PairOut]
+    available: int
+    left_out: int
+    left_out_by_reason: dict[str, int]
+
+
+def answer(principal: Principal, query: PairsWanted) -> PairsOut:
+    """A sample of the pairs, the same for the same seed as long as the rewards are the same.
+
+    raises  NotFound for a task that the caller may not see; Invalid for a cap without use, or if the texts were too
+            much for one answer
+    """
+    check_cap(query.cap_per_prompt, query.strategy, at="/")
+    task = query.task_id.uuid
+    choice = Choice(query.strategy or pairs.BEST_WORST, query.min_score_delta, query.cap_per_prompt, query.seed or 0)
+    forms = left_out.carried_by(conversational=bool(query.conversational))
+    rewarded = _rewarded(principal, task, query.model_id)
+    sample, available = pairs.sample(left_out.fitting(rewarded, forms), choice, query.sample_size)
+    reasons = left_out.counted(rewarded, forms)
+    release()
+    _check_size(sample)
+    shown, damaged = (_as_messages if query.conversational else _as_text)(sample)
+    reasons[left_out.UNREADABLE] += damaged
+    reasons[left_out.ERASED] += len(sample) - len(shown) - damaged
+    pairs_out = PairsOut(shown, available, reasons.total(), left_out.by_reason(reasons.total(), reasons))
+    pairs_out.task_id = ids.encode("task", task)  # type: ignore[attr-defined] # names what is erased with its texts
+    return pairs_out
+
+
+def forget(completions: Collection[UUID], **_: Any) -> None:
+    """`texts_erased`, `score_deleted`: take the stored answers that may tell of these: all of their tasks'."""
+    tasks = set(Completion.objects.filter(pk__in=completions).order_by().values_list("task_id", flat=True))
+    idempotency.forget([*tasks, idempotency.in_flight(ROUTE)], about=ROUTE)
+
+
+def _rewarded(principal: Principal, task: UUID, model_id: str | None) -> Any:
+    """The rewarded completions of a task, as far as the caller's right to make pairs goes."""
+    tasks = Task.objects.visible_to(principal) | policy.scope(Task.objects.all(), principal, RESOURCE, "create")
+    if not tasks.filter(pk=task).exists():
+        raise NotFound.at("/taskId", "task")
+    completions = policy.scope(Completion.objects.all(), principal, RESOURCE, "create")
+    completions = completions.filter(task_id=task, reward__task_id=task, reward__value__isnull=False)
+    return completions if model_id is None else completions.filter(model_id=model_id)
+
+
+def _completions(sample: Sequence[Pair]) -> list[bytes]:
+    """The completions of pairs, each once."""
+    return list(dict.fromkeys(pk for pair in sample for pk in (pair.chosen, pair.rejected)))
+
+
+def _check_size(sample: Sequence[Pair]) -> None:
+    sizes, nothing = prompts.sizes(_completions(sample), size=CONVERSATION_SIZE), Size()
+    octets = sum(sizes.get(pk, nothing).octets for pair in sample for pk in (pair.chosen, pair.rejected))
+    if octets > MAX_OCTETS:
+        detail = (
+            f"the texts of these {len(sample)} pairs are {octets >> 20} MiB, and an answer holds {MAX_OCTETS >> 20}: "
+            "ask for fewer, or for an export with layout=preferences."
+        )
+        raise Invalid.field("/sampleSize", "out_of_range", detail)
+
+
+def _with_texts(sample: Sequence[Pair]) -> tuple[list[Pair], Texts, int]:
+    """The pairs that still have their text; prompt, response and messages by completion; the number of damaged pairs.
+
+    The pairs that are missing and not damaged were erased since they were drawn.
+    """
+    texts = ranges.texts_of(_completions(sample), ("prompt", "response", "messages"))
+    release()
+    kept = [pair for pair in sample if pair.chosen in texts and pair.rejected in texts]
+    damaged = sum(texts.has_damaged(pair.chosen, pair.rejected) for pair in sample) if texts.unreadable else 0
+    return kept, texts, damaged
+
+
+def _as_text(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
+    """The pairs with their text, and the number of damaged pairs. Text includes nothing of the task version."""
+    kept, texts, damaged = _with_texts(sample)
+    pairs_out = [
+        PairOut(
+            _decoded(texts[pair.chosen][0]),
+            _decoded(texts[pair.chosen][1]),
+            _decoded(texts[pair.rejected][1]),
+            pair.chosen_score,
+            pair.rejected_score,
+        )
+        for pair in kept
+    ]
+    return pairs_out, damaged
+
+
+def _as_messages(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
+    """The pairs as conversations, each with the system prompt in effect first, and the number of damaged pairs."""
+    kept, texts, damaged = _with_texts(sample)
+    conversations = Conversations()
+    facts = prompts.sizes([pair.chosen for pair in kept])
+    kept_versions = [facts[pair.chosen].version for pair in kept]
+    whole = ranges.with_readable_version(kept, kept_versions, conversations.system_prompts)
+    versions = [facts[pair.chosen].version for pair in whole]
+    conversations.learn(versions)
+    chosen = [texts[pair.chosen] for pair in whole]
+    prompt_turns = conversations.as_turns(versions, [row[0] or b"" for row in chosen], [row[2] for row in chosen])
+    pairs_out = [
+        PairOut(
+            [MessageOut(_decoded(role), _decoded(content)) for role, content in turns],
+            [MessageOut("assistant", _decoded(texts[pair.chosen][1]))],
+            [MessageOut("assistant", _decoded(texts[pair.rejected][1]))],
+            pair.chosen_score,
+            pair.rejected_score,
+        )
+        for pair, turns in zip(whole, prompt_turns, strict=True)
+    ]
+    return pairs_out, damaged + len(kept) - len(whole)
+
+
+def _decoded(text: bytes | None) -> str:
+    return (text or b"").decode()

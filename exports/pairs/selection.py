@@ -1,0 +1,86 @@
+"""Preference pairs: two answers to one prompt of a task, of which one has the greater reward.
+
+Answers that say the same are one, with its newest reward. Rewards that differ by less than a rounding are equal, and
+equal ones make no pair.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from exports.pairs.statement import Statement
+from exports.requests import MAX_CAP
+
+BEST_WORST: Final = "best_worst"
+CAPS: Final = {BEST_WORST: 1, "all": MAX_CAP, "random": 1}  # where none is asked for
+ROUNDING: Final = 1e-9  # 0.3 - 0.1 is a little less than 0.2, and that is what was asked for
+
+
+class Pair(NamedTuple):
+    """Two completions, as 16 octets each, with their rewards."""
+
+    prompt: bytes
+    chosen: bytes
+    rejected: bytes
+    chosen_score: float
+    rejected_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which pairs of a prompt are wanted.
+
+    strategy         `best_worst`: one, the greatest reward and the least. `all`: each two answers. `random`: as many
+                     as `cap` of them, drawn by `seed`
+    min_score_delta  the least difference of their rewards
+    cap              of a prompt at most; where there are more they are spread evenly
+    """
+
+    strategy: str = BEST_WORST
+    min_score_delta: float = 0.0
+    cap: int | None = None
+    seed: int = 0
+
+    @property
+    def most(self) -> int:
+        """Pairs of a prompt at most."""
+        return 1 if self.strategy == BEST_WORST else self.cap or CAPS[self.strategy]
+
+    def statement(self, rewarded: Any) -> Statement:
+        """The statement over a queryset of completions, all of one task."""
+        source = rewarded.filter(reward__value__isnull=False, prompt_digest__gt=b"").order_by()
+        return Statement(
+            source.values_list("prompt_digest", "answer_digest", "id", "reward__value"),
+            gap=max(self.min_score_delta - ROUNDING, ROUNDING),
+            cap=self.most,
+            seed=str(self.seed) if self.strategy == "random" else None,
+        )
+
+
+def count(rewarded: Any, choice: Choice) -> int:
+    """How many pairs there are."""
+    return choice.statement(rewarded).count()
+
+
+def of(rewarded: Any, choice: Choice) -> list[Pair]:
+    """All pairs, by prompt and then by their ids."""
+    return [_pair(row) for row in choice.statement(rewarded).whole()]
+
+
+def sample(rewarded: Any, choice: Choice, size: int) -> tuple[list[Pair], int]:
+    """`size` pairs or all there are, spread evenly over prompts and drawn by the seed; and how many there are."""
+    made, available = [], 0
+    for available, *row in choice.statement(rewarded).drawn(size, str(choice.seed)):  # noqa: B007
+        made.append(_pair(row))
+    return made, available
+
+
+def _pair(row: Sequence[Any]) -> Pair:
+    prompt, chosen, chosen_score, rejected, rejected_score = row
+    return Pair(bytes(prompt), _octets(chosen), _octets(rejected), chosen_score, rejected_score)
+
+
+def _octets(pk: UUID | str) -> bytes:
+    """Of an id as the database gives it to a plain cursor."""
+    return pk.bytes if isinstance(pk, UUID) else bytes.fromhex(pk)

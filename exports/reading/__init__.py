@@ -1,0 +1,1 @@
+"""Reading what an export writes, in bounded ranges."""

@@ -1,0 +1,47 @@
+"""The names of the dimensions that a selection knows: every record of an export tells all of them."""
+
+from itertools import chain
+from typing import Any
+
+from django.db import connection
+from django.db.models import F, Func, TextField
+
+from autotune.core.connections import release
+from autotune.core.errors import Invalid
+from exports.reading.ranges import Reader
+
+MAX_NAMES = 500
+
+
+def names(reader: Reader) -> list[str]:
+    """Sorted.
+
+    raises  Invalid if there are more than MAX_NAMES: a grader that makes up names must not make every record huge
+    """
+    scores = reader.scores().filter(dimensions__isnull=False).order_by()
+    found = _distinct(scores) if connection.vendor == "postgresql" else _gathered(scores)
+    release()
+    if len(found) > MAX_NAMES:
+        raise Invalid.field(
+            "?dimensions", "out_of_range", f"more than {MAX_NAMES} names; ask for one taskId or graderId."
+        )
+    return sorted(found)
+
+
+class _Name(Func):
+    """The name of each member of the list of dimensions."""
+
+    template = "(jsonb_array_elements(%(expressions)s) ->> 'name')"
+    output_field = TextField()
+    set_returning = True
+
+
+def _distinct(scores: Any) -> set[str]:
+    found = scores.annotate(dimension=_Name(F("dimensions"))).values_list("dimension", flat=True)
+    return set(found.distinct()[: MAX_NAMES + 1])
+
+
+def _gathered(scores: Any) -> set[str]:
+    """The same where the database cannot unfold a list."""
+    rows = scores.values_list("dimensions", flat=True).distinct().iterator(chunk_size=1000)
+    return {dimension["name"] for dimension in chain.from_iterable(rows)}

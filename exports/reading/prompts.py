@@ -1,0 +1,183 @@
+"""How an export reads that has a row for each prompt, or some: task by task, in ranges of prompt digests.
+
+Each range is short queries, small in rows; no long snapshot, and no connection held while a client is slow.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
+from uuid import UUID
+
+from django.db.models import Count
+
+from autotune.access import policy
+from autotune.core.connections import release
+from exports.reading import left_out, rows
+from exports.reading.left_out import Forms
+from exports.reading.ranges import TEXT_BYTES
+from exports.reading.readers import SIZE, RewardReader
+from scores.results.filters import Selection
+from tasks.models import Completion, Task
+
+LAYOUTS: Final = ("preferences", "verl")  # that read so
+RANGE_ROWS: Final = 2_000  # completions at least; a prompt that has more is a range by itself
+START: Final = b"\0"  # before all digests, and after the completions that have none
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a reading has come.
+
+    task     whose prompts are being read; None: before the first
+    prompt   the digest of the last one that was read whole
+    done     rows behind it that were given already
+    number   rows given in all
+    """
+
+    task: UUID | None = None
+    prompt: bytes = b""
+    done: int = 0
+    number: int = 0
+
+    @classmethod
+    def read(cls, cursor: str) -> Self:
+        """The place that a cursor tells; '' is the beginning."""
+        if not cursor:
+            return cls()
+        octets, done, number = cursor.split(".")
+        at = urlsafe_b64decode(octets + "=" * (-len(octets) % 4))
+        return cls(UUID(bytes=at[:16]), at[16:], int(done), int(number))
+
+    def cursor(self) -> str:
+        """At most 64 characters."""
+        at = urlsafe_b64encode((self.task.bytes if self.task else b"") + self.prompt).decode().rstrip("=")
+        return f"{at}.{self.done}.{self.number}"
+
+
+class Unfit(NamedTuple):
+    """The number of completions of a prompt that are left out for one reason."""
+
+    prompt: bytes
+    reason: str
+    completions: int
+
+
+class Range(NamedTuple):
+    """The rewarded completions of a task with prompt digests greater than `after` up to `upto` (None: to the end).
+
+    of_task  the rewarded completions of the whole task
+    counts   whether to count what is left out; a preview counts that itself
+    """
+
+    task: UUID
+    after: bytes
+    upto: bytes | None
+    rewarded: Any
+    of_task: Any
+    counts: bool = True
+
+    def undigested(self) -> Counter[str]:
+        """Completions without a prompt digest, by reason; counted with the task's first range."""
+        return Counter() if self.after or not self.counts else left_out.undigested(self.of_task)
+
+    def unfit(self, forms: Forms) -> list[Unfit]:
+        """The completions whose conversations have none of the forms, prompt by prompt in the order of digests."""
+        if not self.counts:
+            return []
+        prompts = Completion.objects.filter(task_id=self.task, prompt_digest__gt=self.after)
+        if self.upto is not None:
+            prompts = prompts.filter(prompt_digest__lte=self.upto)
+        if not left_out.unfit(prompts, forms).exists():  # answered by the index, without reading rewards
+            return []
+        completions = left_out.unfit(self.rewarded, forms).order_by("prompt_digest", "form")
+        counts = completions.values_list("prompt_digest", "form").annotate(n=Count("pk"))
+        return [Unfit(bytes(digest), left_out.REASONS[form], n) for digest, form, n in counts]
+
+
+def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Range]:
+    """All ranges behind a place, of `length` completions or RANGE_ROWS, whichever is more."""
+    after = place.prompt
+    for task in _tasks(reader.selection, place.task):
+        while True:
+            upto = _end(task, after, max(length, RANGE_ROWS))
+            release()
+            of_task = reader.rewarded().filter(task_id=task, reward__task_id=task)
+            rewarded = of_task.filter(prompt_digest__gt=after)
+            if upto is not None:
+                rewarded = rewarded.filter(prompt_digest__lte=upto)
+            yield Range(task, after, upto, rewarded, of_task, reader.counts)
+            if upto is None:
+                break
+            after = upto
+        after = b""
+
+
+def of_each_task(reader: RewardReader) -> Iterator[Any]:
+    """The rewarded completions of each task."""
+    for task in _tasks(reader.selection, None):
+        yield reader.rewarded().filter(task_id=task, reward__task_id=task)
+
+
+def distinct(completions: Any) -> int:
+    """How many prompts the completions of a task answer."""
+    count = completions.filter(prompt_digest__gt=b"").aggregate(n=Count("prompt_digest", distinct=True))
+    return int(count["n"])
+
+
+def digest_at(rewarded: Any, number: int) -> bytes | None:
+    """The prompt of the completion that has so many before it, in the order of prompts; None if there are fewer."""
+    digests = rewarded.filter(prompt_digest__gt=b"").order_by("prompt_digest").values_list("prompt_digest", flat=True)
+    return next((bytes(digest) for digest in digests[number : number + 1]), None)
+
+
+def _tasks(selection: Selection, first: UUID | None) -> Iterator[UUID]:
+    """The tasks of the selection from `first` on."""
+    if selection.task:
+        yield selection.task
+        return
+    tasks = Task.objects.order_by("pk")
+    if policy.reach(selection.principal, "exports", "read") != "all":
+        tasks = tasks.filter(organization_id=selection.principal.organization.pk)
+    if first is not None:
+        tasks = tasks.filter(pk__gte=first)
+    found = list(tasks.values_list("pk", flat=True))
+    release()
+    yield from found
+
+
+def _end(task: UUID, after: bytes, length: int) -> bytes | None:
+    """The last prompt of the range behind `after`; None if it is the last range."""
+    digests = Completion.objects.filter(task_id=task, prompt_digest__gt=after).order_by("prompt_digest")
+    last = digests.values_list("prompt_digest", flat=True)[length : length + 1]
+    return next((bytes(digest) for digest in last if digest), None)
+
+
+class Size(NamedTuple):
+    """The bytes of a completion's stored text, its model and its task version."""
+
+    octets: int = 0
+    model: bytes = b""
+    version: bytes = b""
+
+
+def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, Size]:
+    """The size of each completion, over the columns that `size` adds up."""
+    completions_with_size = rows.among(Completion.objects.all(), "id", completions).annotate(size=size)
+    columns = completions_with_size.values_list("id", "size", "model_id", "task_version_id")
+    sizes_by_id = {pk: Size(*facts) for pk, *facts in rows.plain(columns)}
+    release()
+    return sizes_by_id
+
+
+def groups(items: Sequence[Any], octets: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+    """The items in groups whose texts fit into TEXT_BYTES, or of one; each led by how many there were before it."""
+    start = total = 0
+    for at, size in enumerate(octets):
+        if at > start and total + size > TEXT_BYTES:
+            yield start, items[start:at]
+            start, total = at, 0
+        total += size
+    if len(items) > start:
+        yield start, items[start:]

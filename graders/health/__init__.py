@@ -1,0 +1,1 @@
+"""Health: regular health checks of graders, verification, and their history."""

@@ -1,0 +1,39 @@
+"""How the last looks at each of many graders went, for a strip at a glance."""
+
+import operator
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from typing import Final
+from uuid import UUID
+
+from django.db.models import OuterRef, Q, Subquery
+
+from graders.health import checks
+from graders.models import Grader, GraderCheck
+
+LAST: Final = 24  # two hours, since a grader in service is asked each five minutes
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at a grader's /health."""
+
+    passed: bool
+    at: datetime
+
+
+def recent(grader_ids: Collection[UUID]) -> dict[UUID, list[Look]]:
+    """The last looks at each grader, LAST at most, the oldest first. Two queries for all."""
+    found: dict[UUID, list[Look]] = {pk: [] for pk in grader_ids}
+    if not found:
+        return found
+    looks = GraderCheck.objects.filter(name=checks.HEALTH)
+    # First where each grader's piece of the index begins: thousands of its checks are kept.
+    newest = looks.newest_of(OuterRef("pk")).values("pk")
+    pieces = Grader.objects.filter(pk__in=found).values_list("pk", Subquery(newest[LAST - 1 : LAST]))
+    wanted = reduce(operator.or_, [Q(grader=pk, pk__gte=first or 0) for pk, first in pieces], Q(pk__in=[]))
+    for pk, passed, at in looks.filter(wanted).order_by("pk").values_list("grader_id", "passed", "at"):
+        found[pk].append(Look(passed, at))
+    return found

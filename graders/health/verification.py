@@ -1,0 +1,190 @@
+"""Verification: a signed /health and a signed sample /score must hold before a grader is called for real.
+
+Two requests of a fixed form, answers bounded in time and size; of an answer a short, redacted error is shown at most.
+No transaction is open while they are out.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from autotune.core import ids
+from autotune.core.clock import database_now
+from autotune.core.connections import release
+from autotune.core.outbound import engine
+from autotune.core.outbound.calls import OutboundError, OutboundResponse
+from autotune.core.pages import sentences
+from graders import credentials, pauses, status, targets, versions
+from graders.gateway import outcomes, requests
+from graders.gateway.types import (
+    Accepted,
+    Call,
+    Failure,
+    GraderTarget,
+    Health,
+    Item,
+    Options,
+    Outcome,
+    Secret,
+    Verdict,
+)
+from graders.health import calls, checks
+from graders.health.checks import CAPABILITIES, SCORE, Check
+from graders.models import Grader
+from graders.states import GraderStatus, HealthStatus, Trouble
+
+VERIFIED: Final = "Verified: it answered /health and a sample /score with valid signatures."
+SAYS_DEGRADED: Final = "Verified, but its /health says that it is degraded."
+ENDED: Final = frozenset(Trouble) - {Trouble.CIRCUIT}  # only real calls close the circuit
+SAMPLE_PROMPT: Final = "What is 2 + 2?"
+SAMPLE_RESPONSE: Final = "4"
+COMPARED: Final = (
+    ("max_batch_size", "maxBatchSize"),
+    ("supports_dimensions", "supportsDimensions"),
+    ("supports_explanations", "supportsExplanations"),
+    ("supports_async", "supportsAsync"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What the probes found. `key_ids` are those of the secrets that the answers verified with."""
+
+    checks: tuple[Check, ...]
+    health: Health | None
+    key_ids: frozenset[str]
+
+    @property
+    def verified(self) -> bool:
+        return all(check.passed for check in self.checks)
+
+
+def verify(grader: Grader) -> Probe:
+    """Probe a grader, keep the checks, and move its status by them.
+
+    All passed: active (degraded if it says so of itself). Else an active grader becomes degraded, and others stay.
+
+    raises  Conflict `changed_meanwhile` if its address or secret changed while the probes were out; NotFound if deleted
+    """
+    target = targets.load(grader)
+    release()  # a grader that hangs must not hold a connection of the pool
+    probe = run(grader, target)
+    settle(grader, target, probe)
+    return probe
+
+
+def run(grader: Grader, target: GraderTarget) -> Probe:
+    """Call /health, then /score, and judge the answers. Writes nothing."""
+    probe, goes_on = begin(grader, target)
+    return finish(target, probe) if goes_on else probe
+
+
+def begin(grader: Grader, target: GraderTarget) -> tuple[Probe, bool]:
+    """Call /health. What it brought, and whether /score is to be asked; where it is not, the check list says why."""
+    outcome = calls.ask_health({grader.pk: target})[grader.pk]
+    found, keys = outcome.health, _keys(outcome.key_id_verified)
+    first = [checks.of_health(outcome), *([clock] if (clock := checks.of_clock(outcome)) else [])]
+    if isinstance(found, Failure):
+        first.append(Check(SCORE, False, "Not tried, since /health did not pass."))
+        return Probe(tuple(first), None, keys), False
+    first.append(Check(CAPABILITIES, True, _compared(grader, found)))
+    if found.status == "unhealthy":
+        first.append(Check(SCORE, False, "Not tried, since the grader says that it is unhealthy."))
+        return Probe(tuple(first), found, keys), False
+    return Probe(tuple(first), found, keys), True
+
+
+def finish(target: GraderTarget, begun: Probe) -> Probe:
+    """Call /score with the sample, and add what it brought to what `begin` found."""
+    scored, said = _score(target)
+    return Probe((*begun.checks, said), begun.health, begun.key_ids | _keys(scored.key_id_verified))
+
+
+def _score(target: GraderTarget) -> tuple[Outcome, Check]:
+    item = Item(ids.encode("comp", ids.new()), ids.encode("task", ids.new()), SAMPLE_PROMPT, SAMPLE_RESPONSE)
+
+    def call(secret: Secret | None) -> Outcome:
+        built = requests.build_score(target, item, Options(), 1, secret=secret)
+        return outcomes.interpret(built, target, _fetch(built))
+
+    outcome = call(None)
+    verdict = outcome.verdicts[item.completion_id]
+    if isinstance(verdict, Failure) and verdict.resign:
+        outcome = call(target.current)
+        verdict = outcome.verdicts[item.completion_id]
+    return outcome, _judged(verdict, outcome)
+
+
+def _judged(verdict: Verdict | Failure | Accepted, outcome: Outcome) -> Check:
+    """A valid score passes, and so does a grader that says, signed, that it cannot judge the sample."""
+    if isinstance(verdict, Verdict):
+        detail = sentences.joined("The sample was scored.", *verdict.warnings)
+        return Check(SCORE, True, detail, outcome.latency_ms, outcome.clock_skew_s)
+    assert isinstance(verdict, Failure)  # a 202 is one, since the sample is asked for without a callback
+    cannot = verdict.code == "grader_error"
+    reason = sentences.joined(f"It cannot judge the sample, and says so: {verdict.message}")
+    detail = reason if cannot else checks.told(verdict)
+    return Check(SCORE, cannot, detail, outcome.latency_ms, outcome.clock_skew_s)
+
+
+def _compared(grader: Grader, found: Health) -> str:
+    """Where /health and the registration differ. What is registered counts."""
+    told, differences = found.capabilities, []
+    for name, wire_name in COMPARED:
+        said, registered = getattr(told, name), getattr(grader, name)
+        if said is not None and said != registered:
+            differences.append(f"{wire_name} is {_wire(said)} there and {_wire(registered)} here")
+    if told.domains is not None and sorted(told.domains) != sorted(grader.domains):
+        differences.append("domains differ")
+    if not differences:
+        return "What /health says agrees with the registration."
+    return f"/health differs from the registration, which counts: {'; '.join(differences)}."
+
+
+def _wire(value: bool | int) -> str:
+    return str(value).lower()
+
+
+def _keys(*key_ids: str | None) -> frozenset[str]:
+    return frozenset(key_id for key_id in key_ids if key_id)
+
+
+def _fetch(call: Call) -> OutboundResponse | OutboundError:
+    try:
+        return engine.fetch(call.request)
+    except OutboundError as exc:
+        return exc
+
+
+@transaction.atomic
+def settle(grader: Grader, target: GraderTarget, probe: Probe) -> None:
+    """Keep what a probe found and move the grader by it. Raises as `verify` does."""
+    now = checks.locked(grader.pk, target)
+    checks.keep(now, probe.checks)
+    Grader.objects.filter(pk=now.pk).update(checked_at=database_now())
+    for key_id in probe.key_ids:
+        credentials.confirm(key_id)
+    if probe.verified and probe.health is not None:
+        _settle_verified(now, probe.health)
+    elif now.status != GraderStatus.INACTIVE:
+        first = next(check for check in probe.checks if not check.passed)
+        reason = sentences.joined(f"Verification failed at {first.name}", first.detail)
+        status.trouble(now.pk, Trouble.VERIFICATION, reason)
+
+
+def _settle_verified(grader: Grader, found: Health) -> None:
+    """In service from now on, unless its owner has switched it off."""
+    versions.seen(grader, found.version)
+    moment = timezone.now()
+    Grader.objects.filter(pk=grader.pk).update(
+        verified_at=moment, gone_at=None, auth_failures=0, health=found.status, health_repeats=1, updated_at=moment
+    )
+    pauses.release(grader.pk, pauses.UNHEALTHY)
+    well = found.status == HealthStatus.HEALTHY
+    if not well:
+        status.trouble(grader.pk, Trouble.HEALTH, SAYS_DEGRADED)
+    status.recovered(grader.pk, ENDED if well else ENDED - {Trouble.HEALTH}, VERIFIED)
+    if grader.status == GraderStatus.INACTIVE and not grader.switched_off:
+        status.admit(grader.pk, VERIFIED if well else SAYS_DEGRADED)

@@ -1,0 +1,136 @@
+"""How many graders do at a glance: measured figures of a day and the state of each circuit, in a query or two for all.
+
+A board is looked at again and again, so each process remembers the hours that are over: nothing is counted in them any
+more, since counters bear the time of their saving.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from graders import pauses
+from graders.models import Grader, GraderStatistic, Tally
+from graders.states import Trouble
+from graders.statistics import latencies
+from graders.statistics.folding import floor_to
+
+WINDOW: Final = timedelta(hours=24)
+POINT: Final = timedelta(hours=1)
+OVER_AFTER: Final = timedelta(minutes=5)  # an hour's last counters may be committed so long after it
+REMEMBERED: Final = 5_000  # hours of graders, of some kilobytes each
+COUNTED: Final = ("scored", "latencies", "errors")
+VOLUMES: Final = (1_000_000, 100_000, 10_000, 1_000, 100)
+
+Circuit = Literal["closed", "open", "half_open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured of a grader over WINDOW. A share or latency of nothing is None.
+
+    trend  the 99th percentile of the latency in ms for each POINT, the oldest first; None where nothing was scored
+    """
+
+    scored: int = 0
+    errors: int = 0
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+    trend: tuple[float | None, ...] = ()
+
+    @property
+    def success(self) -> float | None:
+        """The share of attempts that brought a score."""
+        attempts = self.scored + self.errors
+        return self.scored / attempts if attempts else None
+
+    @property
+    def volume(self) -> str:
+        """How much was scored, in steps: what is listed does not tell its owner's business to the unit."""
+        return volume(self.scored)
+
+
+def volume(scored: int) -> str:
+    """`over 1,000`; `none` for nothing."""
+    if not scored:
+        return "none"
+    return next((f"over {step:,}" for step in VOLUMES if scored > step), "up to 100")
+
+
+def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[UUID, Measured]:
+    """The figures of each grader."""
+    now = now or timezone.now()
+    first = floor_to(POINT, now - WINDOW + POINT)
+    hours = [first + place * POINT for place in range(WINDOW // POINT)]
+    over = [hour for hour in hours if hour + POINT + OVER_AFTER <= now]
+    known = {pk for pk in grader_ids if all((pk, hour) in _over for hour in over)}
+    found: dict[UUID, _Hours] = {pk: {hour: _over[pk, hour] for hour in over if pk in known} for pk in grader_ids}
+    for group, since in ((known, first + len(over) * POINT), (set(grader_ids) - known, first)):
+        for pk, at, *counters in _rows(group, since) if group else ():
+            found[pk].setdefault(floor_to(POINT, at), _Hour()).add(*counters)
+    _remember({(pk, hour): found[pk].get(hour, _NOTHING) for pk in found.keys() - known for hour in over}, first)
+    return {pk: _summed(each, hours) for pk, each in found.items()}
+
+
+def circuit(grader: Grader, now: datetime | None = None) -> Circuit:
+    """What the grader's row says of its circuit: open while it holds calls back, then half-open until calls go well."""
+    if Trouble.CIRCUIT not in grader.troubles:
+        return "closed"
+    held = grader.held_until is not None and grader.held_until > (now or timezone.now())
+    return "open" if held and grader.held_reason == pauses.CIRCUIT_OPEN else "half_open"
+
+
+@dataclass(slots=True)
+class _Hour:
+    """Counters of one grader over one POINT."""
+
+    scored: int = 0
+    errors: int = 0
+    by_bucket: dict[str, int] = field(default_factory=dict)
+
+    def add(self, scored: int, by_bucket: dict[str, int], errors: dict[str, int]) -> None:
+        self.scored += scored
+        self.errors += sum(errors.values())
+        _add(self.by_bucket, by_bucket)
+
+
+_Hours = dict[datetime, _Hour]
+_NOTHING: Final = _Hour()
+_over: dict[tuple[UUID, datetime], _Hour] = {}
+
+
+def _remember(hours: dict[tuple[UUID, datetime], _Hour], first: datetime) -> None:
+    """Keep what does not change any more, and forget what no window reaches."""
+    if len(_over) + len(hours) > REMEMBERED:
+        kept = {key: hour for key, hour in list(_over.items()) if key[1] >= first}
+        _over.clear()
+        _over.update(kept if len(kept) + len(hours) <= REMEMBERED else {})
+    _over.update(hours)
+
+
+def _summed(found: _Hours, hours: list[datetime]) -> Measured:
+    whole = _Hour()
+    for hour in found.values():
+        whole.scored, whole.errors = whole.scored + hour.scored, whole.errors + hour.errors
+        _add(whole.by_bucket, hour.by_bucket)
+    p50, p99 = (latencies.percentile(whole.by_bucket, share) for share in (0.5, 0.99))
+    trend = (latencies.percentile(found.get(hour, _NOTHING).by_bucket, 0.99) for hour in hours)
+    return Measured(whole.scored, whole.errors, p50, p99, tuple(trend))
+
+
+def _rows(grader_ids: Collection[UUID], since: datetime) -> QuerySet[Any, tuple[Any, ...]]:
+    """(grader, time, *COUNTED) of the folded rows and the fresh ones, together since a fold moves them."""
+    folded = GraderStatistic.objects.filter(grader_id__in=grader_ids, start__gte=since)
+    fresh = Tally.objects.filter(grader_id__in=grader_ids, at__gte=since)
+    return folded.values_list("grader_id", "start", *COUNTED).union(
+        fresh.values_list("grader_id", "at", *COUNTED), all=True
+    )
+
+
+def _add(sums: dict[str, int], counts: dict[str, int]) -> None:
+    for key, count in counts.items():
+        sums[key] = sums.get(key, 0) + count

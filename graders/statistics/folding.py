@@ -1,0 +1,134 @@
+"""Folding: the jobs that move tallies into statistics of five minutes and of hours, and old ones into whole days.
+
+So a report reads few rows, however long a grader has been at work. Every counter is in both tables, written to both in
+one transaction, so that either gives the same sums: the hours for what is long, five minutes for the edges.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from graders.models import Counted, Grader, GraderHour, GraderStatistic, Tally
+from graders.statistics.tallies import COUNTERS, Counters
+
+STEP: Final = timedelta(minutes=5)
+HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
+FINE_FOR: Final = timedelta(days=32)  # longer than the longest window that is reported by five minutes
+GROUP: Final = 1_000  # tallies folded in one transaction
+MAX_GROUPS: Final = 20  # and transactions in one run
+_LOCK: Final = 0x67726164666F6C64  # 'gradfold'
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+Key = tuple[UUID, UUID, datetime]  # grader, version, start
+Table = type[GraderStatistic] | type[GraderHour]
+
+
+def floor_to(step: timedelta, moment: datetime) -> datetime:
+    """The start of the step that the moment lies in, counted from 1970."""
+    return moment - (moment - _EPOCH) % step
+
+
+def fold() -> int:
+    """Fold what is due, up to GROUP * MAX_GROUPS tallies. Returns how many. Of two at once one folds nothing."""
+    folded = 0
+    for _ in range(MAX_GROUPS):
+        count = _fold_group()
+        folded += count
+        if count < GROUP:
+            break
+    return folded
+
+
+def compact(grader_id: UUID, now: datetime) -> int:
+    """Make one row of each old day and version of a grader's statistics. Returns how many rows there are less."""
+    return sum(_compact(table, grader_id, now) for table in (GraderStatistic, GraderHour))
+
+
+def _compact(table: Table, grader_id: UUID, now: datetime) -> int:
+    fine = table.objects.filter(grader_id=grader_id, start__lt=floor_to(DAY, now - FINE_FOR))
+    fine = fine.exclude(start__time=time())  # a row at midnight may be fine too, and may stay alone
+    days = {floor_to(DAY, start) for start in fine.values_list("start", flat=True)}
+    return sum(_compact_day(table, grader_id, day) for day in sorted(days))
+
+
+@transaction.atomic
+def _compact_day(table: Table, grader_id: UUID, day: datetime) -> int:
+    if not _alone():
+        return 0
+    old = table.objects.filter(grader_id=grader_id, start__gte=day, start__lt=day + DAY)
+    sums: dict[Key, Counters] = {}
+    for row in (rows := list(old)):
+        sums.setdefault((grader_id, row.version_id, day), Counters()).add(*_counters(row))
+    table.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    _write(table, sums)
+    return len(rows) - len(sums)
+
+
+@transaction.atomic
+def _fold_group() -> int:
+    if not _alone():
+        return 0
+    tallies = list(Tally.objects.order_by("id")[:GROUP])
+    if not tallies:
+        return 0
+    existing = set(Grader.objects.filter(pk__in={tally.grader_id for tally in tallies}).values_list("pk", flat=True))
+    counted = [tally for tally in tallies if tally.grader_id in existing]
+    _write(GraderStatistic, _summed(counted, STEP))
+    _write(GraderHour, _summed(counted, HOUR))
+    Tally.objects.filter(pk__in=[tally.pk for tally in tallies]).delete()
+    return len(tallies)
+
+
+def _alone() -> bool:
+    """Whether this transaction is the only one that folds. On the embedded engine the write lock sees to it."""
+    if connection.vendor != "postgresql":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_xact_lock(%s)", [_LOCK])
+        return bool(cursor.fetchone()[0])
+
+
+def _summed(tallies: Iterable[Tally], step: timedelta) -> dict[Key, Counters]:
+    sums: dict[Key, Counters] = {}
+    for tally in tallies:
+        key = (tally.grader_id, tally.version_id, floor_to(step, tally.at))
+        sums.setdefault(key, Counters()).add(*_counters(tally))
+    return sums
+
+
+def _write(table: Table, sums: dict[Key, Counters]) -> None:
+    """Add the sums to the table's rows; they are changed to what the rows hold then."""
+    kept = {_key(row): row for row in _rows(table, sums)}
+    for key, counters in sums.items():
+        if row := kept.get(key):
+            counters.add(*_counters(row))
+            for name, value in counters.values().items():
+                setattr(row, name, value)
+    fresh: list[Any] = [
+        table(grader_id=grader_id, version_id=version_id, start=start, **counters.values())
+        for (grader_id, version_id, start), counters in sums.items()
+        if (grader_id, version_id, start) not in kept
+    ]
+    changed: list[Any] = [row for key, row in kept.items() if key in sums]
+    table.objects.bulk_update(changed, COUNTERS, batch_size=50)
+    table.objects.bulk_create(fresh)
+
+
+def _rows(table: Table, sums: dict[Key, Counters]) -> Iterable[GraderStatistic | GraderHour]:
+    """The rows that may exist already: a superset, by each column's values."""
+    return table.objects.filter(
+        grader_id__in={key[0] for key in sums},
+        version_id__in={key[1] for key in sums},
+        start__in={key[2] for key in sums},
+    )
+
+
+def _key(row: GraderStatistic | GraderHour) -> Key:
+    return (row.grader_id, row.version_id, row.start)
+
+
+def _counters(row: Counted) -> tuple:
+    return tuple(getattr(row, name) for name in COUNTERS)

@@ -1,0 +1,145 @@
+"""How graders do: counters written beside each saved group of results, and the report over a window.
+
+errorRate is errors / (scored + errors), counted by attempts: a completion that failed twice and was then scored adds
+two errors and one score.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.utils import timezone
+
+from autotune.core.clock import wire
+from graders.models import NO_VERSION, Grader, Tally
+from graders.responses import ErrorCountOut, GraderStatsOut, TimelinePointOut
+from graders.statistics import latencies, tallies
+from graders.statistics.folding import HOUR, STEP, floor_to
+from graders.statistics.tallies import Counters
+
+MAX_POINTS: Final = 120
+WINDOWS: Final = {
+    "1h": timedelta(hours=1),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+}
+POINT_STEPS: Final = tuple(
+    timedelta(minutes=minutes) for minutes in (5, 15, 30, 60, 120, 360, 720, 1440, 10_080, 43_200)
+)
+
+_EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def record(
+    grader_id: UUID,
+    version_id: UUID | None,
+    *,
+    values: Sequence[float],
+    latency_ms: Sequence[float],
+    errors: Mapping[str, int],
+) -> None:
+    """Count one saved group of results: one row, in the caller's transaction; it waits for nobody.
+
+    values      the scores that were recorded
+    latency_ms  of the call of each scored completion, in any order
+    errors      {code: completions}, one for each attempt on a completion that ended so
+    """
+    if not values and not errors:
+        return
+    histogram = [0] * tallies.BINS
+    for value in values:
+        histogram[tallies.bin_of(value)] += 1
+    Tally.objects.create(
+        grader_id=grader_id,
+        version_id=version_id or NO_VERSION,
+        scored=len(values),
+        value_sum=sum(values),
+        histogram=histogram,
+        latency_sum_ms=sum(latency_ms),
+        latencies=latencies.counted(latency_ms),
+        errors=dict(errors),
+    )
+
+
+def report(grader: Grader, window: str = "24h") -> GraderStatsOut:
+    """The figures of a grader over a window of WINDOWS or `all`, which is rounded up to whole five minutes.
+
+    Averages are null where nothing was counted. A timeline point stands for the time from `at` to the next step; steps
+    in which nothing happened are left out.
+    """
+    since = floor_to(STEP, timezone.now() - WINDOWS[window]) if window in WINDOWS else None
+    step = _step(WINDOWS[window] if window in WINDOWS else _age(grader.pk))
+    total = Counters()
+    points: dict[datetime, _Moment] = {}
+    for at, *counters in tallies.rows(grader.pk, since, hours=_whole_hours(since) if step >= HOUR else None):
+        total.add(*counters)
+        scored, value_sum, _, latency_sum_ms, by_bucket, errors = counters
+        point = points.setdefault(floor_to(step, at), _Moment())
+        point.add(_Moment(scored, sum(errors.values()), value_sum, latency_sum_ms, sum(by_bucket.values())))
+    failed = sum(total.errors.values())
+    return GraderStatsOut(
+        total_scored=total.scored,
+        avg_latency_ms=_mean(total.latency_sum_ms, sum(total.latencies.values())),
+        p99_latency_ms=latencies.percentile(total.latencies, 0.99),
+        error_rate=_mean(failed, total.scored + failed),
+        avg_score=_mean(total.value_sum, total.scored),
+        score_distribution=total.histogram,
+        errors=[
+            ErrorCountOut(code, count) for code, count in sorted(total.errors.items(), key=lambda e: (-e[1], e[0]))
+        ],
+        timeline=_timeline(points),
+    )
+
+
+def _whole_hours(since: datetime | None) -> datetime:
+    """The first whole hour from `since` on: what lies before it is read by five minutes."""
+    return floor_to(HOUR, since + HOUR - STEP) if since else _EVER
+
+
+def _age(grader_id: UUID) -> timedelta:
+    """From the first to the last five minutes in which the grader did anything."""
+    ends = tallies.ends(grader_id)
+    return floor_to(STEP, ends[1]) - floor_to(STEP, ends[0]) if ends else timedelta()
+
+
+@dataclass(slots=True)
+class _Moment:
+    """The counters of one point of the timeline."""
+
+    scored: int = 0
+    errors: int = 0
+    value_sum: float = 0.0
+    latency_sum_ms: float = 0.0
+    latency_count: int = 0
+
+    def add(self, other: "_Moment") -> None:
+        self.scored += other.scored
+        self.errors += other.errors
+        self.value_sum += other.value_sum
+        self.latency_sum_ms += other.latency_sum_ms
+        self.latency_count += other.latency_count
+
+
+def _timeline(points: Mapping[datetime, _Moment]) -> list[TimelinePointOut]:
+    return [
+        TimelinePointOut(
+            at=wire(at),
+            scored=point.scored,
+            errors=point.errors,
+            avg_score=_mean(point.value_sum, point.scored),
+            avg_latency_ms=_mean(point.latency_sum_ms, point.latency_count),
+        )
+        for at, point in sorted(points.items())
+    ]
+
+
+def _step(span: timedelta) -> timedelta:
+    """The smallest step that gives at most MAX_POINTS points (two more where the window begins and ends inside one)."""
+    return next((step for step in POINT_STEPS if span <= step * MAX_POINTS), POINT_STEPS[-1])
+
+
+def _mean(total: float, count: int) -> float | None:
+    return total / count if count else None

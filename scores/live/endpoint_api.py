@@ -1,0 +1,106 @@
+"""The endpoints of reward endpoints."""
+
+from uuid import UUID
+
+from rest_framework.request import Request
+
+from autotune.access.views import ApiView, find_for
+from autotune.core.api.operations import operation
+from autotune.core.api.pagination import Order, page
+from scores.live import endpoint_responses as shapes
+from scores.live import endpoints
+from scores.live.endpoint_requests import NewRewardEndpoint, RewardEndpointPatch, RewardEndpointQuery
+from scores.models import RewardEndpoint
+
+RESOURCE = "reward_endpoints"
+ORDER = Order("reward-endpoints", {"createdAt": "created_at"})
+
+
+class RewardEndpointsView(ApiView):
+    @operation(
+        summary="Make an address that trainers call for rewards. It is shown once.",
+        resource=RESOURCE,
+        action="create",
+        body=NewRewardEndpoint,
+        answers={201: shapes.RewardEndpointWithUrl},
+        errors=(409,),
+        secrets=("url",),
+    )
+    def post(self, request: Request, body: NewRewardEndpoint) -> shapes.RewardEndpointWithUrl:
+        """Its calls are made for you, with what your role allows at the time; it needs `create` of rewards.
+
+        `unscored` says what is answered for work without a score: `hold` tells the client to ask again, `neutral`
+        answers `neutralValue`, `error` tells the failure. Test keys make none. 409 `task_archived`,
+        `too_many_reward_endpoints`.
+        """
+        return _made(endpoints.create(self.principal, body))
+
+    @operation(
+        summary="List reward endpoints",
+        resource=RESOURCE,
+        action="read",
+        query=RewardEndpointQuery,
+        answers={200: shapes.RewardEndpointList},
+    )
+    def get(self, request: Request, query: RewardEndpointQuery) -> shapes.RewardEndpointList:
+        """Sort by `createdAt` (default `-createdAt`)."""
+        found = RewardEndpoint.objects.visible_to(self.principal)
+        if query.task_id is not None:
+            found = found.filter(task=query.task_id.uuid)
+        if query.protocol is not None:
+            found = found.filter(protocol=query.protocol)
+        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+        return shapes.RewardEndpointList([shapes.endpoint_out(row) for row in rows], pagination)
+
+
+class EndpointView(ApiView):
+    """Base of the views below `/reward-endpoints/:id`."""
+
+    def endpoint(self, endpoint_id: UUID, action: str = "read") -> RewardEndpoint:
+        return find_for(RewardEndpoint.objects.all(), self.principal, endpoint_id, action, "reward endpoint")
+
+
+class RewardEndpointView(EndpointView):
+    @operation(
+        summary="Read a reward endpoint", resource=RESOURCE, action="read", answers={200: shapes.RewardEndpointAnswer}
+    )
+    def get(self, request: Request, endpoint_id: UUID) -> shapes.RewardEndpointAnswer:
+        return shapes.RewardEndpointAnswer(shapes.endpoint_out(self.endpoint(endpoint_id)))
+
+    @operation(
+        summary="Change a reward endpoint, or switch it off",
+        resource=RESOURCE,
+        action="update",
+        body=RewardEndpointPatch,
+        answers={200: shapes.RewardEndpointAnswer},
+    )
+    def patch(self, request: Request, endpoint_id: UUID, body: RewardEndpointPatch) -> shapes.RewardEndpointAnswer:
+        """Calls that wait at this moment are answered as they were asked."""
+        row = endpoints.change(self.endpoint(endpoint_id, "update").pk, body)
+        return shapes.RewardEndpointAnswer(shapes.endpoint_out(row))
+
+    @operation(
+        summary="Delete a reward endpoint. Its address is refused from now on.",
+        resource=RESOURCE,
+        action="delete",
+        answers={204: None},
+    )
+    def delete(self, request: Request, endpoint_id: UUID) -> None:
+        self.endpoint(endpoint_id, "delete").delete()
+
+
+class RewardEndpointRotateView(EndpointView):
+    @operation(
+        summary="Make a new address, shown once. The one before is refused from now on.",
+        resource=RESOURCE,
+        action="update",
+        answers={200: shapes.RewardEndpointWithUrl},
+        secrets=("url",),
+    )
+    def post(self, request: Request, endpoint_id: UUID) -> shapes.RewardEndpointWithUrl:
+        """It needs `create` of rewards; test keys make none."""
+        return _made(endpoints.rotate(self.principal, self.endpoint(endpoint_id, "update").pk))
+
+
+def _made(made: endpoints.Made) -> shapes.RewardEndpointWithUrl:
+    return shapes.RewardEndpointWithUrl(shapes.endpoint_out(made.endpoint), made.url)

@@ -1,0 +1,121 @@
+"""Answers whose signature, time or id is not that of our request are never recorded (hostile inputs B15 to B19)."""
+
+import json
+import time
+
+import pytest
+
+from scores.models import WorkflowRun
+from tests.support.misbehaving import COMPLETED, TIMEOUT_MS, Faces, retried, signed, unsigned
+from tests.support.rawserver import raw_server, result, signature
+
+
+@pytest.fixture
+def faces(db, drain):
+    return Faces(drain)
+
+
+# --- B15 to B19: signatures -----------------------------------------------------------------------------------------
+
+
+def with_headers(change):
+    """A behaviour whose two signature headers went through `change(timestamp, signature, request)` -> headers."""
+
+    def behave(connection, request):
+        body = result(request)
+        (_, at), (_, mark) = signature(request, body)
+        connection.answer(body, headers=change(at, mark, request))
+
+    return behave
+
+
+AT, MARK = "X-Autotune-Response-Timestamp", "X-Autotune-Response-Signature"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda at, mark, request: [], "missing_header"),
+        (lambda at, mark, request: [(AT, at)], "missing_header"),
+        (lambda at, mark, request: [(MARK, mark)], "missing_header"),
+        (lambda at, mark, request: [(AT, at), (MARK, mark), (MARK, mark)], "malformed_header"),
+        (lambda at, mark, request: [(AT, at), (AT, at), (MARK, mark)], "malformed_header"),
+        (lambda at, mark, request: [(AT, at), (MARK, mark[:-2])], "malformed_header"),
+        (lambda at, mark, request: [(AT, at), (MARK, "0" * 64)], "bad_signature"),
+        (lambda at, mark, request: [(AT, at + "0"), (MARK, mark)], "bad_signature"),
+        (lambda at, mark, request: [(AT, "0" + at), (MARK, mark)], "malformed_header"),
+        (lambda at, mark, request: [(AT, at + ".5"), (MARK, mark)], "malformed_header"),
+        (lambda at, mark, request: [("X-Autotune-Timestamp", at), ("X-Autotune-Signature", mark)], "missing_header"),
+    ],
+)
+def test_an_answer_without_a_valid_signature_is_never_recorded(faces, change, code):
+    assert faces(with_headers(change)) == retried(code)
+
+
+def test_a_signature_in_upper_case_is_the_same_octets(faces):
+    assert faces(with_headers(lambda at, mark, request: [(AT, at), (MARK, mark.upper())])) == COMPLETED
+
+
+def test_a_signature_with_another_secret_is_refused(faces):
+    assert faces(signed(result, secret="atgs_" + "x" * 48)) == retried("bad_signature")
+
+
+def test_a_body_that_was_changed_after_signing_is_refused(faces):
+    def behave(connection, request):
+        connection.answer(result(request, {"value": 1, "confidence": 1}), headers=signature(request, result(request)))
+
+    assert faces(behave) == retried("bad_signature")
+
+
+def test_answers_that_were_swapped_are_recorded_for_neither(faces):
+    waiting = []
+
+    def behave(connection, request):
+        waiting.append(request)
+        end = time.monotonic() + TIMEOUT_MS / 2000
+        while len(waiting) < 2 and time.monotonic() < end:
+            time.sleep(0.005)
+        other = next(one for one in waiting if one is not request)
+        body = result(other)
+        connection.answer(body, headers=signature(other, body))
+
+    assert faces(behave, runs=2) == retried("bad_signature") * 2
+
+
+def test_an_answer_of_yesterday_is_refused(faces):
+    def behave(connection, request):
+        body = json.dumps({"requestId": "yesterday", "score": {"value": 1, "confidence": 1}}).encode()
+        connection.answer(body, headers=signature(request, body, at=-86_400, request_id="yesterday"))
+
+    assert faces(behave) == retried("bad_signature")
+
+
+def test_a_body_about_another_request_is_refused_although_its_signature_is_good(faces):
+    body = lambda request: result(request).replace(request.id.encode(), b"another")  # noqa: E731
+    assert faces(signed(body)) == retried("wrong_request_id")
+
+
+def test_a_request_that_is_sent_back_is_no_answer(faces):
+    def behave(connection, request):
+        headers = [(AT, request.headers["x-autotune-timestamp"]), (MARK, request.headers["x-autotune-signature"])]
+        connection.answer(request.body, headers=headers)
+
+    assert faces(behave) == retried("reflected")
+
+
+@pytest.mark.parametrize("seconds", [-310, 310])
+def test_a_clock_that_is_off_by_more_than_five_minutes_is_refused_and_named(faces, seconds):
+    assert faces(signed(result, at=seconds)) == retried("stale_timestamp")
+    assert "clock" in WorkflowRun.objects.get().error_message
+
+
+@pytest.mark.parametrize("seconds", [-290, 290])
+def test_a_clock_that_is_off_by_less_is_good(faces, seconds):
+    assert faces(signed(result, at=seconds)) == COMPLETED
+
+
+def test_a_bad_signature_is_tried_once_more_and_then_fails(faces):
+    assert faces(unsigned()) == retried("missing_header")
+    with raw_server(unsigned()) as server:
+        run = faces.again(server.url)
+    assert (run.status, run.error_code, run.failures) == ("failed", "missing_header", 2)
