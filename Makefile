@@ -154,9 +154,10 @@ format: $(DEV) ## ruff, applied
 types: $(DEV) ## mypy
 	@env -u DATABASE_URL -u REDIS_URL $(BIN)/mypy
 
-imports: $(DEV) ## which module may import which
+imports: $(DEV) ## which module may import which, how full folders are, names that say nothing
 	@$(BIN)/lint-imports
 	@$(BIN)/python tools/house.py
+	@$(BIN)/python tools/names.py
 
 openapi: $(DEV) ## write docs/openapi.json anew
 	@env -u DATABASE_URL -u REDIS_URL $(BIN)/python manage.py spectacular --format openapi-json --validate --fail-on-warn --file docs/openapi.json

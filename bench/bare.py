@@ -24,7 +24,7 @@ def perform(self, operation, work):
     key = idempotency.key_of(request) if request.method in self.keyed_methods else None
     if key is None:
         return work()
-    asked = idempotency.Asked.of(request, key, self.principal.organization.pk)
+    asked = idempotency.KeyedRequest.of(request, key, self.principal.organization.pk)
     return idempotency.once(asked, work, secrets=operation.secrets, calls_out=operation.calls_out)
 
 

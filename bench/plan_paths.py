@@ -29,7 +29,7 @@ def drain(world, grader):
             return not left.exists()
 
     until = time.monotonic() + 60
-    Drain(callable_grader(grader.pk), until=until, asked=threading.Event().is_set, ending=done).run()
+    Drain(callable_grader(grader.pk), until=until, is_woken=threading.Event().is_set, ending=done).run()
 
 
 def runs_of(completions, **changes):

@@ -287,4 +287,4 @@ class World:
                 external_id=f"new-{self.number}",
                 **members,
             )
-        return [one.completion_id for one in submission.submit(self.principal, items, priority="high").taken]
+        return [one.completion_id for one in submission.submit(self.principal, items, priority="high").stored]

@@ -80,8 +80,8 @@ class ExportAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     readonly_fields = ("public_id",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Export]:
-        found = super().get_queryset(request).select_related("organization", "created_by")
-        return found.defer("file_key", "created_by__password")
+        exports = super().get_queryset(request).select_related("organization", "created_by")
+        return exports.defer("file_key", "created_by__password")
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("exports.change_export")

@@ -1,4 +1,4 @@
-"""An example of what webhooks say of exports."""
+"""An example of the webhook event of an export."""
 
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ def register() -> None:
 
 
 def example(organization_id: UUID) -> dict[str, Any]:
-    """An export with its files."""
-    return ending.said(
+    """Build the event of a completed export."""
+    return ending.build_payload(
         Export(organization_id=organization_id, status=ExportStatus.COMPLETED, rows=9_412, sha256="3b" * 32)
     )

@@ -28,33 +28,35 @@ def sample(query: ExportQuery, selection: Selection) -> list[str]:
     """The first rows as the file would have them, in JSON."""
     reader = readers.reader(query, selection)
     if query.layout not in prompts.LAYOUTS:
-        names = _names_of_first(reader) if query.tells_dimensions else None
-        return _rows(layouts.layout(query, selection, names=names), _Few(reader))
+        names = _names_of_first(reader) if query.includes_dimensions else None
+        return _rows(layouts.layout(query, selection, names=names), _FirstRowsReader(reader))
     first: Any = next(iter(prompts.of_each_task(cast(RewardReader, reader))), None)
     rows: list[str] = []
     for width in WIDTHS if first is not None else ():
         last = prompts.digest_at(first, width)
-        rows = _rows(layouts.layout(query, selection), _Few(reader, upto=last, ranges=RANGES if last is None else 1))
+        rows = _rows(
+            layouts.layout(query, selection), _FirstRowsReader(reader, upto=last, ranges=RANGES if last is None else 1)
+        )
         if len(rows) >= SAMPLE or last is None:
             break
     return rows
 
 
 def _names_of_first(reader: Reader) -> list[str]:
-    """The dimensions of the first rows: the file tells those of all rows on each."""
+    """Return the dimension names of the first rows. The file has on each row the names of all rows."""
     heads, _ = reader.heads(None, SAMPLE)
-    return sorted({one["name"] for head in heads for one in head.dimensions or ()})
+    return sorted({dimension["name"] for head in heads for dimension in head.dimensions or ()})
 
 
-def _rows(layout: Layout, few: "_Few") -> list[str]:
-    cast(HasReader, layout).reader = cast(Reader, few)
+def _rows(layout: Layout, reader: "_FirstRowsReader") -> list[str]:
+    cast(HasReader, layout).reader = cast(Reader, reader)
     rows: list[str] = []
     try:
         for batch in layout.batches():
             rows += _written(layout, batch)
             if len(rows) >= SAMPLE:
                 break
-    except _Enough:
+    except _LimitReached:
         pass
     return rows[:SAMPLE]
 
@@ -71,9 +73,9 @@ def _shortened(value: Any) -> Any:
         case str() if len(value) > MAX_TEXT:
             return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"
         case list():
-            return [_shortened(one) for one in value]
+            return [_shortened(member) for member in value]
         case dict():
-            return {name: _shortened(one) for name, one in value.items()}
+            return {name: _shortened(member) for name, member in value.items()}
     return value
 
 
@@ -83,16 +85,16 @@ class HasReader(Protocol):
     reader: Reader
 
 
-class _Enough(Exception):
-    """As much was read as a preview may."""
+class _LimitReached(Exception):
+    """The preview has read its maximum number of ranges."""
 
 
 @dataclass(slots=True)
-class _Few:
-    """A reader that gives the first records alone.
+class _FirstRowsReader:
+    """A reader that returns only the first records.
 
-    upto    the last prompt that is looked at; None: all of them
-    ranges  of prompts that may be looked through
+    upto    the last prompt to read; None: no limit
+    ranges  the number of ranges of prompts that it may still read
     """
 
     counts: ClassVar[bool] = False
@@ -112,9 +114,9 @@ class _Few:
         heads, _ = self.reader.heads(after, SAMPLE, only_fitting=True)
         return heads[:SAMPLE], None
 
-    def rewarded(self) -> Any:
+    def rewarded_completions(self) -> Any:
         if self.ranges == 0:
-            raise _Enough
+            raise _LimitReached
         self.ranges -= 1
-        found = self.reader.rewarded()
-        return found if self.upto is None else found.filter(prompt_digest__lte=self.upto)
+        completions = self.reader.rewarded_completions()
+        return completions if self.upto is None else completions.filter(prompt_digest__lte=self.upto)

@@ -77,8 +77,8 @@ class Preview:
     note: str = ""
 
 
-def look(query: ExportQuery, principal: Principal) -> Preview:
-    """The preview of a query, for whoever may ask for the export.
+def build_preview(query: ExportQuery, principal: Principal) -> Preview:
+    """Build the preview of a query, for callers who may create the export.
 
     raises  Invalid or NotFound for the query, with pointers into a body
     """
@@ -95,8 +95,8 @@ def look(query: ExportQuery, principal: Principal) -> Preview:
 
 
 def _checked(query: ExportQuery, principal: Principal) -> Selection:
-    """The selection, refused as `asking.check` refuses it."""
-    requests.check(query, at="/")
+    """Check the query and return its selection; errors are those of `asking.check`."""
+    requests.check(query, pointer_prefix="/")
     try:
         return filters.check(query, principal)
     except (Invalid, NotFound) as exc:
@@ -133,18 +133,18 @@ def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) ->
 
 
 def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[Amount, str]:
-    """Task by task, of each the first prompts, until as many completions or tasks were looked at as there may be."""
-    found, left = 0, GROUPED
+    """Count task by task, the first prompts of each, up to GROUPED completions or TASKS tasks."""
+    row_count, remaining = 0, GROUPED
     for number, rewarded in enumerate(prompts.of_each_task(reader)):
-        if number == TASKS or left <= 0:
-            return Amount(found, more=True), "Counted in the first tasks; choose one to have all of it counted."
-        last = prompts.digest_at(rewarded, left)
+        if number == TASKS or remaining <= 0:
+            return Amount(row_count, more=True), "Counted in the first tasks; choose one to have all of it counted."
+        last = prompts.digest_at(rewarded, remaining)
         if last is not None:
-            found += _grouped(layout, rewarded.filter(prompt_digest__lte=last))
-            return Amount(found, more=True), _looked_at(GROUPED)
-        found += _grouped(layout, rewarded)
-        left -= 0 if reader.selection.task else rewarded.order_by().count()
-    return Amount(found), ""
+            row_count += _grouped(layout, rewarded.filter(prompt_digest__lte=last))
+            return Amount(row_count, more=True), _looked_at(GROUPED)
+        row_count += _grouped(layout, rewarded)
+        remaining -= 0 if reader.selection.task else rewarded.order_by().count()
+    return Amount(row_count), ""
 
 
 def _grouped(layout: Layout, rewarded: Any) -> int:
@@ -179,9 +179,9 @@ def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[Le
 
 
 def _up_to(queryset: Any) -> Amount:
-    """How many rows, counted up to MOST."""
-    found = queryset.order_by().values("pk")[: MOST + 1].count()
-    return Amount(min(found, MOST), found > MOST)
+    """Count the rows of a queryset, up to MOST."""
+    count = queryset.order_by().values("pk")[: MOST + 1].count()
+    return Amount(min(count, MOST), count > MOST)
 
 
 def _looked_at(completions: int) -> str:

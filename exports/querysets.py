@@ -1,4 +1,4 @@
-"""The named questions about exports."""
+"""Queries for exports."""
 
 from typing import Self
 
@@ -9,13 +9,13 @@ from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import ORDER, Principal
 from exports.states import UNFINISHED, ExportStatus
 
-TELLING = ("dimensions", "dimensionColumns")  # members of the stored query, which are there if they are true
+DIMENSION_MEMBERS = ("dimensions", "dimensionColumns")  # of the stored query, which has only those that are true
 
 
 class ExportQuerySet(ScopedQuerySet):
-    """Exports. Whoever reads less widely than an export did, does not see it: its files hold what they may not read.
+    """Exports. A principal sees only exports that read no more widely than it may: the files hold what the export read.
 
-    So it is with one that tells dimensions and whoever may not read `reasoning` as widely, unless they made it.
+    An export with dimensions also requires the same reach for `reasoning`, except from its creator.
     """
 
     resource = "exports"
@@ -27,10 +27,10 @@ class ExportQuerySet(ScopedQuerySet):
         reach = policy.reach(principal, self.resource, "read")
         if reach is None:
             return self.none()
-        found = policy.scope(self, principal, self.resource, action).filter(reach__in=_within(reach))
-        silent = ~Q(query__has_any_keys=TELLING)
-        told = Q(reach__in=_within(policy.reach(principal, "reasoning", "read")))
-        return found.filter(silent | told | Q(created_by_id=principal.user.pk))
+        exports = policy.scope(self, principal, self.resource, action).filter(reach__in=_within(reach))
+        without_dimensions = ~Q(query__has_any_keys=DIMENSION_MEMBERS)
+        with_readable_dimensions = Q(reach__in=_within(policy.reach(principal, "reasoning", "read")))
+        return exports.filter(without_dimensions | with_readable_dimensions | Q(created_by_id=principal.user.pk))
 
     def unfinished(self) -> Self:
         return self.filter(status__in=UNFINISHED)

@@ -69,8 +69,8 @@ class ExportQuery(ScoreFilter):
     cap_per_prompt: Annotated[int, Meta(ge=1, le=MAX_CAP)] | None = None
 
     @property
-    def tells_dimensions(self) -> bool:
-        """As an object or as columns."""
+    def includes_dimensions(self) -> bool:
+        """Whether rows include dimensions, as an object or as columns."""
         return self.dimensions or self.dimension_columns
 
     @property
@@ -80,43 +80,47 @@ class ExportQuery(ScoreFilter):
         return tuple(name for name in INCLUDED if name in names)
 
 
-def check(query: ExportQuery, *, at: str = "?") -> None:
-    """Refuse what is not offered, naming what is, and parameters that do not go together.
+def check(query: ExportQuery, *, pointer_prefix: str = "?") -> None:
+    """Reject unknown choices, listing the valid ones, and parameters that do not fit together.
 
-    at      what leads a parameter's name in a pointer: `?`, or `/` for a body
-    raises  Invalid
+    pointer_prefix  precedes a parameter's name in a pointer: `?` for a query, `/` for a body
+    raises          Invalid
     """
     wire = dict(zip(query.__struct_fields__, query.__struct_encode_fields__, strict=True))
     for name, choices in CHOICES.items():
         if getattr(query, name) not in (*choices, None):
-            raise Invalid.field(f"{at}{wire[name]}", "invalid_choice", f"give {' or '.join(choices)}.")
+            raise Invalid.field(f"{pointer_prefix}{wire[name]}", "invalid_choice", f"give {' or '.join(choices)}.")
     plain = ExportQuery()
     for name, layouts in LAYOUTS_OF.items():
         if query.layout not in layouts and getattr(query, name) != getattr(plain, name):
             with_them = " or ".join(f"layout={layout}" for layout in layouts)
             raise Invalid.field(
-                f"{at}{wire[name]}", "does_not_fit", f"it goes with {with_them}; leave it out, or change the layout."
+                f"{pointer_prefix}{wire[name]}",
+                "does_not_fit",
+                f"it goes with {with_them}; leave it out, or change the layout.",
             )
     if query.dimensions and query.dimension_columns:
-        raise Invalid.field(f"{at}dimensionColumns", "does_not_fit", "it stands in the place of `dimensions`.")
+        raise Invalid.field(
+            f"{pointer_prefix}dimensionColumns", "does_not_fit", "it stands in the place of `dimensions`."
+        )
     if query.tools and not query.conversational:
         detail = "it requires conversational=true: plain text has no place for tool calls."
-        raise Invalid.field(f"{at}tools", "does_not_fit", detail)
+        raise Invalid.field(f"{pointer_prefix}tools", "does_not_fit", detail)
     if query.include is not None and not set(query.include.split(",")) <= set(INCLUDED):
         detail = f"it must be {' or '.join(INCLUDED)}, or both separated by a comma."
-        raise Invalid.field(f"{at}include", "invalid_choice", detail)
+        raise Invalid.field(f"{pointer_prefix}include", "invalid_choice", detail)
     formats = FORMATS_OF.get(query.layout, CHOICES["format"])
     if query.format not in formats:
         raise Invalid.field(
-            f"{at}format", "does_not_fit", f"layout={query.layout} is written as {' or '.join(formats)}."
+            f"{pointer_prefix}format", "does_not_fit", f"layout={query.layout} is written as {' or '.join(formats)}."
         )
     if query.seed is not None and query.strategy != "random":
-        raise Invalid.field(f"{at}seed", "does_not_fit", "it goes with strategy=random alone.")
-    check_cap(query.cap_per_prompt, query.strategy, at=at)
+        raise Invalid.field(f"{pointer_prefix}seed", "does_not_fit", "it goes with strategy=random alone.")
+    check_cap(query.cap_per_prompt, query.strategy, pointer_prefix=pointer_prefix)
 
 
-def check_cap(cap: int | None, strategy: str | None, *, at: str) -> None:
-    """raises Invalid for a cap where a prompt has one pair anyway"""
+def check_cap(cap: int | None, strategy: str | None, *, pointer_prefix: str) -> None:
+    """Reject a cap if the strategy makes only one pair of each prompt: raises Invalid."""
     if cap is not None and strategy not in CAPPED:
         detail = "it goes with strategy=all or strategy=random; best_worst makes one pair of a prompt."
-        raise Invalid.field(f"{at}capPerPrompt", "does_not_fit", detail)
+        raise Invalid.field(f"{pointer_prefix}capPerPrompt", "does_not_fit", detail)

@@ -41,8 +41,8 @@ def respond(request: HttpRequest, query: ExportQuery, principal: Principal) -> H
         raise json.too_many(rows)
     pieces = encoder.encode(layout.batches())
     first = next(pieces, b"")
-    whole = _watched(itertools.chain([first] if first else [], pieces), getattr(request, "request_id", "-"))
-    return StreamingHttpResponse(whole, content_type=encoder.media_type, headers=headers)
+    watched_pieces = _watched(itertools.chain([first] if first else [], pieces), getattr(request, "request_id", "-"))
+    return StreamingHttpResponse(watched_pieces, content_type=encoder.media_type, headers=headers)
 
 
 def _name(query: ExportQuery, facts: Facts) -> str:

@@ -1,4 +1,4 @@
-"""What an export is made of: a layout gives batches of columns, a format makes octets of them."""
+"""The structure of an export: a layout returns batches of columns, an encoder writes them as bytes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,18 +7,18 @@ from typing import Any, Protocol
 from uuid import UUID
 
 
-class Kind(Enum):
-    """What a column holds, and as what a batch has it.
+class ColumnKind(Enum):
+    """The type of a column, and how a batch stores its values.
 
     TEXT        bytes, UTF-8
-    FLOAT       float, written as one always
+    FLOAT       float, always written as a float
     INTEGER     int of 64 bits
     BOOLEAN     bool
     MOMENT      int, milliseconds since 1970 in UTC
     DIMENSIONS  dict of name -> float or None, with the same names on every row
-    MESSAGES    list of (role, content), bytes both
-    TOOL_MESSAGES  list of (role, content, name, tool_call_id, tool_calls), bytes all; empty where a message has none,
-                the last as JSON text
+    MESSAGES    list of (role, content), both bytes
+    TOOL_MESSAGES  list of (role, content, name, tool_call_id, tool_calls), all bytes; empty where a message has none,
+                `tool_calls` as JSON text
     STRUCT      a list of the members' sequences, in the order of `Column.members`; never null itself
     """
 
@@ -34,46 +34,46 @@ class Kind(Enum):
 
 
 MESSAGE_MEMBERS = {
-    Kind.MESSAGES: ("role", "content"),
-    Kind.TOOL_MESSAGES: ("role", "content", "name", "tool_call_id", "tool_calls"),
+    ColumnKind.MESSAGES: ("role", "content"),
+    ColumnKind.TOOL_MESSAGES: ("role", "content", "name", "tool_call_id", "tool_calls"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, the same on every row.
+    """A column of an export: its name and type, the same on every row.
 
-    nullable  TEXT, FLOAT and DIMENSIONS alone
+    nullable  only for TEXT, FLOAT and DIMENSIONS
     repeats   many rows share a value: worth a dictionary in Parquet
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     nullable: bool = False
     members: tuple["Column", ...] = ()
     repeats: bool = False
 
 
 Schema = tuple[Column, ...]
-Values = Sequence[Any]
+ColumnValues = Sequence[Any]
 
 
 @dataclass(slots=True)
 class Batch:
-    """Some rows, column by column.
+    """Consecutive rows of an export, stored column by column.
 
     columns      a sequence for each column of the schema, in its order
-    scores       the numbers that the data set's distribution is made of
-    tasks        public ids, and `models` names, of what the rows come from
+    scores       the numbers for the data set's score distribution
+    tasks        public ids of the tasks that the rows come from; `models`: names of their models
     versions     public ids of the rows' task versions that have a system prompt
     left_out     rows missing here because their text was erased or cannot be decrypted, or their conversation does
                  not fit
     reasons      counts of these by reason, without erased rows (exports/reading/left_out.py)
     first, last  the least and the greatest completion id in the rows
-    cursor       where reading goes on behind this batch
+    cursor       where reading continues after this batch
     """
 
-    columns: list[Values]
+    columns: list[ColumnValues]
     rows: int
     scores: Sequence[float] = ()
     tasks: set[str] = field(default_factory=set)
@@ -87,34 +87,37 @@ class Batch:
 
 
 class Layout(Protocol):
-    """The rows of an export. Reads in bounded ranges; no connection is held while a batch is out."""
+    """Reads the rows of an export in bounded ranges. It holds no connection while the caller works on a batch."""
 
     schema: Schema
 
     def batches(self, after: str = "") -> Iterator[Batch]:
-        """All rows, or those behind a batch's `cursor`. A batch may be without rows."""
+        """Yield all rows, or those after a batch's `cursor`. A batch may have no rows."""
 
     def expected(self) -> int:
-        """How many rows there will be about, counted quickly."""
+        """Estimate the number of rows quickly."""
 
 
 class Encoder(Protocol):
-    """Makes one file of batches. Used once."""
+    """Writes batches as one file. Use each encoder once."""
 
     media_type: str
     extension: str
 
     def encode(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """The file in pieces; what its facts are is known at the end."""
+        """Yield the file in pieces. Its facts are complete after the last piece."""
 
 
-def named(schema: Schema, naming: str) -> Schema:
-    """The schema in the spelling that was asked for: `snake` as it is, or `camel`."""
+def apply_naming(schema: Schema, naming: str) -> Schema:
+    """Spell the column names of a schema in `snake` case (unchanged) or `camel` case."""
     if naming != "camel":
         return schema
-    return tuple(replace(one, name=_camel(one.name), members=named(one.members, naming)) for one in schema)
+    return tuple(
+        replace(column, name=_to_camel_case(column.name), members=apply_naming(column.members, naming))
+        for column in schema
+    )
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(word.title() for word in others)

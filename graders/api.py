@@ -25,7 +25,7 @@ class GraderView(ApiView):
     def grader(self, grader_id: UUID, action: str = "read") -> Grader:
         return find_for(Grader.objects.live().with_details(), self.principal, grader_id, action, "grader")
 
-    def whole(self, grader: Grader) -> bool:
+    def sees_all(self, grader: Grader) -> bool:
         return responses.sees_all_of(grader, self.principal)
 
 
@@ -40,8 +40,8 @@ class Graders(ApiView):
         secrets=("credentials.sharedSecret",),
     )
     def post(self, request: Request, body: GraderIn) -> responses.GraderRegistered:
-        made = registry.register(self.principal, body)
-        return _registered(made, self.principal)
+        registration = registry.register(self.principal, body)
+        return _registered(registration, self.principal)
 
     @operation(
         summary="List graders: the organization's own, and those that others list.",
@@ -51,7 +51,7 @@ class Graders(ApiView):
         answers={200: responses.GraderList},
     )
     def get(self, request: Request, query: GraderQuery) -> responses.GraderList:
-        found = (
+        graders = (
             Grader.objects.live()
             .with_details()
             .visible_to(self.principal)
@@ -63,7 +63,7 @@ class Graders(ApiView):
                 domain=query.domain,
             )
         )
-        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+        rows, pagination = page(graders, query, ORDER, owner=self.principal.organization.pk)
         return responses.GraderList([responses.grader_out(row, self.principal) for row in rows], pagination)
 
 
@@ -81,8 +81,8 @@ class GraderDetail(GraderView):
         errors=(409,),
     )
     def patch(self, request: Request, grader_id: UUID, body: GraderPatch) -> responses.GraderRegistered:
-        made = registry.patch(self.grader(grader_id, "update"), body)
-        return _registered(made, self.principal)
+        registration = registry.patch(self.grader(grader_id, "update"), body)
+        return _registered(registration, self.principal)
 
     @operation(
         summary="Delete a grader. Its scores keep naming it; refused while a task's panel names it.",
@@ -106,7 +106,9 @@ class GraderVerify(GraderView):
     )
     def post(self, request: Request, grader_id: UUID) -> responses.VerificationOut:
         probe = verification.verify(self.grader(grader_id, "update"))
-        checks = [responses.CheckOut(one.name, one.passed, one.detail, one.latency_ms) for one in probe.checks]
+        checks = [
+            responses.CheckOut(check.name, check.passed, check.detail, check.latency_ms) for check in probe.checks
+        ]
         return responses.VerificationOut(probe.verified, checks)
 
 
@@ -147,7 +149,7 @@ class GraderHealth(GraderView):
         answers={200: responses.GraderHealthOut},
     )
     def get(self, request: Request, grader_id: UUID) -> responses.GraderHealthOut:
-        return self._shown(self.grader(grader_id))
+        return self._health_out(self.grader(grader_id))
 
     @operation(
         summary="Ask the grader's /health now, as the platform does every five minutes.",
@@ -159,10 +161,12 @@ class GraderHealth(GraderView):
     )
     def post(self, request: Request, grader_id: UUID) -> responses.GraderHealthOut:
         reports.check_now(self.grader(grader_id, "update"))
-        return self._shown(self.grader(grader_id, "update"))
+        return self._health_out(self.grader(grader_id, "update"))
 
-    def _shown(self, grader: Grader) -> responses.GraderHealthOut:
-        return responses.health_out(grader, *reports.history(grader), whole=self.whole(grader), now=database_now())
+    def _health_out(self, grader: Grader) -> responses.GraderHealthOut:
+        return responses.health_out(
+            grader, *reports.history(grader), sees_all=self.sees_all(grader), now=database_now()
+        )
 
 
 class GraderVersions(GraderView):
@@ -177,6 +181,8 @@ class GraderVersions(GraderView):
         return responses.VersionList(*versions.listed(self.grader(grader_id), query))
 
 
-def _registered(made: registry.Registered, principal: Any) -> responses.GraderRegistered:
-    credentials_out = responses.credentials_out(made.grader, made.secret) if made.secret else None
-    return responses.GraderRegistered(responses.grader_out(made.grader, principal), credentials_out)
+def _registered(registration: registry.Registration, principal: Any) -> responses.GraderRegistered:
+    credentials_out = (
+        responses.credentials_out(registration.grader, registration.secret) if registration.secret else None
+    )
+    return responses.GraderRegistered(responses.grader_out(registration.grader, principal), credentials_out)

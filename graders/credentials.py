@@ -59,18 +59,18 @@ def rotate(grader: Grader, *, grace_hours: float | None = None, force: bool = Fa
     if not Grader.objects.live().select_for_update(no_key=True).filter(pk=grader.pk).exists():
         raise NotFound("There is no such grader.")
     now = clock.shared_now()
-    held = GraderSecret.objects.filter(grader=grader)
-    if not force and held.filter(current=False, valid_until__gt=now).exists():
+    grader_secrets = GraderSecret.objects.filter(grader=grader)
+    if not force and grader_secrets.filter(current=False, valid_until__gt=now).exists():
         raise Conflict(
             "The previous secret is still valid. Wait for the end of its grace period, or send `force`.",
             code="rotation_in_progress",
         )
-    held.filter(current=False).delete()
+    grader_secrets.filter(current=False).delete()
     grace = timedelta(hours=DEFAULT_GRACE_HOURS if grace_hours is None else grace_hours)
     if grace:
-        held.filter(current=True).update(current=False, valid_until=now + grace)
+        grader_secrets.filter(current=True).update(current=False, valid_until=now + grace)
     else:
-        held.delete()
+        grader_secrets.delete()
     status.recovered(grader.pk, Trouble.SECRET, READABLE_AGAIN)
     return _create(grader)
 

@@ -1,4 +1,4 @@
-"""What webhooks ask about graders, and an example of what they are told."""
+"""What webhooks ask about graders, and an example of what they receive."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,4 +24,4 @@ def owners(grader_ids: Sequence[UUID]) -> Mapping[UUID, UUID]:
 
 def example(organization_id: UUID) -> dict[str, Any]:
     """A grader of one's own that answers badly."""
-    return status.said(ids.new(), GraderStatus.ACTIVE, GraderStatus.DEGRADED, status.AUTH_REASON)
+    return status.build_payload(ids.new(), GraderStatus.ACTIVE, GraderStatus.DEGRADED, status.AUTH_REASON)

@@ -1,4 +1,4 @@
-"""Every code that a call to a grader can end with: whose affair it is, and what must change, for its owner and others.
+"""Every code that a call to a grader can end with: who is responsible, and what must change, for its owner and others.
 
 scores/results/failure_codes.py adds what a run, a reward or a completion can end with besides.
 """
@@ -13,7 +13,7 @@ UNKNOWN_ADVICE: Final = "Report the code to the operator of the server."
 
 @dataclass(frozen=True, slots=True)
 class FailureCode:
-    """fault: whose affair it is. advice: one sentence to whom it concerns."""
+    """fault: who is responsible. advice: one sentence for those responsible."""
 
     fault: Fault
     advice: str
@@ -82,12 +82,12 @@ CODES: Final[Mapping[str, FailureCode]] = dict(listed({"grader": GRADER, "platfo
 
 
 def fault(code: str) -> Fault:
-    """Whose affair a code is; one that is not listed is none of the grader's."""
-    found = CODES.get(code)
-    return found.fault if found else "platform"
+    """Who is responsible for a code: the platform for a code that is not listed."""
+    failure_code = CODES.get(code)
+    return failure_code.fault if failure_code else "platform"
 
 
 def advice(code: str) -> str:
-    """What must change, in one sentence."""
-    found = CODES.get(code)
-    return found.advice if found else UNKNOWN_ADVICE
+    """One sentence that says what must change."""
+    failure_code = CODES.get(code)
+    return failure_code.advice if failure_code else UNKNOWN_ADVICE

@@ -45,11 +45,11 @@ class GraderQuerySet(ScopedQuerySet):
         return self.filter(_Names("domains", Value(domain)))
 
     def matching(self, *, search: str | None = None, domain: str | None = None, **equal: str | None) -> Self:
-        """What a list's filters leave; one that is None leaves all."""
-        found = self.filter(**{name: value for name, value in equal.items() if value is not None})
+        """The graders that match a list's filters; a filter that is None matches all."""
+        matches = self.filter(**{name: value for name, value in equal.items() if value is not None})
         if search is not None:
-            found = found.search(search)
-        return found if domain is None else found.in_domain(domain)
+            matches = matches.search(search)
+        return matches if domain is None else matches.in_domain(domain)
 
 
 class _Names(Func):

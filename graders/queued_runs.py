@@ -22,8 +22,8 @@ EMPTY = Queue()
 
 def of(grader_ids: Collection[UUID]) -> dict[UUID, Queue]:
     """The queue of each grader."""
-    found: dict[UUID, Any] = {}
+    queues: dict[UUID, Any] = {}
     if grader_ids:
-        for _, told in grader_queues.send(sender=Queue, grader_ids=grader_ids):
-            found.update(told or {})  # type: ignore[arg-type]  # the stubs take what receivers return for text
-    return {grader_id: found.get(grader_id, EMPTY) for grader_id in grader_ids}
+        for _, reply in grader_queues.send(sender=Queue, grader_ids=grader_ids):
+            queues.update(reply or {})  # type: ignore[arg-type]  # the stubs take what receivers return for text
+    return {grader_id: queues.get(grader_id, EMPTY) for grader_id in grader_ids}

@@ -39,15 +39,15 @@ _AFRESH: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
-    """A grader, and its new secret where one was made: it cannot be told again."""
+class Registration:
+    """A grader, and its new secret where one was made: it cannot be shown again."""
 
     grader: Grader
     secret: str | None
 
 
 @transaction.atomic
-def register(principal: Principal, body: GraderIn) -> Registered:
+def register(principal: Principal, body: GraderIn) -> Registration:
     """A new grader, inactive until it was verified.
 
     raises  Invalid for a name or an address that is not taken, Conflict `name_taken`
@@ -66,11 +66,11 @@ def register(principal: Principal, body: GraderIn) -> Registered:
         **_redaction(body.redaction),
     )
     _store(grader)
-    return Registered(grader, credentials.issue(grader))
+    return Registration(grader, credentials.issue(grader))
 
 
 @transaction.atomic
-def patch(grader: Grader, body: GraderPatch) -> Registered:
+def patch(grader: Grader, body: GraderPatch) -> Registration:
     """Change what the body names. Another scheme, host or port makes a new secret at once, and the grader inactive.
 
     raises  Invalid, Conflict `name_taken`, Conflict `not_verified`, NotFound if it was deleted meanwhile
@@ -93,7 +93,7 @@ def patch(grader: Grader, body: GraderPatch) -> Registered:
         status.change(grader.pk, GraderStatus.INACTIVE, MOVED)
     if body.status is not UNSET:
         _switch(grader, on=body.status == "active")
-    return Registered(_locked(grader.pk), secret)
+    return Registration(_locked(grader.pk), secret)
 
 
 @transaction.atomic
@@ -170,28 +170,30 @@ def _changes(body: GraderPatch) -> dict[str, Any]:
     return changes
 
 
-def _pins(given: list[str] | None) -> list[str]:
-    """Each once, in the given order."""
-    return list(dict.fromkeys(given or ()))
+def _pins(pins: list[str] | None) -> list[str]:
+    """Each pin once, in order."""
+    return list(dict.fromkeys(pins or ()))
 
 
-def _capabilities(given: CapabilitiesIn) -> dict[str, Any]:
-    return {name: value for name in CAPABILITIES if (value := getattr(given, name)) is not None}
+def _capabilities(capabilities: CapabilitiesIn) -> dict[str, Any]:
+    return {name: value for name in CAPABILITIES if (value := getattr(capabilities, name)) is not None}
 
 
-def _limits(given: LimitsIn | None) -> dict[str, Any]:
-    """The members that are there; null is the default."""
-    if given is None:
+def _limits(limits: LimitsIn | None) -> dict[str, Any]:
+    """The limits that the body sets; null means the default."""
+    if limits is None:
         return {}
-    there = {name: value for name in LIMITS if (value := getattr(given, name)) is not UNSET}
-    return there | _defaults(name for name, value in there.items() if value is None)
+    values = {name: value for name in LIMITS if (value := getattr(limits, name)) is not UNSET}
+    return values | _defaults(name for name, value in values.items() if value is None)
 
 
-def _redaction(given: RedactionIn | None) -> dict[str, bool]:
-    """The members that are there; null is false."""
-    if given is None:
+def _redaction(redaction: RedactionIn | None) -> dict[str, bool]:
+    """The redactions that the body sets; null means false."""
+    if redaction is None:
         return {}
-    return {column: bool(value) for name, column in REDACTION.items() if (value := getattr(given, name)) is not UNSET}
+    return {
+        column: bool(value) for name, column in REDACTION.items() if (value := getattr(redaction, name)) is not UNSET
+    }
 
 
 def _defaults(names: Iterable[str]) -> dict[str, Any]:

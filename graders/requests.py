@@ -107,16 +107,16 @@ class StatsQuery(QueryStruct):
 
 
 def check(body: GraderIn | GraderPatch) -> None:
-    """raises Invalid that names every text which is not one line of something, and every pin that is none"""
+    """Check texts and pins. raises Invalid that names every text that is not one line, and every invalid pin"""
     lines = [check_line(body.name, "/name")] if isinstance(body.name, str) else []
     if isinstance(body.capabilities, CapabilitiesIn):
         for place, domain in enumerate(body.capabilities.domains or ()):
             lines.append(check_line(domain, f"/capabilities/domains/{place}"))
-    found = [error for error in lines if error]
+    errors = [error for error in lines if error]
     for place, pin in enumerate(body.pins or ()):
-        found += _pin(pin, f"/pins/{place}")
-    if found:
-        raise invalid(found)
+        errors += _pin(pin, f"/pins/{place}")
+    if errors:
+        raise invalid(errors)
 
 
 def _pin(text: str, pointer: str) -> list[FieldError]:
@@ -127,5 +127,5 @@ def _pin(text: str, pointer: str) -> list[FieldError]:
         octets = b""
     if len(octets) == PIN_OCTETS and b64encode(octets).decode() == text:
         return []
-    told = "A pin is the SHA-256 of a public key (SPKI) in base64: 44 characters that stand for 32 octets."
-    return [FieldError(pointer, "invalid_pin", told)]
+    message = "A pin is the SHA-256 of a public key (SPKI) in base64: 44 characters that stand for 32 octets."
+    return [FieldError(pointer, "invalid_pin", message)]

@@ -201,38 +201,38 @@ class VersionList(ApiStruct):
 
 def sees_all_of(grader: Grader, principal: Principal) -> bool:
     """Whether the grader is in the principal's own reach, and not only listed by another organization."""
-    ours = grader.organization_id == principal.organization.pk
+    is_own = grader.organization_id == principal.organization.pk
     match policy.reach(principal, "endpoint_graders", "read"):
         case "all":
             return True
         case "organization":
-            return ours
+            return is_own
         case "own":
-            return ours and grader.created_by_id == principal.user.pk
+            return is_own and grader.created_by_id == principal.user.pk
         case _:
             return False
 
 
 def grader_out(grader: Grader, principal: Principal) -> GraderOut:
     """The grader as this principal may see it. Wants its secrets prefetched (`with_details()`)."""
-    whole = sees_all_of(grader, principal)
+    sees_all = sees_all_of(grader, principal)
     return GraderOut(
         id=grader.public_id,
         name=grader.name,
         description=grader.description or None,
         kind=grader.kind,
-        endpoint=grader.endpoint if whole else None,
+        endpoint=grader.endpoint if sees_all else None,
         rubric=None,
         owner=ids.encode("org", grader.organization_id),
-        created_by=ids.encode("user", grader.created_by_id) if whole else None,
-        capabilities=_capabilities(grader) if whole else _domains_alone(grader),
-        authentication=_authentication(grader) if whole else None,
+        created_by=ids.encode("user", grader.created_by_id) if sees_all else None,
+        capabilities=_capabilities(grader) if sees_all else _domains_alone(grader),
+        authentication=_authentication(grader) if sees_all else None,
         status=grader.status,
         visibility=grader.visibility,
         version=ids.encode("graderv", grader.version_id) if grader.version_id else None,
-        limits=_limits(grader) if whole else None,
-        pins=grader.pins if whole else None,
-        redaction=RedactionOut(grader.redact_reasoning, grader.redact_dimensions) if whole else None,
+        limits=_limits(grader) if sees_all else None,
+        pins=grader.pins if sees_all else None,
+        redaction=RedactionOut(grader.redact_reasoning, grader.redact_dimensions) if sees_all else None,
         verified_at=wire(grader.verified_at) if grader.verified_at else None,
         created_at=wire(grader.created_at),
         updated_at=wire(grader.updated_at),
@@ -249,38 +249,38 @@ def health_out(
     recent: Iterable[GraderCheck],
     changes: Iterable[GraderStatusChange],
     *,
-    whole: bool,
+    sees_all: bool,
     now: datetime,
 ) -> GraderHealthOut:
-    """A hold that is over by `now` is none."""
-    held_until = grader.held_until if whole and grader.held_until and grader.held_until > now else None
+    """A grader's health as the API shows it; a hold that has ended by `now` is left out."""
+    held_until = grader.held_until if sees_all and grader.held_until and grader.held_until > now else None
     return GraderHealthOut(
         status=grader.status,
-        health=(grader.health or None) if whole else None,
-        troubles=grader.troubles if whole else None,
+        health=(grader.health or None) if sees_all else None,
+        troubles=grader.troubles if sees_all else None,
         held_until=wire(held_until) if held_until else None,
         held_reason=grader.held_reason if held_until else None,
-        checks=[check_out(check, whole=whole) for check in recent],
-        status_changes=[status_change_out(change, whole=whole) for change in changes],
+        checks=[check_out(check, sees_all=sees_all) for check in recent],
+        status_changes=[status_change_out(change, sees_all=sees_all) for change in changes],
     )
 
 
-def check_out(check: GraderCheck, *, whole: bool) -> RecordedCheckOut:
+def check_out(check: GraderCheck, *, sees_all: bool) -> RecordedCheckOut:
     text = Legible(check)
     return RecordedCheckOut(
         name=check.name,
         passed=check.passed,
-        detail=text.detail if whole else None,
+        detail=text.detail if sees_all else None,
         latency_ms=check.latency_ms,
-        clock_skew_s=check.clock_skew_s if whole else None,
+        clock_skew_s=check.clock_skew_s if sees_all else None,
         at=wire(check.at),
         unreadable=text.marker(),
     )
 
 
-def status_change_out(change: GraderStatusChange, *, whole: bool) -> StatusChangeOut:
+def status_change_out(change: GraderStatusChange, *, sees_all: bool) -> StatusChangeOut:
     text = Legible(change)
-    reason = text.reason if whole else None
+    reason = text.reason if sees_all else None
     return StatusChangeOut(change.previous, change.current, reason, wire(change.at), text.marker())
 
 
@@ -304,9 +304,9 @@ def _limits(grader: Grader) -> LimitsOut:
 
 
 def _authentication(grader: Grader) -> AuthenticationOut:
-    held = credentials.active(grader.secrets.all())
-    current = next((secret for secret in held if secret.current), None)
-    previous = next((secret for secret in held if not secret.current), None)
+    active_secrets = credentials.active(grader.secrets.all())
+    current = next((secret for secret in active_secrets if secret.current), None)
+    previous = next((secret for secret in active_secrets if not secret.current), None)
     return AuthenticationOut(
         scheme="hmac-sha256",
         key_id=current.key_id if current else None,

@@ -34,7 +34,7 @@ WORKING: Final = (GraderStatus.ACTIVE, GraderStatus.DEGRADED)
 def change(
     grader_id: UUID, to: GraderStatus, reason: str, *, only_from: Collection[GraderStatus] = tuple(GraderStatus)
 ) -> bool:
-    """Move a grader to `to`, record why, and tell those whom it concerns.
+    """Move a grader to `to`, record why, and notify those whom it concerns.
 
     only_from  the statuses that it may come from
     returns    False if nothing moved: it is there already, comes from another status, or was deleted
@@ -47,7 +47,7 @@ def change(
     GraderStatusChange.objects.create(
         grader=grader, previous=previous, current=to, reason=reason[:MAX_REASON], at=timezone.now()
     )
-    _tell(grader, previous, to, reason[:MAX_REASON])
+    _emit_change(grader, previous, to, reason[:MAX_REASON])
     return True
 
 
@@ -73,14 +73,14 @@ def recovered(grader_id: UUID, cause: Trouble | Collection[Trouble], reason: str
     grader = _locked(grader_id)
     if grader is None:
         return False
-    over = {cause} if isinstance(cause, Trouble) else set(cause)
-    left = [one for one in grader.troubles if one not in over]
-    ended = left != grader.troubles
-    if ended:
-        Grader.objects.filter(pk=grader_id).update(troubles=left)
-    if left or grader.verified_at is None:
-        return ended
-    return change(grader_id, GraderStatus.ACTIVE, reason, only_from=[GraderStatus.DEGRADED]) or ended
+    ended_causes = {cause} if isinstance(cause, Trouble) else set(cause)
+    remaining = [name for name in grader.troubles if name not in ended_causes]
+    has_ended = remaining != grader.troubles
+    if has_ended:
+        Grader.objects.filter(pk=grader_id).update(troubles=remaining)
+    if remaining or grader.verified_at is None:
+        return has_ended
+    return change(grader_id, GraderStatus.ACTIVE, reason, only_from=[GraderStatus.DEGRADED]) or has_ended
 
 
 @transaction.atomic
@@ -132,8 +132,8 @@ def _locked(grader_id: UUID) -> Grader | None:
     return row.only("status", "troubles", "verified_at", "organization_id").first()
 
 
-def said(grader_id: UUID, previous: str, current: str, reason: str | None) -> dict[str, Any]:
-    """What `grader.status_changed` says."""
+def build_payload(grader_id: UUID, previous: str, current: str, reason: str | None) -> dict[str, Any]:
+    """The payload of the event `grader.status_changed`."""
     return {
         "graderId": ids.encode("grader", grader_id),
         "previousStatus": str(previous),
@@ -142,19 +142,23 @@ def said(grader_id: UUID, previous: str, current: str, reason: str | None) -> di
     }
 
 
-def _tell(grader: Grader, previous: str, current: str, reason: str) -> None:
+def _emit_change(grader: Grader, previous: str, current: str, reason: str) -> None:
     """An event for its owner, and one without the reason for each other organization that higher apps name.
 
-    The reason is its owner's affair: it may hold what the grader itself said.
+    Only the owner reads the reason: it may quote the grader.
     """
-    told = {grader.organization_id}
-    for _, named in grader_audience.send(sender=Grader, grader_id=grader.pk):
-        told.update(named or ())  # type: ignore[arg-type]  # the stubs take what receivers return for text
+    organization_ids = {grader.organization_id}
+    for _, audience in grader_audience.send(sender=Grader, grader_id=grader.pk):
+        organization_ids.update(audience or ())  # type: ignore[arg-type]  # the stubs say that receivers return text
     own = grader.organization_id
     emit(
         EventKind.GRADER_STATUS_CHANGED,
         [
-            Emitted(one, grader.pk, said(grader.pk, previous, current, reason if one == own else None))
-            for one in sorted(told)
+            Emitted(
+                organization_id,
+                grader.pk,
+                build_payload(grader.pk, previous, current, reason if organization_id == own else None),
+            )
+            for organization_id in sorted(organization_ids)
         ],
     )

@@ -97,12 +97,12 @@ def send(principal: Principal, grader: Grader, sample: SampleIn) -> Trial:
     )  # fmt: skip
     options = Options(grader.supports_dimensions, grader.supports_explanations)
     call, result, outcome = _ask(target, item, options, None)
-    said = outcome.verdicts[item.completion_id]
-    if repeated := isinstance(said, Failure) and said.resign:
+    judgement = outcome.verdicts[item.completion_id]
+    if repeated := isinstance(judgement, Failure) and judgement.resign:
         call, result, outcome = _ask(target, item, options, target.current)
-        said = outcome.verdicts[item.completion_id]
-    assert not isinstance(said, Accepted)  # a 202 is a failure, since the sample is asked for without a callback
-    verdict, failure = (said, None) if isinstance(said, Verdict) else (None, said)
+        judgement = outcome.verdicts[item.completion_id]
+    assert not isinstance(judgement, Accepted)  # a 202 is a failure, since the sample is asked for without a callback
+    verdict, failure = (judgement, None) if isinstance(judgement, Verdict) else (None, judgement)
     return Trial(_sent(call), _answer(call, target, result, outcome), verdict, failure, repeated)
 
 
@@ -154,8 +154,8 @@ def _signature(call: Call, target: GraderTarget, result: OutboundResponse) -> tu
             target.signing, result.headers, result.body, request_id=call.request_id, sent_signature=call.signature,
             now=clock.shared_time(),
         )  # fmt: skip
-    except SignatureRefused as refused:
-        return None, (refused.code, refused.message)
+    except SignatureRefused as refusal:
+        return None, (refusal.code, refusal.message)
     return verified.secret.key_id, None
 
 

@@ -16,7 +16,7 @@ from autotune.core.admin.actions import each
 from autotune.core.admin.base import OnPages, PublicIdSearch, Record, TextForSuperusers, plain
 from autotune.core.admin.cells import anchor, badge, link, linked, list_url, moment
 from autotune.core.admin.inlines import Newest, ShowsInlines
-from autotune.core.admin.lists import Growing, Made, named
+from autotune.core.admin.lists import CreatedWithin, Growing, named
 from autotune.core.errors import Conflict
 from graders.models import Grader
 from tasks import definitions
@@ -41,10 +41,10 @@ class TaskForm(forms.ModelForm):
     """The organization stands on the page and not in the form, so Django alone would not look at its names."""
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or self.cleaned_data
-        self.instance.name = given.get("name", self.instance.name)
+        cleaned = super().clean() or self.cleaned_data
+        self.instance.name = cleaned.get("name", self.instance.name)
         self.instance.validate_constraints()
-        return given
+        return cleaned
 
 
 class VersionsInline(Newest):
@@ -115,8 +115,8 @@ class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Task]:
-        found = super().get_queryset(request).select_related("organization", "created_by", "version")
-        return found.defer("metadata", "version__content")
+        tasks = super().get_queryset(request).select_related("organization", "created_by", "version")
+        return tasks.defer("metadata", "version__content")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Task | None:
         task: Task | None = super().get_object(request, object_id, from_field)
@@ -184,8 +184,8 @@ class TaskVersionAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
     texts = ("content",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[TaskVersion]:
-        found = super().get_queryset(request).select_related("task", "organization", "created_by")
-        return found.defer(*self.unread(request), "task__metadata", "created_by__password")
+        versions = super().get_queryset(request).select_related("task", "organization", "created_by")
+        return versions.defer(*self.unread(request), "task__metadata", "created_by__password")
 
     @admin.display(description="digest", ordering="digest")
     def digest_brief(self, version: TaskVersion) -> str:
@@ -200,12 +200,12 @@ class TaskVersionAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
 class PanelMemberAdmin(PublicIdSearch, Record, admin.ModelAdmin):
     finds = MappingProxyType({"task": "task_version__task_id", "taskv": "task_version_id", "grader": "grader_id"})
     list_display = (
-        "position_told",
+        "position_label",
         linked("task_version__task", order="task_version__task__name"),
         linked("task_version"),
         linked("grader", order="grader__name"),
         "weight",
-        "part_told",
+        "part_badge",
     )
     list_filter = ("part", named(Grader, "grader"), named(Task, "task", "task_version__task"))
     list_select_related = ("task_version__task", "grader")
@@ -216,15 +216,15 @@ class PanelMemberAdmin(PublicIdSearch, Record, admin.ModelAdmin):
     fields = ("task_version", "position", "grader", "weight", "part")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PanelMember]:
-        found = super().get_queryset(request).select_related("task_version__task", "grader")
-        return found.defer("task_version__content", "task_version__task__metadata")
+        members = super().get_queryset(request).select_related("task_version__task", "grader")
+        return members.defer("task_version__content", "task_version__task__metadata")
 
     @admin.display(description="place", ordering="position")
-    def position_told(self, member: PanelMember) -> str:
+    def position_label(self, member: PanelMember) -> str:
         return f"no. {member.position + 1}"
 
     @admin.display(description="part", ordering="part")
-    def part_told(self, member: PanelMember) -> SafeString:
+    def part_badge(self, member: PanelMember) -> SafeString:
         return badge("busy" if member.part == "shadow" else "active", member.part)
 
 
@@ -234,11 +234,11 @@ class CompletionAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin
     finds = MappingProxyType({"task": "task_id", "taskv": "task_version_id", "org": "organization_id"})
     page_name = "completion"
     list_display = (
-        "public_id", linked("task"), "model_id", "external_id", "priority_told", "source",
+        "public_id", linked("task"), "model_id", "external_id", "priority_badge", "source",
         moment("created_at", "submitted", order=""), "text_state",
     )  # fmt: skip
     list_filter = (
-        Made, OrganizationFilter, TaskFilter, "source", "priority", ("erased_at", admin.EmptyFieldListFilter),
+        CreatedWithin, OrganizationFilter, TaskFilter, "source", "priority", ("erased_at", admin.EmptyFieldListFilter),
     )  # fmt: skip
     list_select_related = ("task",)
     search_fields = ("external_id", "=model_id", "task__name", "task__description")
@@ -250,13 +250,13 @@ class CompletionAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin
     texts = ("prompt", "messages", "response", "metadata", "variables")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Completion]:
-        found = super().get_queryset(request).select_related("task", "organization", "task_version", "created_by")
+        completions = super().get_queryset(request).select_related("task", "organization", "task_version", "created_by")
         digests = ("content_digest", "prompt_digest", "answer_digest")
         others = ("task__metadata", "task_version__content", "created_by__password")
-        return found.defer(*self.unread(request), *digests, *others)
+        return completions.defer(*self.unread(request), *digests, *others)
 
     @admin.display(description="priority")
-    def priority_told(self, completion: Completion) -> SafeString:
+    def priority_badge(self, completion: Completion) -> SafeString:
         word = completion.get_priority_display().lower()
         return badge({"high": "warn", "low": "neutral"}.get(word, "busy"), word)
 

@@ -34,8 +34,8 @@ class TaskList(ApiView):
         light = tasks.only("id", "name", "created_at", "updated_at", "version_id")
         rows, place = pagination.page(light, query, ORDER, owner=self.principal.organization.pk)
         pagination.require_modest(TaskVersion.objects.filter(pk__in=[row.version_id for row in rows]), ["content"])
-        whole = Task.objects.filter(pk__in=[row.pk for row in rows]).with_panel().in_bulk()
-        return TaskPage([task_out(whole[row.pk]) for row in rows if row.pk in whole], place)
+        tasks_by_id = Task.objects.filter(pk__in=[row.pk for row in rows]).with_panel().in_bulk()
+        return TaskPage([task_out(tasks_by_id[row.pk]) for row in rows if row.pk in tasks_by_id], place)
 
     @operation(
         summary="Create a task",

@@ -28,29 +28,29 @@ def create(principal: Principal, body: NewTask) -> Task:
 
     raises Invalid, NotFound with a grader's pointer, Conflict `name_taken`
     """
-    given = requests.as_patch(body)
-    if requests.panel_of(given) is None:
+    task_patch = requests.as_patch(body)
+    if requests.panel_of(task_patch) is None:
         raise Invalid.field("/graderId", "missing_field", "Give `graderId`, or `graders` for a panel.")
-    requests.check(given)
+    requests.check(task_patch)
     task = Task(organization=principal.organization, created_by=principal.user)
     with _unique_name(), transaction.atomic():
-        for name, value in _columns(task, given).items():
+        for name, value in _columns(task, task_patch).items():
             setattr(task, name, value)
         task.save(force_insert=True)
-        task.version = _version(task, given, principal)
+        task.version = _version(task, task_patch, principal)
         task.save(update_fields=["version"])
     return task
 
 
-def patch(principal: Principal, task: Task, given: TaskPatch) -> Task:
+def patch(principal: Principal, task: Task, body: TaskPatch) -> Task:
     """The task with its changes; a change of what defines it makes, or finds again, a version.
 
     raises Invalid, NotFound (the task is gone, or a grader, with its pointer), Conflict `name_taken`
     """
-    requests.check(given)
+    requests.check(body)
     with _unique_name(), transaction.atomic():
         task = _locked(task)
-        changes = _columns(task, given) | {"version": _version(task, given, principal)}
+        changes = _columns(task, body) | {"version": _version(task, body, principal)}
         changes = {
             name: value
             for name, value in changes.items()
@@ -84,30 +84,30 @@ def delete(task: Task) -> None:
 
     raises Conflict `has_completions`
     """
-    refused = Conflict("The task has completions. Archive it with `?archive=true`.", code="has_completions")
+    conflict = Conflict("The task has completions. Archive it with `?archive=true`.", code="has_completions")
     try:
         with transaction.atomic():
-            task = _locked(task, whole=True)
+            task = _locked(task, blocks_references=True)
             if task.completions.exists():
-                raise refused
+                raise conflict
             rows = Task.objects.filter(pk=task.pk)
             rows.update(version=None)
             members = PanelMember.objects.filter(task_version__task=task)
-            for gone in (members, TaskVersion.objects.filter(task=task), rows):
-                gone._raw_delete(gone.db)
+            for queryset in (members, TaskVersion.objects.filter(task=task), rows):
+                queryset._raw_delete(queryset.db)
     except IntegrityError as exc:
-        raise refused from exc
+        raise conflict from exc
 
 
-def _locked(task: Task, *, whole: bool = False) -> Task:
-    """The task's row under a lock; `whole` also keeps out those who would refer to it.
+def _locked(task: Task, *, blocks_references: bool = False) -> Task:
+    """The task's row under a lock; `blocks_references` also keeps out those who would refer to it.
 
     Without its version: a join would show that as it was before a rival, for whom the lock waited, changed it.
     """
-    found = Task.objects.select_for_update(no_key=not whole).filter(pk=task.pk).first()
-    if found is None:
+    locked_task = Task.objects.select_for_update(no_key=not blocks_references).filter(pk=task.pk).first()
+    if locked_task is None:
         raise NotFound("There is no such task.")
-    return found
+    return locked_task
 
 
 @contextmanager
@@ -123,30 +123,30 @@ def _unique_name() -> Iterator[None]:
         raise Conflict(f"/name: {detail}", code="name_taken", errors=errors) from exc
 
 
-def _version(task: Task, given: TaskPatch, principal: Principal) -> TaskVersion:
+def _version(task: Task, task_patch: TaskPatch, principal: Principal) -> TaskVersion:
     """The version that the task has after the change: the present one if what defines it stays the same."""
     present = task.version
-    if present and all(getattr(given, name) is UNSET for name in DEFINES):
+    if present and all(getattr(task_patch, name) is UNSET for name in DEFINES):
         return present
-    before = _content(present, given) if present else EMPTY
+    before = _content(present, task_patch) if present else EMPTY
     content = dict(before)
     for member, value in (
-        ("systemPrompt", given.system_prompt),
-        ("promptTemplate", given.prompt_template),
-        ("responseSchema", given.response_schema),
-        ("model", requests.plain_model(given.model)),
+        ("systemPrompt", task_patch.system_prompt),
+        ("promptTemplate", task_patch.prompt_template),
+        ("responseSchema", task_patch.response_schema),
+        ("model", requests.plain_model(task_patch.model)),
     ):
         if value is not UNSET:
             content[member] = value
     aggregation = present.aggregation if present else Aggregation.MEAN
-    if given.aggregation is not UNSET:
-        aggregation = given.aggregation or Aggregation.MEAN
-    panel = _panel(task, given, principal)
+    if task_patch.aggregation is not UNSET:
+        aggregation = task_patch.aggregation or Aggregation.MEAN
+    panel = _panel(task, task_patch, principal)
     if present and not is_damaged(present, "content"):
         unchanged = versions.digest(before, panels.seats(present), present.aggregation)
         if versions.digest(content, panel, aggregation) == unchanged:
             return present
-    return versions.find_or_make(task, content, panel, aggregation, principal.user)
+    return versions.find_or_create(task, content, panel, aggregation, principal.user)
 
 
 def _content(present: TaskVersion, change: TaskPatch) -> dict[str, Any]:
@@ -164,31 +164,31 @@ def _content(present: TaskVersion, change: TaskPatch) -> dict[str, Any]:
     return NOTHING
 
 
-def _panel(task: Task, given: TaskPatch, principal: Principal) -> list[Seat]:
-    entries = requests.panel_of(given)
+def _panel(task: Task, task_patch: TaskPatch, principal: Principal) -> list[Seat]:
+    entries = requests.panel_of(task_patch)
     if entries is None:
         return panels.seats(task.version) if task.version else []
     return panels.resolve(entries, principal=principal, organization=task.organization)
 
 
-def _columns(task: Task, given: TaskPatch) -> dict[str, Any]:
+def _columns(task: Task, task_patch: TaskPatch) -> dict[str, Any]:
     """The columns that the change sets; null means the column's default."""
     values: dict[str, Any] = {
-        "name": given.name,
-        "description": given.description,
-        "metadata": given.metadata,
-        "deadline_ms": given.deadline_ms,
-        "archived": given.archived,
-        "share_text": given.share_text,
-        **_merged(given.retry, ("max_attempts", "backoff_ms", "max_backoff_ms")),
-        **_review(given.review),
-        **_merged(given.retention, ("text_days",)),
-        **_merged(given.options, ("include_dimensions", "include_explanation")),
+        "name": task_patch.name,
+        "description": task_patch.description,
+        "metadata": task_patch.metadata,
+        "deadline_ms": task_patch.deadline_ms,
+        "archived": task_patch.archived,
+        "share_text": task_patch.share_text,
+        **_merged(task_patch.retry, ("max_attempts", "backoff_ms", "max_backoff_ms")),
+        **_review(task_patch.review),
+        **_merged(task_patch.retention, ("text_days",)),
+        **_merged(task_patch.options, ("include_dimensions", "include_explanation")),
     }
-    if given.model is not UNSET:
-        values["model_name"] = requests.model_name(requests.plain_model(given.model))
+    if task_patch.model is not UNSET:
+        values["model_name"] = requests.model_name(requests.plain_model(task_patch.model))
     columns = {name: _default(name) if value is None else value for name, value in values.items() if value is not UNSET}
-    _check_retry(task, columns, given.retry)
+    _check_retry(task, columns, task_patch.retry)
     return columns
 
 
@@ -197,22 +197,22 @@ def _default(name: str) -> Any:
     return field.get_default()
 
 
-def _merged(given: Any, names: tuple[str, ...]) -> dict[str, Any]:
+def _merged(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """The members that an object sets; null in its place sets all of them to their defaults."""
-    if given is UNSET or given is None:
-        return dict.fromkeys(names, given)
-    return {name: getattr(given, name) for name in names}
+    if settings is UNSET or settings is None:
+        return dict.fromkeys(names, settings)
+    return {name: getattr(settings, name) for name in names}
 
 
-def _review(given: ReviewPolicy | UnsetType | None) -> dict[str, Any]:
-    below = given.below_confidence if isinstance(given, ReviewPolicy) else given
+def _review(review: ReviewPolicy | UnsetType | None) -> dict[str, Any]:
+    below = review.below_confidence if isinstance(review, ReviewPolicy) else review
     return {"review_below_confidence": below}
 
 
-def _check_retry(task: Task, columns: dict[str, Any], given: Any) -> None:
+def _check_retry(task: Task, columns: dict[str, Any], retry: Any) -> None:
     first = columns.get("backoff_ms", task.backoff_ms)
     most = columns.get("max_backoff_ms", task.max_backoff_ms)
     if most < first:
-        named = isinstance(given, RetryPolicy) and isinstance(given.max_backoff_ms, int)
-        pointer = "/retry/maxBackoffMs" if named else "/retry/backoffMs"
+        sets_maximum = isinstance(retry, RetryPolicy) and isinstance(retry.max_backoff_ms, int)
+        pointer = "/retry/maxBackoffMs" if sets_maximum else "/retry/backoffMs"
         raise Invalid.field(pointer, "out_of_range", f"`maxBackoffMs` ({most}) is less than `backoffMs` ({first}).")

@@ -102,7 +102,9 @@ def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]
     if seats[0] != seats[1]:
         fields.append(FieldChange("Panel", *seats))
     if old.aggregation != new.aggregation:
-        fields.append(FieldChange("Aggregation", *(str(one.aggregation).replace("_", " ") for one in (old, new))))
+        fields.append(
+            FieldChange("Aggregation", *(str(version.aggregation).replace("_", " ") for version in (old, new)))
+        )
     return Change(texts, fields)
 
 
@@ -133,11 +135,11 @@ def text_change(name: str, before: str, after: str, *, context: int = CONTEXT) -
 def _replaced(name: str, old: Sequence[str], new: Sequence[str]) -> TextChange:
     """The beginning of the one and of the other: a page of all lines of two megabytes would be a hundred times them."""
     more_removed, more_added = (max(0, len(lines) - MOST_REPLACED) for lines in (old, new))
-    shown = [
+    replaced_lines = [
         *_removed(old[:MOST_REPLACED], 0), *_left_out(more_removed, "removed"),
         *_added(new[:MOST_REPLACED], 0), *_left_out(more_added, "added"),
     ]  # fmt: skip
-    return TextChange(name, shown, coarse=True, more_added=more_added, more_removed=more_removed)
+    return TextChange(name, replaced_lines, coarse=True, more_added=more_added, more_removed=more_removed)
 
 
 def _left_out(count: int, what: str) -> list[Line]:
@@ -153,25 +155,25 @@ def seats_of(version: TaskVersion, grader_names: Mapping[UUID, str]) -> str:
 
 
 def _lines(old: Sequence[str], new: Sequence[str], context: int) -> list[Line]:
-    found: list[Line] = []
+    lines: list[Line] = []
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for opcodes in matcher.get_grouped_opcodes(context):
-        skipped = opcodes[0][1] - _last_before(found)
+        skipped = opcodes[0][1] - _last_before(lines)
         if skipped > 0:
-            found.append(Line("skipped", f"{skipped} unchanged {'line' if skipped == 1 else 'lines'}"))
+            lines.append(Line("skipped", f"{skipped} unchanged {'line' if skipped == 1 else 'lines'}"))
         for tag, old_from, old_to, new_from, new_to in opcodes:
             if tag == "equal":
-                found += [
+                lines += [
                     Line("same", text, old_from + at + 1, new_from + at + 1)
                     for at, text in enumerate(old[old_from:old_to])
                 ]
                 continue
-            found += _removed(old[old_from:old_to], old_from)
-            found += _added(new[new_from:new_to], new_from)
-    left = len(old) - _last_before(found)
-    if left > 0:
-        found.append(Line("skipped", f"{left} unchanged {'line' if left == 1 else 'lines'}"))
-    return found
+            lines += _removed(old[old_from:old_to], old_from)
+            lines += _added(new[new_from:new_to], new_from)
+    remaining = len(old) - _last_before(lines)
+    if remaining > 0:
+        lines.append(Line("skipped", f"{remaining} unchanged {'line' if remaining == 1 else 'lines'}"))
+    return lines
 
 
 def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
@@ -179,9 +181,9 @@ def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
     return sum(count * others[line] for line, count in Counter(old).items())
 
 
-def _last_before(found: Sequence[Line]) -> int:
-    """The number of the last old line that was told."""
-    return next((line.before for line in reversed(found) if line.before is not None), 0)
+def _last_before(lines: Sequence[Line]) -> int:
+    """The number of the last old line so far."""
+    return next((line.before for line in reversed(lines) if line.before is not None), 0)
 
 
 def _removed(lines: Sequence[str], start: int) -> list[Line]:

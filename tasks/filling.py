@@ -40,16 +40,16 @@ def undigested() -> QuerySet[Completion]:
 
 
 def work(budget_s: float = SHARE_S) -> int:
-    """Fill for so many seconds; how many completions."""
-    until, done = time.monotonic() + budget_s, 0
+    """Fill for `budget_s` seconds. Returns how many completions were filled."""
+    until, total = time.monotonic() + budget_s, 0
     while time.monotonic() < until:
-        found = step()
-        done += found
-        if found < AT_ONCE:
+        filled_count = step()
+        total += filled_count
+        if filled_count < AT_ONCE:
             break
-    if done:
-        logger.info("%d older completions have their digests", done)
-    return done
+    if total:
+        logger.info("%d older completions have their digests", total)
+    return total
 
 
 @transaction.atomic

@@ -53,8 +53,8 @@ def resolve(
     raises        NotFound with a pointer for each grader that the organization may not use
     """
     asking = replace(principal, organization=organization)
-    named = [entry.grader_id.uuid for _, entry in entries]
-    locked = Grader.objects.usable_by(asking).filter(pk__in=named).order_by("pk").select_for_update(no_key=True)
+    grader_ids = [entry.grader_id.uuid for _, entry in entries]
+    locked = Grader.objects.usable_by(asking).filter(pk__in=grader_ids).order_by("pk").select_for_update(no_key=True)
     usable = set(locked.values_list("pk", flat=True))
     errors = [
         FieldError(pointer, "not_found", "There is no such grader.")

@@ -147,59 +147,64 @@ class TaskDeletion(QueryStruct):
 
 def as_patch(body: NewTask) -> TaskPatch:
     """A new task is an empty one, changed: what is null or absent stays at its default."""
-    given = {name: getattr(body, name) for name in body.__struct_fields__}
-    return TaskPatch(**{name: value for name, value in given.items() if value is not None})
+    members = {name: getattr(body, name) for name in body.__struct_fields__}
+    return TaskPatch(**{name: value for name, value in members.items() if value is not None})
 
 
-def check(given: TaskPatch) -> None:
+def check(task_patch: TaskPatch) -> None:
     """The rules beyond the types.
 
     raises Invalid with a pointer for each member that breaks one
     """
-    errors = [*_texts(given), *_free_values(given), *_panel(given)]
+    errors = [*_texts(task_patch), *_free_values(task_patch), *_panel(task_patch)]
     if errors:
         raise parsing.invalid(errors)
 
 
-def panel_of(given: TaskPatch) -> list[tuple[str, PanelEntry]] | None:
-    """The panel's entries, each with the pointer of its grader; None if the panel is not given."""
-    if given.grader_id is not UNSET:
-        return [("/graderId", PanelEntry(grader_id=given.grader_id))]
-    if given.graders is not UNSET:
-        return [(f"/graders/{index}/graderId", entry) for index, entry in enumerate(given.graders)]
+def panel_of(task_patch: TaskPatch) -> list[tuple[str, PanelEntry]] | None:
+    """The panel's entries, each with the pointer of its grader; None if the body names no panel."""
+    if task_patch.grader_id is not UNSET:
+        return [("/graderId", PanelEntry(grader_id=task_patch.grader_id))]
+    if task_patch.graders is not UNSET:
+        return [(f"/graders/{index}/graderId", entry) for index, entry in enumerate(task_patch.graders)]
     return None
 
 
-def _texts(given: TaskPatch) -> list[FieldError]:
-    found = [parsing.check_line(given.name, "/name")] if isinstance(given.name, str) else []
-    for pointer, value in (("/promptTemplate", given.prompt_template), ("/systemPrompt", given.system_prompt)):
+def _texts(task_patch: TaskPatch) -> list[FieldError]:
+    errors = [parsing.check_line(task_patch.name, "/name")] if isinstance(task_patch.name, str) else []
+    for pointer, value in (
+        ("/promptTemplate", task_patch.prompt_template),
+        ("/systemPrompt", task_patch.system_prompt),
+    ):
         if isinstance(value, str):
-            found.append(parsing.check_text(value, pointer, max_bytes=settings.MAX_TEXT_BYTES))
-    return [error for error in found if error]
+            errors.append(parsing.check_text(value, pointer, max_bytes=settings.MAX_TEXT_BYTES))
+    return [error for error in errors if error]
 
 
-def _free_values(given: TaskPatch) -> list[FieldError]:
+def _free_values(task_patch: TaskPatch) -> list[FieldError]:
     errors = []
-    if isinstance(given.response_schema, dict):
-        errors += schemas.check(given.response_schema, "/responseSchema")
-    if isinstance(given.model, ModelSpec) and (error := parsing.check_metadata(given.model.params, "/model/params")):
+    if isinstance(task_patch.response_schema, dict):
+        errors += schemas.check(task_patch.response_schema, "/responseSchema")
+    if isinstance(task_patch.model, ModelSpec) and (
+        error := parsing.check_metadata(task_patch.model.params, "/model/params")
+    ):
         errors.append(error)
-    if isinstance(given.metadata, dict) and (error := parsing.check_metadata(given.metadata, "/metadata")):
+    if isinstance(task_patch.metadata, dict) and (error := parsing.check_metadata(task_patch.metadata, "/metadata")):
         errors.append(error)
     return errors
 
 
-def _panel(given: TaskPatch) -> list[FieldError]:
-    if given.grader_id is not UNSET and given.graders is not UNSET:
+def _panel(task_patch: TaskPatch) -> list[FieldError]:
+    if task_patch.grader_id is not UNSET and task_patch.graders is not UNSET:
         return [FieldError("/graderId", "mutually_exclusive", "Give either `graderId` or `graders`.")]
-    if given.graders is UNSET:
+    if task_patch.graders is UNSET:
         return []
     errors, seen = [], set()
-    for index, entry in enumerate(given.graders):
+    for index, entry in enumerate(task_patch.graders):
         if entry.grader_id in seen:
             errors.append(FieldError(f"/graders/{index}/graderId", "duplicate", "This grader is named twice."))
         seen.add(entry.grader_id)
-    scoring = [entry for entry in given.graders if entry.part is not Part.SHADOW]
+    scoring = [entry for entry in task_patch.graders if entry.part is not Part.SHADOW]
     if not scoring:
         errors.append(FieldError("/graders", "no_scoring_grader", "At least one grader must have the part `scoring`."))
     elif sum(1.0 if entry.weight is None else entry.weight for entry in scoring) <= 0:

@@ -142,10 +142,10 @@ def _hidden_references(value: Any, pointer: str) -> Iterator[FieldError]:
             yield from _hidden_references(part, f"{pointer}/{index}")
     elif isinstance(value, dict):
         for name, part in value.items():
-            at = f"{pointer}/{parsing.escape(name)}"
+            part_pointer = f"{pointer}/{parsing.escape(name)}"
             if name in REFERENCES and isinstance(part, str):
-                yield from _reference(part, at)
-            yield from _hidden_references(part, at)
+                yield from _reference(part, part_pointer)
+            yield from _hidden_references(part, part_pointer)
 
 
 def _fault(pointer: str, detail: str) -> FieldError:

@@ -29,23 +29,23 @@ def readable(principal: Principal) -> CompletionQuerySet:
     if not shared:
         return own
     tasks, versions = {task for task, _ in shared}, {version for _, version in shared}
-    found = Q(task_id__in=tasks, task_version_id__in=versions)
+    is_readable = Q(task_id__in=tasks, task_version_id__in=versions)
     match policy.reach(principal, "completions", "read"):
         case "organization":
-            found |= Q(organization=principal.organization)
+            is_readable |= Q(organization=principal.organization)
         case "own":
-            found |= Q(organization=principal.organization, created_by=principal.user)
-    return Completion.objects.filter(found)
+            is_readable |= Q(organization=principal.organization, created_by=principal.user)
+    return Completion.objects.filter(is_readable)
 
 
 def is_only_shared(completion: Completion, principal: Principal) -> bool:
-    """Whether the principal reads this one for its grader's sake alone: its texts, and nothing else of it."""
-    ours = completion.organization_id == principal.organization.pk
+    """Whether the principal may read the completion's texts only, because a task shares them with its grader."""
+    is_own = completion.organization_id == principal.organization.pk
     match policy.reach(principal, "completions", "read"):
         case "all":
             return False
         case "organization":
-            return not ours
+            return not is_own
         case "own":
-            return not ours or completion.created_by_id != principal.user.pk
+            return not is_own or completion.created_by_id != principal.user.pk
     return True

@@ -23,9 +23,11 @@ def render(template: str, values: Mapping[str, str]) -> str:
     raises Invalid, pointing to `/variables/<name>`, for every variable that is missing and every one that is extra; to
            `/variables` if the prompt would be longer than a prompt may be, which is known before it is made
     """
-    wanted = variables(template)
-    errors = [_error(name, "missing_variable", "The template needs it.") for name in wanted if name not in values]
-    extra = values.keys() - set(wanted)
+    variable_names = variables(template)
+    errors = [
+        _error(name, "missing_variable", "The template needs it.") for name in variable_names if name not in values
+    ]
+    extra = values.keys() - set(variable_names)
     errors += [_error(name, "unknown_variable", "The template has no such variable.") for name in sorted(extra)]
     if errors:
         raise parsing.invalid(errors)

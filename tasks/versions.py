@@ -16,8 +16,8 @@ def digest(content: dict[str, Any], panel: Sequence[Seat], aggregation: str) -> 
 
     content  {systemPrompt, promptTemplate, responseSchema, model}; the panel adds `graders`, then `aggregation`
     """
-    whole = {**content, "graders": [seat.wire() for seat in panel], "aggregation": str(aggregation)}
-    return hashlib.sha256(canonical(whole)).hexdigest()
+    definition = {**content, "graders": [seat.wire() for seat in panel], "aggregation": str(aggregation)}
+    return hashlib.sha256(canonical(definition)).hexdigest()
 
 
 def canonical(value: Any) -> bytes:
@@ -30,15 +30,15 @@ def canonical(value: Any) -> bytes:
     return ecmajson.dumps(value)
 
 
-def find_or_make(
+def find_or_create(
     task: Task, content: dict[str, Any], panel: Sequence[Seat], aggregation: str, maker: User
 ) -> TaskVersion:
-    """The task's version with this content; one that is made is the maker's, one that is found stays its own maker's.
+    """The task's version with this content. `maker` owns a new version; an existing one keeps its maker.
 
-    The caller holds the task's row, so no rival makes it at the same time.
+    The caller holds the task's row, so no rival creates it at the same time.
     """
-    found = digest(content, panel, aggregation)
-    if version := TaskVersion.objects.filter(task=task, digest=found).first():
+    content_digest = digest(content, panel, aggregation)
+    if version := TaskVersion.objects.filter(task=task, digest=content_digest).first():
         if is_damaged(version, "content"):  # the equal digest proves that the content is the same
             version.content = content
             version.save(update_fields=["content"])
@@ -47,7 +47,7 @@ def find_or_make(
         task=task,
         organization_id=task.organization_id,
         created_by=maker,
-        digest=found,
+        digest=content_digest,
         content=content,
         aggregation=aggregation,
     )

@@ -92,8 +92,8 @@ class Form:
         return {"good": self.good, "loose": self.loose, "slip": self.slip, "lost": self.lost}
 
     def truth(self) -> dict[str, object]:
-        found: dict[str, object] = {"form": self.form, "words": list(self.words)}
-        return found if self.limit is None else {**found, "limit": self.limit}
+        truth: dict[str, object] = {"form": self.form, "words": list(self.words)}
+        return truth if self.limit is None else {**truth, "limit": self.limit}
 
 
 SUMS = (
@@ -270,14 +270,14 @@ def sorts(model: str, rnd: random.Random) -> list[str]:
 
 def completions() -> list[dict[str, object]]:
     """What the demo submits, in a fixed order."""
-    found: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     for model in HABITS:
         rnd = random.Random(f"autotune demo {model}")
         dealt = iter(sorts(model, rnd))
         for question in (*SUMS, *FORMS):
             texts = question.texts()
             for sample in range(1, SAMPLES + 1):
-                found.append(
+                rows.append(
                     {
                         "externalId": f"demo-1/{question.key}/{model}/{sample}",
                         "modelId": model,
@@ -286,7 +286,7 @@ def completions() -> list[dict[str, object]]:
                         "metadata": {"promptId": question.key, "sample": sample},
                     }
                 )
-    return found
+    return rows
 
 
 def answers() -> dict[str, dict[str, object]]:

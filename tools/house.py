@@ -3,6 +3,7 @@
   upward imports   exports -> scores -> tasks -> graders -> autotune.{webhooks, llm} -> autotune.access ->
                    autotune.charts -> autotune.core; `apps.get_model` and a relation named by a string count as imports
   cycles           between any two modules
+  crowded folders  more than 25 modules in one folder
   HTTP clients     only autotune/core/outbound/engine.py, where addresses are checked, sends requests to others
 
 `autotune/site/` and the composition (settings, urls, celery, wsgi, asgi) may import every app; no app may import them.
@@ -10,6 +11,7 @@
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +25,13 @@ HTTP_CLIENTS = (
     *("requests", "urllib3", "urllib.request", "http.client", "xmlrpc.client", "aiohttp", "httpx", "httpx2"),
     *("pycurl", "httplib2", "niquests", "treq", "tornado.httpclient", "websocket", "websockets"),
 )
+FOLDER_MOST = 25
 RELATIONS = {"ForeignKey", "OneToOneField", "ManyToManyField", "GenericRelation"}
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A module named by another: `target` is dotted and may go on into the module ("tasks.models.Task")."""
+    """A module that another one names: `target` is dotted and may go on into the module ("tasks.models.Task")."""
 
     target: str
     line: int
@@ -45,7 +48,7 @@ class Module:
 
 def read(root: Path) -> dict[str, Module]:
     """Every module of the server by its dotted name; migrations and tests left out."""
-    found = {}
+    modules = {}
     for app in APPS:
         for path in sorted((root / app).rglob("*.py")):
             inside = path.relative_to(root)
@@ -54,8 +57,8 @@ def read(root: Path) -> dict[str, Module]:
             name = ".".join(inside.with_suffix("").parts).removesuffix(".__init__")
             package = name if path.name == "__init__.py" else name.rpartition(".")[0]
             tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(inside))
-            found[name] = Module(name, inside, tuple(references(tree, package)))
-    return found
+            modules[name] = Module(name, inside, tuple(references(tree, package)))
+    return modules
 
 
 def references(tree: ast.Module, package: str) -> Iterator[Reference]:
@@ -75,8 +78,8 @@ def references(tree: ast.Module, package: str) -> Iterator[Reference]:
         elif isinstance(node, ast.ImportFrom):
             stem = absolute(node, package)
             yield from (Reference(f"{stem}.{alias.name}", node.lineno) for alias in node.names)
-        elif isinstance(node, ast.Call) and (named := named_in_call(node)):
-            yield Reference(named, node.lineno)
+        elif isinstance(node, ast.Call) and (target := module_in_call(node)):
+            yield Reference(target, node.lineno)
 
 
 def absolute(node: ast.ImportFrom, package: str) -> str:
@@ -86,7 +89,7 @@ def absolute(node: ast.ImportFrom, package: str) -> str:
     return ".".join([*base, *([node.module] if node.module else [])])
 
 
-def named_in_call(node: ast.Call) -> str | None:
+def module_in_call(node: ast.Call) -> str | None:
     """The module that a call names by a string: `import_module`, `get_model`, a relation's target."""
     function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     first = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "to"), None)
@@ -181,18 +184,28 @@ def http_clients(modules: dict[str, Module]) -> list[str]:
     )
 
 
+def crowded(modules: dict[str, Module]) -> list[str]:
+    """Folders with more modules than a reader can take in."""
+    counts = Counter(module.path.parent for module in modules.values() if module.path.name != "__init__.py")
+    return sorted(
+        f"{folder}/: {count} modules; {FOLDER_MOST} are the most"
+        for folder, count in counts.items()
+        if count > FOLDER_MOST
+    )
+
+
 def breaches(root: Path) -> list[str]:
     """A line for each breach in the tree under `root`."""
     modules = read(root)
-    return [*upward(modules), *cycles(modules), *http_clients(modules)]
+    return [*upward(modules), *cycles(modules), *http_clients(modules), *crowded(modules)]
 
 
 def main() -> int:
-    found = breaches(Path.cwd())
-    for line in found:
+    lines = breaches(Path.cwd())
+    for line in lines:
         print(line)
-    print(f"house: {len(found)} breaches" if found else "house: in order")
-    return 1 if found else 0
+    print(f"house: {len(lines)} breaches" if lines else "house: in order")
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

@@ -46,14 +46,14 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """Every page of the product's own, by its path."""
-    found = {}
+    """Every page of the product itself, sorted by path."""
+    by_path = {}
     for pattern, prefix in _patterns(get_resolver().url_patterns, ""):
         path = prefix + str(pattern.pattern)
         if not path.lstrip("^").startswith(OUTSIDE):
-            shown = "/" + ID.sub(r":\1", path)
-            found[shown] = Page(shown, pattern.name or "", pattern.callback)
-    return sorted(found.values(), key=lambda one: one.path)
+            page_path = "/" + ID.sub(r":\1", path)
+            by_path[page_path] = Page(page_path, pattern.name or "", pattern.callback)
+    return sorted(by_path.values(), key=lambda page: page.path)
 
 
 def _patterns(patterns: Iterable[Any], prefix: str) -> Iterator[tuple[URLPattern, str]]:
@@ -65,5 +65,5 @@ def _patterns(patterns: Iterable[Any], prefix: str) -> Iterator[tuple[URLPattern
 
 
 def readable() -> list[Page]:
-    """Those that are looked at with GET."""
-    return [one for one in pages() if "GET" in one.methods]
+    """The pages that answer GET."""
+    return [page for page in pages() if "GET" in page.methods]

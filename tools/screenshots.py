@@ -83,9 +83,9 @@ def fill(chosen: argparse.Namespace) -> World:
 
     def person(organization: Any, email: str, name: str, role: str, **facts: Any) -> Any:
         user = User.objects.create(email=email, name=name, **facts)
-        held = Role.objects.get(organization=None, name=role)
-        Membership.objects.create(organization=organization, user=user, role=held)
-        return Principal(organization, held, user)
+        role_row = Role.objects.get(organization=None, name=role)
+        Membership.objects.create(organization=organization, user=user, role=role_row)
+        return Principal(organization, role_row, user)
 
     organization = Organization.objects.create(name="Meridian Labs")
     house = Organization.objects.create(name="Autotune", operating=True)
@@ -96,12 +96,12 @@ def fill(chosen: argparse.Namespace) -> World:
         "operator": person(organization, "sofia@meridian.example", "Sofia Kovalevskaya", "training_operator").user,
         "house": person(house, "root@autotune.example", "Root", "admin", is_staff=True, is_superuser=True).user,
     }
-    made = crowd.fill(organization, admin.user, chosen.scores)
+    objects = crowd.fill(organization, admin.user, chosen.scores)
     filling.work(budget_s=60)
-    made["export"] = asking.ask(ExportQuery(task_id=TaskRef(made["tasks"][0].pk), format="parquet"), admin)
+    objects["export"] = asking.ask(ExportQuery(task_id=TaskRef(objects["tasks"][0].pk), format="parquet"), admin)
     running.work()
     crowd.furnish(organization, admin.user)
-    return World({who: cookie(user) if user else None for who, user in people.items()}, shots(organization, made))
+    return World({who: cookie(user) if user else None for who, user in people.items()}, shots(organization, objects))
 
 
 def cookie(user: Any) -> tuple[str, str]:
@@ -114,24 +114,26 @@ def cookie(user: Any) -> tuple[str, str]:
     return settings.SESSION_COOKIE_NAME, client.cookies[settings.SESSION_COOKIE_NAME].value
 
 
-def shots(organization: Any, made: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Every page, where needed with what makes it tell something, and those that the walk over pages leaves out."""
+def shots(organization: Any, objects: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Every page, with the query that fills it where one is needed, and those that the walk over pages leaves out."""
     from bench import crowd
     from tools.page_routes import readable
 
     ids = crowd.ids_of(organization)
-    found = {
+    page_shots = {
         name_of(page.path): ("admin", page.address(ids))
         for page in readable()
         if not page.path.endswith(":str") and all(kind in ids for kind in page.kinds)
     }
-    task = made["tasks"][0]
-    old, new = (one.public_id for one in task.versions.order_by("pk"))
-    a, b = (one.public_id for one in task.completions.filter(reward__value__isnull=False).order_by("-pk")[1:3])
-    return found | {
+    task = objects["tasks"][0]
+    old, new = (version.public_id for version in task.versions.order_by("pk"))
+    a, b = (
+        completion.public_id for completion in task.completions.filter(reward__value__isnull=False).order_by("-pk")[1:3]
+    )
+    return page_shots | {
         "completions-compare": ("admin", f"/completions/compare?a={a}&b={b}"),
         "completions-compare-words": ("admin", f"/completions/compare?a={a}&b={b}&diff=words"),
-        "exports-exp-completed": ("admin", f"/exports/{made['export'].public_id}"),
+        "exports-exp-completed": ("admin", f"/exports/{objects['export'].public_id}"),
         "marketplace": ("operator", "/marketplace"),
         "overview-operator": ("operator", "/"),
         "pairs": ("admin", f"/pairs?taskId={task.public_id}"),
@@ -172,38 +174,38 @@ def look(chosen: argparse.Namespace, address: str, world: World) -> int:
     from tests.support import browsing
 
     chosen.to.mkdir(parents=True, exist_ok=True)
-    failed, shown = [], []
+    failed, pictures = [], []
     with sync_playwright() as playwright:
         browser = browsing.launched(playwright, browsing.installed())
         for width, viewport in WIDTHS.items():
             for scheme in SCHEMES:
                 tabs = {}
-                for who, held in world.cookies.items():
+                for who, session in world.cookies.items():
                     context = browser.new_context(viewport=viewport, color_scheme=scheme, base_url=address)  # type: ignore[arg-type]
-                    if held:
-                        context.add_cookies([{"name": held[0], "value": held[1], "url": address}])
+                    if session:
+                        context.add_cookies([{"name": session[0], "value": session[1], "url": address}])
                     tabs[who] = context.new_page()
-                for name, (who, at) in world.shots.items():
-                    if not wanted(name, chosen.only):
+                for name, (who, path) in world.shots.items():
+                    if not is_selected(name, chosen.only):
                         continue
-                    answer = tabs[who].goto(at)
+                    answer = tabs[who].goto(path)
                     if answer is None or "text/html" not in answer.headers.get("content-type", ""):
                         continue
                     tabs[who].wait_for_load_state("networkidle")
                     tabs[who].screenshot(path=chosen.to / f"{name}.{width}.{scheme}.png", full_page=chosen.whole)
-                    shown.append(f"{name}.{width}.{scheme}.png")
+                    pictures.append(f"{name}.{width}.{scheme}.png")
                     if answer.status >= 500:
-                        failed.append(at)
+                        failed.append(path)
                 for tab in tabs.values():
                     tab.context.close()
         browser.close()
-    index(chosen.to, shown)
-    print(f"{len(shown)} pictures in {chosen.to}" + (f"; answered 500: {', '.join(failed)}" if failed else ""))
+    index(chosen.to, pictures)
+    print(f"{len(pictures)} pictures in {chosen.to}" + (f"; answered 500: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
 
 
-def wanted(name: str, only: str) -> bool:
-    """Whether a picture is asked for."""
+def is_selected(name: str, only: str) -> bool:
+    """Whether --only selects a picture."""
     return any(part[1:] == name if part.startswith("=") else part in name for part in only.split(","))
 
 

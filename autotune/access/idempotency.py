@@ -37,7 +37,7 @@ _IN_FLIGHT: Final = 0  # as the status of a row: reserved, not yet answered
 _ERASED: Final = 410  # the answer had a text that was erased since; nothing of the request is kept either
 _COLUMNS: Final = tuple(StoredAnswer._meta.concrete_fields)
 _PLACE: Final = StoredAnswer._meta.get_field("organization")
-_KNOWN: Final = (
+_IS_STORED: Final = (
     "exists (select 1 from access_storedanswer where organization_id = %s and route = %s and key_digest = %s)"
 )
 _INSERT: Final = (
@@ -48,8 +48,8 @@ _KEY: Final = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")  # what HTTP leaves: sp
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request with a key, as it is looked up."""
+class KeyedRequest:
+    """A request with an idempotency key, as it is looked up."""
 
     organization_id: UUID
     route: str
@@ -70,8 +70,8 @@ class Asked:
     @property
     def lock(self) -> int:
         """A signed number of 64 bits for the advisory lock; two that share it by chance answer 409 for a moment."""
-        whole = self.organization_id.bytes + self.key_digest + self.route.encode()
-        return int.from_bytes(hashlib.sha256(whole).digest()[:8], "big", signed=True)
+        scope = self.organization_id.bytes + self.key_digest + self.route.encode()
+        return int.from_bytes(hashlib.sha256(scope).digest()[:8], "big", signed=True)
 
 
 def key_of(request: HttpRequest) -> str | None:
@@ -88,15 +88,19 @@ def key_of(request: HttpRequest) -> str | None:
 
 
 def once(
-    asked: Asked, work: Callable[[], HttpResponseBase], *, secrets: Sequence[str] = (), calls_out: bool = False
+    keyed_request: KeyedRequest,
+    work: Callable[[], HttpResponseBase],
+    *,
+    secrets: Sequence[str] = (),
+    calls_out: bool = False,
 ) -> HttpResponseBase:
-    """The answer of `work()`, or the one that it gave to the same request before.
+    """Return the answer of `work()`, or the answer that the same request got before.
 
     secrets    members of the answer that are stored as null
     calls_out  the work waits for somebody else's server: the key is reserved first, and the answer stored after it
     raises     Conflict `idempotency_in_flight`, Unprocessable `idempotency_key_reused`, and whatever the work raises
     """
-    return _reserved(asked, work, secrets) if calls_out else _transacted(asked, work, secrets)
+    return _reserved(keyed_request, work, secrets) if calls_out else _transacted(keyed_request, work, secrets)
 
 
 def forget(subjects: Collection[UUID], *, about: str = "") -> None:
@@ -116,22 +120,24 @@ def in_flight(route: str) -> UUID:
 
 
 def clean(now: datetime) -> int:
-    """Delete the answers that are kept no longer. How many."""
+    """Delete the answers that have expired, and return how many."""
     total = 0
     expired = StoredAnswer.objects.filter(expires_at__lte=now).order_by("expires_at").values_list("pk", flat=True)
-    while found := list(expired[:CLEANED_AT_ONCE]):
-        total += StoredAnswer.objects.filter(pk__in=found, expires_at__lte=now).delete()[0]
+    while expired_ids := list(expired[:CLEANED_AT_ONCE]):
+        total += StoredAnswer.objects.filter(pk__in=expired_ids, expires_at__lte=now).delete()[0]
     return total
 
 
-def _transacted(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Sequence[str]) -> HttpResponseBase:
+def _transacted(
+    keyed_request: KeyedRequest, work: Callable[[], HttpResponseBase], secrets: Sequence[str]
+) -> HttpResponseBase:
     def first_or_again() -> HttpResponseBase:
-        now, known = _alone(asked)
-        if known and (stored := _stored(asked, now)):
-            return _replay(stored, asked)
+        now, is_stored = _lock(keyed_request)
+        if is_stored and (stored := _stored(keyed_request, now)):
+            return _replay(stored, keyed_request)
         response = work()
         if _is_success(response):
-            _insert(_row(asked, now, secrets, response))
+            _insert(_row(keyed_request, now, secrets, response))
         else:
             transaction.set_rollback(True)
         return response
@@ -139,57 +145,65 @@ def _transacted(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Seq
     return commits.whole(first_or_again)
 
 
-def _reserved(asked: Asked, work: Callable[[], HttpResponseBase], secrets: Sequence[str]) -> HttpResponseBase:
+def _reserved(
+    keyed_request: KeyedRequest, work: Callable[[], HttpResponseBase], secrets: Sequence[str]
+) -> HttpResponseBase:
     """No transaction is held while the work waits. A crash leaves the reservation, which ends by itself."""
     try:
         with transaction.atomic():
-            now, known = _alone(asked)
-            if known and (stored := _stored(asked, now)):
-                return _replay(stored, asked)
-            reservation = _row(asked, now, secrets, None)
+            now, is_stored = _lock(keyed_request)
+            if is_stored and (stored := _stored(keyed_request, now)):
+                return _replay(stored, keyed_request)
+            reservation = _row(keyed_request, now, secrets, None)
             reservation.save(force_insert=True)
     except IntegrityError as exc:  # another one reserved it at this moment
         raise _in_flight() from exc
-    ours = StoredAnswer.objects.filter(pk=reservation.pk, status=_IN_FLIGHT)
+    reserved_rows = StoredAnswer.objects.filter(pk=reservation.pk, status=_IN_FLIGHT)
     try:
         response = work()
     except BaseException:
         with suppress(DatabaseError):  # then it ends by itself
-            ours.delete()
+            reserved_rows.delete()
         raise
     if _is_success(response):
-        answered = _row(asked, database_now(), secrets, response)
+        answer_row = _row(keyed_request, database_now(), secrets, response)
         place = encrypted(StoredAnswer, "answer")
-        cipher = encryption.cipher_for(asked.organization_id)
-        ours.update(
-            status=answered.status,
-            subject=answered.subject,
-            answer=place.envelope(cipher, reservation.pk, answered.answer),
-            expires_at=answered.expires_at,
+        cipher = encryption.cipher_for(keyed_request.organization_id)
+        reserved_rows.update(
+            status=answer_row.status,
+            subject=answer_row.subject,
+            answer=place.envelope(cipher, reservation.pk, answer_row.answer),
+            expires_at=answer_row.expires_at,
         )
     else:
-        ours.delete()
+        reserved_rows.delete()
     return response
 
 
-def _alone(asked: Asked) -> tuple[datetime, bool]:
-    """The present time, in a transaction that is now the only one with this key, and whether an answer is stored.
+def _lock(keyed_request: KeyedRequest) -> tuple[datetime, bool]:
+    """Lock the key for this transaction; return the present time, and whether an answer is stored.
 
     One statement does both, for half the cost; what was committed between its beginning and the lock, it does not see.
     Then the answer's own insert finds it.
 
-    raises Conflict if another one is at it. On the embedded engine the immediate transaction waited for it instead
+    raises Conflict if another request holds it. On the embedded engine the immediate transaction waited for it instead
     """
-    place = [_PLACE.get_db_prep_value(asked.organization_id, connection), asked.route, asked.key_digest]
+    place = [
+        _PLACE.get_db_prep_value(keyed_request.organization_id, connection),
+        keyed_request.route,
+        keyed_request.key_digest,
+    ]
     with connection.cursor() as cursor:
         if connection.vendor != "postgresql":
-            cursor.execute(f"select {_KNOWN}", place)
+            cursor.execute(f"select {_IS_STORED}", place)
             return database_now(), bool(cursor.fetchone()[0])
-        cursor.execute(f"select pg_try_advisory_xact_lock(%s), clock_timestamp(), {_KNOWN}", [asked.lock, *place])
-        free, now, known = cursor.fetchone()
-    if not free:
+        cursor.execute(
+            f"select pg_try_advisory_xact_lock(%s), clock_timestamp(), {_IS_STORED}", [keyed_request.lock, *place]
+        )
+        is_free, now, is_stored = cursor.fetchone()
+    if not is_free:
         raise _in_flight()
-    return now, known
+    return now, is_stored
 
 
 def _in_flight() -> Conflict:
@@ -200,10 +214,10 @@ def _in_flight() -> Conflict:
     )
 
 
-def _stored(asked: Asked, now: datetime) -> StoredAnswer | None:
-    """The row that counts; one that expired is deleted."""
+def _stored(keyed_request: KeyedRequest, now: datetime) -> StoredAnswer | None:
+    """Return the row of this key; a row that has expired is deleted."""
     rows = StoredAnswer.objects.filter(
-        organization_id=asked.organization_id, route=asked.route, key_digest=asked.key_digest
+        organization_id=keyed_request.organization_id, route=keyed_request.route, key_digest=keyed_request.key_digest
     )
     row = rows.first()
     if row is not None and row.expires_at <= now:
@@ -225,15 +239,15 @@ def _insert(row: StoredAnswer) -> None:
         raise commits.LookAgain from exc
 
 
-def _replay(stored: StoredAnswer, asked: Asked) -> HttpResponse:
-    """The stored answer.
+def _replay(stored: StoredAnswer, keyed_request: KeyedRequest) -> HttpResponse:
+    """Return the stored answer.
 
-    raises Unprocessable for another request, Conflict while the answer is not known, Gone `erased`
+    raises Unprocessable for another request, Conflict while there is no answer yet, Gone `erased`
     """
     if stored.status == _ERASED:
         detail = "The request was answered, and the text in its answer was erased since."
         raise Gone(detail, code="erased")
-    if bytes(stored.request_digest) != asked.request_digest:
+    if bytes(stored.request_digest) != keyed_request.request_digest:
         raise Unprocessable(
             f"This {HEADER} was used for another body or query. Take a new key for another request.",
             code="idempotency_key_reused",
@@ -251,14 +265,16 @@ def _is_success(response: HttpResponseBase) -> TypeGuard[HttpResponse]:
     return isinstance(response, HttpResponse) and 200 <= response.status_code < 300
 
 
-def _row(asked: Asked, now: datetime, secrets: Sequence[str], response: HttpResponse | None) -> StoredAnswer:
-    """The row of an answer; of a reservation without one."""
+def _row(
+    keyed_request: KeyedRequest, now: datetime, secrets: Sequence[str], response: HttpResponse | None
+) -> StoredAnswer:
+    """Build the row of an answer; without a response, that of a reservation."""
     return StoredAnswer(
-        organization_id=asked.organization_id,
-        route=asked.route,
-        key_digest=asked.key_digest,
-        request_digest=asked.request_digest,
-        subject=in_flight(asked.route) if response is None else _subject(response),
+        organization_id=keyed_request.organization_id,
+        route=keyed_request.route,
+        key_digest=keyed_request.key_digest,
+        request_digest=keyed_request.request_digest,
+        subject=in_flight(keyed_request.route) if response is None else _subject(response),
         status=_IN_FLIGHT if response is None else response.status_code,
         answer=None if response is None else _without(secrets, response.content.decode()) or None,
         expires_at=now + (RESERVED if response is None else KEPT),
@@ -272,15 +288,15 @@ def _subject(response: HttpResponse | None) -> UUID | None:
 
 
 def _without(secrets: Sequence[str], body: str) -> str:
-    """The body with null in place of its secrets."""
+    """Return the body with null in place of its secrets."""
     if not secrets or not body:
         return body
     answer = json.loads(body)
     for path in secrets:
         *parents, last = path.split(".")
-        at: Any = answer
+        node: Any = answer
         for parent in parents:
-            at = at.get(parent) if isinstance(at, dict) else None
-        if isinstance(at, dict) and last in at:
-            at[last] = None
+            node = node.get(parent) if isinstance(node, dict) else None
+        if isinstance(node, dict) and last in node:
+            node[last] = None
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))

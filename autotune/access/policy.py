@@ -35,11 +35,11 @@ class ScopedQuerySet(QuerySet):
 
 
 def reach(principal: Principal, resource: str, action: str) -> str | None:
-    """`own`, `organization`, `all` or None. `all` belongs to the operating organization alone."""
-    given = principal.grants.get((resource, action))
-    if given == "all" and not principal.organization.operating:
+    """Return `own`, `organization`, `all` or None. Only the operating organization can have `all`."""
+    scope = principal.grants.get((resource, action))
+    if scope == "all" and not principal.organization.operating:
         return "organization"
-    return given
+    return scope
 
 
 def require(principal: Principal, resource: str, action: str) -> None:

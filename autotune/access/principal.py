@@ -32,20 +32,20 @@ class Principal:
 
     @cached_property
     def grants(self) -> Grants:
-        """(resource, action) -> the widest scope that the role gives, and for a key the person's membership too."""
-        given = granted(self.role.permissions)
-        return given if self.held is None else _lesser(given, granted(self.held))
+        """Map (resource, action) to the widest scope that the role, and for a key the person's membership, allows."""
+        role_grants = granted(self.role.permissions)
+        return role_grants if self.held is None else _lesser(role_grants, granted(self.held))
 
 
 def granted(permissions: Iterable[Mapping[str, Any]]) -> Grants:
-    """(resource, action) -> the widest of its scopes."""
-    found: Grants = {}
+    """Map (resource, action) to the widest of its scopes."""
+    grants: Grants = {}
     for permission in permissions:
         for action in permission["actions"]:
-            at = (permission["resource"], action)
-            if not wider(found.get(at), permission["scope"]):
-                found[at] = permission["scope"]
-    return found
+            pair = (permission["resource"], action)
+            if not wider(grants.get(pair), permission["scope"]):
+                grants[pair] = permission["scope"]
+    return grants
 
 
 def wider(scope: str | None, than: str) -> bool:
@@ -53,9 +53,9 @@ def wider(scope: str | None, than: str) -> bool:
     return scope is not None and ORDER.index(scope) >= ORDER.index(than)
 
 
-def _lesser(one: Grants, other: Grants) -> Grants:
+def _lesser(role_grants: Grants, member_grants: Grants) -> Grants:
     return {
-        at: scope if at[0] == OPEN or wider(other[at], scope) else other[at]
-        for at, scope in one.items()
-        if at in other or at[0] == OPEN
+        pair: scope if pair[0] == OPEN or wider(member_grants[pair], scope) else member_grants[pair]
+        for pair, scope in role_grants.items()
+        if pair in member_grants or pair[0] == OPEN
     }

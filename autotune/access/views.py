@@ -40,8 +40,8 @@ class ApiView(Throttled, OperationView):
 
     def heard(self, operation: Operation, body: Any) -> None:
         if isinstance(body, dict) and operation.body is not None:
-            known = operation.body.__struct_encode_fields__  # other names are whatever somebody sent
-            current_call.set_members([name for name in known if name in body])
+            field_names = operation.body.__struct_encode_fields__  # other names are whatever somebody sent
+            current_call.set_members([name for name in field_names if name in body])
 
     def perform(self, operation: Operation, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
         request = self.request._request
@@ -52,8 +52,8 @@ class ApiView(Throttled, OperationView):
         if key is not None:
             own = policy.reach(self.principal, operation.resource, operation.action) == "own"
             person = self.principal.user.pk if own else None
-            asked = idempotency.Asked.of(request, key, self.principal.organization.pk, person=person)
-            return idempotency.once(asked, audited, secrets=operation.secrets, calls_out=operation.calls_out)
+            keyed_request = idempotency.KeyedRequest.of(request, key, self.principal.organization.pk, person=person)
+            return idempotency.once(keyed_request, audited, secrets=operation.secrets, calls_out=operation.calls_out)
         return audited() if operation.calls_out else commits.whole(audited)
 
     def _recorded(self, work: Callable[[], HttpResponseBase]) -> Callable[[], HttpResponseBase]:
@@ -83,10 +83,10 @@ def find(queryset: ScopedQuerySet, pk: UUID, what: str) -> Any:
 
     raises NotFound, the same for what does not exist and for what is out of scope
     """
-    found = queryset.filter(pk=pk).first()
-    if found is None:
+    instance = queryset.filter(pk=pk).first()
+    if instance is None:
         raise NotFound(f"There is no such {what}.")
-    return found
+    return instance
 
 
 def find_for(queryset: ScopedQuerySet, principal: Principal, pk: UUID, action: str, what: str) -> Any:
@@ -95,9 +95,9 @@ def find_for(queryset: ScopedQuerySet, principal: Principal, pk: UUID, action: s
     raises NotFound for what the principal may not even read, Forbidden for what it may read and no more
     """
     allowed = queryset.visible_to(principal) if action == "read" else queryset.allowed(principal, action)
-    found = allowed.filter(pk=pk).first()
-    if found is not None:
-        return found
+    instance = allowed.filter(pk=pk).first()
+    if instance is not None:
+        return instance
     if action != "read" and queryset.visible_to(principal).filter(pk=pk).exists():
         raise Forbidden(f"The role {principal.role.name} may not {action} this {what}.")
     raise NotFound(f"There is no such {what}.")

@@ -31,11 +31,11 @@ def value_axis(frame: Frame, ticks: Sequence[float], *, unit: str = "") -> str:
     """Level lines with their values; the lowest is the ground line."""
     scale = Scale(ticks[0], ticks[-1], frame.bottom, frame.top)
     parts = [text(unit, 0, 12, "chart-faint")] if unit else []
-    for tick, said in zip(ticks, tick_labels(ticks), strict=True):
+    for tick, label in zip(ticks, tick_labels(ticks), strict=True):
         y = round(scale(tick)) + 0.5  # on whole pixels a line is one pixel, not two grey ones
         kind = "chart-ground" if tick == ticks[0] else "chart-grid"
         parts.append(element("line", x1=frame.left, x2=frame.right, y1=y, y2=y, class_=kind))
-        parts.append(text(said, frame.left - 7, y + 4, "chart-tick", "end"))
+        parts.append(text(label, frame.left - 7, y + 4, "chart-tick", "end"))
     return "".join(parts)
 
 
@@ -45,10 +45,10 @@ def time_axis(frame: Frame, since: datetime, until: datetime) -> str:
     ticks = time_ticks(since, until, max(2, int(room // LABEL_ROOM)))
     scale = Scale(since.timestamp(), until.timestamp(), frame.left, frame.right)
     parts = []
-    for tick, said in zip(ticks, time_labels(ticks), strict=True):
-        x, half = scale(tick.timestamp()), breadth(said) / 2
+    for tick, label in zip(ticks, time_labels(ticks), strict=True):
+        x, half = scale(tick.timestamp()), breadth(label) / 2
         if x + half <= frame.right + 14 and x - half >= 0:  # else it would be cut at the edge
-            parts.append(text(said, x, frame.bottom + LINE, "chart-tick", "middle"))
+            parts.append(text(label, x, frame.bottom + LINE, "chart-tick", "middle"))
         parts.append(element("line", x1=x, x2=x, y1=frame.bottom, y2=frame.bottom + 4, class_="chart-ground"))
     return "".join(parts)
 
@@ -56,9 +56,9 @@ def time_axis(frame: Frame, since: datetime, until: datetime) -> str:
 def share_axis(frame: Frame, ticks: Sequence[float], scale: Scale, *, grid: bool = True) -> str:
     """Values along the foot of a plot, with upright lines through it if `grid`."""
     parts = []
-    for tick, said in zip(ticks, tick_labels(ticks), strict=True):
+    for tick, label in zip(ticks, tick_labels(ticks), strict=True):
         x = round(scale(tick)) + 0.5
         top = frame.top if grid else frame.bottom
         parts.append(element("line", x1=x, x2=x, y1=top, y2=frame.bottom + (0 if grid else 4), class_="chart-grid"))
-        parts.append(text(said, x, frame.bottom + LINE, "chart-tick", "middle"))
+        parts.append(text(label, x, frame.bottom + LINE, "chart-tick", "middle"))
     return "".join(parts)

@@ -55,18 +55,18 @@ def spread(counts: Sequence[int], low: float, high: float) -> str:
 
 
 def middle(counts: Sequence[int], low: float, high: float, share: float = 0.5) -> float:
-    """The median, or another quantile, to a hundredth of the range: buckets know no more."""
+    """The median, or another quantile, to a hundredth of the range, the precision that buckets have."""
     return round(quantile(counts, low, high, share), 2 - math.floor(math.log10(high - low)))
 
 
 def _summary(counts: Sequence[int], low: float, high: float, chosen: tuple[float, float] | None, noun: str) -> str:
-    said = f"Median {short(middle(counts, low, high))}; {short(sum(counts))} {noun}; {spread(counts, low, high)}."
-    return f"{said} Chosen: {exact(chosen[0])} to {exact(chosen[1])}." if chosen else said
+    summary = f"Median {short(middle(counts, low, high))}; {short(sum(counts))} {noun}; {spread(counts, low, high)}."
+    return f"{summary} Chosen: {exact(chosen[0])} to {exact(chosen[1])}." if chosen else summary
 
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """All that is drawn, before its breadth is known."""
+    """Everything that is drawn, for any width."""
 
     counts: Sequence[int]
     edges: Sequence[float]
@@ -117,8 +117,8 @@ class _Plot:
         ground = element(
             "rect", x=left, y=frame.top, width=right - left, height=frame.bottom - frame.top, class_="chart-target"
         )
-        said = f"{exact(self.edges[at])} to {exact(self.edges[at + 1])}: {exact(count)} {self.noun}"
-        return linked(self.links[at] if self.links else "", titled("g", said, ground + bar))
+        title = f"{exact(self.edges[at])} to {exact(self.edges[at + 1])}: {exact(count)} {self.noun}"
+        return linked(self.links[at] if self.links else "", titled("g", title, ground + bar))
 
     def _is_chosen(self, at: int) -> bool:
         if self.chosen is None:

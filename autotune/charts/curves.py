@@ -37,80 +37,80 @@ def lines(
     """
     if len(series) > SERIES:
         raise ValueError(f"{len(series)} series: only {SERIES} can be told apart")
-    whole = [_within(one, since, until) for one in series]
-    shown = [Series(one.name, thinned(one.points, since, until)) for one in whole]
-    headers = ("Time (UTC)", *(one.name for one in series))
-    known = [value for one in shown for _, value in one.points if value is not None]
-    if not known:
+    full_series = [_within(line, since, until) for line in series]
+    drawn_series = [Series(line.name, thinned(line.points, since, until)) for line in full_series]
+    headers = ("Time (UTC)", *(line.name for line in series))
+    values = [value for line in drawn_series for _, value in line.points if value is not None]
+    if not values:
         return nothing(title, empty, headers, wide=wide)
-    ticks = _ticks(known, low, high)
-    table = Table(headers, _rows(shown), _left_out(whole, shown))
-    plot = _Plot(shown, ticks, since, until, unit)
-    summary = _summary(shown, unit)
-    keys = legend([one.name for one in shown], list(map(colour, range(len(shown)))))
+    ticks = _ticks(values, low, high)
+    table = Table(headers, _rows(drawn_series), _thinning_note(full_series, drawn_series))
+    plot = _Plot(drawn_series, ticks, since, until, unit)
+    summary = _summary(drawn_series, unit)
+    keys = legend([line.name for line in drawn_series], list(map(colour, range(len(drawn_series)))))
     return Chart(title, summary, drawn(title, summary, plot.draw, wide=wide), table, wide, keys, labelled=bool(keys))
 
 
 def _within(series: Series, since: datetime, until: datetime) -> Series:
-    """What lies in the time, in its order."""
-    aware((since, until, *(at for at, _ in series.points)))
+    """The points from `since` to `until`, ordered by time."""
+    aware((since, until, *(time for time, _ in series.points)))
     if since >= until:
         raise ValueError("the time ends before it begins")
     finite(value for _, value in series.points if value is not None)
     return Series(series.name, sorted((p for p in series.points if since <= p[0] <= until), key=lambda p: p[0]))
 
 
-def _ticks(known: Sequence[float], low: float | None, high: float | None) -> list[float]:
-    least, most = min(known), max(known)
+def _ticks(values: Sequence[float], low: float | None, high: float | None) -> list[float]:
+    least, most = min(values), max(values)
     if 0 <= least < FROM_ZERO * most:
         least = 0.0
     least, most = least if low is None else min(low, least), most if high is None else max(high, most)
     return nice_ticks(least, most, 4)
 
 
-def _left_out(whole: Sequence[Series], shown: Sequence[Series]) -> str:
-    before, after = sum(len(one.points) for one in whole), sum(len(one.points) for one in shown)
+def _thinning_note(full_series: Sequence[Series], drawn_series: Sequence[Series]) -> str:
+    before, after = sum(len(line.points) for line in full_series), sum(len(line.points) for line in drawn_series)
     if before == after:
         return ""
     return f"{after:,} of {before:,} points: the lowest and the highest of each short time."
 
 
-def _rows(shown: Sequence[Series]) -> list[tuple[str, ...]]:
-    columns = [dict(one.points) for one in shown]
+def _rows(drawn_series: Sequence[Series]) -> list[tuple[str, ...]]:
+    columns = [dict(line.points) for line in drawn_series]
     times = sorted(set().union(*columns))
-    seconds = any(at.second or at.microsecond for at in times)
-    return [(moment(at, seconds=seconds), *(_cell(column, at) for column in columns)) for at in times]
+    seconds = any(time.second or time.microsecond for time in times)
+    return [(moment(time, seconds=seconds), *(_cell(column, time) for column in columns)) for time in times]
 
 
-def _cell(column: dict[datetime, float | None], at: datetime) -> str:
-    value = column.get(at)
+def _cell(column: dict[datetime, float | None], time: datetime) -> str:
+    value = column.get(time)
     return "–" if value is None else exact(value)
 
 
-def _summary(shown: Sequence[Series], unit: str) -> str:
-    """The range and the last value; with several lines, each one's last value."""
-    ends = [(one.name, at, value) for one in shown for at, value in _known(one)[-1:]]
-    if len(shown) > 1:
-        written = alike([value for _, _, value in ends])
-        said = "; ".join(
-            f"{isolated(name, 24)} {with_unit(value, unit)}" for (name, _, _), value in zip(ends, written, strict=True)
+def _summary(drawn_series: Sequence[Series], unit: str) -> str:
+    """Describe one line by its range and last value, several lines by their last values."""
+    ends = [(line.name, time, value) for line in drawn_series for time, value in _measured_points(line)[-1:]]
+    if len(drawn_series) > 1:
+        numbers = alike([value for _, _, value in ends])
+        latest = "; ".join(
+            f"{isolated(name, 24)} {with_unit(value, unit)}" for (name, _, _), value in zip(ends, numbers, strict=True)
         )
-        return f"Latest: {said}."
-    values = [value for _, value in _known(shown[0])]
-    _, at, last = ends[0]
+        return f"Latest: {latest}."
+    values = [value for _, value in _measured_points(drawn_series[0])]
+    _, last_time, last_value = ends[0]
     span = f"between {short(min(values))} and {with_unit(short(max(values)), unit)}"
-    return f"Latest {with_unit(short(last), unit)} at {moment(at)} UTC; {span} in this time."
+    return f"Latest {with_unit(short(last_value), unit)} at {moment(last_time)} UTC; {span} in this time."
 
 
-def _known(series: Series) -> list[tuple[datetime, float]]:
-    return [(at, value) for at, value in series.points if value is not None]
+def _measured_points(series: Series) -> list[tuple[datetime, float]]:
+    return [(time, value) for time, value in series.points if value is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """All that is drawn, before its breadth is known."""
+    """Everything that is drawn, for any width."""
 
-    shown: Sequence[Series]
+    series: Sequence[Series]
     ticks: Sequence[float]
     since: datetime
     until: datetime
@@ -119,19 +119,19 @@ class _Plot:
     def draw(self, width: int) -> Drawing:
         narrow = width == NARROW
         height = NARROW_HEIGHT if narrow else HEIGHT
-        named = len(self.shown) > 1 and not narrow
-        room = _name_room(self.shown, width) if named else 16
+        has_names = len(self.series) > 1 and not narrow
+        room = _name_room(self.series, width) if has_names else 16
         frame = framed(width, height, self.ticks, unit=self.unit, right=room)
-        runs = [self._runs(one, frame) for one in self.shown]
+        runs = [self._runs(line, frame) for line in self.series]
         body = value_axis(frame, self.ticks, unit=self.unit) + time_axis(frame, self.since, self.until)
         body += "".join(_line(places, colour(at)) for at, places in enumerate(runs))
-        if sum(len(one.points) for one in self.shown) <= POINTED:
-            body += "".join(map(self._targets, self.shown, runs))
-        if named:
+        if sum(len(line.points) for line in self.series) <= POINTED:
+            body += "".join(map(self._targets, self.series, runs))
+        if has_names:
             body += _names(
                 [
-                    (one.name, run[-1][-1], colour(at))
-                    for at, (one, run) in enumerate(zip(self.shown, runs, strict=True))
+                    (line.name, run[-1][-1], colour(at))
+                    for at, (line, run) in enumerate(zip(self.series, runs, strict=True))
                     if run
                 ],
                 frame,
@@ -144,23 +144,23 @@ class _Plot:
         across = Scale(self.since.timestamp(), self.until.timestamp(), frame.left, frame.right)
         up = Scale(self.ticks[0], self.ticks[-1], frame.bottom, frame.top)
         runs: list[list[tuple[float, float]]] = [[]]
-        for at, value in series.points:
+        for time, value in series.points:
             if value is not None:
-                runs[-1].append((across(at.timestamp()), up(value)))
+                runs[-1].append((across(time.timestamp()), up(value)))
             elif runs[-1]:
                 runs.append([])
         return [run for run in runs if run]
 
     def _targets(self, series: Series, runs: list[list[tuple[float, float]]]) -> str:
-        """Circles without ink that say a point's value when pointed at."""
+        """Invisible circles that show a point's value when pointed at."""
         places = [point for run in runs for point in run]
-        said = (
-            f"{isolated(series.name)} {moment(at)} UTC: {with_unit(exact(value), self.unit)}"
-            for at, value in _known(series)
+        titles = (
+            f"{isolated(series.name)} {moment(time)} UTC: {with_unit(exact(value), self.unit)}"
+            for time, value in _measured_points(series)
         )
         return "".join(
-            titled("circle", words, cx=x, cy=y, r=7, class_="chart-target")
-            for (x, y), words in zip(places, said, strict=True)
+            titled("circle", title, cx=x, cy=y, r=7, class_="chart-target")
+            for (x, y), title in zip(places, titles, strict=True)
         )
 
 
@@ -173,9 +173,9 @@ def _line(runs: list[list[tuple[float, float]]], series: str) -> str:
     return (element("path", d=path, class_=f"chart-line {series}") if path else "") + dots
 
 
-def _name_room(shown: Sequence[Series], width: int) -> float:
+def _name_room(drawn_series: Sequence[Series], width: int) -> float:
     """So much that the longest name is whole, within bounds: names of models differ at their ends."""
-    return min(width * NAME_SHARE, max(NAME_ROOM, NAME_MARGIN + max(breadth(one.name) for one in shown)))
+    return min(width * NAME_SHARE, max(NAME_ROOM, NAME_MARGIN + max(breadth(line.name) for line in drawn_series)))
 
 
 def _names(ends: Sequence[tuple[str, tuple[float, float], str]], frame: Frame, room: float) -> str:

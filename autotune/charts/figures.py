@@ -33,11 +33,11 @@ class Table:
 
 
 def _row(row: tuple[str, ...]) -> str:
-    cells = "".join(f"<td{_kept(cell)}><bdi>{escape(cell)}</bdi></td>" for cell in row[1:])
-    return f'<tr><th scope="row"{_kept(row[0])}><bdi>{escape(row[0])}</bdi></th>{cells}</tr>'
+    cells = "".join(f"<td{_figure_class(cell)}><bdi>{escape(cell)}</bdi></td>" for cell in row[1:])
+    return f'<tr><th scope="row"{_figure_class(row[0])}><bdi>{escape(row[0])}</bdi></th>{cells}</tr>'
 
 
-def _kept(cell: str) -> str:
+def _figure_class(cell: str) -> str:
     """Figures and short names stay in one line; longer texts break wherever they must."""
     return ' class="chart-figure"' if len(cell) <= SHORT_CELL else ""
 
@@ -98,9 +98,10 @@ def drawn(title: str, summary: str, draw: Callable[[int], Drawing], *, wide: boo
 
 def _svg(title: str, summary: str, drawing: Drawing, width: int) -> SafeString:
     mark = f"chart-{token_hex(4)}"  # by chance, since parts of one page may be drawn by different processes
-    named = element("title", escape(title), id=f"{mark}-t") + element("desc", escape(summary), id=f"{mark}-d")
+    title_markup = element("title", escape(title), id=f"{mark}-t")
+    summary_markup = element("desc", escape(summary), id=f"{mark}-d")
     return element(
-        "svg", named + drawing.body, class_=f"chart-svg chart-{width}",
+        "svg", title_markup + summary_markup + drawing.body, class_=f"chart-svg chart-{width}",
         viewBox=f"0 0 {drawing.width:g} {drawing.height:g}", role=drawing.role,
         aria_labelledby=f"{mark}-t", aria_describedby=f"{mark}-d", **drawing.attributes,
     )  # fmt: skip

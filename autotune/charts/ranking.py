@@ -66,23 +66,23 @@ def _row(bar: Bar, headers: tuple[str, ...]) -> tuple[str, ...]:
 def _summary(rows: Sequence[Bar], unit: str) -> str:
     most, least = max(rows, key=lambda bar: bar.value), min(rows, key=lambda bar: bar.value)
     high, low = alike([most.value, least.value])
-    said = f"{isolated(most.label)} {with_unit(high, unit)}"
+    most_text = f"{isolated(most.label)} {with_unit(high, unit)}"
     if len(rows) == 1:
-        return f"{said}."
+        return f"{most_text}."
     if most.value == least.value:
         return f"{len(rows)} names with {with_unit(high, unit)} each."
-    return f"Most: {said}; least: {isolated(least.label)} {with_unit(low, unit)}."
+    return f"Most: {most_text}; least: {isolated(least.label)} {with_unit(low, unit)}."
 
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """All that is drawn, before its breadth is known."""
+    """Everything that is drawn, for any width."""
 
     rows: Sequence[Bar]
     unit: str
 
     def draw(self, width: int) -> Drawing:
-        values = [with_unit(said, self.unit) for said in alike([bar.value for bar in self.rows])]
+        values = [with_unit(number, self.unit) for number in alike([bar.value for bar in self.rows])]
         layout = laid_out(width, [bar.label for bar in self.rows], values, [bar.note for bar in self.rows], mark=ROW)
         most = max(max(bar.value, bar.total or 0) for bar in self.rows) or 1.0
         across = Scale(0, most, layout.frame.left, layout.frame.right)

@@ -48,11 +48,11 @@ def _cells(row: Row, low: float, high: float) -> tuple[str, ...]:
 
 
 def _summary(rows: Sequence[Row], low: float, high: float, noun: str) -> str:
-    """One row: what it is like. Several: the highest and the lowest median."""
-    known = [(middle(counts, low, high), label, counts) for label, counts in rows if any(counts)]
-    best, worst = max(known, key=lambda row: row[0]), min(known, key=lambda row: row[0])
+    """Describe a single row; of several, the highest and the lowest median."""
+    median_rows = [(middle(counts, low, high), label, counts) for label, counts in rows if any(counts)]
+    best, worst = max(median_rows, key=lambda row: row[0]), min(median_rows, key=lambda row: row[0])
     total = f"{short(sum(sum(counts) for _, counts in rows))} {noun}"
-    if len(known) == 1:
+    if len(median_rows) == 1:
         return f"{isolated(best[1])}: median {short(best[0])}; {total}; {spread(best[2], low, high)}."
     medians = f"{isolated(best[1])} {short(best[0])}; lowest: {isolated(worst[1])} {short(worst[0])}"
     return f"{total}; highest median: {medians}. Each has the height of its own peak."
@@ -60,15 +60,15 @@ def _summary(rows: Sequence[Row], low: float, high: float, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """All that is drawn, before its breadth is known."""
+    """Everything that is drawn, for any width."""
 
     rows: Sequence[Row]
     low: float
     high: float
 
     def draw(self, width: int) -> Drawing:
-        known = iter(alike([middle(counts, self.low, self.high) for _, counts in self.rows if any(counts)]))
-        values = [next(known) if any(counts) else "–" for _, counts in self.rows]
+        medians = iter(alike([middle(counts, self.low, self.high) for _, counts in self.rows if any(counts)]))
+        values = [next(medians) if any(counts) else "–" for _, counts in self.rows]
         labels = [label for label, _ in self.rows]
         layout = laid_out(width, labels, values, mark=NARROW_ROW if width == NARROW else ROW)
         across = Scale(self.low, self.high, layout.frame.left + 8, layout.frame.right - 8)
@@ -94,6 +94,6 @@ class _Plot:
         area = element("path", d=f"M{place(across.start)} {place(foot)}{steps}V{place(foot)}Z", class_="chart-ridge")
         x = across(quantile(counts, self.low, self.high, 0.5))
         tick = element("line", x1=x, x2=x, y1=foot, y2=up.end, class_="chart-median")
-        half = short(middle(counts, self.low, self.high))
-        said = f"{isolated(label)}: median {half}, {spread(counts, self.low, self.high)}"
-        return ground + titled("g", said, area + tick)
+        median = short(middle(counts, self.low, self.high))
+        title = f"{isolated(label)}: median {median}, {spread(counts, self.low, self.high)}"
+        return ground + titled("g", title, area + tick)

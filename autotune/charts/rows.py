@@ -38,13 +38,13 @@ class Layout:
         top = self.frame.top + at * self.tall
         return top + (LABEL_LINE + (self.tall - LABEL_LINE) / 2 - 2 if self.narrow else self.tall / 2)
 
-    def words(self, at: int, named: str, note: str, value: str) -> str:
+    def words(self, at: int, name: str, note: str, value: str) -> str:
         """Label, note and value of a row."""
         y = self.frame.top + at * self.tall + LABEL_LINE - 6 if self.narrow else self.middle(at) + 4
-        said = label(named, 0, y, self.label_room) + text(value, self.width, y, "chart-value", "end")
+        line = label(name, 0, y, self.label_room) + text(value, self.width, y, "chart-value", "end")
         if not note:
-            return said
-        return said + label(note, self.width - self.value_room, y, self.note_room, anchor="end", class_="chart-faint")
+            return line
+        return line + label(note, self.width - self.value_room, y, self.note_room, anchor="end", class_="chart-faint")
 
 
 def laid_out(

@@ -87,10 +87,10 @@ def inner_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 def time_ticks(since: datetime, until: datetime, count: int = 6) -> list[datetime]:
     """Round moments (UTC) within [since, until], about `count`: of minutes, hours, days, Mondays, months or years."""
-    wanted = max((until - since).total_seconds(), 1) / count
-    if wanted > STEPS_S[-1]:
-        return _month_ticks(since, until, wanted / MONTH_S)
-    step = timedelta(seconds=STEPS_S[bisect_left(STEPS_S, wanted)])
+    spacing_s = max((until - since).total_seconds(), 1) / count
+    if spacing_s > STEPS_S[-1]:
+        return _month_ticks(since, until, spacing_s / MONTH_S)
+    step = timedelta(seconds=STEPS_S[bisect_left(STEPS_S, spacing_s)])
     tick = ORIGIN + math.ceil((since - ORIGIN) / step) * step
     ticks = []
     while tick <= until:
@@ -99,8 +99,8 @@ def time_ticks(since: datetime, until: datetime, count: int = 6) -> list[datetim
     return ticks
 
 
-def _month_ticks(since: datetime, until: datetime, wanted: float) -> list[datetime]:
-    step = STEPS_MONTHS[min(bisect_left(STEPS_MONTHS, wanted), len(STEPS_MONTHS) - 1)]
+def _month_ticks(since: datetime, until: datetime, spacing_months: float) -> list[datetime]:
+    step = STEPS_MONTHS[min(bisect_left(STEPS_MONTHS, spacing_months), len(STEPS_MONTHS) - 1)]
     since = since.astimezone(UTC)
     place = math.ceil((since.year * 12 + since.month - 1 + (since != _month(since))) / step) * step
     ticks = []
@@ -169,10 +169,10 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
 
 def alike(values: Sequence[float]) -> list[str]:
     """Numbers that stand below each other: as `short` writes them, but all with the same decimals where that is few."""
-    written = [short(value) for value in values]
-    decimals = max(len(said.partition(".")[2]) for said in written)
+    numbers = [short(value) for value in values]
+    decimals = max(len(number.partition(".")[2]) for number in numbers)
     if decimals > MOST_DECIMALS or any(abs(value) >= 1000 for value in values):
-        return written
+        return numbers
     return [f"{value:.{decimals}f}" for value in values]
 
 

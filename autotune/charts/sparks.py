@@ -25,39 +25,41 @@ def sparkline(values: Sequence[float | None], *, label: str, tone: str = "neutra
 
 def spark_label(values: Sequence[float | None], unit: str = "") -> str:
     """`From 0.5 to 0.72; lowest 0.4, highest 0.9`."""
-    known = [value for value in values if value is not None]
-    finite(known)
-    if not known:
+    numbers = [value for value in values if value is not None]
+    finite(numbers)
+    if not numbers:
         return "No values"
-    first, last, least, most = (with_unit(short(v), unit) for v in (known[0], known[-1], min(known), max(known)))
-    return f"From {first} to {last}; lowest {least}, highest {most}" if len(known) > 1 else f"Only {first}"
+    first, last, least, most = (
+        with_unit(short(v), unit) for v in (numbers[0], numbers[-1], min(numbers), max(numbers))
+    )
+    return f"From {first} to {last}; lowest {least}, highest {most}" if len(numbers) > 1 else f"Only {first}"
 
 
 def _thinned(values: Sequence[float | None]) -> list[float | None]:
     """The lowest and the highest of each piece, if there are more values than half-pixels."""
     if len(values) <= POINTS:
         return list(values)
-    kept: list[float | None] = []
+    extremes: list[float | None] = []
     for at in range(POINTS // 2):
         piece = values[at * len(values) * 2 // POINTS : (at + 1) * len(values) * 2 // POINTS]
-        known = [value for value in piece if value is not None]
-        pair = [min(known), max(known)] if known else [None]
-        kept += pair if not known or known[0] <= known[-1] else pair[::-1]
-    return kept
+        numbers = [value for value in piece if value is not None]
+        pair = [min(numbers), max(numbers)] if numbers else [None]
+        extremes += pair if not numbers or numbers[0] <= numbers[-1] else pair[::-1]
+    return extremes
 
 
 def _line(values: Sequence[float | None], tone: str) -> str:
     """The line in runs between gaps, and a dot at the last value."""
-    known = [value for value in values if value is not None]
-    if not known:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return element("line", x1=ROOM, x2=WIDTH - ROOM, y1=HEIGHT / 2, y2=HEIGHT / 2, class_="chart-grid")
     across = Scale(0, len(values) - 1, ROOM, WIDTH - ROOM)
-    up = Scale(min(known), max(known), HEIGHT - ROOM, ROOM)
+    up = Scale(min(numbers), max(numbers), HEIGHT - ROOM, ROOM)
     path, open_ = "", False
     for at, value in enumerate(values):
         if value is not None:
             path += f"{'L' if open_ else 'M'}{place(across(at))} {place(up(value))}"
         open_ = value is not None
     last = max(at for at, value in enumerate(values) if value is not None)
-    dot = element("circle", cx=across(last), cy=up(known[-1]), r=2, class_=f"chart-dot {tone}")
+    dot = element("circle", cx=across(last), cy=up(numbers[-1]), r=2, class_=f"chart-dot {tone}")
     return element("path", d=path, class_=f"chart-line {tone}") + dot

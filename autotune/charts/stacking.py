@@ -32,13 +32,15 @@ def columns(
     headers = ("Time (UTC)", *names)
     if not any(amount for _, amounts_ in stacks for amount in amounts_):
         return nothing(title, empty, headers, wide=wide)
-    step = _step(sorted(at for at, _ in stacks))
-    shown, step, together = _merged(sorted(stacks, key=lambda stack: stack[0]), step)
+    step = _step(sorted(time for time, _ in stacks))
+    drawn_stacks, step, merge_count = _merged(sorted(stacks, key=lambda stack: stack[0]), step)
     colours = [f"chart-tone-{tone}" for tone in tones] or list(map(colour, range(len(names))))
-    plot = _Plot(shown, names, colours, step, since or shown[0][0], until or shown[-1][0] + step, unit)
-    summary = _summary(shown, names, unit)
-    note = f"Each row is the sum of {together} columns." if together > 1 else ""
-    table = Table(headers, [(moment(at), *map(exact, amounts_)) for at, amounts_ in shown], note)
+    plot = _Plot(
+        drawn_stacks, names, colours, step, since or drawn_stacks[0][0], until or drawn_stacks[-1][0] + step, unit
+    )
+    summary = _summary(drawn_stacks, names, unit)
+    note = f"Each row is the sum of {merge_count} columns." if merge_count > 1 else ""
+    table = Table(headers, [(moment(time), *map(exact, amounts_)) for time, amounts_ in drawn_stacks], note)
     return Chart(title, summary, drawn(title, summary, plot.draw, wide=wide), table, wide, legend(names, colours))
 
 
@@ -47,7 +49,7 @@ def _check(stacks: Sequence[Stack], names: Sequence[str], tones: Sequence[str]) 
         raise ValueError(f"{len(names)} names: 1 to {SERIES} can be told apart")
     if tones and (len(tones) != len(names) or not set(tones) <= set(TONES)):
         raise ValueError("each name has one tone of neutral, good, warn and bad")
-    aware(at for at, _ in stacks)
+    aware(time for time, _ in stacks)
     for _, amounts_ in stacks:
         if len(amounts_) != len(names):
             raise ValueError("a column has another number of amounts than there are names")
@@ -63,28 +65,28 @@ def _step(times: Sequence[datetime]) -> timedelta:
 def _merged(stacks: Sequence[Stack], step: timedelta) -> tuple[list[Stack], timedelta, int]:
     """At most COLUMNS stacks, each the sum of so many neighbours; sums keep every count."""
     first = stacks[0][0]
-    together = math.ceil((int((stacks[-1][0] - first) / step) + 1) / COLUMNS)
+    merge_count = math.ceil((int((stacks[-1][0] - first) / step) + 1) / COLUMNS)
     sums: dict[int, list[float]] = {}
-    for at, amounts_ in stacks:
-        place = int((at - first) / (step * together))
+    for time, amounts_ in stacks:
+        place = int((time - first) / (step * merge_count))
         sums[place] = [a + b for a, b in zip(sums[place], amounts_, strict=True)] if place in sums else list(amounts_)
-    return [(first + place * step * together, sums[place]) for place in sums], step * together, together
+    return [(first + place * step * merge_count, sums[place]) for place in sums], step * merge_count, merge_count
 
 
-def _summary(shown: Sequence[Stack], names: Sequence[str], unit: str) -> str:
-    totals = [sum(amounts_[at] for _, amounts_ in shown) for at in range(len(names))]
-    peak_at, peak = max(shown, key=lambda stack: sum(stack[1]))
-    said = "; ".join(
+def _summary(drawn_stacks: Sequence[Stack], names: Sequence[str], unit: str) -> str:
+    totals = [sum(amounts_[at] for _, amounts_ in drawn_stacks) for at in range(len(names))]
+    peak_time, peak = max(drawn_stacks, key=lambda stack: sum(stack[1]))
+    totals_text = "; ".join(
         f"{isolated(name, 24)} {with_unit(short(total), unit)}" for name, total in zip(names, totals, strict=True)
     )
-    return f"{said}; most at {moment(peak_at)} UTC: {with_unit(short(sum(peak)), unit)}."
+    return f"{totals_text}; most at {moment(peak_time)} UTC: {with_unit(short(sum(peak)), unit)}."
 
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """All that is drawn, before its breadth is known."""
+    """Everything that is drawn, for any width."""
 
-    shown: Sequence[Stack]
+    stacks: Sequence[Stack]
     names: Sequence[str]
     colours: Sequence[str]
     step: timedelta
@@ -94,21 +96,21 @@ class _Plot:
 
     def draw(self, width: int) -> Drawing:
         height = NARROW_HEIGHT if width == NARROW else HEIGHT
-        amounts_ = [amount for _, stack in self.shown for amount in stack]
+        amounts_ = [amount for _, stack in self.stacks for amount in stack]
         ticks = nice_ticks(
-            0, max(sum(stack) for _, stack in self.shown), 4, whole=all(float(a).is_integer() for a in amounts_)
+            0, max(sum(stack) for _, stack in self.stacks), 4, whole=all(float(a).is_integer() for a in amounts_)
         )
         frame = framed(width, height, ticks, unit=self.unit)
         across = Scale(self.since.timestamp(), self.until.timestamp(), frame.left, frame.right)
         up = Scale(0, ticks[-1], frame.bottom, frame.top)
         body = value_axis(frame, ticks, unit=self.unit) + time_axis(frame, self.since, self.until)
-        for at, stack in self.shown:
-            if self.since <= at < self.until:
-                body += self._column(at, stack, across, up)
+        for time, stack in self.stacks:
+            if self.since <= time < self.until:
+                body += self._column(time, stack, across, up)
         return Drawing(width, height, body)
 
     def _column(self, at: datetime, stack: Sequence[float], across: Scale, up: Scale) -> str:
-        """One column, which says its amounts when pointed at."""
+        """One column, which shows its amounts when pointed at."""
         left, right = across(at.timestamp()), min(across((at + self.step).timestamp()), across.end)
         gap = min(2.0, (right - left) * 0.2)
         parts = [
@@ -122,8 +124,8 @@ class _Plot:
             )
             for place, foot, top in _pieces(stack)
         ]
-        said = "; ".join(f"{isolated(n, 24)} {exact(a)}" for n, a in zip(self.names, stack, strict=True))
-        return titled("g", f"{moment(at)} UTC: {said}", "".join(parts)) if parts else ""
+        amounts_text = "; ".join(f"{isolated(n, 24)} {exact(a)}" for n, a in zip(self.names, stack, strict=True))
+        return titled("g", f"{moment(at)} UTC: {amounts_text}", "".join(parts)) if parts else ""
 
 
 def _pieces(stack: Sequence[float]) -> Iterator[tuple[int, float, float]]:

@@ -1,7 +1,7 @@
 """SVG as text: elements with escaped attributes, and labels of any origin.
 
-Labels come from people whom we do not know. Nothing of them is removed: what does not fit is cut in the drawing and is
-whole in its title and in the table. Every `text` is a paragraph of its own, so a direction control ends with it.
+Labels come from untrusted people. A label that does not fit is cut in the drawing; its title and the table show all of
+it. Every `text` is a paragraph of its own, so a direction control ends with it.
 """
 
 import re
@@ -26,8 +26,8 @@ def join(parts: Iterable[str]) -> SafeString:
 
 def element(name: str, inside: str = "", **attributes: str | float) -> SafeString:
     """One element. `inside` is markup; attributes are escaped; `class_` is class, and `_` in a name stands for `-`."""
-    written = "".join(f' {_name(key)}="{_value(value)}"' for key, value in attributes.items())
-    return mark_safe(f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>")  # noqa: S308
+    attributes_markup = "".join(f' {_name(key)}="{_value(value)}"' for key, value in attributes.items())
+    return mark_safe(f"<{name}{attributes_markup}>{inside}</{name}>" if inside else f"<{name}{attributes_markup}/>")  # noqa: S308
 
 
 def _name(key: str) -> str:
@@ -44,20 +44,20 @@ def place(value: float) -> str:
     return text[:-2] if text.endswith(".0") else text
 
 
-def text(said: str, x: float, y: float, class_: str = "", anchor: str = "start") -> SafeString:
+def text(line: str, x: float, y: float, class_: str = "", anchor: str = "start") -> SafeString:
     """A line of text whose baseline starts, ends or is centred at (x, y)."""
-    return element("text", escape(said), x=x, y=y, text_anchor=anchor, class_=f"chart-text {class_}".rstrip())
+    return element("text", escape(line), x=x, y=y, text_anchor=anchor, class_=f"chart-text {class_}".rstrip())
 
 
-def label(said: str, x: float, y: float, room: float, *, anchor: str = "start", class_: str = "") -> SafeString:
+def label(text: str, x: float, y: float, room: float, *, anchor: str = "start", class_: str = "") -> SafeString:
     """A label of unknown origin: cut to `room` units, and whole in its title."""
-    shown = cut(said, room)
-    inside = escape(shown) if shown == said else f"{escape(shown)}<title>{escape(said)}</title>"
+    visible = cut(text, room)
+    inside = escape(visible) if visible == text else f"{escape(visible)}<title>{escape(text)}</title>"
     return element("text", inside, x=x, y=y, text_anchor=anchor, class_=f"chart-text chart-label {class_}".rstrip())
 
 
 def titled(name: str, title: str, inside: str = "", **attributes: str | float) -> SafeString:
-    """An element that says `title` when it is pointed at."""
+    """An element that shows `title` when it is pointed at."""
     return element(name, f"<title>{escape(title)}</title>{inside}", **attributes)
 
 
@@ -73,9 +73,9 @@ def own_address(href: str) -> str:
     return href
 
 
-def breadth(said: str) -> float:
+def breadth(text: str) -> float:
     """About how broad a text is, in units; on the safe side."""
-    return sum(map(_glyph, said))
+    return sum(map(_glyph, text))
 
 
 def _glyph(glyph: str) -> float:
@@ -86,9 +86,9 @@ def _glyph(glyph: str) -> float:
     return FONT * (1.3 if unicodedata.east_asian_width(glyph) in "WF" else 0.7)
 
 
-def cut(said: str, room: float) -> str:
+def cut(text: str, room: float) -> str:
     """The text in one line, with an ellipsis where it would pass `room`; never between a glyph and what modifies it."""
-    line = " ".join(said[:2000].split()) if len(said) > 2000 else " ".join(said.split())
+    line = " ".join(text[:2000].split()) if len(text) > 2000 else " ".join(text.split())
     used, dots = 0.0, FONT
     fits = 0  # glyphs that leave room for the ellipsis
     for at, glyph in enumerate(line):
@@ -100,13 +100,13 @@ def cut(said: str, room: float) -> str:
     return line
 
 
-def isolated(said: str, longest: int = 40) -> str:
+def isolated(text: str, longest: int = 40) -> str:
     """A label within a sentence of plain text: cut, and unable to turn what stands around it.
 
     A direction control of its own could end the isolation, so there it shows as the replacement character.
     """
-    line = " ".join(said[: 4 * longest].split())
+    line = " ".join(text[: 4 * longest].split())
     line = (
-        line if len(line) <= longest and len(said) <= 4 * longest else line[:longest].rstrip(JOINERS + " ") + ELLIPSIS
+        line if len(line) <= longest and len(text) <= 4 * longest else line[:longest].rstrip(JOINERS + " ") + ELLIPSIS
     )
     return f"{ISOLATE}{CONTROLS.sub(UNKNOWN, line)}{END_ISOLATE}"

@@ -9,21 +9,21 @@ Point = tuple[datetime, float | None]
 
 
 def thinned(points: Sequence[Point], since: datetime, until: datetime) -> list[Point]:
-    """The lowest and the highest point of each of COLUMNS equal times; a time in which nothing was known is a gap.
+    """The lowest and the highest point of each of COLUMNS equal times; a time without a value is a gap.
 
     points  ordered by time, all within [since, until]; returned as they are if they are few
     """
     if len(points) <= 2 * COLUMNS:
         return list(points)
-    kept: list[Point] = []
+    extremes: list[Point] = []
     for column in _columns(points, since, until):
-        known = [(at, value) for at, value in column if value is not None]
-        if not known:
-            kept.append(column[0])
+        measured_points = [(time, value) for time, value in column if value is not None]
+        if not measured_points:
+            extremes.append(column[0])
             continue
-        lowest, highest = min(known, key=_value), max(known, key=_value)
-        kept += [lowest] if lowest == highest else sorted([lowest, highest])
-    return kept
+        lowest, highest = min(measured_points, key=_value), max(measured_points, key=_value)
+        extremes += [lowest] if lowest == highest else sorted([lowest, highest])
+    return extremes
 
 
 def _columns(points: Sequence[Point], since: datetime, until: datetime) -> list[list[Point]]:

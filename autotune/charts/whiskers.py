@@ -62,14 +62,14 @@ def axis(rows: Sequence[Interval]) -> list[float]:
 
 def _summary(rows: Sequence[Interval], ticks: Sequence[float]) -> str:
     best = max(rows, key=lambda row: row.mean)
-    said = f"{isolated(best.label)} {short(best.mean)} ({short(best.low)} to {short(best.high)})"
+    interval_text = f"{isolated(best.label)} {short(best.mean)} ({short(best.low)} to {short(best.high)})"
     part = "" if (ticks[0], ticks[-1]) == (0, 1) else f" The axis shows {short(ticks[0])} to {short(ticks[-1])} only."
-    return f"{'Highest mean: ' if len(rows) > 1 else 'Mean of '}{said}.{part}"
+    return f"{'Highest mean: ' if len(rows) > 1 else 'Mean of '}{interval_text}.{part}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """All that is drawn, before its breadth is known."""
+    """Everything that is drawn, for any width."""
 
     rows: Sequence[Interval]
     ticks: Sequence[float]
@@ -104,5 +104,5 @@ class _Plot:
         target = element("rect", x=left - 6, y=y - 10, width=right - left + 12, height=20, class_="chart-target")
         dot = element("circle", cx=across(row.mean), cy=y, r=5, class_="chart-dot chart-tone-neutral")
         span = f"{exact(row.low)} to {exact(row.high)}"
-        said = f"{isolated(row.label)}: {exact(row.mean)} ({span}), {exact(row.count)} {self.noun}"
-        return titled("g", said, target + whisker + dot)
+        title = f"{isolated(row.label)}: {exact(row.mean)} ({span}), {exact(row.count)} {self.noun}"
+        return titled("g", title, target + whisker + dot)

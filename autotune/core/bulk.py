@@ -76,8 +76,8 @@ def delete(model: type[models.Model], keys: Sequence[int]) -> None:
     table = connection.ops.quote_name(model._meta.db_table)
     key = connection.ops.quote_name(str(model._meta.pk.column))
     if connection.vendor == "postgresql":
-        condition, wanted = f"{key} = any(%s)", cast(Any, list(keys))
+        condition, parameter = f"{key} = any(%s)", cast(Any, list(keys))
     else:
-        condition, wanted = f"{key} in (select value from json_each(%s))", json.dumps(list(keys))  # noqa: S608
+        condition, parameter = f"{key} in (select value from json_each(%s))", json.dumps(list(keys))  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {table} WHERE {condition}", [wanted])  # noqa: S608 - names of the model
+        cursor.execute(f"DELETE FROM {table} WHERE {condition}", [parameter])  # noqa: S608 - names of the model

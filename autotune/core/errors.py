@@ -67,8 +67,8 @@ class NotFound(AutotuneError):
     status, code, title = 404, "not_found", "Not found"
 
     @classmethod
-    def at(cls, pointer: str, what: str) -> "NotFound":
-        """An id in the body or query that names nothing the caller may see."""
+    def field(cls, pointer: str, what: str) -> "NotFound":
+        """The error of an id in the body or query that names nothing the caller may see."""
         detail = f"There is no such {what}."
         return cls(f"{pointer}: {detail}", errors=[FieldError(pointer, "not_found", detail)])
 

@@ -21,7 +21,7 @@ class RedactionFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):  # one by one: uvicorn's formatter counts them
-            record.args = tuple(redacted(one) if isinstance(one, str) else one for one in record.args)
+            record.args = tuple(redacted(arg) if isinstance(arg, str) else arg for arg in record.args)
         message = record.getMessage()
         if SECRET_PATH.search(message):
             record.msg, record.args = redacted(message), ()

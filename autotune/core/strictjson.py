@@ -152,10 +152,10 @@ class _Fault(Exception):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise _Fault("duplicate_key", "A member name appears twice in one object.")
-    return made
+    return members
 
 
 def _constant(name: str) -> Any:
@@ -235,12 +235,12 @@ def _marked(text: str, numbers: _Numbers) -> Any:
         return hook
 
     def pairs_hook(pairs: list[tuple[str, Any]]) -> Any:
-        made = dict(pairs)
-        if len(made) == len(pairs):
-            return made
+        members = dict(pairs)
+        if len(members) == len(pairs):
+            return members
         counts = Counter(key for key, _ in pairs)
-        twice = next(key for key, count in counts.items() if count > 1)
-        return _Mark(_Fault("duplicate_key", "A member name appears twice in one object."), twice)
+        duplicate = next(key for key, count in counts.items() if count > 1)
+        return _Mark(_Fault("duplicate_key", "A member name appears twice in one object."), duplicate)
 
     return JSONDecoder(
         object_pairs_hook=pairs_hook,
@@ -294,8 +294,8 @@ def _pointer(path: _Path, prefix: str = "") -> str:
     return pointer
 
 
-def _find(root: Any, wanted: Callable[[Any, int], bool], prefix: str) -> str:
-    return next((_pointer(path, prefix) for node, depth, path in _walk(root) if wanted(node, depth)), prefix)
+def _find(root: Any, is_match: Callable[[Any, int], bool], prefix: str) -> str:
+    return next((_pointer(path, prefix) for node, depth, path in _walk(root) if is_match(node, depth)), prefix)
 
 
 def _check_depth(value: Any, max_depth: int, prefix: str) -> None:
@@ -342,13 +342,13 @@ def _text_refused(value: Any) -> JSONRefused:
 def _bad_text(value: Any, prefix: str) -> JSONRefused | None:
     """The first lone surrogate or U+0000 in a string or member name."""
     for node, _, path in _walk(value):
-        found = None
+        match = None
         if type(node) is str:
-            found = _BAD_TEXT.search(node)
+            match = _BAD_TEXT.search(node)
         elif type(node) is dict and (key := next((k for k in node if _BAD_TEXT.search(k)), None)) is not None:
-            found, path = _BAD_TEXT.search(key), (path, key)
-        if found is not None:
-            what = "U+0000" if found.group() == "\x00" else "a surrogate without its pair"
+            match, path = _BAD_TEXT.search(key), (path, key)
+        if match is not None:
+            what = "U+0000" if match.group() == "\x00" else "a surrogate without its pair"
             sentence = f"The text holds {what}, which cannot be stored."
             return JSONRefused("invalid_text", sentence, _pointer(path, prefix))
     return None

@@ -17,7 +17,7 @@ from autotune.core.admin.actions import CALLED_AT_ONCE, confirmed, each
 from autotune.core.admin.base import OnPages, PublicIdSearch, Record, plain
 from autotune.core.admin.cells import anchor, badge, change_url, linked, list_url, moment, state
 from autotune.core.admin.inlines import Newest
-from autotune.core.admin.lists import Growing, Made, named
+from autotune.core.admin.lists import CreatedWithin, Growing, named
 from autotune.core.errors import Conflict
 from autotune.webhooks import endpoints, trying
 from autotune.webhooks.models import Delivery, Event, Webhook
@@ -147,9 +147,9 @@ class WebhookAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
 class WebhookFilter(named(Webhook, "whk")):  # type: ignore[misc]
     """By its id: a webhook has no name."""
 
-    def _found(self) -> list[Any]:
+    def _matching_ids(self) -> list[Any]:
         try:
-            return [ids.decode("whk", self.asked)]
+            return [ids.decode("whk", self.search)]
         except ValueError:
             return []
 
@@ -163,7 +163,7 @@ class EventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
         {"org": "organization_id"} | dict.fromkeys(("comp", "score", "run", "rev", "exp", "grader"), "subject_id")
     )
     list_display = ("public_id", "event_kind", linked("organization"), "progress", moment("created_at", order=""))
-    list_filter = ("kind", ("fanned_out_at", admin.EmptyFieldListFilter), OrganizationFilter, Made)
+    list_filter = ("kind", ("fanned_out_at", admin.EmptyFieldListFilter), OrganizationFilter, CreatedWithin)
     list_select_related = ("organization",)
     search_fields = ("=kind",)
     search_help_text = "An id of an event, an organization or what the event is about, or exactly a kind"
@@ -195,7 +195,7 @@ class DeliveryAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
         moment("created_at", order=""), moment("ended_at", order=""),
     )  # fmt: skip
     list_filter = (
-        "status", "event__kind", WebhookFilter, named(Organization, "org", "webhook__organization"), Made,
+        "status", "event__kind", WebhookFilter, named(Organization, "org", "webhook__organization"), CreatedWithin,
     )  # fmt: skip
     list_select_related = related
     search_fields = ("webhook__organization__name",)
@@ -224,8 +224,8 @@ class DeliveryAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
 
     @admin.display(description="to")
     def to(self, row: Delivery) -> SafeString:
-        told = f"{row.webhook.organization}: {mask(plain(row.webhook, 'url'))}"
-        return anchor(change_url(row.webhook), told)
+        text = f"{row.webhook.organization}: {mask(plain(row.webhook, 'url'))}"
+        return anchor(change_url(row.webhook), text)
 
     @admin.display(description="last answer")
     def last_answer(self, row: Delivery) -> str:

@@ -34,7 +34,7 @@ class Webhooks(ApiView):
         secrets=("secret",),
     )
     def post(self, request: Request, body: WebhookIn) -> responses.WebhookWithSecret:
-        return _made(endpoints.create(self.principal, body))
+        return _with_secret(endpoints.create(self.principal, body))
 
     @operation(
         summary="List webhooks. The values of a URL's query are masked.",
@@ -44,10 +44,10 @@ class Webhooks(ApiView):
         answers={200: responses.WebhookList},
     )
     def get(self, request: Request, query: WebhookQuery) -> responses.WebhookList:
-        found = Webhook.objects.live().visible_to(self.principal)
+        webhooks = Webhook.objects.live().visible_to(self.principal)
         if query.status is not None:
-            found = found.filter(status=query.status)
-        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+            webhooks = webhooks.filter(status=query.status)
+        rows, pagination = page(webhooks, query, ORDER, owner=self.principal.organization.pk)
         return responses.WebhookList([responses.webhook_out(row, masked=True) for row in rows], pagination)
 
 
@@ -64,7 +64,7 @@ class WebhookDetail(WebhookView):
         answers={200: responses.WebhookWithSecret},
     )
     def patch(self, request: Request, webhook_id: UUID, body: WebhookPatch) -> responses.WebhookWithSecret:
-        return _made(endpoints.change(self.principal, self.webhook(webhook_id, "update").pk, body))
+        return _with_secret(endpoints.change(self.principal, self.webhook(webhook_id, "update").pk, body))
 
     @operation(
         summary="Delete a webhook. Nothing is sent there any more.",
@@ -88,7 +88,7 @@ class WebhookRotateSecret(WebhookView):
         secrets=("secret",),
     )
     def post(self, request: Request, webhook_id: UUID, body: WebhookRotate) -> responses.WebhookWithSecret:
-        return _made(endpoints.rotate(self.webhook(webhook_id, "update").pk, force=bool(body.force)))
+        return _with_secret(endpoints.rotate(self.webhook(webhook_id, "update").pk, force=bool(body.force)))
 
 
 class WebhookTest(WebhookView):
@@ -113,11 +113,11 @@ class WebhookDeliveries(WebhookView):
         answers={200: responses.DeliveryList},
     )
     def get(self, request: Request, webhook_id: UUID, query: DeliveryQuery) -> responses.DeliveryList:
-        found = Delivery.objects.filter(webhook=self.webhook(webhook_id)).select_related("event")
+        deliveries = Delivery.objects.filter(webhook=self.webhook(webhook_id)).select_related("event")
         if query.status is not None:
-            found = found.filter(status=query.status)
-        found = found.defer("event__body", "event__data")
-        rows, pagination = page(found, query, DELIVERY_ORDER, owner=self.principal.organization.pk)
+            deliveries = deliveries.filter(status=query.status)
+        deliveries = deliveries.defer("event__body", "event__data")
+        rows, pagination = page(deliveries, query, DELIVERY_ORDER, owner=self.principal.organization.pk)
         return responses.DeliveryList([responses.delivery_out(row) for row in rows], pagination)
 
 
@@ -134,5 +134,5 @@ class WebhookRedeliver(WebhookView):
         return responses.DeliveryAnswer(responses.delivery_out(trying.redeliver(webhook.pk, delivery_id)))
 
 
-def _made(made: endpoints.Made) -> responses.WebhookWithSecret:
-    return responses.WebhookWithSecret(responses.webhook_out(made.webhook), made.secret)
+def _with_secret(change: endpoints.WebhookChange) -> responses.WebhookWithSecret:
+    return responses.WebhookWithSecret(responses.webhook_out(change.webhook), change.secret)

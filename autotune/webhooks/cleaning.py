@@ -12,13 +12,13 @@ AT_ONCE: Final = 1_000
 
 
 def clean(now: datetime) -> int:
-    """Delete what is kept no longer. How many events."""
+    """Delete old events and deleted webhooks. Returns the number of events."""
     total, before = 0, now - KEPT
-    held = Delivery.objects.filter(event=OuterRef("pk"))
-    unfinished = Exists(held.pending()) | Exists(held.filter(ended_at__gt=before))
+    deliveries = Delivery.objects.filter(event=OuterRef("pk"))
+    unfinished = Exists(deliveries.pending()) | Exists(deliveries.filter(ended_at__gt=before))
     over = Event.objects.filter(~unfinished, created_at__lte=before, fanned_out_at__isnull=False).order_by("created_at")
-    while found := list(over.values_list("pk", flat=True)[:AT_ONCE]):
-        total += Event.objects.filter(pk__in=found).delete()[1].get("webhooks.Event", 0)
+    while event_ids := list(over.values_list("pk", flat=True)[:AT_ONCE]):
+        total += Event.objects.filter(pk__in=event_ids).delete()[1].get("webhooks.Event", 0)
     newest = (
         Delivery.objects.filter(webhook=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     )  # one probe of an index each

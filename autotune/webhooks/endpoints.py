@@ -29,15 +29,15 @@ PARKED_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A webhook, and its new secret where one was made: it cannot be told again."""
+class WebhookChange:
+    """A created or changed webhook, with its new secret if it has one: a secret is shown only once."""
 
     webhook: Webhook
     secret: str | None
 
 
 @transaction.atomic
-def create(principal: Principal, body: WebhookIn) -> Made:
+def create(principal: Principal, body: WebhookIn) -> WebhookChange:
     """A new webhook with its secret.
 
     raises  Invalid for an address or an event that is not taken, Conflict `too_many_webhooks`
@@ -55,11 +55,11 @@ def create(principal: Principal, body: WebhookIn) -> Made:
         own_only=rules.own_only(principal),
         secret=secret,
     )
-    return Made(webhook, secret)
+    return WebhookChange(webhook, secret)
 
 
 @transaction.atomic
-def change(principal: Principal, webhook_id: UUID, body: WebhookPatch) -> Made:
+def change(principal: Principal, webhook_id: UUID, body: WebhookPatch) -> WebhookChange:
     """Change what the body names. Another scheme, host or port makes a new secret: what was signed for one receiver
     must not pass at another.
 
@@ -83,11 +83,11 @@ def change(principal: Principal, webhook_id: UUID, body: WebhookPatch) -> Made:
     _save(webhook, changes)
     if body.status == "disabled":
         _switch_off(webhook)
-    return Made(locked(webhook_id), secret)
+    return WebhookChange(locked(webhook_id), secret)
 
 
 @transaction.atomic
-def rotate(webhook_id: UUID, *, force: bool = False) -> Made:
+def rotate(webhook_id: UUID, *, force: bool = False) -> WebhookChange:
     """A new secret. The one before signs too for a day, so that the receiver can change over.
 
     raises  Conflict `rotation_in_progress` within that day, unless forced: then the oldest ends at once
@@ -106,7 +106,7 @@ def rotate(webhook_id: UUID, *, force: bool = False) -> Made:
         "previous_valid_until": None if old_secret is None else now + GRACE,
     }
     _save(webhook, changes)
-    return Made(webhook, secret)
+    return WebhookChange(webhook, secret)
 
 
 @transaction.atomic
@@ -128,28 +128,28 @@ def switch(webhook_id: UUID, *, on: bool) -> None:
 
 
 def disable(webhook_id: UUID, reason: str) -> bool:
-    """Disable an endpoint because of what it answered, and tell its owner. False if it was off already."""
+    """Disable an endpoint because of its answers, and notify its owner. False if it was off already."""
     with transaction.atomic():
         rows = Webhook.objects.active().filter(pk=webhook_id)
-        moved = rows.update(status=WebhookStatus.DISABLED, disabled_reason=reason, updated_at=timezone.now())
-        if moved:
+        disabled_count = rows.update(status=WebhookStatus.DISABLED, disabled_reason=reason, updated_at=timezone.now())
+        if disabled_count:
             park(webhook_id)
-    if moved:
+    if disabled_count:
         mail.disabled(webhook_id, reason)
-    return bool(moved)
+    return bool(disabled_count)
 
 
 def park(webhook_id: UUID) -> int:
-    """Park what waits for an endpoint that takes nothing more. What is out is parked when it comes back."""
+    """Park the waiting deliveries of an endpoint that accepts no more. Leased ones are parked when their try ends."""
     total = 0
     waiting = Delivery.objects.pending().filter(webhook_id=webhook_id, leased_until=None).order_by("pk")
     while True:
         with transaction.atomic():
             rows = waiting.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True)
-            found = list(rows[:PARKED_AT_ONCE])
-            Delivery.objects.filter(pk__in=found).update(status=DeliveryStatus.PARKED, ended_at=timezone.now())
-        total += len(found)
-        if len(found) < PARKED_AT_ONCE:
+            delivery_ids = list(rows[:PARKED_AT_ONCE])
+            Delivery.objects.filter(pk__in=delivery_ids).update(status=DeliveryStatus.PARKED, ended_at=timezone.now())
+        total += len(delivery_ids)
+        if len(delivery_ids) < PARKED_AT_ONCE:
             return total
 
 

@@ -7,7 +7,7 @@ from autotune.webhooks import pages
 urlpatterns: list[URLPattern] = [
     path("", pages.every, name="webhooks"),
     path("/new", pages.new, name="webhook_new"),
-    path("/<whk:webhook_id>", pages.one, name="webhook"),
+    path("/<whk:webhook_id>", pages.webhook_page, name="webhook"),
     path("/<whk:webhook_id>/edit", pages.edit, name="webhook_edit"),
     path("/<whk:webhook_id>/test", pages.test, name="webhook_test"),
     path("/<whk:webhook_id>/switch", pages.switch, name="webhook_switch"),

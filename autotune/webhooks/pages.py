@@ -35,11 +35,11 @@ FIELDS = ("url", "events", "description")
 def every(request: PageRequest) -> HttpResponse:
     """Webhooks; the values of an address's query are masked."""
     principal = request.principal
-    asked = listing.read(request, WebhookQuery)
-    found = Webhook.objects.live().visible_to(principal)
-    if asked.query.status is not None:
-        found = found.filter(status=asked.query.status)
-    rows, pagination = cut(found, asked.query, ORDER, owner=principal.organization.pk)
+    list_request = listing.read(request, WebhookQuery)
+    webhooks = Webhook.objects.live().visible_to(principal)
+    if list_request.query.status is not None:
+        webhooks = webhooks.filter(status=list_request.query.status)
+    rows, pagination = cut(webhooks, list_request.query, ORDER, owner=principal.organization.pk)
     names = people.Names(principal, [row.created_by_id for row in rows])
     context = {
         "title": "Webhooks",
@@ -48,7 +48,7 @@ def every(request: PageRequest) -> HttpResponse:
             {"hook": row, "out": responses.webhook_out(row, masked=True), "who": names.of(row.created_by_id)}
             for row in rows
         ],
-        "asked": asked,
+        "asked": list_request,
         "pager": listing.pager(pagination, len(rows)),
         "may_create": policy.reach(principal, "webhooks", "create") is not None,
         "reach": policy.reach(principal, "webhooks", "read"),
@@ -58,25 +58,25 @@ def every(request: PageRequest) -> HttpResponse:
 
 @page(("webhooks", "create"), methods=("GET", "HEAD", "POST"))
 def new(request: PageRequest) -> HttpResponse:
-    """Subscribe an address; the answer shows its secret once."""
+    """Subscribe an address; the page after the form shows its secret once."""
     principal = request.principal
     form = WebhookForm(principal, request.POST or None)
     acts.concerns("webhooks", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(WebhookIn)
-            made = once.do(request, lambda: endpoints.create(principal, body))
+            change = once.do(request, lambda: endpoints.create(principal, body))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("webhooks", "create", made.webhook.public_id, fields=FIELDS)
-            return _shown(request, made, "The webhook is made")
+            acts.concerns("webhooks", "create", change.webhook.public_id, fields=FIELDS)
+            return _secret_page(request, change, "The webhook is made")
     return _form(request, form, "Add a webhook", places.crumbs(("Webhooks", reverse("webhooks"))))
 
 
 @page(("webhooks", "update"), methods=("GET", "HEAD", "POST"))
 def edit(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
-    """Change a webhook; another host makes a new secret, which the answer shows once."""
+    """Change a webhook; another host makes a new secret, which the next page shows once."""
     principal = request.principal
     webhook = _webhook(principal, webhook_id, "update")
     initial = {"url": Legible(webhook).url, "events": webhook.events, "description": webhook.description}
@@ -85,12 +85,12 @@ def edit(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(WebhookPatch)
-            made = once.do(request, lambda: endpoints.change(principal, webhook_id, body))
+            change = once.do(request, lambda: endpoints.change(principal, webhook_id, body))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            if made.secret is not None:
-                return _shown(request, made, "The webhook has a new secret")
+            if change.secret is not None:
+                return _secret_page(request, change, "The webhook has a new secret")
             messages.success(request, "The webhook is saved.")
             return redirect("webhook", webhook_id)
     above = places.crumbs(("Webhooks", reverse("webhooks")), (_host(webhook), reverse("webhook", args=[webhook_id])))
@@ -98,19 +98,21 @@ def edit(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
 
 
 @page(("webhooks", "read"))
-def one(request: PageRequest, webhook_id: UUID) -> HttpResponse:
-    """A webhook with its deliveries, the newest first."""
+def webhook_page(request: PageRequest, webhook_id: UUID) -> HttpResponse:
+    """Show a webhook with its deliveries, the newest first."""
     return _page(request, _webhook(request.principal, webhook_id))
 
 
 @page(("webhooks", "update"), methods=("POST",))
 def test(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
-    """Send a test event, and tell what came of it."""
+    """Send a test event, and report its result."""
     webhook = _webhook(request.principal, webhook_id, "update")
     acts.concerns("webhooks", "update", webhook.public_id)
-    told: list[responses.DeliveryOut] = []
-    if acting.attempt(request, lambda: told.append(responses.delivery_out(trying.test(webhook.pk))), calls_out=True):
-        _tell_test(request, told[0])
+    deliveries: list[responses.DeliveryOut] = []
+    if acting.attempt(
+        request, lambda: deliveries.append(responses.delivery_out(trying.test(webhook.pk))), calls_out=True
+    ):
+        _report_test(request, deliveries[0])
     return redirect("webhook", webhook_id)
 
 
@@ -121,22 +123,22 @@ def switch(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     to: Literal["active", "disabled"] = "active" if request.POST.get("to") == "active" else "disabled"
     acts.concerns("webhooks", "update", webhook.public_id, fields=("status",))
     body = WebhookPatch(status=to)
-    said = "Events go there again." if to == "active" else "Nothing is sent there any more. What waited is parked."
-    acting.attempt(request, lambda: endpoints.change(request.principal, webhook.pk, body), said=said)
+    message = "Events go there again." if to == "active" else "Nothing is sent there any more. What waited is parked."
+    acting.attempt(request, lambda: endpoints.change(request.principal, webhook.pk, body), toast=message)
     return redirect("webhook", webhook_id)
 
 
 @page(("webhooks", "update"), methods=("POST",))
 def rotate(request: PageRequest, webhook_id: UUID) -> HttpResponse:
-    """A new secret, shown once; the one before signs too for a day."""
+    """Rotate the secret, and show the new one once; the previous one also signs for a day."""
     webhook = _webhook(request.principal, webhook_id, "update")
     acts.concerns("webhooks", "update", webhook.public_id, fields=("secret",))
     force = request.POST.get("force") == "yes"
     try:
-        made = once.do(request, lambda: endpoints.rotate(webhook.pk, force=force))
+        change = once.do(request, lambda: endpoints.rotate(webhook.pk, force=force))
     except AutotuneError as exc:
         return _page(request, webhook, refused=exc)
-    return _shown(request, made, "The webhook has a new secret")
+    return _secret_page(request, change, "The webhook has a new secret")
 
 
 @page(("webhooks", "delete"), methods=("POST",))
@@ -144,9 +146,9 @@ def delete(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     """Delete a webhook."""
     webhook = _webhook(request.principal, webhook_id, "delete")
     acts.concerns("webhooks", "delete", webhook.public_id)
-    said = f"The webhook to {_host(webhook)} is deleted."
-    done = acting.attempt(request, lambda: endpoints.delete(webhook.pk), said=said)
-    return redirect("webhooks") if done else redirect("webhook", webhook_id)
+    message = f"The webhook to {_host(webhook)} is deleted."
+    is_deleted = acting.attempt(request, lambda: endpoints.delete(webhook.pk), toast=message)
+    return redirect("webhooks") if is_deleted else redirect("webhook", webhook_id)
 
 
 @page(("webhooks", "update"), methods=("POST",))
@@ -154,18 +156,20 @@ def redeliver(request: PageRequest, webhook_id: UUID, delivery_id: UUID) -> Http
     """Deliver an event once more."""
     webhook = _webhook(request.principal, webhook_id, "update")
     acts.concerns("webhooks", "update", ids.encode("dlv", delivery_id))
-    said = "It is due at once, with the same id and the same body."
-    acting.attempt(request, lambda: trying.redeliver(webhook.pk, delivery_id), said=said)
+    message = "It is due at once, with the same id and the same body."
+    acting.attempt(request, lambda: trying.redeliver(webhook.pk, delivery_id), toast=message)
     return redirect("webhook", webhook_id)
 
 
 def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None = None) -> HttpResponse:
     principal = request.principal
-    asked = listing.read(request, DeliveryQuery, limit=20)
-    found = Delivery.objects.filter(webhook=webhook).select_related("event").defer("event__body", "event__data")
-    if asked.query.status is not None:
-        found = found.filter(status=asked.query.status)
-    rows, pagination = cut(found, asked.query, DELIVERY_ORDER, owner=principal.organization.pk, counted=False)
+    list_request = listing.read(request, DeliveryQuery, limit=20)
+    deliveries = Delivery.objects.filter(webhook=webhook).select_related("event").defer("event__body", "event__data")
+    if list_request.query.status is not None:
+        deliveries = deliveries.filter(status=list_request.query.status)
+    rows, pagination = cut(
+        deliveries, list_request.query, DELIVERY_ORDER, owner=principal.organization.pk, counted=False
+    )
     for row in rows:
         row.webhook = webhook  # whose data key the log is read with
     rotating = webhook.previous_valid_until is not None and webhook.previous_valid_until > clock.database_now()
@@ -176,7 +180,7 @@ def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None 
         "out": responses.webhook_out(webhook),
         "who": people.Names(principal, [webhook.created_by_id]).of(webhook.created_by_id),
         "rows": [{"delivery": row, "out": responses.delivery_out(row)} for row in rows],
-        "asked": asked,
+        "asked": list_request,
         "statuses": DeliveryStatus.values,
         "pager": listing.pager(pagination, len(rows)),
         "may_update": _may(principal, webhook, "update"),
@@ -202,18 +206,18 @@ def _form(request: PageRequest, form: WebhookForm, title: str, above: Any, webho
     return render(request, "settings/webhook_form.html", context, status=400 if form.errors else 200)
 
 
-def _shown(request: PageRequest, made: endpoints.Made, title: str) -> HttpResponse:
-    """The one answer that has the secret."""
+def _secret_page(request: PageRequest, change: endpoints.WebhookChange, title: str) -> HttpResponse:
+    """Show the new secret: no other page has it."""
     context = {
         "title": title,
         "crumbs": places.crumbs(("Webhooks", reverse("webhooks"))),
-        "hook": made.webhook,
-        "secret": made.secret,
+        "hook": change.webhook,
+        "secret": change.secret,
     }
     return render(request, "settings/webhook_made.html", context, status=201)
 
 
-def _tell_test(request: PageRequest, out: responses.DeliveryOut) -> None:
+def _report_test(request: PageRequest, out: responses.DeliveryOut) -> None:
     last = out.tries[0] if out.tries else None
     if out.status == "delivered" and last is not None:
         took = f"{last.latency_ms or 0:.0f} ms"
@@ -226,8 +230,8 @@ def _tell_test(request: PageRequest, out: responses.DeliveryOut) -> None:
 
 
 def _webhook(principal: Principal, webhook_id: UUID, action: str = "read") -> Webhook:
-    found: Webhook = find_for(Webhook.objects.live(), principal, webhook_id, action, "webhook")
-    return found
+    webhook: Webhook = find_for(Webhook.objects.live(), principal, webhook_id, action, "webhook")
+    return webhook
 
 
 def _may(principal: Principal, webhook: Webhook, action: str) -> bool:
@@ -235,6 +239,6 @@ def _may(principal: Principal, webhook: Webhook, action: str) -> bool:
 
 
 def _host(webhook: Webhook) -> str:
-    """What a webhook is called: its address without what may be a secret."""
+    """The name of a webhook: its address without what may be a secret."""
     url = Legible(webhook).url
     return webhook.public_id if url is None else responses.mask(url).removeprefix("https://")[:80]

@@ -56,12 +56,12 @@ def kinds(events: Sequence[str], principal: Principal) -> list[EventKind]:
 
     raises  Invalid that names each one that stands twice, or that this principal may not hear of
     """
-    found = [EventKind(event) for event in events]
+    event_kinds = [EventKind(event) for event in events]
     twice = [
         FieldError(f"/events/{place}", "duplicate", "It stands there already.")
-        for place, kind in enumerate(found)
-        if kind in found[:place]
+        for place, kind in enumerate(event_kinds)
+        if kind in event_kinds[:place]
     ]
-    if errors := twice or rules.refused(principal, found):
+    if errors := twice or rules.refused(principal, event_kinds):
         raise invalid(errors)
-    return found
+    return event_kinds

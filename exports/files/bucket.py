@@ -31,9 +31,9 @@ class Bucket(S3Storage):
 
         raises  FileNotFoundError if there is no such object
         """
-        found = self.bucket.Object(self._normalize_name(clean_name(name)))
+        stored_object = self.bucket.Object(self._normalize_name(clean_name(name)))
         try:
-            return found.get(Range=f"bytes={offset}-")["Body"]
+            return stored_object.get(Range=f"bytes={offset}-")["Body"]
         except ClientError as exc:
             if exc.response["ResponseMetadata"]["HTTPStatusCode"] in (404, 416):
                 raise FileNotFoundError(name) from exc

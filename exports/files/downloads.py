@@ -20,12 +20,12 @@ logger = logging.getLogger(__name__)
 JOINABLE: Final = ("jsonl", "tfrecord")  # files that may stand one behind the other, compressed ones too
 
 
-def find(export: Export, name: str | None, at: str = "?file") -> Download:
-    """The file `name`, or the data as a whole.
+def find(export: Export, name: str | None, pointer: str = "?file") -> Download:
+    """Find the file `name`, or all data files as one download.
 
-    at      the pointer of the name, for errors
-    raises  Conflict for an export without files yet; Gone for one that has none any more; NotFound for a name of none;
-            Invalid where the parts are separate files; StoredElsewhere where they are on another machine
+    pointer  the pointer to the name, for errors
+    raises   Conflict if the export has no files yet; Gone if they were deleted; NotFound if no file has the name;
+             Invalid if the parts are separate files; StoredElsewhere if they are on another machine
     """
     require_files(export)
     if export.storage_id is not None and export.storage_id != storing.place()[0]:
@@ -35,11 +35,13 @@ def find(export: Export, name: str | None, at: str = "?file") -> Download:
     if name is None:
         chosen = [file for file in files if file.kind == FileKind.DATA]
         if len(chosen) > 1 and export.query.get("format", "jsonl") not in JOINABLE:
-            raise Invalid.field(at, "file_needed", f"it has {len(chosen)} files; manifest.json names them, give one.")
+            raise Invalid.field(
+                pointer, "file_needed", f"it has {len(chosen)} files; manifest.json names them, give one."
+            )
     else:
         chosen = [file for file in files if file.name == name]
         if not chosen:
-            raise NotFound.at(at, "file")
+            raise NotFound.field(pointer, "file")
     return _download(export, chosen)
 
 

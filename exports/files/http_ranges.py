@@ -10,16 +10,16 @@ class Unsatisfiable(Exception):
     """The range begins behind the end: 416."""
 
 
-def chosen(wanted: str, if_range: str, tag: str, size: int) -> tuple[int, int] | None:
-    """The octets [start, end) that a request asks for; None for the whole file.
+def parse_range(range_header: str, if_range: str, tag: str, size: int) -> tuple[int, int] | None:
+    """Return the bytes [start, end) that a request asks for, or None for the whole file.
 
-    What is not one well-formed range, and any with an `If-Range` of another tag, is answered with the whole file, as
-    the standard allows.
+    A header that is not a single well-formed range, or whose `If-Range` has another tag, gets the whole file, as the
+    standard allows.
 
     tag     the file's strong ETag, with its quotation marks
     raises  Unsatisfiable
     """
-    match = _ONE.fullmatch(wanted)
+    match = _ONE.fullmatch(range_header)
     if match is None or (if_range and if_range.strip() != tag):
         return None
     first, last = match[1], match[2]

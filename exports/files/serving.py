@@ -82,17 +82,17 @@ def respond(request: HttpRequest, download: Download) -> HttpResponseBase:
     pieces = octets(download, start, end)
     release()
     first = next(pieces, b"")
-    whole = _watched(itertools.chain([first], pieces), download.name, getattr(request, "request_id", "-"))
-    return StreamingHttpResponse(whole, status=status, content_type=download.media_type, headers=headers)
+    watched_pieces = _watched(itertools.chain([first], pieces), download.name, getattr(request, "request_id", "-"))
+    return StreamingHttpResponse(watched_pieces, status=status, content_type=download.media_type, headers=headers)
 
 
 def _part(request: HttpRequest, download: Download) -> tuple[int, int] | None:
-    """The range that is asked for. `Range` is for GET alone."""
-    wanted = request.headers.get("Range", "")
-    if not wanted or request.method != "GET":
+    """Return the range that the request asks for, or None for the whole file. `Range` applies only to GET."""
+    range_header = request.headers.get("Range", "")
+    if not range_header or request.method != "GET":
         return None
     try:
-        return http_ranges.chosen(wanted, request.headers.get("If-Range", ""), download.etag, download.size)
+        return http_ranges.parse_range(range_header, request.headers.get("If-Range", ""), download.etag, download.size)
     except http_ranges.Unsatisfiable:
         total = download.size
         detail = f"The file has {total} octets."

@@ -142,26 +142,26 @@ def delete(name: str) -> None:
         logger.warning("exports: %s could not be deleted: %s %s", name, type(exc).__name__, exc)
 
 
-def delete_others(export_id: UUID, kept: Iterable[str] = ()) -> int:
-    """Delete what the export's folder holds beside the files `kept`. How many."""
-    folder, names = folder_of(export_id), set(kept)
+def delete_others(export_id: UUID, needed_names: Iterable[str] = ()) -> int:
+    """Delete all files in the export's folder except `needed_names`; return how many."""
+    folder, needed = folder_of(export_id), set(needed_names)
     try:
-        found = [f"{folder}/{name}" for name in _storage().listdir(folder)[1]]
+        stored_names = [f"{folder}/{name}" for name in _storage().listdir(folder)[1]]
     except FileNotFoundError:
         return 0
     except Exception as exc:  # noqa: BLE001 - as above
         logger.warning("exports: %s could not be listed: %s %s", folder, type(exc).__name__, exc)
         return 0
-    stray = [name for name in found if name not in names]
+    stray = [name for name in stored_names if name not in needed]
     for name in stray:
         delete(name)
-    if not names and hasattr(_storage(), "remove_folder"):
+    if not needed and hasattr(_storage(), "remove_folder"):
         _storage().remove_folder(folder)
     return len(stray)
 
 
-def kept_for() -> list[UUID]:
-    """The exports that have a folder in the storage.
+def list_export_ids() -> list[UUID]:
+    """Return the ids of the exports that have a folder in the storage.
 
     raises  StorageAway
     """

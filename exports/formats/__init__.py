@@ -30,7 +30,7 @@ FORMATS = {
     "tfrecord": Format("application/octet-stream", "tfrecord", tfrecord.pieces),
     "json": Format("application/json", "json", json.pieces),
 }
-MEDIA_TYPES = (*(known.media_type for known in FORMATS.values()), *compression.MEDIA_TYPES.values())
+MEDIA_TYPES = (*(file_format.media_type for file_format in FORMATS.values()), *compression.MEDIA_TYPES.values())
 
 
 @dataclass(slots=True)
@@ -46,19 +46,19 @@ class _Encoder:
 
 def encoder(query: ExportQuery, schema: Schema, facts: Facts) -> Encoder:
     """The encoder of one file as a checked query asks for it. `facts` are filled while it encodes."""
-    known, asked = FORMATS[query.format], query.compression
+    file_format, compression_name = FORMATS[query.format], query.compression
 
     def make(batches: Iterable[Batch]) -> Iterator[bytes]:
-        return known.pieces(schema, batches, facts)
+        return file_format.pieces(schema, batches, facts)
 
-    if asked is None:
-        return _Encoder(known.media_type, known.extension, facts, make)
-    if known.compresses:
-        inside = functools.partial(known.pieces, schema, facts=facts, compression=asked)
-        return _Encoder(known.media_type, known.extension, facts, inside)
+    if compression_name is None:
+        return _Encoder(file_format.media_type, file_format.extension, facts, make)
+    if file_format.compresses:
+        make_compressed = functools.partial(file_format.pieces, schema, facts=facts, compression=compression_name)
+        return _Encoder(file_format.media_type, file_format.extension, facts, make_compressed)
     return _Encoder(
-        compression.MEDIA_TYPES[asked],
-        f"{known.extension}.{compression.EXTENSIONS[asked]}",
+        compression.MEDIA_TYPES[compression_name],
+        f"{file_format.extension}.{compression.EXTENSIONS[compression_name]}",
         facts,
-        lambda batches: compression.compressed(make(batches), asked),
+        lambda batches: compression.compressed(make(batches), compression_name),
     )

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exports.structure import MESSAGE_MEMBERS, Column, Kind, Values
+from exports.structure import MESSAGE_MEMBERS, Column, ColumnKind, ColumnValues
 
 
 def field(pa: Any, column: Column) -> Any:
@@ -16,40 +16,42 @@ def field(pa: Any, column: Column) -> Any:
     return pa.field(column.name, _type(pa, column), nullable=column.nullable)
 
 
-def array_of(pa: Any, column: Column, values: Values) -> Any:
+def array_of(pa: Any, column: Column, values: ColumnValues) -> Any:
     """The Arrow array of a column's values."""
     match column.kind:
-        case Kind.TEXT:
+        case ColumnKind.TEXT:
             return texts(pa, values)
-        case Kind.FLOAT:
+        case ColumnKind.FLOAT:
             return floats(pa, values)
-        case Kind.INTEGER:
+        case ColumnKind.INTEGER:
             return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
-        case Kind.BOOLEAN:
+        case ColumnKind.BOOLEAN:
             return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(pa, values)])
-        case Kind.MOMENT:
+        case ColumnKind.MOMENT:
             return moments(pa, values)
-        case Kind.DIMENSIONS:
+        case ColumnKind.DIMENSIONS:
             return maps(pa, values)
-        case Kind.MESSAGES | Kind.TOOL_MESSAGES:
+        case ColumnKind.MESSAGES | ColumnKind.TOOL_MESSAGES:
             return messages(pa, values, MESSAGE_MEMBERS[column.kind])
-    members = [array_of(pa, member, given) for member, given in zip(column.members, values, strict=True)]
+    members = [
+        array_of(pa, member, member_values) for member, member_values in zip(column.members, values, strict=True)
+    ]
     return pa.StructArray.from_arrays(members, fields=list(_type(pa, column)))
 
 
 def _type(pa: Any, column: Column) -> Any:
     match column.kind:
-        case Kind.STRUCT:
+        case ColumnKind.STRUCT:
             return pa.struct([field(pa, member) for member in column.members])
-        case Kind.MESSAGES | Kind.TOOL_MESSAGES:
+        case ColumnKind.MESSAGES | ColumnKind.TOOL_MESSAGES:
             return _messages_type(pa, MESSAGE_MEMBERS[column.kind])
     return {
-        Kind.TEXT: pa.string(),
-        Kind.FLOAT: pa.float64(),
-        Kind.INTEGER: pa.int64(),
-        Kind.BOOLEAN: pa.bool_(),
-        Kind.MOMENT: pa.timestamp("ms", tz="UTC"),
-        Kind.DIMENSIONS: pa.map_(pa.string(), pa.float64()),
+        ColumnKind.TEXT: pa.string(),
+        ColumnKind.FLOAT: pa.float64(),
+        ColumnKind.INTEGER: pa.int64(),
+        ColumnKind.BOOLEAN: pa.bool_(),
+        ColumnKind.MOMENT: pa.timestamp("ms", tz="UTC"),
+        ColumnKind.DIMENSIONS: pa.map_(pa.string(), pa.float64()),
     }[column.kind]
 
 
@@ -88,7 +90,7 @@ def maps(pa: Any, values: Sequence[Mapping[str, float | None] | None]) -> Any:
 
 
 def messages(
-    pa: Any, values: Sequence[Sequence[Sequence[bytes]]], names: Sequence[str] = MESSAGE_MEMBERS[Kind.MESSAGES]
+    pa: Any, values: Sequence[Sequence[Sequence[bytes]]], names: Sequence[str] = MESSAGE_MEMBERS[ColumnKind.MESSAGES]
 ) -> Any:
     """A list<struct<role, content, …>> array.
 

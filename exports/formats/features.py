@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from exports.requests import ExportQuery
-from exports.structure import MESSAGE_MEMBERS, Column, Kind, Schema
+from exports.structure import MESSAGE_MEMBERS, Column, ColumnKind, Schema
 
 GUESSED: Final = ("jsonl", "json")  # formats that do not carry column types
 _VALUES: Final = {
-    Kind.TEXT: "string",
-    Kind.FLOAT: "float64",
-    Kind.INTEGER: "int64",
-    Kind.BOOLEAN: "bool",
-    Kind.MOMENT: "string",
+    ColumnKind.TEXT: "string",
+    ColumnKind.FLOAT: "float64",
+    ColumnKind.INTEGER: "int64",
+    ColumnKind.BOOLEAN: "bool",
+    ColumnKind.MOMENT: "string",
 }
 
 
@@ -32,11 +32,11 @@ def of(query: ExportQuery, schema: Schema, dimensions: Sequence[str]) -> dict[st
 
 def _feature(column: Column, dimensions: Sequence[str]) -> Any:
     match column.kind:
-        case Kind.STRUCT:
+        case ColumnKind.STRUCT:
             return {member.name: _feature(member, dimensions) for member in column.members}
-        case Kind.MESSAGES | Kind.TOOL_MESSAGES:
+        case ColumnKind.MESSAGES | ColumnKind.TOOL_MESSAGES:
             return [{name: _value("string") for name in MESSAGE_MEMBERS[column.kind]}]
-        case Kind.DIMENSIONS:
+        case ColumnKind.DIMENSIONS:
             return {name: _value("float64") for name in dimensions} if dimensions else _value("null")
     return _value(_VALUES[column.kind])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from exports.structure import Batch, Column, Kind, Schema, Values
+from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema
 
 
 class Message(msgspec.Struct):
@@ -22,10 +22,10 @@ class ToolMessage(Message):
     tool_calls: str
 
 
-MESSAGE_TYPES: dict[Kind, type[Message]] = {Kind.MESSAGES: Message, Kind.TOOL_MESSAGES: ToolMessage}
+MESSAGE_TYPES: dict[ColumnKind, type[Message]] = {ColumnKind.MESSAGES: Message, ColumnKind.TOOL_MESSAGES: ToolMessage}
 
 
-def conversation(kind: Kind, messages: Sequence[Sequence[bytes]]) -> list[Message]:
+def conversation(kind: ColumnKind, messages: Sequence[Sequence[bytes]]) -> list[Message]:
     """The messages of one row as objects."""
     message_type = MESSAGE_TYPES[kind]
     return [message_type(*[text.decode() for text in message]) for message in messages]
@@ -42,23 +42,23 @@ class Objects:
         """An object for each row."""
         return self._rows(self._schema, batch.columns)
 
-    def _rows(self, schema: Schema, columns: Sequence[Values]) -> list[Any]:
+    def _rows(self, schema: Schema, columns: Sequence[ColumnValues]) -> list[Any]:
         if schema not in self._kinds:
             self._kinds[schema] = _kind([column.name for column in schema])
-        values = (self._values(column, given) for column, given in zip(schema, columns, strict=True))
+        values = (self._values(column, column_values) for column, column_values in zip(schema, columns, strict=True))
         return list(map(self._kinds[schema], *values))
 
-    def _values(self, column: Column, given: Values) -> Sequence[Any]:
+    def _values(self, column: Column, values: ColumnValues) -> Sequence[Any]:
         match column.kind:
-            case Kind.TEXT:
-                return [None if text is None else text.decode() for text in given]
-            case Kind.MOMENT:
-                return moments(given)
-            case Kind.MESSAGES | Kind.TOOL_MESSAGES:
-                return [conversation(column.kind, row) for row in given]
-            case Kind.STRUCT:
-                return self._rows(column.members, given)
-        return given
+            case ColumnKind.TEXT:
+                return [None if text is None else text.decode() for text in values]
+            case ColumnKind.MOMENT:
+                return moments(values)
+            case ColumnKind.MESSAGES | ColumnKind.TOOL_MESSAGES:
+                return [conversation(column.kind, row) for row in values]
+            case ColumnKind.STRUCT:
+                return self._rows(column.members, values)
+        return values
 
 
 def _kind(names: Sequence[str]) -> Callable[..., Any]:
@@ -68,7 +68,7 @@ def _kind(names: Sequence[str]) -> Callable[..., Any]:
     return lambda *values: dict(zip(names, values, strict=True))
 
 
-def moments(values: Values) -> list[str]:
+def moments(values: ColumnValues) -> list[str]:
     """`2026-11-28T01:02:03.456Z` of milliseconds since 1970."""
     import numpy as np  # on first use: a web process that exports nothing does not carry it
 

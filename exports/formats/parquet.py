@@ -12,7 +12,7 @@ import msgspec
 
 from exports.formats import arrays
 from exports.metadata import Facts
-from exports.structure import Batch, Kind, Schema
+from exports.structure import Batch, ColumnKind, Schema
 
 GROUP_ROWS = 20_000
 GROUP_BYTES = 4 * 1024 * 1024
@@ -70,7 +70,7 @@ def pieces(
         compression=compression,
         compression_level=LEVELS[compression],
         memory_pool=pa.system_memory_pool(),  # gives back what it frees; the default pools keep it
-        write_statistics=[column.name for column in schema if column.kind is Kind.FLOAT],
+        write_statistics=[column.name for column in schema if column.kind is ColumnKind.FLOAT],
         use_dictionary=list(_repeating(schema)),
         store_schema=False,  # Arrow's own copy of the schema would hide the metadata that is added at the end
     )
@@ -108,7 +108,7 @@ def _repeating(schema: Schema, path: str = "") -> Iterator[str]:
     """The paths of columns that are worth a dictionary."""
     for column in schema:
         yield from _repeating(column.members, f"{path}{column.name}.")
-        if column.kind is Kind.DIMENSIONS:
+        if column.kind is ColumnKind.DIMENSIONS:
             yield f"{path}{column.name}.key_value.key"
         elif column.repeats:
             yield path + column.name
@@ -116,6 +116,6 @@ def _repeating(schema: Schema, path: str = "") -> Iterator[str]:
 
 def _metadata(facts: Facts) -> dict[str, str]:
     """Each member of the data set's metadata as JSON, the time as plain text."""
-    told = facts.as_json()
-    moment = told.pop("exportedAt")
-    return {"exportedAt": moment} | {name: msgspec.json.encode(value).decode() for name, value in told.items()}
+    metadata = facts.as_json()
+    moment = metadata.pop("exportedAt")
+    return {"exportedAt": moment} | {name: msgspec.json.encode(value).decode() for name, value in metadata.items()}

@@ -16,7 +16,7 @@ import msgspec
 
 from exports.formats.objects import conversation
 from exports.metadata import Facts
-from exports.structure import Batch, Kind, Schema, Values
+from exports.structure import Batch, ColumnKind, ColumnValues, Schema
 
 _length = struct.Struct("<Q").pack
 _checksum = struct.Struct("<I").pack
@@ -81,28 +81,28 @@ def integers(*values: int) -> bytes:
     return _field(INT64_LIST, _field(b"\x0a", b"".join(_varint(value & MASK_64) for value in values)))
 
 
-def _features(schema: Schema, columns: Sequence[Values], path: str = "") -> Iterator[tuple[str, list[bytes]]]:
+def _features(schema: Schema, columns: Sequence[ColumnValues], path: str = "") -> Iterator[tuple[str, list[bytes]]]:
     """Names of features and the map entry of each row, b"" where it has none."""
     for column, values in zip(schema, columns, strict=True):
         name = path + column.name
-        if column.kind is Kind.STRUCT:
+        if column.kind is ColumnKind.STRUCT:
             yield from _features(column.members, values, f"{name}/")
-        elif column.kind is Kind.DIMENSIONS:
+        elif column.kind is ColumnKind.DIMENSIONS:
             yield from _dimensions(name, values)
         else:
-            for suffix, made in _MAKERS[column.kind]:
-                yield _feature(name + suffix, made, values)
+            for suffix, make_feature in _MAKERS[column.kind]:
+                yield _feature(name + suffix, make_feature, values)
 
 
-def _feature(name: str, made: Callable[[Any], bytes], values: Iterable[Any]) -> tuple[str, list[bytes]]:
-    make = entry(name)
-    return name, [b"" if value is None else make(made(value)) for value in values]
+def _feature(name: str, make_feature: Callable[[Any], bytes], values: Iterable[Any]) -> tuple[str, list[bytes]]:
+    make_entry = entry(name)
+    return name, [b"" if value is None else make_entry(make_feature(value)) for value in values]
 
 
-def _dimensions(name: str, values: Values) -> Iterator[tuple[str, list[bytes]]]:
-    names = dict.fromkeys(known for value in values for known in value or ())
-    for known in names:
-        yield _feature(f"{name}/{known}", floats, [(value or {}).get(known) for value in values])
+def _dimensions(name: str, values: ColumnValues) -> Iterator[tuple[str, list[bytes]]]:
+    names = dict.fromkeys(dimension for value in values for dimension in value or ())
+    for dimension in names:
+        yield _feature(f"{name}/{dimension}", floats, [(value or {}).get(dimension) for value in values])
 
 
 def _decimal(value: float) -> bytes:
@@ -110,21 +110,21 @@ def _decimal(value: float) -> bytes:
 
 
 def _messages(value: Sequence[Sequence[bytes]]) -> bytes:
-    return octets(msgspec.json.encode(conversation(Kind.MESSAGES, value)))
+    return octets(msgspec.json.encode(conversation(ColumnKind.MESSAGES, value)))
 
 
 def _tool_messages(value: Sequence[Sequence[bytes]]) -> bytes:
-    return octets(msgspec.json.encode(conversation(Kind.TOOL_MESSAGES, value)))
+    return octets(msgspec.json.encode(conversation(ColumnKind.TOOL_MESSAGES, value)))
 
 
-_MAKERS: dict[Kind, tuple[tuple[str, Callable[[Any], bytes]], ...]] = {
-    Kind.TEXT: (("", octets),),
-    Kind.FLOAT: (("", floats), ("_decimal", _decimal)),
-    Kind.INTEGER: (("", integers),),
-    Kind.BOOLEAN: (("", integers),),
-    Kind.MOMENT: (("", integers),),
-    Kind.MESSAGES: (("", _messages),),
-    Kind.TOOL_MESSAGES: (("", _tool_messages),),
+_MAKERS: dict[ColumnKind, tuple[tuple[str, Callable[[Any], bytes]], ...]] = {
+    ColumnKind.TEXT: (("", octets),),
+    ColumnKind.FLOAT: (("", floats), ("_decimal", _decimal)),
+    ColumnKind.INTEGER: (("", integers),),
+    ColumnKind.BOOLEAN: (("", integers),),
+    ColumnKind.MOMENT: (("", integers),),
+    ColumnKind.MESSAGES: (("", _messages),),
+    ColumnKind.TOOL_MESSAGES: (("", _tool_messages),),
 }
 
 
@@ -135,12 +135,12 @@ def _field(tag: bytes, value: bytes) -> bytes:
 def _varint(number: int) -> bytes:
     if number < 0x80:
         return _SHORT[number]
-    found = bytearray()
+    encoded = bytearray()
     while number >= 0x80:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    encoded.append(number)
+    return bytes(encoded)
 
 
 _SHORT = [bytes((number,)) for number in range(0x80)]

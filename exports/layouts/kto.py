@@ -9,7 +9,7 @@ from exports.reading.conversations import Conversations
 from exports.reading.labels import Labels
 from exports.reading.ranges import Group
 from exports.requests import ExportQuery
-from exports.structure import Batch, Column, Kind, Schema, Values, named
+from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema, apply_naming
 from scores.results.filters import Selection
 
 THRESHOLD = 0.5
@@ -22,10 +22,10 @@ def schema(query: ExportQuery) -> Schema:
     return (
         Column("prompt", kind, repeats=not query.conversational),
         Column("completion", kind),
-        Column("label", Kind.BOOLEAN),
-        Column("score", Kind.FLOAT),
+        Column("label", ColumnKind.BOOLEAN),
+        Column("score", ColumnKind.FLOAT),
         *conversations.tools_column(query),
-        Column("metadata", Kind.STRUCT, members=METADATA),
+        Column("metadata", ColumnKind.STRUCT, members=METADATA),
     )
 
 
@@ -34,7 +34,7 @@ class Kto:
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.query = query
-        self.schema = named(schema(query), query.naming)
+        self.schema = apply_naming(schema(query), query.naming)
         self.reader = readers.reader(query, selection)
         self.threshold = THRESHOLD if query.threshold is None else query.threshold
         self.conversations = Conversations()
@@ -61,7 +61,7 @@ class Kto:
             ]
             yield batch(group, columns, scores, self.labels, versions)
 
-    def _texts(self, group: Group) -> tuple[Values, Values]:
+    def _texts(self, group: Group) -> tuple[ColumnValues, ColumnValues]:
         prompts, answers, *more = group.texts
         if not self.query.conversational:
             return prompts, answers

@@ -15,16 +15,16 @@ from exports.reading.labels import Labels, public_ids
 from exports.reading.prompts import START, Place, Range, Size, Unfit
 from exports.reading.ranges import Stored
 from exports.requests import ExportQuery
-from exports.structure import Batch, Column, Kind, Schema, Values, named
+from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema, apply_naming
 from scores.results.filters import Selection
 from scores.results.privacy import Sight
 
 METADATA: Schema = (
-    Column("task_id", Kind.TEXT, repeats=True),
-    Column("chosen_completion_id", Kind.TEXT, repeats=True),
-    Column("chosen_model_id", Kind.TEXT, repeats=True),
-    Column("rejected_completion_id", Kind.TEXT, repeats=True),
-    Column("rejected_model_id", Kind.TEXT, repeats=True),
+    Column("task_id", ColumnKind.TEXT, repeats=True),
+    Column("chosen_completion_id", ColumnKind.TEXT, repeats=True),
+    Column("chosen_model_id", ColumnKind.TEXT, repeats=True),
+    Column("rejected_completion_id", ColumnKind.TEXT, repeats=True),
+    Column("rejected_model_id", ColumnKind.TEXT, repeats=True),
 )
 
 
@@ -73,10 +73,10 @@ def schema(query: ExportQuery) -> Schema:
     kind = conversations.kind_of(query)
     return (
         *(Column(name, kind, repeats=not query.conversational) for name in ("prompt", "chosen", "rejected")),
-        Column("chosen_score", Kind.FLOAT),
-        Column("rejected_score", Kind.FLOAT),
+        Column("chosen_score", ColumnKind.FLOAT),
+        Column("rejected_score", ColumnKind.FLOAT),
         *conversations.tools_column(query),
-        Column("metadata", Kind.STRUCT, members=METADATA),
+        Column("metadata", ColumnKind.STRUCT, members=METADATA),
     )
 
 
@@ -85,7 +85,7 @@ class Preferences:
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.query = query
-        self.schema = named(schema(query), query.naming)
+        self.schema = apply_naming(schema(query), query.naming)
         self.texts = ("prompt", "response", *(("messages",) if query.conversational else ()))
         self.texts += ("metadata",) if query.tools else ()
         self.conversations = Conversations()
@@ -129,15 +129,15 @@ class Preferences:
         sizes_bytes = [
             sizes.get(pair.chosen, nothing).octets + sizes.get(pair.rejected, nothing).octets for pair in pairs_
         ]
-        passed = 0  # of what is left out
+        unfit_start = 0  # of what is left out
         for before, group in prompts.groups(pairs_, sizes_bytes):
             end = before + len(group)
             place = _behind(range_, pairs_, end, done, unfit)
-            upto = len(unfit) if end == len(pairs_) else bisect_right(unfit, place.prompt, key=_prompt)
+            unfit_end = len(unfit) if end == len(pairs_) else bisect_right(unfit, place.prompt, key=_prompt)
             stored = ranges.stored_of(_completions(group), self.texts)
             release()
-            yield PairGroup(range_.task, group, sizes, stored, _reasons(unfit[passed:upto]), place.cursor())
-            passed = upto
+            yield PairGroup(range_.task, group, sizes, stored, _reasons(unfit[unfit_start:unfit_end]), place.cursor())
+            unfit_start = unfit_end
         if unfit and not pairs_:
             yield PairGroup(range_.task, [], {}, [], _reasons(unfit), _behind(range_, pairs_, 0, done, unfit).cursor())
 
@@ -178,12 +178,12 @@ class Preferences:
             messages = better.get("messages")
             rows.append(ReadablePair(pair, better["prompt"], messages, better["response"], worse["response"], tools[0]))
         versions = [group.sizes[row.pair.chosen].version for row in rows]
-        whole = ranges.with_readable_version(rows, versions, self.conversations.system_prompts)
-        if len(whole) < len(rows):
-            reasons[left_out.UNREADABLE] += len(rows) - len(whole)
-        return whole
+        complete_rows = ranges.with_readable_version(rows, versions, self.conversations.system_prompts)
+        if len(complete_rows) < len(rows):
+            reasons[left_out.UNREADABLE] += len(rows) - len(complete_rows)
+        return complete_rows
 
-    def _texts(self, rows: Sequence[ReadablePair], sizes: dict[bytes, Size]) -> list[Values]:
+    def _texts(self, rows: Sequence[ReadablePair], sizes: dict[bytes, Size]) -> list[ColumnValues]:
         prompt_texts, chosen, rejected = (
             [row.prompt for row in rows],
             [row.chosen for row in rows],
@@ -195,12 +195,12 @@ class Preferences:
         before = self.conversations.as_turns(versions, prompt_texts, [row.messages for row in rows], tools=tools)
         return [before, *(conversations.answers(texts, tools=tools) for texts in (chosen, rejected))]
 
-    def _facts(self, task: UUID, rows: Sequence[ReadablePair], sizes: dict[bytes, Size]) -> list[Values]:
+    def _facts(self, task: UUID, rows: Sequence[ReadablePair], sizes: dict[bytes, Size]) -> list[ColumnValues]:
         row_pairs = [row.pair for row in rows]
-        members: list[Values] = [self.labels.ids("task", [task.bytes]) * len(row_pairs)]
+        members: list[ColumnValues] = [self.labels.ids("task", [task.bytes]) * len(row_pairs)]
         for completions in ([pair.chosen for pair in row_pairs], [pair.rejected for pair in row_pairs]):
             members += [public_ids("comp", completions), [sizes[pk].model for pk in completions]]
-        tools: list[Values] = [[row.tools for row in rows]] if self.query.tools else []
+        tools: list[ColumnValues] = [[row.tools for row in rows]] if self.query.tools else []
         return [[pair.chosen_score for pair in row_pairs], [pair.rejected_score for pair in row_pairs], *tools, members]
 
 

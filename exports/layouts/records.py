@@ -9,20 +9,20 @@ from exports.reading.conversations import Conversations
 from exports.reading.labels import Labels, public_ids
 from exports.reading.ranges import Group, Head
 from exports.requests import ExportQuery
-from exports.structure import Batch, Column, Kind, Schema, Values, named
+from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema, apply_naming
 from scores.results.filters import Selection
 
 METADATA: Schema = (
-    Column("task_id", Kind.TEXT, repeats=True),
-    Column("model_id", Kind.TEXT, repeats=True),
-    Column("completion_id", Kind.TEXT),
-    Column("grader_id", Kind.TEXT, nullable=True, repeats=True),
-    Column("grader_version", Kind.TEXT, nullable=True, repeats=True),
-    Column("grader_version_id", Kind.TEXT, nullable=True, repeats=True),
-    Column("confidence", Kind.FLOAT),
-    Column("scored_at", Kind.MOMENT),
-    Column("external_id", Kind.TEXT),  # these two are empty, never null: a null would change the type of a file
-    Column("reused_from", Kind.TEXT, repeats=True),
+    Column("task_id", ColumnKind.TEXT, repeats=True),
+    Column("model_id", ColumnKind.TEXT, repeats=True),
+    Column("completion_id", ColumnKind.TEXT),
+    Column("grader_id", ColumnKind.TEXT, nullable=True, repeats=True),
+    Column("grader_version", ColumnKind.TEXT, nullable=True, repeats=True),
+    Column("grader_version_id", ColumnKind.TEXT, nullable=True, repeats=True),
+    Column("confidence", ColumnKind.FLOAT),
+    Column("scored_at", ColumnKind.MOMENT),
+    Column("external_id", ColumnKind.TEXT),  # these two are empty, never null: a null would change the type of a file
+    Column("reused_from", ColumnKind.TEXT, repeats=True),
 )
 EMPTY: Final = b"{}"  # the metadata or variables of a completion without any
 
@@ -31,14 +31,14 @@ def schema(query: ExportQuery) -> Schema:
     """Columns of a record. Its conversation is JSON text, or a list of messages."""
     included = {"metadata": "completion_metadata", "variables": "variables"}
     return (
-        Column("prompt", Kind.TEXT, repeats=True),
+        Column("prompt", ColumnKind.TEXT, repeats=True),
         Column("messages", conversations.kind_of(query), repeats=not query.conversational),
-        Column("response", Kind.TEXT),
-        Column("score", Kind.FLOAT),
-        Column("dimensions", Kind.DIMENSIONS, nullable=True),
+        Column("response", ColumnKind.TEXT),
+        Column("score", ColumnKind.FLOAT),
+        Column("dimensions", ColumnKind.DIMENSIONS, nullable=True),
         *conversations.tools_column(query),
-        *[Column(included[name], Kind.TEXT, repeats=True) for name in query.included],
-        Column("metadata", Kind.STRUCT, members=METADATA),
+        *[Column(included[name], ColumnKind.TEXT, repeats=True) for name in query.included],
+        Column("metadata", ColumnKind.STRUCT, members=METADATA),
     )
 
 
@@ -54,15 +54,15 @@ class Records:
         self.reader = readers.reader(query, selection)
         self.conversations = Conversations()
         self.names = names
-        if self.names is None and query.tells_dimensions:
+        if self.names is None and query.includes_dimensions:
             self.names = dimensions.names(self.reader)
         self.flat = query.dimension_columns
         # `datasets` cannot load a file with a map in it: Parquet has the column where it was asked for alone.
         self.bare = self.flat or (query.format == "parquet" and not query.dimensions)
-        *before, last = named(
+        *before, last = apply_naming(
             tuple(column for column in schema(query) if not (self.bare and column.name == "dimensions")), query.naming
         )
-        flat = [Column(f"dimension_{name}", Kind.FLOAT, nullable=True) for name in self.names or () if self.flat]
+        flat = [Column(f"dimension_{name}", ColumnKind.FLOAT, nullable=True) for name in self.names or () if self.flat]
         self.schema = (*before, *flat, last)
         self.labels = Labels()
 
@@ -78,7 +78,7 @@ class Records:
             texts = dict(zip(names, group.texts, strict=True))
             versions = self.conversations.learn([head.version for head in group.heads])
             scores = [head.value for head in group.heads]
-            columns: list[Values] = [
+            columns: list[ColumnValues] = [
                 texts["prompt"],
                 self._messages(group, texts),
                 texts["response"],
@@ -90,13 +90,13 @@ class Records:
             ]
             yield batch(group, columns, scores, self.labels, versions)
 
-    def _messages(self, group: Group, texts: Mapping[str, Values]) -> Values:
+    def _messages(self, group: Group, texts: Mapping[str, ColumnValues]) -> ColumnValues:
         versions = [head.version for head in group.heads]
         if self.query.conversational:
             return self.conversations.as_turns(versions, texts["prompt"], texts["messages"], tools=self.query.tools)
         return self.conversations.as_json(versions, texts["prompt"], texts["messages"])
 
-    def _dimension_columns(self, group: Group) -> list[Values]:
+    def _dimension_columns(self, group: Group) -> list[ColumnValues]:
         """The column `dimensions`, or one column for each dimension, or none."""
         if self.bare and not self.flat:
             return []
@@ -114,7 +114,7 @@ class Records:
 
 
 def batch(
-    group: Group, columns: Sequence[Values], scores: Sequence[float], labels: Labels, versions: set[str]
+    group: Group, columns: Sequence[ColumnValues], scores: Sequence[float], labels: Labels, versions: set[str]
 ) -> Batch:
     """Build the batch of a group of records, with one row for each.
 
@@ -136,7 +136,7 @@ def batch(
     )
 
 
-def metadata(heads: Sequence[Head], labels: Labels) -> list[Values]:
+def metadata(heads: Sequence[Head], labels: Labels) -> list[ColumnValues]:
     """The members of METADATA."""
     versions = [head.grader_version for head in heads]
     return [

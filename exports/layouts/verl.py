@@ -22,32 +22,32 @@ from exports.reading.labels import Labels, public_ids
 from exports.reading.prompts import START, Place, Range
 from exports.reading.readers import WHOLE_SIZE
 from exports.requests import ExportQuery
-from exports.structure import Batch, Column, Kind, Schema, Values
+from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema
 from scores.results.filters import ScoreFilter, Selection
 from scores.results.privacy import Sight
 
 SCHEMA: Schema = (
-    Column("data_source", Kind.TEXT, repeats=True),
-    Column("prompt", Kind.MESSAGES),
-    Column("ability", Kind.TEXT, repeats=True),
+    Column("data_source", ColumnKind.TEXT, repeats=True),
+    Column("prompt", ColumnKind.MESSAGES),
+    Column("ability", ColumnKind.TEXT, repeats=True),
     Column(
-        "reward_model", Kind.STRUCT,
-        members=(Column("style", Kind.TEXT, repeats=True), Column("ground_truth", Kind.TEXT)),
+        "reward_model", ColumnKind.STRUCT,
+        members=(Column("style", ColumnKind.TEXT, repeats=True), Column("ground_truth", ColumnKind.TEXT)),
     ),
     Column(
-        "extra_info", Kind.STRUCT,
+        "extra_info", ColumnKind.STRUCT,
         members=(
-            Column("split", Kind.TEXT, repeats=True),
-            Column("index", Kind.INTEGER),
-            Column("prompt_text", Kind.TEXT),
-            Column("sample_id", Kind.TEXT),
-            Column("task_id", Kind.TEXT, repeats=True),
-            Column("dataset_id", Kind.TEXT, repeats=True),
-            Column("answers", Kind.INTEGER),
-            Column("reward_mean", Kind.FLOAT),
-            Column("reward_min", Kind.FLOAT),
-            Column("reward_max", Kind.FLOAT),
-            Column("messages", Kind.TEXT),
+            Column("split", ColumnKind.TEXT, repeats=True),
+            Column("index", ColumnKind.INTEGER),
+            Column("prompt_text", ColumnKind.TEXT),
+            Column("sample_id", ColumnKind.TEXT),
+            Column("task_id", ColumnKind.TEXT, repeats=True),
+            Column("dataset_id", ColumnKind.TEXT, repeats=True),
+            Column("answers", ColumnKind.INTEGER),
+            Column("reward_mean", ColumnKind.FLOAT),
+            Column("reward_min", ColumnKind.FLOAT),
+            Column("reward_max", ColumnKind.FLOAT),
+            Column("messages", ColumnKind.TEXT),
         ),
     ),
 )  # fmt: skip
@@ -134,13 +134,13 @@ class Verl:
             last=UUID(bytes=max(completions)) if completions else None,
         )
 
-    def _columns(self, task: UUID, heads: Sequence[Head], rows: Sequence[Any], number: int) -> list[Values]:
+    def _columns(self, task: UUID, heads: Sequence[Head], rows: Sequence[Any], number: int) -> list[ColumnValues]:
         size = len(heads)
         task_id = ids.encode("task", task).encode()
         prompt_texts = [row[0] for row in rows]
         abilities_and_truths = [_ability_and_truth(row[2]) for row in rows]
         conversations = ([head.version for head in heads], prompt_texts, [row[1] for row in rows])
-        extra: list[Values] = [
+        extra: list[ColumnValues] = [
             [b"train"] * size,
             list(range(number, number + size)),
             prompt_texts,
@@ -197,8 +197,8 @@ def _ability_and_truth(metadata: bytes | None) -> tuple[bytes, bytes]:
 
 def _dataset(query: ExportQuery, selection: Selection) -> bytes:
     """The same text for the same selection of the same organization: what `extra_info` calls its data set."""
-    asked = {name: getattr(query, name) for name in (*ScoreFilter.__struct_fields__, "min_reward")}
-    told = {name: str(value) for name, value in asked.items() if value is not None}
+    filters = {name: getattr(query, name) for name in (*ScoreFilter.__struct_fields__, "min_reward")}
+    filters_as_text = {name: str(value) for name, value in filters.items() if value is not None}
     owner = selection.principal.organization.pk
-    text = msgspec.json.encode({"organization": str(owner), **told}, order="sorted")
+    text = msgspec.json.encode({"organization": str(owner), **filters_as_text}, order="sorted")
     return hashlib.sha256(text).hexdigest()[:16].encode()

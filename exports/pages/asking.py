@@ -25,26 +25,26 @@ from scores.results import choices
 def new(request: PageRequest) -> HttpResponse:
     """GET fills the form from its address and shows the preview; POST starts the export, or shows it for a choice."""
     if request.method != "POST":
-        return _shown(request, ExportForm(request.GET, request.principal), 200)
+        return _render_form(request, ExportForm(request.GET, request.principal), 200)
     form = ExportForm(request.POST, request.principal)
     if "look" in request.POST:
         acts.concerns("exports", "read")
-        return redirect(f"{reverse('export_new')}?{urlencode(_given(form))}")
+        return redirect(f"{reverse('export_new')}?{urlencode(_address_parameters(form))}")
     acts.concerns("exports", "create")
     if form.is_valid():
         try:
-            made = acting.do(
-                request, lambda: asking.ask(form.body(NewExport), request.principal), said="The export has begun."
+            export = acting.do(
+                request, lambda: asking.ask(form.body(NewExport), request.principal), toast="The export has begun."
             )
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("exports", "create", made.public_id)
-            return redirect("export", made.pk)
-    return _shown(request, form, 400)
+            acts.concerns("exports", "create", export.public_id)
+            return redirect("export", export.pk)
+    return _render_form(request, form, 400)
 
 
-def _shown(request: PageRequest, form: ExportForm, status: int) -> HttpResponse:
+def _render_form(request: PageRequest, form: ExportForm, status: int) -> HttpResponse:
     preview = _preview(request, form)
     context = {
         "title": "New export",
@@ -58,22 +58,25 @@ def _shown(request: PageRequest, form: ExportForm, status: int) -> HttpResponse:
     }
     response = render(request, "exports/new.html", context, status=status)
     if request.headers.get("HX-Request"):
-        response["HX-Replace-Url"] = f"{reverse('export_new')}?{urlencode(_given(form))}".rstrip("?")
+        response["HX-Replace-Url"] = f"{reverse('export_new')}?{urlencode(_address_parameters(form))}".rstrip("?")
     return response
 
 
 def _preview(request: PageRequest, form: ExportForm) -> Preview | None:
-    """None where the form cannot be read; it says why. The trail is told of which task how many rows were shown."""
+    """Return the preview, or None if the form is invalid; then it shows the errors.
+
+    The audit log stores the task and how many rows were shown.
+    """
     if not form.is_valid():
         return None
     try:
         body = form.body(NewExport)
-        found = previews.look(body, request.principal)
+        preview = previews.build_preview(body, request.principal)
     except AutotuneError as exc:
         form.refuse(exc)
         return None
-    current_call.about(str(body.task_id or ""), objects_count=len(found.sample))
-    return found
+    current_call.about(str(body.task_id or ""), objects_count=len(preview.sample))
+    return preview
 
 
 def _too_many(form: ExportForm, preview: Preview | None) -> bool:
@@ -82,9 +85,9 @@ def _too_many(form: ExportForm, preview: Preview | None) -> bool:
     return rows is not None and form["format"].value() == "json" and rows.value > json.MAX_RECORDS
 
 
-def _given(form: ExportForm) -> dict[str, str]:
-    """What was filled in, as an address has it; without what is as it would be anyway."""
-    found = {form.add_prefix(name): str(form.data.get(form.add_prefix(name), "")) for name in form.fields}
+def _address_parameters(form: ExportForm) -> dict[str, str]:
+    """Return the form's values as parameters for its address, without empty values and defaults."""
+    values = {form.add_prefix(name): str(form.data.get(form.add_prefix(name), "")) for name in form.fields}
     return {
-        name: "true" if value == "on" else value for name, value in found.items() if value and value != FIRST.get(name)
+        name: "true" if value == "on" else value for name, value in values.items() if value and value != FIRST.get(name)
     }

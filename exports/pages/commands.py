@@ -108,5 +108,5 @@ def _trained(export: Export, data: Sequence[ExportFile]) -> list[Command]:
 
 
 def _trl(trainer: str) -> Command:
-    made = f"trainer = {trainer}(model=model, args=args, train_dataset=rows, processing_class=tokenizer)"
-    return Command("TRL", f"from trl import {trainer}\n\n{made}")
+    line = f"trainer = {trainer}(model=model, args=args, train_dataset=rows, processing_class=tokenizer)"
+    return Command("TRL", f"from trl import {trainer}\n\n{line}")

@@ -49,7 +49,7 @@ class ExportForm(BodyForm):
     """All that an export can be asked for. What does not go with the layout is hidden, and counts for nothing."""
 
     layout = forms.ChoiceField(
-        choices=[(one.name, one.title) for one in LAYOUTS.values()], widget=forms.RadioSelect, required=False
+        choices=[(layout.name, layout.title) for layout in LAYOUTS.values()], widget=forms.RadioSelect, required=False
     )
     task_id = IdField(label="Task", required=False)
     model_id = forms.CharField(
@@ -91,9 +91,9 @@ class ExportForm(BodyForm):
         label="Column names", choices=[("snake", "chosen_score"), ("camel", "chosenScore")], required=False
     )
 
-    def __init__(self, given: Mapping[str, Any] | QueryDict, principal: Principal) -> None:
+    def __init__(self, parameters: Mapping[str, Any] | QueryDict, principal: Principal) -> None:
         """Always bound: an address is a form that was filled in, and an empty one asks for everything."""
-        plain = {name: str(value) for name, value in given.items()}
+        plain = {name: str(value) for name, value in parameters.items()}
         super().__init__({**FIRST, **{name: value for name, value in plain.items() if value}})
         choices_of_names = {
             "task_id": (results_choices.tasks(principal), "All tasks"),

@@ -44,43 +44,41 @@ class LinkForm(BodyForm):
 
 @page(("exports", "read"))
 def export(request: PageRequest, export_id: UUID) -> HttpResponse:
-    found = _found(request, export_id)
-    return _shown(request, found)
+    export = _find_export(request, export_id)
+    return _render_page(request, export)
 
 
 @page(("exports", "update"), methods=("POST",))
 def cancel(request: PageRequest, export_id: UUID) -> HttpResponse:
-    found = find_for(Export.objects.defer("file_key"), request.principal, export_id, "update", WHAT)
-    acts.concerns("exports", "update", found.public_id)
-    acting.attempt(request, lambda: ending.cancel(found.pk), said="The export was cancelled.")
-    return redirect("export", found.pk)
+    export = find_for(Export.objects.defer("file_key"), request.principal, export_id, "update", WHAT)
+    acts.concerns("exports", "update", export.public_id)
+    acting.attempt(request, lambda: ending.cancel(export.pk), toast="The export was cancelled.")
+    return redirect("export", export.pk)
 
 
 @page(("exports", "read"), methods=("POST",))
 def link(request: PageRequest, export_id: UUID) -> HttpResponse:
-    """A link is shown on this answer alone."""
-    found = _found(request, export_id)
-    acts.concerns("exports", "read", found.public_id)
-    form = LinkForm(_files(found), request.POST)
+    """Create a link. Only this response shows it."""
+    export = _find_export(request, export_id)
+    acts.concerns("exports", "read", export.public_id)
+    form = LinkForm(_files(export), request.POST)
     if form.is_valid():
         try:
-            asked = form.body(NewLink)
-            url, until = acting.do(
-                request, lambda: links.make(found, asked.file, request.principal, asked.expires_in_s)
-            )
+            body = form.body(NewLink)
+            url, until = acting.do(request, lambda: links.make(export, body.file, request.principal, body.expires_in_s))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            return _shown(request, found, link={"url": url, "until": until})
-    return _shown(request, found, form=form, status=400)
+            return _render_page(request, export, link={"url": url, "until": until})
+    return _render_page(request, export, form=form, status=400)
 
 
-def _found(request: PageRequest, export_id: UUID) -> Export:
-    found: Export = find(Export.objects.visible_to(request.principal).select_related("created_by"), export_id, WHAT)
-    return found
+def _find_export(request: PageRequest, export_id: UUID) -> Export:
+    export: Export = find(Export.objects.visible_to(request.principal).select_related("created_by"), export_id, WHAT)
+    return export
 
 
-def _shown(
+def _render_page(
     request: PageRequest,
     export: Export,
     *,
@@ -88,7 +86,7 @@ def _shown(
     link: dict[str, Any] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The page; `link` is told once."""
+    """Render the page. `link` is shown only once, when it is new."""
     (row,) = listing.rows_of([export], request.principal)
     files = _files(export)
     data = [file for file in files if file.kind == FileKind.DATA]
@@ -103,7 +101,7 @@ def _shown(
         "state": state,
         "why": words.OVER.get(state, ""),
         "advice": words.ADVICE.get(export.error_code, ""),
-        "told": _told(request, export),
+        "told": _describe_query(request, export),
         "parts": ExportFile.objects.filter(export=export, kind=FileKind.DATA).count() if row.running else len(data),
         "percent": responses.progress(export) * 100,
         "files": files if ready else [],
@@ -136,9 +134,9 @@ def _is_past(export: Export) -> bool:
     return export.expires_at is not None and export.expires_at <= clock.database_now()
 
 
-def _told(request: PageRequest, export: Export) -> list[tuple[str, str]]:
-    """What was asked for, with the names of tasks and graders that the principal may see."""
+def _describe_query(request: PageRequest, export: Export) -> list[tuple[str, str]]:
+    """Describe the export's query, with the names of the tasks and graders that the principal may see."""
     query, principal = export.query, request.principal
     names = results_names.names_of("task", Task.objects.visible_to(principal), {query.get("taskId", "")})
     names |= results_names.names_of("grader", Grader.objects.visible_to(principal), {query.get("graderId", "")})
-    return words.told(query, names)
+    return words.describe_query(query, names)

@@ -39,17 +39,21 @@ class Row:
 
 @page(("exports", "read"))
 def exports(request: PageRequest) -> HttpResponse:
-    """The newest first; it looks again while one is being made."""
-    asked = listing.read(request, ExportListQuery)
-    found = Export.objects.visible_to(request.principal).defer("file_key", "metadata").select_related("created_by")
-    if asked.query.status is not None:
-        found = found.filter(status=asked.query.status)
-    shown, pages = pagination.page(found, asked.query, ORDER, owner=request.principal.organization.pk)
-    rows = rows_of(shown, request.principal)
+    """List the exports, the newest first. The page reloads its rows while an export is unfinished."""
+    list_request = listing.read(request, ExportListQuery)
+    visible_exports = (
+        Export.objects.visible_to(request.principal).defer("file_key", "metadata").select_related("created_by")
+    )
+    if list_request.query.status is not None:
+        visible_exports = visible_exports.filter(status=list_request.query.status)
+    page_exports, pages = pagination.page(
+        visible_exports, list_request.query, ORDER, owner=request.principal.organization.pk
+    )
+    rows = rows_of(page_exports, request.principal)
     context = {
         "title": "Exports",
         "rows": rows,
-        "asked": asked,
+        "asked": list_request,
         "pager": listing.pager(pages, len(rows)),
         "statuses": ExportStatus.values,
         "live": any(row.running for row in rows),
@@ -59,11 +63,11 @@ def exports(request: PageRequest) -> HttpResponse:
 
 
 def rows_of(exports: Iterable[Export], principal: Principal) -> list[Row]:
-    """With the names of their tasks and of who asked, as far as the principal may see these."""
-    shown = list(exports)
-    names = Names(principal, [export.created_by_id for export in shown])
-    named = {str(export.query["taskId"]) for export in shown if "taskId" in export.query}
-    tasks = results_names.names_of("task", Task.objects.visible_to(principal), named)
+    """Build the rows of exports, with the names of tasks and creators that the principal may see."""
+    page_exports = list(exports)
+    names = Names(principal, [export.created_by_id for export in page_exports])
+    task_ids = {str(export.query["taskId"]) for export in page_exports if "taskId" in export.query}
+    tasks = results_names.names_of("task", Task.objects.visible_to(principal), task_ids)
     return [
         Row(
             export=export,
@@ -73,12 +77,12 @@ def rows_of(exports: Iterable[Export], principal: Principal) -> list[Row]:
             by=names.of(export.created_by_id),
             progress=responses.progress(export),
             running=export.status in UNFINISHED,
-            again=urlencode(given(export)),
+            again=urlencode(address_parameters(export)),
         )
-        for export in shown
+        for export in page_exports
     ]
 
 
-def given(export: Export) -> dict[str, str]:
-    """The query as an address has it."""
+def address_parameters(export: Export) -> dict[str, str]:
+    """Return the export's query as parameters for the address of the form."""
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in export.query.items()}

@@ -31,8 +31,8 @@ SHOWN: Final = 20_000  # characters of each text
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A pair with its texts as they are shown, and by how much the better answer leads."""
+class PairRow:
+    """A pair as the page shows it, and the margin between its two scores."""
 
     pair: PairOut
     prompt: highlighting.Shown
@@ -63,45 +63,45 @@ class PairsForm(BodyForm):
         label="Shown", choices=[(str(size), f"{size} pairs") for size in SIZES], coerce=int, required=False
     )
 
-    def __init__(self, given: Any, principal: Principal) -> None:
+    def __init__(self, parameters: Any, principal: Principal) -> None:
         first = {"minScoreDelta": "0.1", "strategy": "best_worst", "sampleSize": str(SIZES[0])}
-        super().__init__({**first, **{name: str(value) for name, value in given.items() if value}})
+        super().__init__({**first, **{name: str(value) for name, value in parameters.items() if value}})
         task: Any = self.fields["task_id"]
         task.offer(choices.tasks(principal), none="Choose a task")
-        task.keep(str(given.get("taskId", "")))
+        task.keep(str(parameters.get("taskId", "")))
 
     def add_prefix(self, field_name: str) -> str:
         return self.pointer(field_name).removeprefix("/")
 
     def values(self) -> dict[str, Any]:
-        found = {"minScoreDelta": 0.0, "sampleSize": SIZES[0], **super().values()}
-        if found.get("strategy") not in CAPPED:
-            found.pop("capPerPrompt", None)
-        return found
+        values = {"minScoreDelta": 0.0, "sampleSize": SIZES[0], **super().values()}
+        if values.get("strategy") not in CAPPED:
+            values.pop("capPerPrompt", None)
+        return values
 
     def as_export(self) -> dict[str, Any]:
-        """The same choices as those of an export."""
-        found = {"layout": "preferences", **self.values()}
-        found.pop("sampleSize")
-        if found.get("strategy") != "random":
-            found.pop("seed", None)
-        return found
+        """Return the same choices as parameters of an export."""
+        export_choices = {"layout": "preferences", **self.values()}
+        export_choices.pop("sampleSize")
+        if export_choices.get("strategy") != "random":
+            export_choices.pop("seed", None)
+        return export_choices
 
 
 @page(("preference_pairs", "create"))
 def pairs(request: PageRequest) -> HttpResponse:
-    """Without a task the form alone: its choices are in the address, and looking changes nothing."""
+    """Show the form and, once a task is chosen, a sample of its pairs. The address holds the choices."""
     form = PairsForm(request.GET, request.principal)
-    asked = bool(request.GET.get("taskId"))
-    if not asked:
+    has_task = bool(request.GET.get("taskId"))
+    if not has_task:
         form.errors.clear()
-    answer = _answer(request, form) if asked else None
+    answer = _answer(request, form) if has_task else None
     context = {
         "title": "Preference pairs",
         "form": form,
-        "asked": asked,
+        "asked": has_task,
         "answer": answer,
-        "rows": _shown(answer.pairs) if answer else [],
+        "rows": _pair_rows(answer.pairs) if answer else [],
         "left_out": left_out.sentences(answer.left_out_by_reason, "preferences") if answer else [],
         "models": choices.models(request.principal),
         "export": f"{reverse('export_new')}?{urlencode(form.as_export())}" if answer else "",
@@ -111,24 +111,27 @@ def pairs(request: PageRequest) -> HttpResponse:
 
 
 def _answer(request: PageRequest, form: PairsForm) -> sample.PairsOut | None:
-    """None where the form is wrong; it says why. The trail is told of which task how many pairs were shown."""
+    """Return the sample, or None if the form is invalid; then it shows the errors.
+
+    The audit log stores the task and how many pairs were shown.
+    """
     if not form.is_valid():
         return None
     try:
         body = form.body(PairsWanted)
-        found = sample.answer(request.principal, body)
+        pairs_out = sample.answer(request.principal, body)
     except AutotuneError as exc:
         form.refuse(exc)
         return None
-    current_call.about(str(body.task_id), objects_count=len(found.pairs))
-    return found
+    current_call.about(str(body.task_id), objects_count=len(pairs_out.pairs))
+    return pairs_out
 
 
-def _shown(pairs: Sequence[PairOut]) -> list[Shown]:
+def _pair_rows(pairs: Sequence[PairOut]) -> list[PairRow]:
     texts = [_text(turns) for pair in pairs for turns in (pair.chosen, pair.rejected)]
     answers = highlighting.answers(texts, limit=SHOWN)
     prompts = [highlighting.plain(_text(pair.prompt), limit=SHOWN) for pair in pairs]
-    return [Shown(*row) for row in zip(pairs, prompts, answers[::2], answers[1::2], strict=True)]
+    return [PairRow(*row) for row in zip(pairs, prompts, answers[::2], answers[1::2], strict=True)]
 
 
 def _text(turns: str | list[MessageOut]) -> str:

@@ -28,7 +28,7 @@ _ALL: Final = (
         "verl", "Prompts for veRL", "A prompt, once for all its answers.", "RLHFDataset of veRL, for GRPO and PPO."
     ),
 )  # fmt: skip
-LAYOUTS: Final = {one.name: one for one in _ALL}
+LAYOUTS: Final = {layout.name: layout for layout in _ALL}
 
 FORMATS: Final = {"jsonl": "JSON Lines", "parquet": "Parquet", "tfrecord": "TFRecord", "json": "JSON"}
 
@@ -76,8 +76,8 @@ def format_of(query: dict[str, Any]) -> str:
     return f"{title}, {compression}" if compression else title
 
 
-def told(query: dict[str, Any], names: dict[str, str]) -> list[tuple[str, str]]:
-    """What was asked for beside layout and format: (label, value), with names in place of ids where they are known."""
+def describe_query(query: dict[str, Any], names: dict[str, str]) -> list[tuple[str, str]]:
+    """Describe a query, without layout and format, as (label, value). `names` replaces ids by names."""
     return [(LABELS[member], _value(value, names)) for member, value in query.items() if member in LABELS]
 
 

@@ -60,7 +60,7 @@ def answer(principal: Principal, query: PairsWanted) -> PairsOut:
     raises  NotFound for a task that the caller may not see; Invalid for a cap without use, or if the texts were too
             much for one answer
     """
-    check_cap(query.cap_per_prompt, query.strategy, at="/")
+    check_cap(query.cap_per_prompt, query.strategy, pointer_prefix="/")
     task = query.task_id.uuid
     choice = Choice(query.strategy or pairs.BEST_WORST, query.min_score_delta, query.cap_per_prompt, query.seed or 0)
     forms = left_out.carried_by(conversational=bool(query.conversational))
@@ -69,10 +69,10 @@ def answer(principal: Principal, query: PairsWanted) -> PairsOut:
     reasons = left_out.counted(rewarded, forms)
     release()
     _check_size(sample)
-    shown, damaged = (_as_messages if query.conversational else _as_text)(sample)
+    sample_out, damaged = (_as_messages if query.conversational else _as_text)(sample)
     reasons[left_out.UNREADABLE] += damaged
-    reasons[left_out.ERASED] += len(sample) - len(shown) - damaged
-    pairs_out = PairsOut(shown, available, reasons.total(), left_out.by_reason(reasons.total(), reasons))
+    reasons[left_out.ERASED] += len(sample) - len(sample_out) - damaged
+    pairs_out = PairsOut(sample_out, available, reasons.total(), left_out.by_reason(reasons.total(), reasons))
     pairs_out.task_id = ids.encode("task", task)  # type: ignore[attr-defined] # names what is erased with its texts
     return pairs_out
 
@@ -87,7 +87,7 @@ def _rewarded(principal: Principal, task: UUID, model_id: str | None) -> Any:
     """The rewarded completions of a task, as far as the caller's right to make pairs goes."""
     tasks = Task.objects.visible_to(principal) | policy.scope(Task.objects.all(), principal, RESOURCE, "create")
     if not tasks.filter(pk=task).exists():
-        raise NotFound.at("/taskId", "task")
+        raise NotFound.field("/taskId", "task")
     completions = policy.scope(Completion.objects.all(), principal, RESOURCE, "create")
     completions = completions.filter(task_id=task, reward__task_id=task, reward__value__isnull=False)
     return completions if model_id is None else completions.filter(model_id=model_id)
@@ -116,14 +116,14 @@ def _with_texts(sample: Sequence[Pair]) -> tuple[list[Pair], Texts, int]:
     """
     texts = ranges.texts_of(_completions(sample), ("prompt", "response", "messages"))
     release()
-    kept = [pair for pair in sample if pair.chosen in texts and pair.rejected in texts]
+    readable_pairs = [pair for pair in sample if pair.chosen in texts and pair.rejected in texts]
     damaged = sum(texts.has_damaged(pair.chosen, pair.rejected) for pair in sample) if texts.unreadable else 0
-    return kept, texts, damaged
+    return readable_pairs, texts, damaged
 
 
 def _as_text(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
     """The pairs with their text, and the number of damaged pairs. Text includes nothing of the task version."""
-    kept, texts, damaged = _with_texts(sample)
+    readable_pairs, texts, damaged = _with_texts(sample)
     pairs_out = [
         PairOut(
             _decoded(texts[pair.chosen][0]),
@@ -132,21 +132,21 @@ def _as_text(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
             pair.chosen_score,
             pair.rejected_score,
         )
-        for pair in kept
+        for pair in readable_pairs
     ]
     return pairs_out, damaged
 
 
 def _as_messages(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
     """The pairs as conversations, each with the system prompt in effect first, and the number of damaged pairs."""
-    kept, texts, damaged = _with_texts(sample)
+    readable_pairs, texts, damaged = _with_texts(sample)
     conversations = Conversations()
-    facts = prompts.sizes([pair.chosen for pair in kept])
-    kept_versions = [facts[pair.chosen].version for pair in kept]
-    whole = ranges.with_readable_version(kept, kept_versions, conversations.system_prompts)
-    versions = [facts[pair.chosen].version for pair in whole]
+    facts = prompts.sizes([pair.chosen for pair in readable_pairs])
+    pair_versions = [facts[pair.chosen].version for pair in readable_pairs]
+    complete_pairs = ranges.with_readable_version(readable_pairs, pair_versions, conversations.system_prompts)
+    versions = [facts[pair.chosen].version for pair in complete_pairs]
     conversations.learn(versions)
-    chosen = [texts[pair.chosen] for pair in whole]
+    chosen = [texts[pair.chosen] for pair in complete_pairs]
     prompt_turns = conversations.as_turns(versions, [row[0] or b"" for row in chosen], [row[2] for row in chosen])
     pairs_out = [
         PairOut(
@@ -156,9 +156,9 @@ def _as_messages(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
             pair.chosen_score,
             pair.rejected_score,
         )
-        for pair, turns in zip(whole, prompt_turns, strict=True)
+        for pair, turns in zip(complete_pairs, prompt_turns, strict=True)
     ]
-    return pairs_out, damaged + len(kept) - len(whole)
+    return pairs_out, damaged + len(readable_pairs) - len(complete_pairs)
 
 
 def _decoded(text: bytes | None) -> str:

@@ -29,7 +29,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which pairs of a prompt are wanted.
+    """Which pairs to make of each prompt.
 
     strategy         `best_worst`: one, the greatest reward and the least. `all`: each two answers. `random`: as many
                      as `cap` of them, drawn by `seed`
@@ -70,10 +70,10 @@ def of(rewarded: Any, choice: Choice) -> list[Pair]:
 
 def sample(rewarded: Any, choice: Choice, size: int) -> tuple[list[Pair], int]:
     """`size` pairs or all there are, spread evenly over prompts and drawn by the seed; and how many there are."""
-    made, available = [], 0
+    pairs, available = [], 0
     for available, *row in choice.statement(rewarded).drawn(size, str(choice.seed)):  # noqa: B007
-        made.append(_pair(row))
-    return made, available
+        pairs.append(_pair(row))
+    return pairs, available
 
 
 def _pair(row: Sequence[Any]) -> Pair:

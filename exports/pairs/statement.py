@@ -135,8 +135,8 @@ class Statement:
     def count(self) -> int:
         """How many pairs there are."""
         end = _EXTREMES + _EXTREMES_COUNT if self._extremes else _NUMBERED + _PROMPTS + _COUNT
-        ((found,),) = self._fetch(end)
-        return int(found)
+        ((count,),) = self._fetch(end)
+        return int(count)
 
     def whole(self) -> Iterator[Row]:
         """All pairs: (prompt digest, id and reward of the better, id and reward of the worse), in their order."""

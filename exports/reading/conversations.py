@@ -12,7 +12,7 @@ import msgspec
 from autotune.core import ids
 from autotune.core.connections import release
 from exports.requests import ExportQuery
-from exports.structure import Column, Kind, Schema
+from exports.structure import Column, ColumnKind, Schema
 from tasks.conversations import system_prompt_in_effect, text_of
 from tasks.system_prompts import SystemPrompts
 
@@ -22,16 +22,16 @@ NO_TOOLS: Final = b"[]"
 _NOTHING: Final = (b"", b"", b"")  # name, tool_call_id and tool_calls of a message that has none
 
 
-def kind_of(query: ExportQuery) -> Kind:
+def kind_of(query: ExportQuery) -> ColumnKind:
     """The kind of a column of conversations."""
     if not query.conversational:
-        return Kind.TEXT
-    return Kind.TOOL_MESSAGES if query.tools else Kind.MESSAGES
+        return ColumnKind.TEXT
+    return ColumnKind.TOOL_MESSAGES if query.tools else ColumnKind.MESSAGES
 
 
 def tools_column(query: ExportQuery) -> Schema:
     """The column `tools`, if the query asks for it."""
-    return (Column("tools", Kind.TEXT, repeats=True),) if query.tools else ()
+    return (Column("tools", ColumnKind.TEXT, repeats=True),) if query.tools else ()
 
 
 class Conversations:

@@ -1,4 +1,4 @@
-"""The names of the dimensions that a selection knows: every record of an export tells all of them."""
+"""The dimension names of a selection: every record of an export has all of them."""
 
 from itertools import chain
 from typing import Any
@@ -14,18 +14,18 @@ MAX_NAMES = 500
 
 
 def names(reader: Reader) -> list[str]:
-    """Sorted.
+    """Return the dimension names of a selection, sorted.
 
-    raises  Invalid if there are more than MAX_NAMES: a grader that makes up names must not make every record huge
+    raises  Invalid if there are more than MAX_NAMES: a grader that invents names must not make every record huge
     """
     scores = reader.scores().filter(dimensions__isnull=False).order_by()
-    found = _distinct(scores) if connection.vendor == "postgresql" else _gathered(scores)
+    dimension_names = _distinct(scores) if connection.vendor == "postgresql" else _gathered(scores)
     release()
-    if len(found) > MAX_NAMES:
+    if len(dimension_names) > MAX_NAMES:
         raise Invalid.field(
             "?dimensions", "out_of_range", f"more than {MAX_NAMES} names; ask for one taskId or graderId."
         )
-    return sorted(found)
+    return sorted(dimension_names)
 
 
 class _Name(Func):
@@ -37,8 +37,8 @@ class _Name(Func):
 
 
 def _distinct(scores: Any) -> set[str]:
-    found = scores.annotate(dimension=_Name(F("dimensions"))).values_list("dimension", flat=True)
-    return set(found.distinct()[: MAX_NAMES + 1])
+    dimension_names = scores.annotate(dimension=_Name(F("dimensions"))).values_list("dimension", flat=True)
+    return set(dimension_names.distinct()[: MAX_NAMES + 1])
 
 
 def _gathered(scores: Any) -> set[str]:

@@ -33,10 +33,10 @@ class Labels:
 
     def ids(self, kind: str, values: Sequence[bytes | None]) -> list[bytes | None]:
         """The public ids of values that many rows share; None stays None."""
-        known: dict[bytes | None, bytes | None] = {None: None}
+        ids_by_value: dict[bytes | None, bytes | None] = {None: None}
         for value in set(values) - {None}:
-            known[value] = self._text(kind, value)  # type: ignore[arg-type]
-        return [known[value] for value in values]
+            ids_by_value[value] = self._text(kind, value)  # type: ignore[arg-type]
+        return [ids_by_value[value] for value in values]
 
     def versions(self, values: Sequence[bytes | None]) -> list[bytes | None]:
         """The labels of grader versions."""
@@ -54,6 +54,6 @@ class Labels:
         if len(self._labels) > MAX_KNOWN:
             self._labels.clear()
         if unknown := set(versions) - self._labels.keys():
-            found = GraderVersion.objects.filter(pk__in=[UUID(bytes=pk) for pk in unknown])
-            self._labels.update(dict(rows.plain(found.values_list("pk", "label"))))
+            grader_versions = GraderVersion.objects.filter(pk__in=[UUID(bytes=pk) for pk in unknown])
+            self._labels.update(dict(rows.plain(grader_versions.values_list("pk", "label"))))
             release()

@@ -80,8 +80,8 @@ def undigested(completions: Any) -> Counter[str]:
 def by_reason(total: int, reasons: Mapping[str, int]) -> dict[str, int]:
     """Count all rows left out by reason, sorted. Rows without another reason were erased."""
     erased = total - sum(reasons.values())
-    whole = {**reasons, ERASED: reasons.get(ERASED, 0) + erased}
-    return {reason: whole[reason] for reason in sorted(whole) if whole[reason] > 0}
+    counts = {**reasons, ERASED: reasons.get(ERASED, 0) + erased}
+    return {reason: counts[reason] for reason in sorted(counts) if counts[reason] > 0}
 
 
 def sentences(reasons: Mapping[str, int], layout: str) -> list[tuple[int, str]]:

@@ -43,17 +43,17 @@ class Place:
 
     @classmethod
     def read(cls, cursor: str) -> Self:
-        """The place that a cursor tells; '' is the beginning."""
+        """Parse a cursor; '' is the beginning."""
         if not cursor:
             return cls()
-        octets, done, number = cursor.split(".")
-        at = urlsafe_b64decode(octets + "=" * (-len(octets) % 4))
-        return cls(UUID(bytes=at[:16]), at[16:], int(done), int(number))
+        encoded, done, number = cursor.split(".")
+        octets = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+        return cls(UUID(bytes=octets[:16]), octets[16:], int(done), int(number))
 
     def cursor(self) -> str:
-        """At most 64 characters."""
-        at = urlsafe_b64encode((self.task.bytes if self.task else b"") + self.prompt).decode().rstrip("=")
-        return f"{at}.{self.done}.{self.number}"
+        """Encode the place as text of at most 64 characters."""
+        encoded = urlsafe_b64encode((self.task.bytes if self.task else b"") + self.prompt).decode().rstrip("=")
+        return f"{encoded}.{self.done}.{self.number}"
 
 
 class Unfit(NamedTuple):
@@ -103,7 +103,7 @@ def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Rang
         while True:
             upto = _end(task, after, max(length, RANGE_ROWS))
             release()
-            of_task = reader.rewarded().filter(task_id=task, reward__task_id=task)
+            of_task = reader.rewarded_completions().filter(task_id=task, reward__task_id=task)
             rewarded = of_task.filter(prompt_digest__gt=after)
             if upto is not None:
                 rewarded = rewarded.filter(prompt_digest__lte=upto)
@@ -117,7 +117,7 @@ def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Rang
 def of_each_task(reader: RewardReader) -> Iterator[Any]:
     """The rewarded completions of each task."""
     for task in _tasks(reader.selection, None):
-        yield reader.rewarded().filter(task_id=task, reward__task_id=task)
+        yield reader.rewarded_completions().filter(task_id=task, reward__task_id=task)
 
 
 def distinct(completions: Any) -> int:
@@ -142,9 +142,9 @@ def _tasks(selection: Selection, first: UUID | None) -> Iterator[UUID]:
         tasks = tasks.filter(organization_id=selection.principal.organization.pk)
     if first is not None:
         tasks = tasks.filter(pk__gte=first)
-    found = list(tasks.values_list("pk", flat=True))
+    task_ids = list(tasks.values_list("pk", flat=True))
     release()
-    yield from found
+    yield from task_ids
 
 
 def _end(task: UUID, after: bytes, length: int) -> bytes | None:

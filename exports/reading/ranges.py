@@ -114,16 +114,26 @@ def groups(
     for heads, stored in ahead(_read(reader, UUID(after) if after else None, columns)):
         texts = decrypted(stored, columns)
         fitting = _fitting(heads, forms)
-        whole = with_readable_version(fitting, [head.version for head in fitting], system_prompts)
-        kept = [head for head in whole if head.completion in texts] if len(texts) < len(fitting) else whole
-        values = [list(column) for column in zip(*[texts[head.completion] for head in kept], strict=True)]
+        complete_heads = with_readable_version(fitting, [head.version for head in fitting], system_prompts)
+        readable_heads = (
+            [head for head in complete_heads if head.completion in texts]
+            if len(texts) < len(fitting)
+            else complete_heads
+        )
+        values = [list(column) for column in zip(*[texts[head.completion] for head in readable_heads], strict=True)]
         reasons = Counter[str]()
         if len(fitting) < len(heads):
             reasons = left_out.tally(_form(head) for head in heads if not _fits(head, forms))
-        if texts.unreadable or len(whole) < len(fitting):
-            damaged = sum(head.completion in texts.unreadable for head in whole)
-            reasons[left_out.UNREADABLE] += len(fitting) - len(whole) + damaged
-        yield Group(kept, values or [[] for _ in columns], len(heads) - len(kept), heads[-1].completion.hex(), reasons)
+        if texts.unreadable or len(complete_heads) < len(fitting):
+            damaged = sum(head.completion in texts.unreadable for head in complete_heads)
+            reasons[left_out.UNREADABLE] += len(fitting) - len(complete_heads) + damaged
+        yield Group(
+            readable_heads,
+            values or [[] for _ in columns],
+            len(heads) - len(readable_heads),
+            heads[-1].completion.hex(),
+            reasons,
+        )
 
 
 def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterator[tuple[list[Head], Stored]]:
@@ -204,9 +214,9 @@ def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> Texts:
 
 
 def stored_of(completions: Sequence[bytes], columns: Sequence[str]) -> Stored:
-    """Those columns as they are stored, of the completions that still have prompt and response."""
-    found = rows.among(Completion.objects.all(), "id", completions)
-    return rows.plain(found.filter(prompt__isnull=False, response__isnull=False).values_list("id", *columns))
+    """Return the encrypted columns of the completions that still have prompt and response."""
+    completion_rows = rows.among(Completion.objects.all(), "id", completions)
+    return rows.plain(completion_rows.filter(prompt__isnull=False, response__isnull=False).values_list("id", *columns))
 
 
 def decrypted(stored: Stored, columns: Sequence[str]) -> Texts:

@@ -55,7 +55,11 @@ class RewardReader:
         return left_out.carried(self.query)
 
     def heads(self, after: UUID | None, limit: int, *, only_fitting: bool = False) -> tuple[list[Head], UUID | None]:
-        completions = self.rewarded() if not only_fitting else left_out.fitting(self.rewarded(), self.forms)
+        completions = (
+            self.rewarded_completions()
+            if not only_fitting
+            else left_out.fitting(self.rewarded_completions(), self.forms)
+        )
         completions = completions.order_by("id").annotate(size=_size(self.query), reused_from=REUSED_FROM)
         if after:  # of both tables, or the database would read one of them from its beginning each time
             completions = completions.filter(id__gt=after, reward__pk__gt=after)
@@ -67,7 +71,7 @@ class RewardReader:
         )  # fmt: skip
         self._learn({row[7] for row in completion_rows})
         graders = [self.sole_graders[row[7]] for row in completion_rows]
-        if self.query.tells_dimensions:
+        if self.query.includes_dimensions:
             scores = self._scores_with_dimensions([row[0] for row in completion_rows])
         else:
             scores = self._sole_scores([row[0] for row, grader in zip(completion_rows, graders, strict=True) if grader])
@@ -83,27 +87,28 @@ class RewardReader:
 
     def fitting(self) -> Any:
         """The rewarded completions that make rows."""
-        return left_out.fitting(self.rewarded(), self.forms)
+        return left_out.fitting(self.rewarded_completions(), self.forms)
 
     def scores(self) -> Any:
         scores = self.selection.scoped(COUNTED.all(), "exports")
-        scores = scores.filter(completion__in=self.rewarded().values("pk"))
+        scores = scores.filter(completion__in=self.rewarded_completions().values("pk"))
         return telling_dimensions(scores, self.sight.reader)
 
-    def rewarded(self) -> Any:
-        """The completions with their rewards, as a queryset over the whole selection."""
+    def rewarded_completions(self) -> Any:
+        """Every completion of the selection that has a reward."""
         query, selection = self.query, self.selection
-        found = selection.scoped(Completion.objects.filter(reward__value__isnull=False), "exports")
-        found = selection.period(selection.bounded(found, "reward__"), "reward__scored_at")
+        completions = selection.scoped(Completion.objects.filter(reward__value__isnull=False), "exports")
+        completions = selection.period(selection.bounded(completions, "reward__"), "reward__scored_at")
         if selection.task:
-            found = found.filter(reward__task_id=selection.task)  # it is the same, and has an index of its own
+            # the same as the completion's task; reward has the index that serves this
+            completions = completions.filter(reward__task_id=selection.task)
         if query.min_reward is not None:
-            found = found.filter(reward__value__gte=query.min_reward)
+            completions = completions.filter(reward__value__gte=query.min_reward)
         if query.model_id is not None:
-            found = found.filter(model_id=query.model_id)
+            completions = completions.filter(model_id=query.model_id)
         if selection.grader or selection.grader_version:
-            found = found.filter(Exists(selection.judged_by(COUNTED.filter(completion_id=OuterRef("pk")))))
-        return found
+            completions = completions.filter(Exists(selection.judged_by(COUNTED.filter(completion_id=OuterRef("pk")))))
+        return completions
 
     def _sole_scores(self, completions: list[bytes]) -> dict[tuple[bytes, bytes | None], tuple[Any, Any]]:
         """(completion, grader) -> (grader version, dimensions) of the newest score, which is the one rewarded."""
@@ -117,12 +122,12 @@ class RewardReader:
         """Versions and dimensions by completion and grader; under None the dimensions of the whole panel."""
         if not completions:
             return {}
-        counted = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
-        with_dimensions = _told(
-            self.sight, rows.plain(counted.values_list("completion_id", "grader_version_id", *DIMENSIONS))
+        counted_scores = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
+        scores_with_dimensions = _with_readable_dimensions(
+            self.sight, rows.plain(counted_scores.values_list("completion_id", "grader_version_id", *DIMENSIONS))
         )
         scores: dict[tuple[bytes, bytes | None], tuple[Any, Any]] = {
-            (row[0], row[2]): (row[1], dimensions) for row, dimensions in with_dimensions
+            (row[0], row[2]): (row[1], dimensions) for row, dimensions in scores_with_dimensions
         }
         panels: dict[bytes, list[Any]] = {}
         for (completion, _), (_, dimensions) in scores.items():
@@ -185,29 +190,32 @@ class ScoreReader:
         return telling_dimensions(self._selected(), self.sight.reader)
 
     def _selected(self) -> Any:
-        found = self.selection.scoped(_settled(self._counted()), "exports")
+        scores = self.selection.scoped(_settled(self._counted()), "exports")
         if self.query.model_id is not None:
-            found = found.filter(completion__model_id=self.query.model_id)
-        return found
+            scores = scores.filter(completion__model_id=self.query.model_id)
+        return scores
 
     def _counted(self) -> Any:
         selection = self.selection
-        found = selection.judged_by(COUNTED.all())
-        found = selection.period(selection.bounded(found), "created_at")
+        scores = selection.judged_by(COUNTED.all())
+        scores = selection.period(selection.bounded(scores), "created_at")
         if self.query.min_reward is not None:
-            found = found.filter(completion__reward__value__gte=self.query.min_reward)
-        return found
+            scores = scores.filter(completion__reward__value__gte=self.query.min_reward)
+        return scores
 
     def _of(self, completions: Collection[bytes]) -> Any:
         if not completions:
             return []
-        found = rows.among(_settled(self._counted()), "completion_id", [*completions])
-        found = found.order_by("completion_id", "id")
+        scores = rows.among(_settled(self._counted()), "completion_id", [*completions])
+        scores = scores.order_by("completion_id", "id")
         members = ("completion_id", "value", "confidence", "created_at")
-        if not self.query.tells_dimensions:
-            return [(*row, None) for row in rows.plain(found.values_list(*members, "grader_id", "grader_version_id"))]
-        told = _told(self.sight, rows.plain(found.values_list(*members, "grader_version_id", *DIMENSIONS)))
-        return [(*row[:4], row[5], row[4], dimensions) for row, dimensions in told]  # as Head has them
+        if not self.query.includes_dimensions:
+            return [(*row, None) for row in rows.plain(scores.values_list(*members, "grader_id", "grader_version_id"))]
+        scores_with_dimensions = _with_readable_dimensions(
+            self.sight, rows.plain(scores.values_list(*members, "grader_version_id", *DIMENSIONS))
+        )
+        # in the order of Head's members
+        return [(*row[:4], row[5], row[4], dimensions) for row, dimensions in scores_with_dimensions]
 
 
 def _settled(scores: Any) -> Any:
@@ -232,8 +240,8 @@ def _size(query: ExportQuery) -> Any:
     return sum(included, WHOLE_SIZE if query.tools else CONVERSATION_SIZE)
 
 
-def _told(sight: Sight, found: list[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
-    """Rows that end with DIMENSIONS, and the dimensions of each, null where the reader may not see them."""
-    known = {octets: UUID(bytes=octets) for row in found for octets in row[-3:-1]}
-    sight.judges.meet({known[row[-3]] for row in found if row[-1] is not None})
-    return [(row, row[-1] if sight.dimensions_by(known[row[-3]], known[row[-2]]) else None) for row in found]
+def _with_readable_dimensions(sight: Sight, score_rows: list[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
+    """Pair each row, which ends with DIMENSIONS, with its dimensions; None where the reader may not see them."""
+    uuids = {octets: UUID(bytes=octets) for row in score_rows for octets in row[-3:-1]}
+    sight.judges.meet({uuids[row[-3]] for row in score_rows if row[-1] is not None})
+    return [(row, row[-1] if sight.dimensions_by(uuids[row[-3]], uuids[row[-2]]) else None) for row in score_rows]

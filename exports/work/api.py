@@ -27,10 +27,10 @@ class ExportsView(ApiView):
     )
     def get(self, request: Request, query: ExportListQuery) -> ExportPage:
         """The newest first. An export that read more widely than the caller may is not among them."""
-        found = Export.objects.visible_to(self.principal).defer("file_key")
+        exports = Export.objects.visible_to(self.principal).defer("file_key")
         if query.status is not None:
-            found = found.filter(status=query.status)
-        rows, page = pagination.page(found, query, ORDER, owner=self.principal.organization.pk)
+            exports = exports.filter(status=query.status)
+        rows, page = pagination.page(exports, query, ORDER, owner=self.principal.organization.pk)
         return ExportPage([export_out(row) for row in rows], page)
 
     @operation(

@@ -61,7 +61,7 @@ def check(query: ExportQuery, principal: Principal) -> None:
 
     raises  Invalid or NotFound, with pointers into a body
     """
-    requests.check(query, at="/")
+    requests.check(query, pointer_prefix="/")
     try:
         selection = filters.check(query, principal)
         layout = layouts.layout(query, selection, names=())  # which there are is the job's to find: it reads them all
@@ -73,8 +73,12 @@ def check(query: ExportQuery, principal: Principal) -> None:
 def in_body(error: Invalid | NotFound) -> Invalid | NotFound:
     """The error of a query's parameter as that of the body's member."""
     errors = [
-        FieldError(f"/{one.pointer[1:]}" if one.pointer.startswith("?") else one.pointer, one.code, one.detail)
-        for one in error.errors
+        FieldError(
+            f"/{field_error.pointer[1:]}" if field_error.pointer.startswith("?") else field_error.pointer,
+            field_error.code,
+            field_error.detail,
+        )
+        for field_error in error.errors
     ]
     return type(error)(in_body_text(error.detail), code=error.code, errors=errors)
 

@@ -42,7 +42,7 @@ def take() -> Export | None:
         abandoned = Q(status=ExportStatus.RUNNING, leased_until__lt=now)
         running = Export.objects.order_by().filter(status=ExportStatus.RUNNING, leased_until__gte=now)
         counts = running.values("organization_id").annotate(count=Count("pk"))
-        busy = [one["organization_id"] for one in counts if one["count"] >= settings.EXPORTS_RUNNING]
+        busy = [row["organization_id"] for row in counts if row["count"] >= settings.EXPORTS_RUNNING]
         reachable = Q(storage_id=None) | Q(storage_id=storage_id)  # its parts, if any, are in storage that we can read
         due = Export.objects.filter(reachable, pending | abandoned).exclude(organization_id__in=busy).order_by("pk")
         export = due.select_for_update(skip_locked=True, no_key=True).first()
@@ -75,21 +75,23 @@ def _place() -> tuple[UUID | None, str]:
 
 
 def locked(export: Export) -> Export:
-    """The row as it stands, locked; in the caller's transaction.
+    """Lock and return the current row of the export, in the caller's transaction.
 
-    raises  Lost if it is not ours any more
+    raises  Lost if this worker no longer holds it
     """
-    ours = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
-    row = ours.select_for_update(no_key=True).defer("file_key").first()
+    claimed_export = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
+    row = claimed_export.select_for_update(no_key=True).defer("file_key").first()
     if row is None:
         raise Lost
     return row
 
 
 def give_back(export: Export, after: timedelta | None = None, **changes: Any) -> None:
-    """Let any worker take it, at once or `after` a while. Its parts stay."""
-    ours = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
-    ours.update(status=ExportStatus.PENDING, leased_until=database_now() + after if after else None, **changes)
+    """Let any worker take the export, at once or `after` a delay. Its parts stay."""
+    claimed_export = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
+    claimed_export.update(
+        status=ExportStatus.PENDING, leased_until=database_now() + after if after else None, **changes
+    )
 
 
 class Lease:
@@ -129,6 +131,6 @@ class Lease:
 
 
 def renew(export: Export) -> bool:
-    """Whether it is still ours, and for LEASE from now on."""
-    ours = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
-    return ours.update(leased_until=database_now() + LEASE) == 1
+    """Extend the lease by LEASE from now; return whether this worker still holds it."""
+    claimed_export = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
+    return claimed_export.update(leased_until=database_now() + LEASE) == 1

@@ -61,56 +61,58 @@ def cancel(export_id: UUID) -> Export:
 
 
 def withdraw(export_ids: Collection[UUID]) -> int:
-    """End exports that hold an erased text; in the erasure's transaction. How many."""
-    alive = Export.objects.filter(pk__in=export_ids).with_files().order_by("pk")
-    found = list(alive.select_for_update(no_key=True).select_related("organization").defer("file_key"))
-    for export in found:
+    """Withdraw exports that hold erased text, in the erasure's transaction; return how many."""
+    with_files = Export.objects.filter(pk__in=export_ids).with_files().order_by("pk")
+    exports = list(with_files.select_for_update(no_key=True).select_related("organization").defer("file_key"))
+    for export in exports:
         trail.record(
             action="exports.withdraw", resource="exports", organization=export.organization, actor="erasure",
             object_id=export.public_id,
         )  # fmt: skip
     _end(
-        [export.pk for export in found],
+        [export.pk for export in exports],
         ExportStatus.WITHDRAWN,
         error_code=WITHDRAWN,
         error_message=WITHDRAWN_MESSAGE,
     )
-    return len(found)
+    return len(exports)
 
 
 def expire(now: datetime) -> int:
-    """End what was kept for its time. How many."""
+    """Expire the exports whose storage period is over; return how many."""
     count = 0
     while True:
         with transaction.atomic():
-            over = Export.objects.filter(status=ExportStatus.COMPLETED, expires_at__lte=now).order_by("expires_at")
-            found = list(over.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True)[:AT_ONCE])
-            _end(found, ExportStatus.EXPIRED)
-        count += len(found)
-        if len(found) < AT_ONCE:
+            expired = Export.objects.filter(status=ExportStatus.COMPLETED, expires_at__lte=now).order_by("expires_at")
+            export_ids = list(
+                expired.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True)[:AT_ONCE]
+            )
+            _end(export_ids, ExportStatus.EXPIRED)
+        count += len(export_ids)
+        if len(export_ids) < AT_ONCE:
             return count
 
 
 def clean_up() -> int:
     """Delete what the storage holds for exports that have no files, or that are not there. How many."""
     deleted = 0
-    for export_id in storing.kept_for():
-        alive = Export.objects.filter(pk=export_id).with_files().values_list("status", flat=True).first()
-        if alive is None:
+    for export_id in storing.list_export_ids():
+        status = Export.objects.filter(pk=export_id).with_files().values_list("status", flat=True).first()
+        if status is None:
             deleted += storing.delete_others(export_id)
-        elif alive == ExportStatus.COMPLETED:
+        elif status == ExportStatus.COMPLETED:
             deleted += storing.delete_others(export_id, _names(export_id))
     return deleted
 
 
-def tell(export_ids: Collection[UUID]) -> None:
-    """Write `export.completed` for exports that are over, in the caller's transaction."""
+def emit_completed(export_ids: Collection[UUID]) -> None:
+    """Emit `export.completed` for exports that have ended, in the caller's transaction."""
     rows = Export.objects.filter(pk__in=export_ids).order_by("pk").defer("file_key")
-    outbox.emit(EventKind.EXPORT_COMPLETED, [Emitted(row.organization_id, row.pk, said(row)) for row in rows])
+    outbox.emit(EventKind.EXPORT_COMPLETED, [Emitted(row.organization_id, row.pk, build_payload(row)) for row in rows])
 
 
-def said(export: Export) -> dict[str, Any]:
-    """What `export.completed` says. `status`: completed, failed or withdrawn."""
+def build_payload(export: Export) -> dict[str, Any]:
+    """Build the data of an `export.completed` event. `status`: completed, failed or withdrawn."""
     return {
         "exportId": export.public_id,
         "status": str(export.status),
@@ -123,13 +125,15 @@ def _end(export_ids: Collection[UUID], status: ExportStatus, **changes: Any) -> 
     """In the caller's transaction, which holds the rows."""
     if not export_ids:
         return
-    over = Coalesce(F("completed_at"), Value(database_now()))  # of one that had files, the time when it had them
+    completed_at = Coalesce(
+        F("completed_at"), Value(database_now())
+    )  # of one that had files, the time when it had them
     Export.objects.filter(pk__in=export_ids).update(
-        status=status, file_key=None, leased_until=None, completed_at=over, **changes
+        status=status, file_key=None, leased_until=None, completed_at=completed_at, **changes
     )
     ExportFile.objects.filter(export__in=export_ids).delete()
     if status in (ExportStatus.FAILED, ExportStatus.WITHDRAWN):
-        tell(export_ids)
+        emit_completed(export_ids)
     for export_id in export_ids:
         transaction.on_commit(partial(storing.delete_others, export_id), robust=True)
 

@@ -24,7 +24,7 @@ MANIFEST_NAME = "manifest.json"
 
 
 def finish(export: Export, key: bytes, query: ExportQuery, schema: Schema) -> None:
-    """Write what tells of the parts, and complete the export.
+    """Write the files that describe the parts, then complete the export.
 
     schema  of the rows
     raises  Lost, StorageAway
@@ -34,11 +34,11 @@ def finish(export: Export, key: bytes, query: ExportQuery, schema: Schema) -> No
     assert export.started_at is not None
     facts = parts.facts_of(files, export.started_at, state["left_out"], state["left_out_by_reason"])
     metadata = facts.as_json() | features.of(query, schema, export.dimensions or ())
-    made = [_row(export, FileKind.METADATA, METADATA_NAME, _store(export, key, metadata))]
+    sidecars = [_row(export, FileKind.METADATA, METADATA_NAME, _store(export, key, metadata))]
     sha256 = files[0].sha256
     if len(files) > 1:
         manifest = _store(export, key, manifest_of(export, query, files, metadata))
-        made.append(_row(export, FileKind.MANIFEST, MANIFEST_NAME, manifest))
+        sidecars.append(_row(export, FileKind.MANIFEST, MANIFEST_NAME, manifest))
         sha256 = manifest.sha256
     now = database_now()
     with transaction.atomic():
@@ -46,7 +46,7 @@ def finish(export: Export, key: bytes, query: ExportQuery, schema: Schema) -> No
         ExportFile.objects.filter(export=export).update(values=None)
         if len(files) == 1:
             ExportFile.objects.filter(pk=files[0].pk).update(name=base_name(query, files[0].name))
-        ExportFile.objects.bulk_create(made)
+        ExportFile.objects.bulk_create(sidecars)
         Export.objects.filter(pk=export.pk).update(
             status=ExportStatus.COMPLETED,
             leased_until=None,
@@ -55,8 +55,8 @@ def finish(export: Export, key: bytes, query: ExportQuery, schema: Schema) -> No
             completed_at=now,
             expires_at=now + timedelta(days=settings.EXPORT_DAYS),
         )
-        ending.tell([export.pk])
-    storing.delete_others(export.pk, [file.stored_as for file in (*files, *made)])
+        ending.emit_completed([export.pk])
+    storing.delete_others(export.pk, [file.stored_as for file in (*files, *sidecars)])
 
 
 def manifest_of(

@@ -168,15 +168,15 @@ def noted(facts: Facts) -> dict[str, Any]:
 
 def facts_of(files: Iterable[ExportFile], exported_at: datetime, left_out: int, reasons: Mapping[str, int]) -> Facts:
     """Combine the facts of all parts. A part whose rows were all left out has no file."""
-    whole = Facts(exported_at=exported_at)
+    facts = Facts(exported_at=exported_at)
     for file in files:
         assert file.facts is not None
         values = array("d", bytes(file.values or b""))
         tasks, models = set(file.facts["tasks"]), set(file.facts["models"])
         versions = set(file.facts.get("versions", ()))  # none in a part that an earlier release wrote
-        whole.merge(Facts(values=values, tasks=tasks, models=models, versions=versions, rows=file.rows))
-    whole.left_out, whole.reasons = left_out, Counter(reasons)
-    return whole
+        facts.merge(Facts(values=values, tasks=tasks, models=models, versions=versions, rows=file.rows))
+    facts.left_out, facts.reasons = left_out, Counter(reasons)
+    return facts
 
 
 def data_files(export: Export) -> Any:

@@ -22,7 +22,7 @@ from scores.results import filters
 logger = logging.getLogger(__name__)
 MOST_FAILURES: Final = 5  # in a row, without a part between
 PAUSE: Final = timedelta(seconds=30)
-_one = threading.Lock()  # of this process: rows are decrypted and encoded here, and scoring shares the processor
+_run_lock = threading.Lock()  # of this process: rows are decrypted and encoded here, and scoring shares the processor
 _stopping = threading.Event()
 
 WORKER_LOST = ("worker_lost", "The workers that ran it ended again and again before a part was done.")
@@ -37,13 +37,13 @@ UNEXPECTED = ("internal_error", "It failed for a reason of our own; the log of t
 
 def work() -> None:
     """Run what is due, the oldest first, until nothing is. Does nothing if this process is at it already."""
-    if not _one.acquire(blocking=False):
+    if not _run_lock.acquire(blocking=False):
         return
     try:
         while not _stopping.is_set() and (export := claims.take()):
             run(export)
     finally:
-        _one.release()
+        _run_lock.release()
 
 
 def stop() -> None:
@@ -73,7 +73,7 @@ def run(export: Export) -> None:
     except Undecryptable:  # the key of its files; damaged text is left out
         ending.fail(export, *UNREADABLE)
     except AutotuneError as exc:
-        code, message = _said(exc)
+        code, message = _code_and_message(exc)
         ending.fail(export, code, message)
     except Exception as exc:  # no error of a row or a library may stop the next export
         if is_away(exc):  # the lease expires, and any worker continues the export
@@ -94,30 +94,30 @@ def _run(export: Export, lease: Lease) -> None:
         if query.format == parts.WHOLE and export.expected > json.MAX_RECORDS:
             raise json.too_many(export.expected)
         export.dimensions = getattr(layout, "names", None)  # one schema for all parts, whatever scores come meanwhile
-        ours = Export.objects.filter(pk=export.pk, attempt=export.attempt)
-        ours.update(expected=export.expected, dimensions=export.dimensions)
+        claimed_export = Export.objects.filter(pk=export.pk, attempt=export.attempt)
+        claimed_export.update(expected=export.expected, dimensions=export.dimensions)
     if export.attempt > 1:  # what a worker stored and did not live to note
         storing.delete_others(export.pk, [file.stored_as for file in parts.data_files(export)])
     number = parts.data_files(export).count()
     release()
-    known = parts.mark(export)
+    mark = parts.mark(export)
     cutter = Cutter(layout.batches(export.cursor), lease)
     while number == 0 or not (query.format == parts.WHOLE or cutter.is_done):  # one object, whatever came meanwhile
         lease.check()
-        since, known = known, parts.mark(export)  # the cutter has read the part's first batch before
+        since, mark = mark, parts.mark(export)  # the cutter has read the part's first batch before
         part = parts.make(export, key, query, layout.schema, cutter, Part(number, since))
         assert part.stored is not None
         try:
-            kept = parts.commit(export, part)
+            is_committed = parts.commit(export, part)
         except Lost:
             storing.delete(part.stored.name)
             raise  # after any other error it may be noted: the next attempt looks which files are
-        if not (kept and part.has_file):
+        if not (is_committed and part.has_file):
             storing.delete(part.stored.name)
-        if kept:
+        if is_committed:
             number += part.has_file
         else:
-            known = parts.mark(export)
+            mark = parts.mark(export)
             cutter = Cutter(layout.batches(export.cursor), lease)
         release()
     finishing.finish(export, key, query, layout.schema)
@@ -133,7 +133,7 @@ def _later(export: Export, reason: tuple[str, str]) -> None:
         claims.give_back(export, PAUSE * 2**failures, failures=failures + 1, error_code=code, error_message=message)
 
 
-def _said(error: AutotuneError) -> tuple[str, str]:
-    """The code and sentence of what is wrong with the query by now: that of its member, where it names one."""
-    found = error.errors[0] if error.errors else None
-    return (found.code if found else error.code), asking.in_body_text(error.detail)
+def _code_and_message(error: AutotuneError) -> tuple[str, str]:
+    """Return the code and message of an error. The code is that of the first invalid member, if there is one."""
+    field_error = error.errors[0] if error.errors else None
+    return (field_error.code if field_error else error.code), asking.in_body_text(error.detail)

@@ -33,19 +33,19 @@ class Erased(NamedTuple):
 
 def receive(completions: Collection[UUID], *, deleted: bool = False, **_: Any) -> None:
     """`texts_erased`: within the erasing transaction. Waits for a commit of a part, and holds back the next."""
-    found = Completion.objects.filter(pk__in=completions)
-    rows = found.order_by("pk").values_list("pk", "organization_id", "task_id", "model_id")
+    erased_completions = Completion.objects.filter(pk__in=completions)
+    rows = erased_completions.order_by("pk").values_list("pk", "organization_id", "task_id", "model_id")
     erased = [Erased(pk, organization, ids.encode("task", task), model) for pk, organization, task, model in rows]
     if not erased:
         return
-    concerned = _of({one.organization for one in erased}, "")
+    concerned = _of({completion.organization for completion in erased}, "")
     unfinished = Export.objects.filter(concerned).unfinished().order_by("pk").select_for_update(no_key=True)
     disturbed = [pk for pk, query in unfinished.values_list("pk", "query") if _may_hold(query, erased)]
     if disturbed:
-        told = Export.objects.filter(pk__in=disturbed)
-        told.update(disturbed=F("disturbed") + 1)
+        disturbed_exports = Export.objects.filter(pk__in=disturbed)
+        disturbed_exports.update(disturbed=F("disturbed") + 1)
         if deleted:  # their rows will not be there to say when
-            told.filter(Q(purged_to=None) | Q(purged_to__lt=erased[-1].pk)).update(purged_to=erased[-1].pk)
+            disturbed_exports.filter(Q(purged_to=None) | Q(purged_to__lt=erased[-1].pk)).update(purged_to=erased[-1].pk)
     if holding := _holding(erased):
         ending.withdraw(holding)
 
@@ -57,29 +57,29 @@ def receive_deleted(completions: Collection[UUID], **_: Any) -> None:
 
 def erased_in(export: Export, first: UUID, last: UUID, began: datetime) -> bool:
     """Whether a text that a part made since `began` may hold was erased meanwhile."""
-    gone = Completion.objects.filter(pk__gte=first, pk__lte=last, erased_at__gte=began - SLACK)
+    erased_completions = Completion.objects.filter(pk__gte=first, pk__lte=last, erased_at__gte=began - SLACK)
     if export.reach == "organization":
-        gone = gone.filter(organization_id=export.organization_id)
+        erased_completions = erased_completions.filter(organization_id=export.organization_id)
     if "taskId" in export.query:
-        gone = gone.filter(task_id=ids.decode("task", export.query["taskId"]))
-    return gone.exists()
+        erased_completions = erased_completions.filter(task_id=ids.decode("task", export.query["taskId"]))
+    return erased_completions.exists()
 
 
 def _of(organizations: Collection[UUID], path: str) -> Q:
     """Exports that can hold texts of these organizations; one with another reach than `organization` may hold any."""
-    ours = Q(**{f"{path}organization_id__in": organizations})
-    return ours | ~Q(**{f"{path}reach": "organization"})
+    of_organizations = Q(**{f"{path}organization_id__in": organizations})
+    return of_organizations | ~Q(**{f"{path}reach": "organization"})
 
 
 def _may_hold(query: dict[str, Any], erased: Sequence[Erased]) -> bool:
     task, model = query.get("taskId"), query.get("modelId")
-    return any(task in (None, one.task) and model in (None, one.model) for one in erased)
+    return any(task in (None, completion.task) and model in (None, completion.model) for completion in erased)
 
 
 def _holding(erased: Sequence[Erased]) -> set[UUID]:
     """The exports with a finished file that may hold one of them."""
     files = ExportFile.objects.filter(
-        _of({one.organization for one in erased}, "export__"),
+        _of({completion.organization for completion in erased}, "export__"),
         kind=FileKind.DATA,
         first__lte=erased[-1].pk,
         last__gte=erased[0].pk,
@@ -92,4 +92,7 @@ def _covers(file: ExportFile, erased: Sequence[Erased]) -> bool:
     assert file.last is not None
     assert file.facts is not None
     tasks, models = set(file.facts["tasks"]), set(file.facts["models"])
-    return any(file.first <= one.pk <= file.last and one.task in tasks and one.model in models for one in erased)
+    return any(
+        file.first <= completion.pk <= file.last and completion.task in tasks and completion.model in models
+        for completion in erased
+    )

@@ -31,8 +31,8 @@ def switch_on(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Que
 
 @admin.action(description="Ask the selected graders' /health now", permissions=["switch"])
 def check_health(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
-    asked = reports.look(list(queryset[: reports.GROUP]))
-    model_admin.message_user(request, f"{asked} graders were asked; their checks tell what they said.")
+    checked_count = reports.look(list(queryset[: reports.GROUP]))
+    model_admin.message_user(request, f"{checked_count} graders were asked; their checks tell what they said.")
 
 
 @admin.action(description="Verify the selected graders", permissions=["switch"])

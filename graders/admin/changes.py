@@ -15,11 +15,11 @@ from graders.models import (
 class StatusChangesInline(Newest):
     model = GraderStatusChange
     verbose_name_plural = "newest changes of status"
-    fields = (state("current", "to"), "said", "at")
+    fields = (state("current", "to"), "reason_brief", "at")
     related = ("grader",)
 
     @admin.display(description="reason")
-    def said(self, row: GraderStatusChange) -> str:
+    def reason_brief(self, row: GraderStatusChange) -> str:
         return brief(plain(row, "reason"), 160)
 
 
@@ -33,8 +33,8 @@ class GraderStatusChangeAdmin(GraderPart):
         moment("at", "when", order=""),
     )
     list_filter = ("current", "previous", GraderFilter, "at")
-    fields = ("grader", state("previous", "from"), state("current", "to"), "said", "at")
+    fields = ("grader", state("previous", "from"), state("current", "to"), "reason_text", "at")
 
     @admin.display(description="reason")
-    def said(self, row: GraderStatusChange) -> str:
+    def reason_text(self, row: GraderStatusChange) -> str:
         return plain(row, "reason")

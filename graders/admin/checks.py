@@ -16,7 +16,7 @@ from graders.models import (
 class ChecksInline(Newest):
     model = GraderCheck
     verbose_name_plural = "newest checks"
-    fields = ("result", "said", figure("latency_ms", duration, "latency"), "clock_skew_s", "at")
+    fields = ("result", "detail_brief", figure("latency_ms", duration, "latency"), "clock_skew_s", "at")
     related = ("grader",)
 
     @admin.display(description="result")
@@ -24,7 +24,7 @@ class ChecksInline(Newest):
         return _result(row)
 
     @admin.display(description="detail")
-    def said(self, row: GraderCheck) -> str:
+    def detail_brief(self, row: GraderCheck) -> str:
         return brief(plain(row, "detail"), 160)
 
 
@@ -32,7 +32,7 @@ class ChecksInline(Newest):
 class GraderCheckAdmin(GraderPart):
     list_display = ("name", "result", linked("grader"), "latency", "clock_skew_s", moment("at", "when", order=""))
     list_filter = ("passed", "name", GraderFilter, "at")
-    fields = ("grader", "name", "result", "said", "latency_ms", "clock_skew_s", "at")
+    fields = ("grader", "name", "result", "detail_text", "latency_ms", "clock_skew_s", "at")
 
     @admin.display(description="result")
     def result(self, row: GraderCheck) -> SafeString:
@@ -43,7 +43,7 @@ class GraderCheckAdmin(GraderPart):
         return duration(row.latency_ms)
 
     @admin.display(description="detail")
-    def said(self, row: GraderCheck) -> str:
+    def detail_text(self, row: GraderCheck) -> str:
         return plain(row, "detail")
 
 

@@ -103,10 +103,10 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
 
     @admin.display(description="trouble")
     def trouble(self, grader: Grader) -> SafeString:
-        told = [("warn", name) for name in grader.troubles]
-        told += [("held", f"held: {grader.held_reason.replace('_', ' ')}")] if grader.held_until else []
-        told += [("failed", "gone")] if grader.gone_at else []
-        return format_html_join(" ", "{}", ((badge(tone, text),) for tone, text in told)) or badge("")
+        badges = [("warn", name) for name in grader.troubles]
+        badges += [("held", f"held: {grader.held_reason.replace('_', ' ')}")] if grader.held_until else []
+        badges += [("failed", "gone")] if grader.gone_at else []
+        return format_html_join(" ", "{}", ((badge(tone, text),) for tone, text in badges)) or badge("")
 
     @admin.display(description="endpoint", ordering="endpoint")
     def endpoint_brief(self, grader: Grader) -> str:
@@ -114,18 +114,19 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
 
     @admin.display(description="lists")
     def its_lists(self, grader: Grader) -> SafeString:
-        of = grader.public_id
+        public_id = grader.public_id
         links = (
-            (list_url(GraderCheck, grader=of), "checks"),
-            (list_url(GraderStatusChange, grader=of), "changes of status"),
-            (list_url(GraderStatistic, grader=of), "statistics"), (list_url(GraderSecret, grader=of), "secrets"),
+            (list_url(GraderCheck, grader=public_id), "checks"),
+            (list_url(GraderStatusChange, grader=public_id), "changes of status"),
+            (list_url(GraderStatistic, grader=public_id), "statistics"),
+            (list_url(GraderSecret, grader=public_id), "secrets"),
         )  # fmt: skip
         return format_html_join(" · ", "{}", ((anchor(url, text),) for url, text in links))
 
 
 def _troubled(graders: QuerySet[Grader]) -> QuerySet[Grader]:
-    wanted = Q(status=GraderStatus.DEGRADED) | Q(held_until__gt=timezone.now()) | Q(gone_at__isnull=False)
-    return graders.filter(wanted, deleted_at=None)
+    needs_attention = Q(status=GraderStatus.DEGRADED) | Q(held_until__gt=timezone.now()) | Q(gone_at__isnull=False)
+    return graders.filter(needs_attention, deleted_at=None)
 
 
 figures.tell("Graders that need attention", Grader, lambda: _troubled(Grader.objects.all()), "attention=yes")

@@ -5,7 +5,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.core.admin.cells import flag, linked, moment
-from autotune.core.admin.lists import Made
+from autotune.core.admin.lists import CreatedWithin
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
     GraderSecret,
@@ -22,7 +22,7 @@ class GraderSecretAdmin(GraderPart):
         flag("confirmed", "confirmed", "not confirmed", "known to the grader", tone="good"),
         moment("valid_until", order=""), moment("created_at", order=""),
     )  # fmt: skip
-    list_filter = ("current", "confirmed", GraderFilter, Made)
+    list_filter = ("current", "confirmed", GraderFilter, CreatedWithin)
     fields = ("key_id", "grader", "current", "confirmed", "valid_until", "created_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GraderSecret]:

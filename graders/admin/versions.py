@@ -4,7 +4,7 @@ from django.contrib import admin
 
 from autotune.core.admin.cells import linked, moment
 from autotune.core.admin.inlines import Newest
-from autotune.core.admin.lists import Made
+from autotune.core.admin.lists import CreatedWithin
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
     GraderVersion,
@@ -21,7 +21,7 @@ class VersionsInline(Newest):
 class GraderVersionAdmin(GraderPart):
     kind = "graderv"
     list_display = ("label", linked("grader"), "public_id", moment("first_seen_at", "first seen", order=""))
-    list_filter = (GraderFilter, Made)
+    list_filter = (GraderFilter, CreatedWithin)
     search_fields = ("label", "grader__name")
     search_help_text = "A part of a version or of a grader's name, or an id (graderv_…, grader_… or org_…)"
     fields = ("public_id", "grader", "label", "digest", "first_seen_at")

@@ -50,11 +50,11 @@ def parse_batch(
         return dict.fromkeys(completion_ids, exc.failure)
     results: dict[str, Verdict | Failure] = {}
     for completion_id in completion_ids:
-        found = entries.get(completion_id)
-        if found is None:
+        placed_entry = entries.get(completion_id)
+        if placed_entry is None:
             results[completion_id] = _NOT_ANSWERED
             continue
-        place, entry = found
+        place, entry = placed_entry
         try:
             results[completion_id] = _result(entry, f"/scores/{place}", options, secrets)
         except _Refused as exc:
@@ -139,7 +139,7 @@ def _entries(root: dict[str, Any], completion_ids: Sequence[str]) -> dict[str, t
         raise _Refused("wrong_type", "/scores must be a list.")
     if not scores:
         raise _Refused("no_results", "/scores is empty.")
-    wanted = frozenset(completion_ids)
+    expected_ids = frozenset(completion_ids)
     entries: dict[str, tuple[int, dict[str, Any]]] = {}
     for place, entry in enumerate(scores):
         if type(entry) is not dict:
@@ -147,7 +147,7 @@ def _entries(root: dict[str, Any], completion_ids: Sequence[str]) -> dict[str, t
         completion_id = entry.get("completionId")
         if type(completion_id) is not str:
             completion_id = _text(entry, "completionId", f"/scores/{place}")
-        if completion_id not in wanted:
+        if completion_id not in expected_ids:
             raise _Refused("unknown_item", f"/scores/{place}/completionId names a completion that was not asked for.")
         if completion_id in entries:
             raise _Refused("duplicate_item", f"/scores/{place}/completionId appears a second time.")
@@ -158,70 +158,70 @@ def _entries(root: dict[str, Any], completion_ids: Sequence[str]) -> dict[str, t
 # --- one result ------------------------------------------------------------------------------------------------------
 
 
-def _result(entry: dict[str, Any], at: str, options: Options, secrets: Sequence[str]) -> Verdict:
+def _result(entry: dict[str, Any], pointer: str, options: Options, secrets: Sequence[str]) -> Verdict:
     error = entry.get("error")
     if error is not None:
         if type(error) is not str:
-            raise _Refused("wrong_type", f"{at}/error must be a string or null.")
-        said = clean(error, secrets) or "The grader gave an error without a reason."
-        raise _Refused("grader_error", said, trips=False)
+            raise _Refused("wrong_type", f"{pointer}/error must be a string or null.")
+        message = clean(error, secrets) or "The grader gave an error without a reason."
+        raise _Refused("grader_error", message, trips=False)
     score = entry.get("score", _MISSING)
     if type(score) is not dict:
         if score is _MISSING:
-            raise _Refused("missing_member", f"{at}/score is missing.")
-        raise _Refused("wrong_type", f"{at}/score must be an object.")
-    at += "/score"
-    value = _unit(score, "value", at)
-    confidence = _unit(score, "confidence", at)
+            raise _Refused("missing_member", f"{pointer}/score is missing.")
+        raise _Refused("wrong_type", f"{pointer}/score must be an object.")
+    pointer += "/score"
+    value = _unit(score, "value", pointer)
+    confidence = _unit(score, "confidence", pointer)
     dimensions: tuple[Dimension, ...] | None = None
     warnings: tuple[str, ...] = ()
-    if options.include_dimensions and (given := score.get("dimensions")) is not None:
-        dimensions = _dimensions(given, f"{at}/dimensions")
+    if options.include_dimensions and (entries := score.get("dimensions")) is not None:
+        dimensions = _dimensions(entries, f"{pointer}/dimensions")
         warnings = _weight_warnings(dimensions)
     reasoning = score.get("reasoning") if options.include_explanation else None
     if reasoning is not None:
         if type(reasoning) is not str:
-            raise _Refused("wrong_type", f"{at}/reasoning must be a string.")
+            raise _Refused("wrong_type", f"{pointer}/reasoning must be a string.")
         if len(reasoning) > MAX_REASONING:
-            raise _Refused("too_long", f"{at}/reasoning is longer than {MAX_REASONING:,} characters.")
+            raise _Refused("too_long", f"{pointer}/reasoning is longer than {MAX_REASONING:,} characters.")
     return Verdict(value, confidence, dimensions, reasoning, warnings)
 
 
-def _unit(holder: dict[str, Any], name: str, at: str) -> float:
+def _unit(holder: dict[str, Any], name: str, pointer: str) -> float:
     """A number from 0 to 1; -0 becomes 0."""
     value = holder.get(name, _MISSING)
     kind = type(value)
     if kind is not float and kind is not int:
         if value is _MISSING:
-            raise _Refused("missing_member", f"{at}/{name} is missing.")
-        raise _Refused("wrong_type", f"{at}/{name} must be a number.")
+            raise _Refused("missing_member", f"{pointer}/{name} is missing.")
+        raise _Refused("wrong_type", f"{pointer}/{name} must be a number.")
     if not 0 <= value <= 1:
-        raise _Refused("out_of_range", f"{at}/{name} must be from 0 to 1.")
+        raise _Refused("out_of_range", f"{pointer}/{name} must be from 0 to 1.")
     return float(value) + 0.0
 
 
-def _dimensions(given: Any, at: str) -> tuple[Dimension, ...]:
-    if type(given) is not list:
-        raise _Refused("wrong_type", f"{at} must be a list.")
-    if len(given) > MAX_DIMENSIONS:
-        raise _Refused("too_long", f"{at} holds more than {MAX_DIMENSIONS} dimensions.")
-    made: list[Dimension] = []
+def _dimensions(entries: Any, pointer: str) -> tuple[Dimension, ...]:
+    if type(entries) is not list:
+        raise _Refused("wrong_type", f"{pointer} must be a list.")
+    if len(entries) > MAX_DIMENSIONS:
+        raise _Refused("too_long", f"{pointer} holds more than {MAX_DIMENSIONS} dimensions.")
+    dimensions: list[Dimension] = []
     names: set[str] = set()
-    for place, entry in enumerate(given):
-        here = f"{at}/{place}"
+    for place, entry in enumerate(entries):
+        entry_pointer = f"{pointer}/{place}"
         if type(entry) is not dict:
-            raise _Refused("wrong_type", f"{here} must be an object.")
-        name = _text(entry, "name", here)
+            raise _Refused("wrong_type", f"{entry_pointer} must be an object.")
+        name = _text(entry, "name", entry_pointer)
         if not name:
-            raise _Refused("out_of_range", f"{here}/name must have 1 to {MAX_DIMENSION_NAME} characters.")
+            raise _Refused("out_of_range", f"{entry_pointer}/name must have 1 to {MAX_DIMENSION_NAME} characters.")
         if len(name) > MAX_DIMENSION_NAME:
-            raise _Refused("too_long", f"{here}/name is longer than {MAX_DIMENSION_NAME} characters.")
-        same = name if is_normalized("NFC", name) else normalize("NFC", name)
-        if same in names:
-            raise _Refused("duplicate_dimension", f"{here}/name appears a second time.")
-        names.add(same)
-        made.append(Dimension(name, _unit(entry, "value", here), _unit(entry, "weight", here)))
-    return tuple(made)
+            raise _Refused("too_long", f"{entry_pointer}/name is longer than {MAX_DIMENSION_NAME} characters.")
+        normalized_name = name if is_normalized("NFC", name) else normalize("NFC", name)
+        if normalized_name in names:
+            raise _Refused("duplicate_dimension", f"{entry_pointer}/name appears a second time.")
+        names.add(normalized_name)
+        dimensions.append(Dimension(name, _unit(entry, "value", entry_pointer), _unit(entry, "weight", entry_pointer)))
+    return tuple(dimensions)
 
 
 def _weight_warnings(dimensions: tuple[Dimension, ...]) -> tuple[str, ...]:
@@ -231,35 +231,35 @@ def _weight_warnings(dimensions: tuple[Dimension, ...]) -> tuple[str, ...]:
     return (f"The weights of the dimensions sum to {total:.4g} instead of 1.",)
 
 
-def _text(holder: dict[str, Any], name: str, at: str) -> str:
+def _text(holder: dict[str, Any], name: str, pointer: str) -> str:
     value = holder.get(name, _MISSING)
     if type(value) is not str:
         if value is _MISSING:
-            raise _Refused("missing_member", f"{at}/{name} is missing.")
-        raise _Refused("wrong_type", f"{at}/{name} must be a string.")
+            raise _Refused("missing_member", f"{pointer}/{name} is missing.")
+        raise _Refused("wrong_type", f"{pointer}/{name} must be a string.")
     return value
 
 
 # --- capabilities ----------------------------------------------------------------------------------------------------
 
 
-def _capabilities(given: Any) -> Capabilities:
-    if given is None:
+def _capabilities(capabilities: Any) -> Capabilities:
+    if capabilities is None:
         return Capabilities()
-    if type(given) is not dict:
+    if type(capabilities) is not dict:
         raise _Refused("wrong_type", "/capabilities must be an object.")
-    size = _member(given, "maxBatchSize", "integer")
+    size = _member(capabilities, "maxBatchSize", "integer")
     if size is not None and not 1 <= size <= 1_000:
         raise _Refused("out_of_range", "/capabilities/maxBatchSize must be from 1 to 1,000.")
-    latency = _member(given, "avgLatencyMs", "number")
-    domains = given.get("domains")
+    latency = _member(capabilities, "avgLatencyMs", "number")
+    domains = capabilities.get("domains")
     if domains is not None and not (type(domains) is list and all(type(domain) is str for domain in domains)):
         raise _Refused("wrong_type", "/capabilities/domains must be a list of strings.")
     return Capabilities(
         max_batch_size=size,
-        supports_dimensions=_member(given, "supportsDimensions", "boolean"),
-        supports_explanations=_member(given, "supportsExplanations", "boolean"),
-        supports_async=_member(given, "supportsAsync", "boolean"),
+        supports_dimensions=_member(capabilities, "supportsDimensions", "boolean"),
+        supports_explanations=_member(capabilities, "supportsExplanations", "boolean"),
+        supports_async=_member(capabilities, "supportsAsync", "boolean"),
         avg_latency_ms=None if latency is None else float(latency),
         domains=None if domains is None else tuple(clean(domain, limit=64) for domain in domains[:MAX_DOMAINS]),
     )

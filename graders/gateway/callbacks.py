@@ -54,8 +54,8 @@ def judge(attempt: Attempt, secrets: Sequence[Secret], headers: signing.Headers,
     if attempt.state == "cancelled":
         return Reply(410, "cancelled")
     if attempt.state == "completed" or attempt.recorded_body_sha256 is not None:
-        same = hashlib.sha256(body).hexdigest() == attempt.recorded_body_sha256
-        return Reply(409, "already_recorded" if same else "result_conflict")
+        is_same_body = hashlib.sha256(body).hexdigest() == attempt.recorded_body_sha256
+        return Reply(409, "already_recorded" if is_same_body else "result_conflict")
     if attempt.state == "failed":
         return Reply(409, "result_conflict")
     if now > attempt.expires_at:
@@ -69,12 +69,14 @@ def _judge_body(attempt: Attempt, secrets: Sequence[str], body: bytes, key_id: s
     except strictjson.JSONRefused:
         return Reply(400, "invalid_json")
     if attempt.kind == "batch":
-        found = answers.parse_batch(body, attempt.request_id, attempt.items, attempt.options, secrets)
+        results = answers.parse_batch(body, attempt.request_id, attempt.items, attempt.options, secrets)
     else:
-        only = attempt.items[0]
-        found = {only: answers.parse_score(body, attempt.request_id, only, attempt.options, secrets)}
-    final = {item: result for item, result in found.items() if _is_final(result)}
-    return Reply(200, "recorded", final, key_id) if final else Reply(422, "invalid_result")
+        completion_id = attempt.items[0]
+        results = {
+            completion_id: answers.parse_score(body, attempt.request_id, completion_id, attempt.options, secrets)
+        }
+    final_results = {item: result for item, result in results.items() if _is_final(result)}
+    return Reply(200, "recorded", final_results, key_id) if final_results else Reply(422, "invalid_result")
 
 
 def _is_final(result: Verdict | Failure) -> bool:

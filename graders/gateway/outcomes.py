@@ -25,35 +25,35 @@ def interpret(
     result  what the outbound engine gave for `call.request`
     now     seconds since 1970 on our clock, for the check of the answer's time
     """
-    read = _Reading(call, target, result, now)
-    found: dict[str, Verdict | Failure] | Failure | Accepted
-    if read.failure is not None:
-        found = read.failure
+    reading = _Reading(call, target, result, now)
+    answer: dict[str, Verdict | Failure] | Failure | Accepted
+    if reading.failure is not None:
+        answer = reading.failure
     elif isinstance(result, OutboundResponse) and result.status == 202:
-        found = answers.parse_accepted(read.body, call.request_id)
+        answer = answers.parse_accepted(reading.body, call.request_id)
     else:
-        body = read.body
+        body = reading.body
         secrets = [secret.value for secret in target.signing]
         if call.kind == "batch":
-            found = answers.parse_batch(body, call.request_id, call.items, call.options, secrets)
+            answer = answers.parse_batch(body, call.request_id, call.items, call.options, secrets)
         else:
-            only = call.items[0]
-            found = {only: answers.parse_score(body, call.request_id, only, call.options, secrets)}
+            completion_id = call.items[0]
+            answer = {completion_id: answers.parse_score(body, call.request_id, completion_id, call.options, secrets)}
     verdicts: dict[str, Verdict | Failure | Accepted] = {}
-    if isinstance(found, Failure | Accepted):
-        verdicts.update(dict.fromkeys(call.items, found))
+    if isinstance(answer, Failure | Accepted):
+        verdicts.update(dict.fromkeys(call.items, answer))
     else:
-        verdicts.update(found)
-    return Outcome(verdicts, read.key_id, read.skew_s, result.elapsed_ms)
+        verdicts.update(answer)
+    return Outcome(verdicts, reading.key_id, reading.skew_s, result.elapsed_ms)
 
 
 def interpret_health(
     call: Call, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None = None
 ) -> HealthOutcome:
     """What a health call brought; an answer without a valid signature says nothing."""
-    read = _Reading(call, target, result, now)
-    health: Health | Failure = read.failure if read.failure is not None else answers.parse_health(read.body)
-    return HealthOutcome(health, read.key_id, read.skew_s, result.elapsed_ms)
+    reading = _Reading(call, target, result, now)
+    health: Health | Failure = reading.failure if reading.failure is not None else answers.parse_health(reading.body)
+    return HealthOutcome(health, reading.key_id, reading.skew_s, result.elapsed_ms)
 
 
 class _Reading:
@@ -71,13 +71,13 @@ class _Reading:
         self.body = b""
         self.failure: Failure | None
         if isinstance(result, OutboundError):
-            ours = result.code in _PLATFORM_CODES
+            is_platform_fault = result.code in _PLATFORM_CODES
             self.failure = Failure(
                 result.code,
                 result.message,
                 retryable=result.retryable,
-                trips=not ours,
-                fault="platform" if ours else "grader",
+                trips=not is_platform_fault,
+                fault="platform" if is_platform_fault else "grader",
             )
             return
         self.failure = self._judge(result, clock.shared_time() if now is None else now)
@@ -102,13 +102,13 @@ class _Reading:
         return self._judge_refusal(result, now)
 
     def _judge_answer(self, result: OutboundResponse, now: float) -> Failure | None:
-        refused = self._verify(result, now)
-        if refused is not None:
-            return Failure(refused.code, refused.message, retryable=True, limit=TWICE)
+        refusal = self._verify(result, now)
+        if refusal is not None:
+            return Failure(refusal.code, refusal.message, retryable=True, limit=TWICE)
         if (media := _media_type(result)) != "application/json":
-            said = f"is {media}" if media else "is missing"
+            problem = f"is {media}" if media else "is missing"
             return Failure(
-                "wrong_content_type", f"The answer's Content-Type {said[:120]}; it must be application/json."
+                "wrong_content_type", f"The answer's Content-Type {problem[:120]}; it must be application/json."
             )
         if result.status == 202 and self._call.callback is None:
             return Failure(
@@ -153,10 +153,10 @@ class _Reading:
                 limit=THRICE,
                 retry_after_s=_retry_after(result, now),
             )
-        said = answers.error_text(result.body, [secret.value for secret in self._target.signing])
+        error_text = answers.error_text(result.body, [secret.value for secret in self._target.signing])
         if status == 410:
-            return Failure("gone", said or "The grader answered 410: it is no longer in service.", gone=True)
-        return Failure("grader_refused", said or f"The grader refused the request with {status}.", trips=False)
+            return Failure("gone", error_text or "The grader answered 410: it is no longer in service.", gone=True)
+        return Failure("grader_refused", error_text or f"The grader refused the request with {status}.", trips=False)
 
     def _verify(self, result: OutboundResponse, now: float) -> signing.SignatureRefused | None:
         """Check the answer's signature; note the secret that verified and the grader's clock."""
@@ -170,10 +170,10 @@ class _Reading:
                 sent_signature=call.signature,
                 now=now,
             )
-        except signing.SignatureRefused as refused:
-            self.skew_s = refused.skew_s
-            self.key_id = refused.secret.key_id if refused.secret else None
-            return refused
+        except signing.SignatureRefused as refusal:
+            self.skew_s = refusal.skew_s
+            self.key_id = refusal.secret.key_id if refusal.secret else None
+            return refusal
         self.key_id = verified.secret.key_id
         self.skew_s = verified.skew_s
         return None
@@ -182,12 +182,12 @@ class _Reading:
 def _try_again(result: OutboundResponse, now: float) -> Failure:
     status = result.status
     if status == 429:
-        code, said = "rate_limited", "The grader answered 429: it has too many calls."
+        code, message = "rate_limited", "The grader answered 429: it has too many calls."
     elif status >= 500:
-        code, said = "grader_unavailable", f"The grader answered {status}: it, or a proxy before it, is in trouble."
+        code, message = "grader_unavailable", f"The grader answered {status}: it, or a proxy before it, is in trouble."
     else:
-        code, said = "try_again", f"The grader answered {status} and wants to be asked again."
-    return Failure(code, said, retryable=True, retry_after_s=_retry_after(result, now))
+        code, message = "try_again", f"The grader answered {status} and wants to be asked again."
+    return Failure(code, message, retryable=True, retry_after_s=_retry_after(result, now))
 
 
 def _retry_after(result: OutboundResponse, now: float) -> float | None:

@@ -140,38 +140,41 @@ def verify_callback(
 
 def _read(headers: Headers, *names: str) -> list[str]:
     """The values of the named headers, each present exactly once and in its pattern."""
-    wanted: dict[str, list[str]] = {name.lower(): [] for name in names}
+    values_by_name: dict[str, list[str]] = {name.lower(): [] for name in names}
     for name, value in headers:
-        values = wanted.get(name.lower())
+        values = values_by_name.get(name.lower())
         if values is not None:
             values.append(value)
-    for name, values in zip(names, wanted.values(), strict=True):
+    for name, values in zip(names, values_by_name.values(), strict=True):
         if not values:
             raise SignatureRefused("missing_header", f"The header {name} is missing.")
-    for name, (key, values) in zip(names, wanted.items(), strict=True):
+    for name, (key, values) in zip(names, values_by_name.items(), strict=True):
         if len(values) > 1:
             raise SignatureRefused("malformed_header", f"The header {name} is present more than once.")
         if not _PATTERNS[key](values[0]):
             raise SignatureRefused("malformed_header", f"The header {name} is not in its form.")
-    return [values[0] for values in wanted.values()]
+    return [values[0] for values in values_by_name.values()]
 
 
 def _verify(
     secrets: Sequence[Secret], timestamp: str, request_id: str, signature: str, body: bytes, now: float
 ) -> Verified:
-    """Compare with the signature under every active secret; no early end, so time tells nothing of which one it is."""
-    claimed = bytes.fromhex(signature)
-    found: Secret | None = None
+    """Compare with the signature under every active secret; never stop early, so that timing reveals nothing."""
+    signature_octets = bytes.fromhex(signature)
+    matching_secret: Secret | None = None
     for secret in secrets:
-        if hmac.compare_digest(_digest(secret.value, timestamp, request_id, body), claimed) and found is None:
-            found = secret
-    if found is None:
+        if (
+            hmac.compare_digest(_digest(secret.value, timestamp, request_id, body), signature_octets)
+            and matching_secret is None
+        ):
+            matching_secret = secret
+    if matching_secret is None:
         raise SignatureRefused(
             "bad_signature",
             "The signature is not that of this message under an active secret. It covers the time, the request id "
             "and the exact octets of the body.",
         )
-    return Verified(found, request_id, timestamp, signature, float(int(timestamp) - int(now)))
+    return Verified(matching_secret, request_id, timestamp, signature, float(int(timestamp) - int(now)))
 
 
 def _check_reflection(verified: Verified, sent_signature: str) -> None:

@@ -14,22 +14,22 @@ def capacity(rate: int) -> int:
     return max(1, int(rate * BURST_S / 60))
 
 
-def take(bucket: Bucket | None, asked: int, *, rate: int, now: float) -> tuple[Bucket, int, float | None]:
-    """Take up to `asked` tokens.
+def take(bucket: Bucket | None, tokens: int, *, rate: int, now: float) -> tuple[Bucket, int, float | None]:
+    """Take up to `tokens` tokens.
 
-    returns  the bucket, how many were taken, and when the next ones are worth a call if that is fewer than asked
+    returns  the bucket after it, the tokens granted, and when to call again if fewer than `tokens` were granted
     """
     filled = _filled(bucket, rate, now)
-    taken = min(asked, int(filled.tokens + 1e-9))
-    left = Bucket(max(0.0, filled.tokens - taken), filled.at)
-    if taken == asked:
-        return left, taken, None
-    worth = min(asked - taken, _chunk(rate))
-    return left, taken, left.at + (worth - left.tokens) * 60 / rate
+    granted = min(tokens, int(filled.tokens + 1e-9))
+    bucket_after = Bucket(max(0.0, filled.tokens - granted), filled.at)
+    if granted == tokens:
+        return bucket_after, granted, None
+    next_tokens = min(tokens - granted, _chunk(rate))
+    return bucket_after, granted, bucket_after.at + (next_tokens - bucket_after.tokens) * 60 / rate
 
 
 def give_back(bucket: Bucket | None, tokens: int, *, rate: int) -> Bucket | None:
-    """Put back what was taken and not used."""
+    """Put back tokens that were granted and not used."""
     if bucket is None:
         return None
     return Bucket(min(float(capacity(rate)), bucket.tokens + tokens), bucket.at)
@@ -39,8 +39,8 @@ def _filled(bucket: Bucket | None, rate: int, now: float) -> Bucket:
     """The bucket by now. A new one begins with a second's worth only, so that losing it gives no burst for nothing."""
     if bucket is None:
         return Bucket(float(_chunk(rate)), now)
-    came = max(0.0, now - bucket.at) * rate / 60
-    return Bucket(min(float(capacity(rate)), bucket.tokens + came), max(now, bucket.at))
+    refill = max(0.0, now - bucket.at) * rate / 60
+    return Bucket(min(float(capacity(rate)), bucket.tokens + refill), max(now, bucket.at))
 
 
 def _chunk(rate: int) -> int:

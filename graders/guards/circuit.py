@@ -1,8 +1,8 @@
 """The circuit breaker: closed, open, half-open (docs/protocol, section 5).
 
 A row is one in the order in which a holder sent its calls, not in which the answers came: a grader that fails one call
-of five at once and answers the others slowly has no row. Rows of several holders follow each other as they are told.
-Good answers are told within a second, so a row that one of several holders saw alone must be as old as that.
+of five at once and answers the others slowly has no row. Rows of several holders follow each other as they report them.
+Holders report good answers within a second, so a row that only one of several holders saw must be as old as that.
 """
 
 from collections.abc import Sequence
@@ -19,28 +19,30 @@ WINDOW_CALLS: Final = 20
 FIRST_WAIT_S: Final = 10.0
 MAX_WAIT_S: Final = 300.0
 GOOD_PROBES: Final = 3
-TELL_EVERY_S: Final = 1.0
+REPORT_EVERY_S: Final = 1.0
 
 
-class Told(NamedTuple):
-    """One thing that a holder tells: a call ended (not `in_row`), or is the next in the order of sending (`in_row`)."""
+class CallEvent(NamedTuple):
+    """An event that a holder reports: a call ended (not `in_row`), or is next in the order of sending (`in_row`)."""
 
     in_row: bool
     ok: bool
 
 
-def judge(circuit: Circuit, told: Sequence[Told], *, holder: str, alone: bool, lease_s: float, now: float) -> Circuit:
-    """The circuit after what a holder tells. While it is open, nothing counts; while half-open, the probe alone.
+def judge(
+    circuit: Circuit, events: Sequence[CallEvent], *, holder: str, alone: bool, lease_s: float, now: float
+) -> Circuit:
+    """The circuit after a holder's events. While it is open, nothing counts; while half-open, only the probe.
 
     alone    no other holder may have calls out
     lease_s  how long the next probe may take
     """
-    if not told:
+    if not events:
         return circuit
     if circuit.phase == "half_open" and circuit.probe == holder:
-        return _probed(circuit, [ok for in_row, ok in told if in_row], lease_s, now)
+        return _probed(circuit, [ok for in_row, ok in events if in_row], lease_s, now)
     if circuit.phase == "closed":
-        return _counted(circuit, told, holder, alone, now)
+        return _counted(circuit, events, holder, alone, now)
     return circuit
 
 
@@ -79,8 +81,8 @@ def reason(circuit: Circuit) -> str:
 
 
 def _is_certain(row_since: float, now: float) -> bool:
-    """Whether the other holders have told by now what went well since the row began."""
-    return now - row_since >= TELL_EVERY_S
+    """Whether the other holders have reported by now which calls went well since the row began."""
+    return now - row_since >= REPORT_EVERY_S
 
 
 def _probed(circuit: Circuit, answers: Sequence[bool], lease_s: float, now: float) -> Circuit:
@@ -93,12 +95,12 @@ def _probed(circuit: Circuit, answers: Sequence[bool], lease_s: float, now: floa
     return circuit
 
 
-def _counted(circuit: Circuit, told: Sequence[Told], holder: str, alone: bool, now: float) -> Circuit:
+def _counted(circuit: Circuit, events: Sequence[CallEvent], holder: str, alone: bool, now: float) -> Circuit:
     row, row_by, row_since = circuit.row, circuit.row_by, circuit.row_since
     spans = {start: [calls, bad] for start, calls, bad in circuit.window if start > now - WINDOW_S}
     span = spans.setdefault(now - now % SPAN_S, [0, 0])
-    calls, bad = (sum(one[index] for one in spans.values()) for index in (0, 1))
-    for in_row, ok in told:
+    calls, bad = (sum(counts[index] for counts in spans.values()) for index in (0, 1))
+    for in_row, ok in events:
         if not in_row:
             span[0], calls = span[0] + 1, calls + 1
             span[1], bad = span[1] + (not ok), bad + (not ok)

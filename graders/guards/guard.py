@@ -1,4 +1,4 @@
-"""The guard of one drain: asks what may be sent, tells what came back."""
+"""The guard of one drain: asks what may be sent, reports what came back."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from graders import pauses, status
 from graders.guards import bucket, circuit, permits
-from graders.guards.circuit import Told
+from graders.guards.circuit import CallEvent
 from graders.guards.homes import Home
 from graders.guards.permits import Caller
 from graders.guards.rows import Rows
@@ -34,9 +34,9 @@ class Guard:
         self.holder = holder
         self._home = Home(grader.pk)
         self._rows = Rows()
-        self._told: list[Told] = []
+        self._events: list[CallEvent] = []
         self._answers: list[Answered] = []
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._want = 0
         self._registered = False
         self._seen: Circuit = NOTHING.circuit
@@ -48,13 +48,13 @@ class Guard:
     def refresh(self, grader: Grader, *, want: int, now: datetime) -> Permit:
         """What may be sent now; registers or renews our share of the concurrency for 15 seconds. One round trip.
 
-        grader  its row; it may be the one that was given before
+        grader  its row; it may be the same object as before
         want    calls that we would have out, those that are out included; 0 gives the share back, as calls end
         """
         self._take_over(grader)
-        self._want, at = want, self._at(now)
+        self._want, timestamp = want, self._timestamp(now)
         self._registered = True
-        self._ask(lambda state: permits.allowed(state, self._caller(), at), at)
+        self._ask(lambda state: permits.allowed(state, self._caller(), timestamp), timestamp)
         self._agree()
         return self._permit
 
@@ -63,16 +63,16 @@ class Guard:
 
         No round trip without a rate limit.
         """
-        rate, at = self._rate, self._at(now)
+        rate, timestamp = self._rate, self._timestamp(now)
         if not rate or completions <= 0:
             return completions, None
 
         def rule(state: State) -> tuple[State, tuple[int, float | None]]:
-            left, taken, more_at = bucket.take(state.bucket, completions, rate=rate, now=at)
-            return replace(state, bucket=left), (taken, more_at)
+            bucket_after, granted, more_at = bucket.take(state.bucket, completions, rate=rate, now=timestamp)
+            return replace(state, bucket=bucket_after), (granted, more_at)
 
-        taken, more_at = self._change(rule, at)
-        return taken, None if more_at is None else datetime.fromtimestamp(more_at, UTC)
+        granted, more_at = self._change(rule, timestamp)
+        return granted, None if more_at is None else datetime.fromtimestamp(more_at, UTC)
 
     def give_back(self, completions: int) -> None:
         """Put back tokens of completions that were not asked for after all."""
@@ -95,21 +95,21 @@ class Guard:
         A round trip for news only: a failure, a circuit that is not closed or saw failures, or a second has passed.
         returns  the new permit, where the circuit, our share or the size of batches changed
         """
-        at = self._at(now)
-        self._told += self._rows.hear(answers)
+        timestamp = self._timestamp(now)
+        self._events += self._rows.hear(answers)
         self._answers += answers
-        if not self._has_news(at):
+        if not self._has_news(timestamp):
             return None
         before = self._permit
-        self._tell(at)
+        self._report(timestamp)
         return self._permit if _differs(before, self._permit) else None
 
     def close(self) -> None:
-        """Tell what is left to tell, and give the share back."""
-        self._told += self._rows.end()
+        """Report the remaining events, and give the share back."""
+        self._events += self._rows.end()
         self._want = 0
-        if self._registered or self._told:
-            self._tell(self._present())
+        if self._registered or self._events:
+            self._report(self._present())
         self._registered = False
 
     def _take_over(self, grader: Grader) -> None:
@@ -133,7 +133,7 @@ class Guard:
             lease_s=self._lease_s,
         )
 
-    def _at(self, now: datetime) -> float:
+    def _timestamp(self, now: datetime) -> float:
         self._clock = (now.timestamp(), time.monotonic())
         return self._clock[0]
 
@@ -142,16 +142,16 @@ class Guard:
         return self._clock[0] + time.monotonic() - self._clock[1] if self._clock[0] else time.time()
 
     def _has_news(self, at: float) -> bool:
-        if any(not one.ok for one in self._told) or any(answer.shrink for answer in self._answers):
+        if any(not event.ok for event in self._events) or any(answer.shrink for answer in self._answers):
             return True
-        if not self._told:
+        if not self._events:
             return False
-        return self._seen.phase != "closed" or self._seen.row > 0 or at - self._told_at >= circuit.TELL_EVERY_S
+        return self._seen.phase != "closed" or self._seen.row > 0 or at - self._reported_at >= circuit.REPORT_EVERY_S
 
-    def _tell(self, at: float) -> None:
-        told, answers = self._told, self._answers
-        self._told, self._answers, self._told_at = [], [], at
-        self._ask(lambda state: permits.learned(state, self._caller(), told, answers, at), at)
+    def _report(self, at: float) -> None:
+        events, answers = self._events, self._answers
+        self._events, self._answers, self._reported_at = [], [], at
+        self._ask(lambda state: permits.learned(state, self._caller(), events, answers, at), at)
 
     def _ask(self, rule: Callable[[State], tuple[State, Permit]], at: float) -> None:
         """Apply a rule that gives a permit, and do what follows from a circuit that it opened or closed."""
@@ -173,8 +173,8 @@ class Guard:
         """Apply a rule at home. Where the state was lost, an open circuit is known from the grader's troubles."""
 
         def careful(state: State) -> tuple[State, T]:
-            lost = self._troubled and not state.known
-            return rule(replace(state, circuit=circuit.doubtful()) if lost else state)
+            is_lost = self._troubled and not state.is_known
+            return rule(replace(state, circuit=circuit.doubtful()) if is_lost else state)
 
         return self._home.change(careful, at)
 
@@ -198,8 +198,8 @@ class Guard:
         pauses.release(self._grader_id, pauses.CIRCUIT_OPEN)
 
 
-def _differs(one: Permit, other: Permit) -> bool:
-    """Whether the circuit, our share or the size of batches changed; to tell renews the share, maybe a smaller one."""
-    return (one.probing, one.hold_until, one.batch, one.slots) != (
-        other.probing, other.hold_until, other.batch, other.slots,
+def _differs(before: Permit, after: Permit) -> bool:
+    """Whether the circuit, our share or the size of batches changed; a report renews the share, maybe a smaller one."""
+    return (before.probing, before.hold_until, before.batch, before.slots) != (
+        after.probing, after.hold_until, after.batch, after.slots,
     )  # fmt: skip

@@ -47,13 +47,13 @@ class Home:
         for _ in range(MAX_TRIES):
             state, result = rule(decode(self._seen, now))
             text = encode(_at(state, now))
-            found = client.eval(
+            reply = client.eval(
                 COMPARE_AND_SET, 1, f"autotune:guard:{self.grader_id}", self._seen, text, int(STALE_S * 1_000)
             )
-            if found == 1:
+            if reply == 1:
                 self._seen = text
                 return result
-            self._seen = found
+            self._seen = reply
         raise redis.RedisError("a guard's state changed too often to be changed once more")
 
     def _in_database(self, rule: Rule[T], now: float) -> T:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from graders import pauses
 from graders.guards import circuit, sizes, slots
-from graders.guards.circuit import Told
+from graders.guards.circuit import CallEvent
 from graders.guards.state import State
 from graders.guards.values import Answered, Permit
 
@@ -45,12 +45,12 @@ def allowed(state: State, caller: Caller, now: float) -> tuple[State, Permit]:
 
 
 def learned(
-    state: State, caller: Caller, told: Sequence[Told], answers: Sequence[Answered], now: float
+    state: State, caller: Caller, events: Sequence[CallEvent], answers: Sequence[Answered], now: float
 ) -> tuple[State, Permit]:
-    """Take in what calls brought, and what the caller may send after it."""
+    """Apply what calls brought, and return what the caller may send then."""
     judged = circuit.judge(
         state.circuit,
-        told,
+        events,
         holder=caller.holder,
         alone=not any(other.held for other in slots.live(state.holders, caller.holder, now).values()),
         lease_s=caller.lease_s,

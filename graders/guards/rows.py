@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from graders.guards.circuit import Told
+from graders.guards.circuit import CallEvent
 from graders.guards.values import Answered
 
-MAX_KEPT: Final = 2_048  # answers that wait for an older call; with more, a call was not noted and is not waited for
+MAX_WAITING: Final = 2_048  # answers that wait for an older call; with more, a call was not noted and is not waited for
 
 
 class Rows:
@@ -17,7 +17,7 @@ class Rows:
         self._answered = 0
         self._next = 1
         self._first = 1
-        self._kept: dict[int, bool] = {}
+        self._waiting: dict[int, bool] = {}
 
     def sent(self) -> int:
         """The number of a call that goes out now."""
@@ -29,37 +29,37 @@ class Rows:
         """Calls whose answer is not noted yet."""
         return self._sent - self._answered
 
-    def hear(self, answers: Iterable[Answered]) -> list[Told]:
-        """What the answers tell. Each is told at once, and in the row when all calls sent before it have ended."""
-        told: list[Told] = []
+    def hear(self, answers: Iterable[Answered]) -> list[CallEvent]:
+        """Turn answers into events: a call's end at once, its place in the row when all calls before it have ended."""
+        events: list[CallEvent] = []
         for answer in answers:
             if answer.number >= self._first or not answer.number:
-                told.append(Told(in_row=False, ok=answer.ok))
+                events.append(CallEvent(in_row=False, ok=answer.ok))
             if not answer.number:
-                told.append(Told(in_row=True, ok=answer.ok))
+                events.append(CallEvent(in_row=True, ok=answer.ok))
                 continue
             self._answered += 1
-            self._kept[answer.number] = answer.ok
-            if len(self._kept) > MAX_KEPT:
-                self._next = min(self._kept)
-            self._let_go(told)
-        return told
+            self._waiting[answer.number] = answer.ok
+            if len(self._waiting) > MAX_WAITING:
+                self._next = min(self._waiting)
+            self._append_ready(events)
+        return events
 
     def forget(self) -> None:
-        """What is out now tells nothing any more: it was sent before the circuit changed."""
+        """Ignore the calls that are out now: they were sent before the circuit changed."""
         self._first = self._sent + 1
 
-    def end(self) -> list[Told]:
-        """Nothing more is waited for: what is left to tell in the row."""
-        told: list[Told] = []
-        for number in sorted(self._kept):
+    def end(self) -> list[CallEvent]:
+        """Stop waiting for answers, and return the remaining events of the row."""
+        events: list[CallEvent] = []
+        for number in sorted(self._waiting):
             self._next = number
-            self._let_go(told)
+            self._append_ready(events)
         self._answered = self._sent
-        return told
+        return events
 
-    def _let_go(self, told: list[Told]) -> None:
-        while (ok := self._kept.pop(self._next, None)) is not None:
+    def _append_ready(self, events: list[CallEvent]) -> None:
+        while (ok := self._waiting.pop(self._next, None)) is not None:
             if self._next >= self._first:
-                told.append(Told(in_row=True, ok=ok))
+                events.append(CallEvent(in_row=True, ok=ok))
             self._next += 1

@@ -12,11 +12,11 @@ Holders = dict[str, Holder]
 
 def shares(wants: Mapping[str, int], limit: int) -> dict[str, int]:
     """The fair share of each: equal ones, but nobody has more than it wants, and the others have what that leaves."""
-    given: dict[str, int] = {}
+    share_by_holder: dict[str, int] = {}
     for index, name in enumerate(sorted(wants, key=lambda name: (wants[name], name))):
-        given[name] = min(wants[name], limit // (len(wants) - index))
-        limit -= given[name]
-    return given
+        share_by_holder[name] = min(wants[name], limit // (len(wants) - index))
+        limit -= share_by_holder[name]
+    return share_by_holder
 
 
 def renew(holders: Holders, holder: str, *, want: int, out: int, limit: int, now: float) -> tuple[Holders, int]:

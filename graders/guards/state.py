@@ -72,7 +72,7 @@ class State(Struct, frozen=True, omit_defaults=True):
     holders: dict[str, Holder] = {}
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return self.at > 0.0
 
 

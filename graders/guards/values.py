@@ -1,4 +1,4 @@
-"""What a drain is told and tells."""
+"""The permits that a drain gets, and the answers that it reports."""
 
 from datetime import datetime
 

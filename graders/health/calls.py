@@ -16,7 +16,7 @@ def ask_health(targets: Mapping[UUID, GraderTarget]) -> dict[UUID, HealthOutcome
     In a rotation's grace period a 401 or 403 to the previous secret is asked once more with the current one.
     """
     engine = outbound_engine.engine()
-    found: dict[UUID, HealthOutcome] = {}
+    health_outcomes: dict[UUID, HealthOutcome] = {}
     out: dict[str, tuple[UUID, Call]] = {}
 
     def send(key: UUID, call: Call) -> None:
@@ -33,8 +33,8 @@ def ask_health(targets: Mapping[UUID, GraderTarget]) -> dict[UUID, HealthOutcome
                 if isinstance(outcome.health, Failure) and outcome.health.resign:
                     send(key, requests.build_health(targets[key], secret=targets[key].current))
                 else:
-                    found[key] = outcome
+                    health_outcomes[key] = outcome
     finally:
         if out:
             engine.abandon()
-    return found
+    return health_outcomes

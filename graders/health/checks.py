@@ -1,4 +1,4 @@
-"""Checks of a grader: what a look at it found, in words for its owner, and their record."""
+"""Checks of a grader: the findings in words for its owner, and their record."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,48 +27,50 @@ class Check:
 
 
 def of_health(outcome: HealthOutcome) -> Check:
-    """Whether the grader may be called by what its /health brought."""
-    found = outcome.health
-    if isinstance(found, Failure):
-        return Check(HEALTH, False, told(found), outcome.latency_ms, outcome.clock_skew_s)
-    said = f"The grader says that it is {found.status}."
-    return Check(HEALTH, found.status != "unhealthy", said, outcome.latency_ms, outcome.clock_skew_s)
+    """The check that decides from the /health response whether the grader may be called."""
+    health = outcome.health
+    if isinstance(health, Failure):
+        return Check(HEALTH, False, failure_text(health), outcome.latency_ms, outcome.clock_skew_s)
+    detail = f"The grader says that it is {health.status}."
+    return Check(HEALTH, health.status != "unhealthy", detail, outcome.latency_ms, outcome.clock_skew_s)
 
 
 def of_clock(outcome: HealthOutcome) -> Check | None:
-    """The grader's clock, where a good signature shows it. Up to 300 s are borne; above 60 s the owner is told."""
+    """The grader's clock, where a good signature shows it. 300 s are tolerated; above 60 s the owner is warned."""
     skew = outcome.clock_skew_s
     if skew is None:
         return None
     if abs(skew) <= TOLERATED_SKEW_S:
         return Check(CLOCK, True, "The grader's clock agrees with ours.", clock_skew_s=skew)
     side = "ahead of" if skew > 0 else "behind"
-    borne = not isinstance(outcome.health, Failure)
-    return Check(CLOCK, borne, f"The grader's clock is {abs(skew):.0f} s {side} ours. Set it.", clock_skew_s=skew)
+    is_tolerated = not isinstance(outcome.health, Failure)
+    return Check(
+        CLOCK, is_tolerated, f"The grader's clock is {abs(skew):.0f} s {side} ours. Set it.", clock_skew_s=skew
+    )
 
 
-def told(failure: Failure) -> str:
+def failure_text(failure: Failure) -> str:
     """A failure's code and sentence."""
     return f"{failure.code}: {failure.message}"
 
 
 def locked(grader_id: UUID, target: GraderTarget) -> Grader:
-    """The grader that was looked at, its row held until the transaction ends.
+    """The checked grader, its row locked until the transaction ends.
 
     raises  Conflict `changed_meanwhile` if its address or secret changed since; NotFound if it was deleted
     """
     grader = Grader.objects.live().select_for_update(no_key=True).filter(pk=grader_id).first()
     if grader is None:
         raise NotFound("There is no such grader.")
-    held = {secret.key_id for secret in credentials.active_secrets(grader)}
-    if grader.endpoint != target.base_url or target.current.key_id not in held:
+    active_key_ids = {secret.key_id for secret in credentials.active_secrets(grader)}
+    if grader.endpoint != target.base_url or target.current.key_id not in active_key_ids:
         raise Conflict(
             "The grader's address or secret changed while it was asked. Ask again.", code="changed_meanwhile"
         )
     return grader
 
 
-def keep(grader: Grader, found: Iterable[Check]) -> None:
+def keep(grader: Grader, checks: Iterable[Check]) -> None:
     """Store checks."""
     GraderCheck.objects.bulk_create(
         GraderCheck(
@@ -79,5 +81,5 @@ def keep(grader: Grader, found: Iterable[Check]) -> None:
             latency_ms=check.latency_ms,
             clock_skew_s=check.clock_skew_s,
         )
-        for check in found
+        for check in checks
     )

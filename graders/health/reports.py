@@ -42,15 +42,15 @@ logger = logging.getLogger(__name__)
 
 
 def check_due() -> int:
-    """Look at every grader in service that was not looked at for a while. Returns how many were asked."""
-    now, asked = database_now(), 0
+    """Check the health of every grader in service that is due. Returns how many were called."""
+    now, checked_count = database_now(), 0
     while group := _claim(now):
-        asked += look(group)
-    return asked
+        checked_count += look(group)
+    return checked_count
 
 
 def check_now(grader: Grader) -> None:
-    """Look at one grader, on demand. One that is not in service is asked too, and nothing follows from it.
+    """Check the health of one grader on demand. One that is not in service is called too, and nothing follows from it.
 
     raises  Conflict `changed_meanwhile`, Conflict `no_secret`, NotFound if it was deleted meanwhile
     """
@@ -62,22 +62,22 @@ def check_now(grader: Grader) -> None:
 
 def history(grader: Grader) -> tuple[list[GraderCheck], list[GraderStatusChange]]:
     """The newest checks of a grader and changes of its status, SHOWN of each at most."""
-    checked = GraderCheck.objects.newest_of(grader)[:SHOWN]
-    changed = GraderStatusChange.objects.newest_of(grader)[:SHOWN]
-    return list(checked), list(changed)
+    newest_checks = GraderCheck.objects.newest_of(grader)[:SHOWN]
+    status_changes = GraderStatusChange.objects.newest_of(grader)[:SHOWN]
+    return list(newest_checks), list(status_changes)
 
 
 def look(graders: Sequence[Grader]) -> int:
-    """Look at several, GROUP of them at once; those that cannot be called are left out. Returns how many were asked."""
-    asked = 0
+    """Check the health of several, GROUP at once; skip those that cannot be called. Returns how many were called."""
+    checked_count = 0
     for at in range(0, len(graders), GROUP):
         group = graders[at : at + GROUP]
         loaded = targets.load_many(group)
         _update_secret_troubles(group, loaded)
         release()
         _settle_all(loaded, calls.ask_health(loaded))
-        asked += len(loaded)
-    return asked
+        checked_count += len(loaded)
+    return checked_count
 
 
 def _update_secret_troubles(graders: Sequence[Grader], loaded: Mapping[UUID, GraderTarget]) -> None:
@@ -92,17 +92,17 @@ def _update_secret_troubles(graders: Sequence[Grader], loaded: Mapping[UUID, Gra
 @transaction.atomic
 def _claim(now: datetime) -> list[Grader]:
     """Take on the next graders that are due; a rival that claims at the same time gets others."""
-    waited = Q(checked_at=None) | Q(checked_at__lte=now - EARLIEST)
+    overdue = Q(checked_at=None) | Q(checked_at__lte=now - EARLIEST)
     due = Grader.objects.live().filter(
-        waited, kind=GraderKind.ENDPOINT, status__in=status.WORKING, verified_at__isnull=False
+        overdue, kind=GraderKind.ENDPOINT, status__in=status.WORKING, verified_at__isnull=False
     )
     group = list(due.order_by("pk").select_for_update(no_key=True, skip_locked=True)[:GROUP])
     Grader.objects.filter(pk__in=[grader.pk for grader in group]).update(checked_at=now)
     return group
 
 
-def _settle_all(loaded: Mapping[UUID, GraderTarget], found: Mapping[UUID, HealthOutcome]) -> None:
-    for grader_id, outcome in found.items():
+def _settle_all(loaded: Mapping[UUID, GraderTarget], outcomes: Mapping[UUID, HealthOutcome]) -> None:
+    for grader_id, outcome in outcomes.items():
         try:
             settle(grader_id, loaded[grader_id], outcome)
         except AutotuneError:
@@ -115,25 +115,25 @@ def _settle_all(loaded: Mapping[UUID, GraderTarget], found: Mapping[UUID, Health
 
 @transaction.atomic
 def settle(grader_id: UUID, target: GraderTarget, outcome: HealthOutcome) -> None:
-    """Keep what a look found and move the grader by it. raises Conflict, NotFound as `check_now`"""
+    """Store a health check and move the grader's status by it. raises Conflict, NotFound as `check_now`"""
     grader = checks.locked(grader_id, target)
-    said = checks.of_health(outcome)
-    checks.keep(grader, [said, *_skewed(outcome)])
+    check = checks.of_health(outcome)
+    checks.keep(grader, [check, *_skewed(outcome)])
     credentials.note_verified(target, outcome.key_id_verified)
-    found = outcome.health
-    if isinstance(found, Failure) and found.gone:
+    health = outcome.health
+    if isinstance(health, Failure) and health.gone:
         status.note_gone(grader_id)
         return
-    ours = isinstance(found, Failure) and found.fault == "platform"
-    if ours or grader.status == GraderStatus.INACTIVE or grader.verified_at is None:
+    is_platform_fault = isinstance(health, Failure) and health.fault == "platform"
+    if is_platform_fault or grader.status == GraderStatus.INACTIVE or grader.verified_at is None:
         return
-    if not isinstance(found, Failure):
-        versions.seen(grader, found.version)
-    now = HealthStatus.UNREACHABLE if isinstance(found, Failure) else HealthStatus(found.status)
-    repeats = min(grader.health_repeats + 1, MAX_REPEATS) if grader.health == now else 1
-    Grader.objects.filter(pk=grader_id).update(health=now, health_repeats=repeats)
+    if not isinstance(health, Failure):
+        versions.seen(grader, health.version)
+    health_status = HealthStatus.UNREACHABLE if isinstance(health, Failure) else HealthStatus(health.status)
+    repeats = min(grader.health_repeats + 1, MAX_REPEATS) if grader.health == health_status else 1
+    Grader.objects.filter(pk=grader_id).update(health=health_status, health_repeats=repeats)
     if grader.health:
-        _follow(grader, HealthStatus(grader.health), now, said)
+        _follow(grader, HealthStatus(grader.health), health_status, check)
 
 
 def _skewed(outcome: HealthOutcome) -> list[Check]:
@@ -142,13 +142,13 @@ def _skewed(outcome: HealthOutcome) -> list[Check]:
     return [clock] if clock and abs(clock.clock_skew_s or 0.0) > TOLERATED_SKEW_S else []
 
 
-def _follow(grader: Grader, before: HealthStatus, now: HealthStatus, said: Check) -> None:
+def _follow(grader: Grader, before: HealthStatus, now: HealthStatus, check: Check) -> None:
     """What two looks in a row mean."""
     if before == now == HealthStatus.HEALTHY:
         if grader.status == GraderStatus.DEGRADED:
             status.recovered(grader.pk, (Trouble.HEALTH, Trouble.VERIFICATION), WELL_REASON)
     elif HealthStatus.HEALTHY not in (before, now):
-        status.trouble(grader.pk, Trouble.HEALTH, sentences.joined(UNWELL_REASON, said.detail))
+        status.trouble(grader.pk, Trouble.HEALTH, sentences.joined(UNWELL_REASON, check.detail))
     if before in DOWN and now in DOWN:
         pauses.hold(grader.pk, database_now() + HOLD, pauses.UNHEALTHY)
     elif before not in DOWN and now not in DOWN:

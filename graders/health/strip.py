@@ -26,14 +26,16 @@ class Look:
 
 def recent(grader_ids: Collection[UUID]) -> dict[UUID, list[Look]]:
     """The last looks at each grader, LAST at most, the oldest first. Two queries for all."""
-    found: dict[UUID, list[Look]] = {pk: [] for pk in grader_ids}
-    if not found:
-        return found
-    looks = GraderCheck.objects.filter(name=checks.HEALTH)
+    looks_by_grader: dict[UUID, list[Look]] = {pk: [] for pk in grader_ids}
+    if not looks_by_grader:
+        return looks_by_grader
+    health_checks = GraderCheck.objects.filter(name=checks.HEALTH)
     # First where each grader's piece of the index begins: thousands of its checks are kept.
-    newest = looks.newest_of(OuterRef("pk")).values("pk")
-    pieces = Grader.objects.filter(pk__in=found).values_list("pk", Subquery(newest[LAST - 1 : LAST]))
-    wanted = reduce(operator.or_, [Q(grader=pk, pk__gte=first or 0) for pk, first in pieces], Q(pk__in=[]))
-    for pk, passed, at in looks.filter(wanted).order_by("pk").values_list("grader_id", "passed", "at"):
-        found[pk].append(Look(passed, at))
-    return found
+    newest = health_checks.newest_of(OuterRef("pk")).values("pk")
+    pieces = Grader.objects.filter(pk__in=looks_by_grader).values_list("pk", Subquery(newest[LAST - 1 : LAST]))
+    newest_checks = reduce(operator.or_, [Q(grader=pk, pk__gte=first or 0) for pk, first in pieces], Q(pk__in=[]))
+    for pk, passed, checked_at in (
+        health_checks.filter(newest_checks).order_by("pk").values_list("grader_id", "passed", "at")
+    ):
+        looks_by_grader[pk].append(Look(passed, checked_at))
+    return looks_by_grader

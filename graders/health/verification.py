@@ -82,24 +82,24 @@ def run(grader: Grader, target: GraderTarget) -> Probe:
 
 
 def begin(grader: Grader, target: GraderTarget) -> tuple[Probe, bool]:
-    """Call /health. What it brought, and whether /score is to be asked; where it is not, the check list says why."""
+    """Call /health; return the probe so far and whether to call /score. If not, the checks say why."""
     outcome = calls.ask_health({grader.pk: target})[grader.pk]
-    found, keys = outcome.health, _keys(outcome.key_id_verified)
+    health, keys = outcome.health, _keys(outcome.key_id_verified)
     first = [checks.of_health(outcome), *([clock] if (clock := checks.of_clock(outcome)) else [])]
-    if isinstance(found, Failure):
+    if isinstance(health, Failure):
         first.append(Check(SCORE, False, "Not tried, since /health did not pass."))
         return Probe(tuple(first), None, keys), False
-    first.append(Check(CAPABILITIES, True, _compared(grader, found)))
-    if found.status == "unhealthy":
+    first.append(Check(CAPABILITIES, True, _compared(grader, health)))
+    if health.status == "unhealthy":
         first.append(Check(SCORE, False, "Not tried, since the grader says that it is unhealthy."))
-        return Probe(tuple(first), found, keys), False
-    return Probe(tuple(first), found, keys), True
+        return Probe(tuple(first), health, keys), False
+    return Probe(tuple(first), health, keys), True
 
 
-def finish(target: GraderTarget, begun: Probe) -> Probe:
-    """Call /score with the sample, and add what it brought to what `begin` found."""
-    scored, said = _score(target)
-    return Probe((*begun.checks, said), begun.health, begun.key_ids | _keys(scored.key_id_verified))
+def finish(target: GraderTarget, probe: Probe) -> Probe:
+    """Call /score with the sample, and add its check to the probe of `begin`."""
+    score_outcome, score_check = _score(target)
+    return Probe((*probe.checks, score_check), probe.health, probe.key_ids | _keys(score_outcome.key_id_verified))
 
 
 def _score(target: GraderTarget) -> tuple[Outcome, Check]:
@@ -123,20 +123,20 @@ def _judged(verdict: Verdict | Failure | Accepted, outcome: Outcome) -> Check:
         detail = sentences.joined("The sample was scored.", *verdict.warnings)
         return Check(SCORE, True, detail, outcome.latency_ms, outcome.clock_skew_s)
     assert isinstance(verdict, Failure)  # a 202 is one, since the sample is asked for without a callback
-    cannot = verdict.code == "grader_error"
+    cannot_judge = verdict.code == "grader_error"
     reason = sentences.joined(f"It cannot judge the sample, and says so: {verdict.message}")
-    detail = reason if cannot else checks.told(verdict)
-    return Check(SCORE, cannot, detail, outcome.latency_ms, outcome.clock_skew_s)
+    detail = reason if cannot_judge else checks.failure_text(verdict)
+    return Check(SCORE, cannot_judge, detail, outcome.latency_ms, outcome.clock_skew_s)
 
 
-def _compared(grader: Grader, found: Health) -> str:
+def _compared(grader: Grader, health: Health) -> str:
     """Where /health and the registration differ. What is registered counts."""
-    told, differences = found.capabilities, []
+    capabilities, differences = health.capabilities, []
     for name, wire_name in COMPARED:
-        said, registered = getattr(told, name), getattr(grader, name)
-        if said is not None and said != registered:
-            differences.append(f"{wire_name} is {_wire(said)} there and {_wire(registered)} here")
-    if told.domains is not None and sorted(told.domains) != sorted(grader.domains):
+        health_value, registered_value = getattr(capabilities, name), getattr(grader, name)
+        if health_value is not None and health_value != registered_value:
+            differences.append(f"{wire_name} is {_wire(health_value)} there and {_wire(registered_value)} here")
+    if capabilities.domains is not None and sorted(capabilities.domains) != sorted(grader.domains):
         differences.append("domains differ")
     if not differences:
         return "What /health says agrees with the registration."
@@ -160,31 +160,31 @@ def _fetch(call: Call) -> OutboundResponse | OutboundError:
 
 @transaction.atomic
 def settle(grader: Grader, target: GraderTarget, probe: Probe) -> None:
-    """Keep what a probe found and move the grader by it. Raises as `verify` does."""
-    now = checks.locked(grader.pk, target)
-    checks.keep(now, probe.checks)
-    Grader.objects.filter(pk=now.pk).update(checked_at=database_now())
+    """Store a probe's checks and move the grader's status by them. Raises as `verify` does."""
+    locked_grader = checks.locked(grader.pk, target)
+    checks.keep(locked_grader, probe.checks)
+    Grader.objects.filter(pk=locked_grader.pk).update(checked_at=database_now())
     for key_id in probe.key_ids:
         credentials.confirm(key_id)
     if probe.verified and probe.health is not None:
-        _settle_verified(now, probe.health)
-    elif now.status != GraderStatus.INACTIVE:
-        first = next(check for check in probe.checks if not check.passed)
-        reason = sentences.joined(f"Verification failed at {first.name}", first.detail)
-        status.trouble(now.pk, Trouble.VERIFICATION, reason)
+        _settle_verified(locked_grader, probe.health)
+    elif locked_grader.status != GraderStatus.INACTIVE:
+        failed_check = next(check for check in probe.checks if not check.passed)
+        reason = sentences.joined(f"Verification failed at {failed_check.name}", failed_check.detail)
+        status.trouble(locked_grader.pk, Trouble.VERIFICATION, reason)
 
 
-def _settle_verified(grader: Grader, found: Health) -> None:
+def _settle_verified(grader: Grader, health: Health) -> None:
     """In service from now on, unless its owner has switched it off."""
-    versions.seen(grader, found.version)
+    versions.seen(grader, health.version)
     moment = timezone.now()
     Grader.objects.filter(pk=grader.pk).update(
-        verified_at=moment, gone_at=None, auth_failures=0, health=found.status, health_repeats=1, updated_at=moment
+        verified_at=moment, gone_at=None, auth_failures=0, health=health.status, health_repeats=1, updated_at=moment
     )
     pauses.release(grader.pk, pauses.UNHEALTHY)
-    well = found.status == HealthStatus.HEALTHY
-    if not well:
+    is_healthy = health.status == HealthStatus.HEALTHY
+    if not is_healthy:
         status.trouble(grader.pk, Trouble.HEALTH, SAYS_DEGRADED)
-    status.recovered(grader.pk, ENDED if well else ENDED - {Trouble.HEALTH}, VERIFIED)
+    status.recovered(grader.pk, ENDED if is_healthy else ENDED - {Trouble.HEALTH}, VERIFIED)
     if grader.status == GraderStatus.INACTIVE and not grader.switched_off:
-        status.admit(grader.pk, VERIFIED if well else SAYS_DEGRADED)
+        status.admit(grader.pk, VERIFIED if is_healthy else SAYS_DEGRADED)

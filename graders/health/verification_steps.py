@@ -34,18 +34,18 @@ def begin(grader: Grader) -> tuple[Probe, str]:
 
 
 def go_on(grader: Grader, ticket: str) -> Probe:
-    """The whole verification, whose first step the ticket tells; without a good one it is done from the start.
+    """Finish the verification whose first step the ticket holds; without a valid ticket, start over.
 
     raises  as verification.verify
     """
     target = targets.load(grader)
     release()
     try:
-        begun = _probe(signing.loads(ticket, salt=_salt(grader, target), max_age=TICKET_FOR_S))
+        first_step = _probe(signing.loads(ticket, salt=_salt(grader, target), max_age=TICKET_FOR_S))
     except signing.BadSignature:
         probe = verification.run(grader, target)
     else:
-        probe = verification.finish(target, begun)
+        probe = verification.finish(target, first_step)
     verification.settle(grader, target, probe)
     return probe
 
@@ -57,9 +57,9 @@ def _salt(grader: Grader, target: GraderTarget) -> str:
 
 def _plain(probe: Probe) -> dict[str, Any]:
     assert probe.health is not None  # else it would not go on
-    found = [[one.name, one.passed, one.detail, one.latency_ms, one.clock_skew_s] for one in probe.checks]
-    return {"checks": found, "health": [probe.health.status, probe.health.version], "keys": sorted(probe.key_ids)}
+    checks = [[check.name, check.passed, check.detail, check.latency_ms, check.clock_skew_s] for check in probe.checks]
+    return {"checks": checks, "health": [probe.health.status, probe.health.version], "keys": sorted(probe.key_ids)}
 
 
 def _probe(plain: dict[str, Any]) -> Probe:
-    return Probe(tuple(Check(*one) for one in plain["checks"]), Health(*plain["health"]), frozenset(plain["keys"]))
+    return Probe(tuple(Check(*row) for row in plain["checks"]), Health(*plain["health"]), frozenset(plain["keys"]))

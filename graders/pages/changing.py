@@ -28,12 +28,12 @@ def new(request: PageRequest) -> HttpResponse:
         acts.concerns(RESOURCE, "create")
         if form.is_valid():
             try:
-                made = acting.do(request, lambda: registry.register(request.principal, form.body(GraderIn)))
+                registration = acting.do(request, lambda: registry.register(request.principal, form.body(GraderIn)))
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
-                acts.concerns(RESOURCE, "create", made.grader.public_id)
-                return shown_once(request, made.grader.pk, str(made.secret), "registered")
+                acts.concerns(RESOURCE, "create", registration.grader.public_id)
+                return shown_once(request, registration.grader.pk, str(registration.secret), "registered")
     context = {
         "title": "Register a grader",
         "crumbs": navigation.crumbs(("Graders", reverse("graders"))),
@@ -47,26 +47,28 @@ def new(request: PageRequest) -> HttpResponse:
 @page((RESOURCE, "update"), methods=FORM)
 def edit(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
     """Change a grader. Another scheme, host or port makes a new secret, which the answer shows."""
-    found = finding.find(request.principal, grader_id, "update")
-    form = GraderEditForm(request.POST or None, found)
+    grader = finding.find(request.principal, grader_id, "update")
+    form = GraderEditForm(request.POST or None, grader)
     if request.method == "POST":
-        acts.concerns(RESOURCE, "update", found.public_id)
+        acts.concerns(RESOURCE, "update", grader.public_id)
         if form.is_valid():
             try:
-                made = acting.do(request, lambda: registry.patch(found, form.body(GraderPatch)), said="Saved.")
+                registration = acting.do(
+                    request, lambda: registry.patch(grader, form.body(GraderPatch)), toast="Saved."
+                )
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
-                if made.secret is None:
+                if registration.secret is None:
                     return redirect("grader_settings", grader_id)
-                return shown_once(request, grader_id, made.secret, "moved")
+                return shown_once(request, grader_id, registration.secret, "moved")
     context = {
         "title": "Change the grader",
-        "crumbs": crumbs(found),
+        "crumbs": crumbs(grader),
         "form": form,
-        "grader": found,
+        "grader": grader,
         "submit": "Save",
-        "back": reverse("grader_settings", args=[found.pk]),
+        "back": reverse("grader_settings", args=[grader.pk]),
     }
     return render(request, "graders/form.html", context, status=400 if form.errors else 200)
 
@@ -74,35 +76,35 @@ def edit(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
 @page((RESOURCE, "update"), methods=("POST",))
 def switch(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
     """Switch it off, or on again (`to`)."""
-    found = finding.find(request.principal, grader_id, "update")
-    acts.concerns(RESOURCE, "update", found.public_id, fields=["status"])
+    grader = finding.find(request.principal, grader_id, "update")
+    acts.concerns(RESOURCE, "update", grader.public_id, fields=["status"])
     on = request.POST.get("to") == "on"
-    said = "It is switched on." if on else "It is switched off: no call goes out until it is switched on."
-    acting.attempt(request, lambda: registry.switch(found.pk, on=on), said=said)
+    message = "It is switched on." if on else "It is switched off: no call goes out until it is switched on."
+    acting.attempt(request, lambda: registry.switch(grader.pk, on=on), toast=message)
     return redirect("grader_settings", grader_id)
 
 
 @page((RESOURCE, "delete"), methods=FORM)
 def delete(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
     """Delete it, once its name was typed."""
-    found = finding.find(request.principal, grader_id, "delete")
-    form = DeleteForm(request.POST or None, found)
+    grader = finding.find(request.principal, grader_id, "delete")
+    form = DeleteForm(request.POST or None, grader)
     if request.method == "POST":
-        acts.concerns(RESOURCE, "delete", found.public_id)
+        acts.concerns(RESOURCE, "delete", grader.public_id)
         if form.is_valid():
             try:
-                acting.do(request, lambda: registry.tombstone(found), said="The grader is deleted.")
+                acting.do(request, lambda: registry.tombstone(grader), toast="The grader is deleted.")
             except AutotuneError as exc:
                 form.add_error(None, exc.detail)
             else:
                 return redirect("graders")
-    context = {"title": "Delete the grader", "crumbs": crumbs(found), "form": form, "grader": found}
+    context = {"title": "Delete the grader", "crumbs": crumbs(grader), "form": form, "grader": grader}
     return render(request, "graders/delete.html", context, status=400 if form.errors else 200)
 
 
 def shown_once(request: PageRequest, grader_id: UUID, secret: str, why: str) -> HttpResponse:
     """The answer that shows a new secret; no address leads to it again."""
-    found = finding.find(request.principal, grader_id, "update")
+    grader = finding.find(request.principal, grader_id, "update")
     titles = {
         "registered": "The grader is registered",
         "moved": "The grader has a new secret",
@@ -110,18 +112,18 @@ def shown_once(request: PageRequest, grader_id: UUID, secret: str, why: str) -> 
     }
     context = {
         "title": titles[why],
-        "crumbs": crumbs(found),
-        "grader": found,
+        "crumbs": crumbs(grader),
+        "grader": grader,
         "secret": secret,
         "why": why,
-        "out": finding.context(request.principal, found, "settings")["out"],
+        "out": finding.context(request.principal, grader, "settings")["out"],
     }
     return render(request, "graders/secret.html", context)
 
 
-def crumbs(found: object) -> object:
+def crumbs(grader: object) -> object:
     """The way to a page below the grader's own."""
     return navigation.crumbs(
         ("Graders", reverse("graders")),
-        (found.name, reverse("grader", args=[found.pk])),  # type: ignore[attr-defined]
+        (grader.name, reverse("grader", args=[grader.pk])),  # type: ignore[attr-defined]
     )

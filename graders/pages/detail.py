@@ -32,22 +32,22 @@ LIVE: Final = "standing"  # the part of the page that refreshes itself
 @page(READS)
 def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """What was measured of a grader, over the window in the address."""
-    found = finding.find(request.principal, grader_id)
-    whole = responses.sees_all_of(found, request.principal)
-    if whole and request.headers.get("HX-Target") == LIVE:
-        return render(request, "graders/_live.html", _standing(request.principal, found))
-    asked = request.GET.get("window", "")
-    window = asked if asked in WINDOWS else "24h"
-    report = statistics_reports.report(found, window)
+    grader = finding.find(request.principal, grader_id)
+    sees_all = responses.sees_all_of(grader, request.principal)
+    if sees_all and request.headers.get("HX-Target") == LIVE:
+        return render(request, "graders/_live.html", _standing(request.principal, grader))
+    window_parameter = request.GET.get("window", "")
+    window = window_parameter if window_parameter in WINDOWS else "24h"
+    report = statistics_reports.report(grader, window)
     context = finding.context(
-        request.principal, found, "figures",
+        request.principal, grader, "figures",
         window=window, windows=WINDOWS, report=report, charts=_charts(report, window), errors=_errors(report),
-        versions=versions.newest(found, SHOWN_VERSIONS), version_count=found.versions.count(),
+        versions=versions.newest(grader, SHOWN_VERSIONS), version_count=grader.versions.count(),
         success=None if report.error_rate is None else 1 - report.error_rate,
         may_runs=policy.reach(request.principal, "runs", "read") is not None,
         may_use=policy.reach(request.principal, "tasks", "create") is not None,
     )  # fmt: skip
-    return render(request, "graders/grader.html", context | (finding.standing(found) if whole else {}))
+    return render(request, "graders/grader.html", context | (finding.standing(grader) if sees_all else {}))
 
 
 @page(READS, methods=("GET", "HEAD", "POST"))
@@ -55,29 +55,29 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """The last checks and changes of status; a POST asks its /health now."""
     principal = request.principal
     if request.method == "POST":
-        asked = finding.find(principal, grader_id, "update")
-        acts.concerns(finding.RESOURCE, "update", asked.public_id)
+        grader = finding.find(principal, grader_id, "update")
+        acts.concerns(finding.RESOURCE, "update", grader.public_id)
         acting.attempt(
-            request, lambda: reports.check_now(asked), said="It was asked; what it said is below.", calls_out=True
+            request, lambda: reports.check_now(grader), toast="It was asked; what it said is below.", calls_out=True
         )
         return redirect("grader_health", grader_id)
-    found = finding.find(principal, grader_id)
-    whole = responses.sees_all_of(found, principal)
-    shown = responses.health_out(found, *reports.history(found), whole=whole, now=database_now())
-    context = finding.context(principal, found, "health", health=shown)
-    return render(request, "graders/health.html", context | (finding.standing(found) if whole else {}))
+    grader = finding.find(principal, grader_id)
+    sees_all = responses.sees_all_of(grader, principal)
+    health = responses.health_out(grader, *reports.history(grader), sees_all=sees_all, now=database_now())
+    context = finding.context(principal, grader, "health", health=health)
+    return render(request, "graders/health.html", context | (finding.standing(grader) if sees_all else {}))
 
 
 @page(READS)
 def settings(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """What it is registered with, its secrets by their ids, and what can be done with it."""
-    found = finding.find(request.principal, grader_id)
-    maker = people.Names(request.principal, [found.created_by_id]).of(found.created_by_id)
-    return render(request, "graders/settings.html", finding.context(request.principal, found, "settings", maker=maker))
+    grader = finding.find(request.principal, grader_id)
+    maker = people.Names(request.principal, [grader.created_by_id]).of(grader.created_by_id)
+    return render(request, "graders/settings.html", finding.context(request.principal, grader, "settings", maker=maker))
 
 
-def _standing(principal: Principal, found: Grader) -> dict[str, Any]:
-    return {"grader": found, "may": finding.may(principal, found), **finding.standing(found)}
+def _standing(principal: Principal, grader: Grader) -> dict[str, Any]:
+    return {"grader": grader, "may": finding.may(principal, grader), **finding.standing(grader)}
 
 
 def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
@@ -86,14 +86,15 @@ def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
     until = timezone.now()
     span = statistics_reports.WINDOWS.get(window)
     began = until - (span or timedelta(days=1))
-    since = min([began, *(at for at, _ in points)]) if span or not points else points[0][0]
+    since = min([began, *(moment for moment, _ in points)]) if span or not points else points[0][0]
     until = max(until, since + timedelta(minutes=5))
-    latency = [(at, point.avg_latency_ms) for at, point in points]
-    means = [(at, point.avg_score) for at, point in points]
+    latency = [(moment, point.avg_latency_ms) for moment, point in points]
+    means = [(moment, point.avg_score) for moment, point in points]
     return {
         "work": columns(
-            "Scored and failed", [(at, (point.scored, point.errors)) for at, point in points], ("Scored", "Failed"),
-            since=since, until=until, tones=("good", "bad"), empty="It was not called in this time.",
+            "Scored and failed", [(moment, (point.scored, point.errors)) for moment, point in points],
+            ("Scored", "Failed"), since=since, until=until, tones=("good", "bad"),
+            empty="It was not called in this time.",
         ),
         "latency": lines(
             "Mean latency", [Series("Mean latency", latency)], since=since, until=until, unit="ms", low=0, wide=False,
@@ -105,7 +106,7 @@ def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
         ),
         "scores": histogram("Scores that it gave", report.score_distribution, empty="It gave no score in this time."),
         "errors": bars(
-            "Failed attempts by code", [Bar(one.code, one.count, tone="bad") for one in report.errors[:BARS]],
+            "Failed attempts by code", [Bar(error.code, error.count, tone="bad") for error in report.errors[:BARS]],
             empty="No attempt failed in this time.",
         ),
     }  # fmt: skip
@@ -113,14 +114,14 @@ def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
 
 def _errors(report: GraderStatsOut) -> list[dict[str, Any]]:
     """Each code with its share of all attempts, whose affair it is, and what must change."""
-    attempts = report.total_scored + sum(one.count for one in report.errors)
+    attempts = report.total_scored + sum(error.count for error in report.errors)
     return [
         {
-            "code": one.code,
-            "count": one.count,
-            "share": one.count / attempts,
-            "fault": failure_codes.fault(one.code),
-            "advice": failure_codes.advice(one.code),
+            "code": error.code,
+            "count": error.count,
+            "share": error.count / attempts,
+            "fault": failure_codes.fault(error.code),
+            "advice": failure_codes.advice(error.code),
         }
-        for one in report.errors
+        for error in report.errors
     ]

@@ -28,8 +28,8 @@ class May:
 def find(principal: Principal, grader_id: UUID, action: str = "read") -> Grader:
     """The grader. raises NotFound, Forbidden as the API does"""
     rows = Grader.objects.live().with_details().select_related("version")
-    found: Grader = find_for(rows, principal, grader_id, action, "grader")
-    return found
+    grader: Grader = find_for(rows, principal, grader_id, action, "grader")
+    return grader
 
 
 def may(principal: Principal, grader: Grader) -> May:
@@ -44,15 +44,15 @@ def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict
     out    the grader as the API shows it to this person: what is null there is shown nowhere
     whole  whether it is in the person's own reach, and not only listed by another organization
     """
-    whole = responses.sees_all_of(grader, principal)
+    sees_all = responses.sees_all_of(grader, principal)
     return {
         "title": grader.name,
         "crumbs": navigation.crumbs(
-            ("Graders", reverse("graders")) if whole else ("Marketplace", reverse("marketplace"))
+            ("Graders", reverse("graders")) if sees_all else ("Marketplace", reverse("marketplace"))
         ),
         "grader": grader,
         "out": responses.grader_out(grader, principal),
-        "whole": whole,
+        "whole": sees_all,
         "foreign": grader.organization_id != principal.organization.pk,
         "may": may(principal, grader),
         "tab": tab,
@@ -63,10 +63,10 @@ def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict
 def standing(grader: Grader) -> dict[str, Any]:
     """How a grader of one's own stands at this moment."""
     now = database_now()
-    held = grader.held_until is not None and grader.held_until > now
+    is_held = grader.held_until is not None and grader.held_until > now
     return {
         "circuit": board.circuit(grader, now),
-        "held_until": grader.held_until if held else None,
-        "held_reason": grader.held_reason if held else "",
+        "held_until": grader.held_until if is_held else None,
+        "held_reason": grader.held_reason if is_held else "",
         "queue": queued_runs.of([grader.pk])[grader.pk],
     }

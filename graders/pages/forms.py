@@ -140,21 +140,24 @@ class GraderEditForm(GraderForm):
         changed = set(self.changed_data)
         if any(name.startswith(CAPABILITY) for name in changed):  # they are replaced as a whole
             changed |= {name for name in self.fields if name.startswith(CAPABILITY)}
-        whole, self.cleaned_data = self.cleaned_data, {k: v for k, v in self.cleaned_data.items() if k in changed}
+        all_cleaned_data, self.cleaned_data = (
+            self.cleaned_data,
+            {k: v for k, v in self.cleaned_data.items() if k in changed},
+        )
         try:
             return super().values()
         finally:
-            self.cleaned_data = whole
+            self.cleaned_data = all_cleaned_data
 
 
 def _initial(grader: Grader) -> dict[str, Any]:
     """The grader as the form shows it."""
-    found: dict[str, Any] = {"name": grader.name, "endpoint": grader.endpoint, "description": grader.description}
-    found |= {"visibility": grader.visibility, "pins": grader.pins}
-    found |= {"redaction__reasoning": grader.redact_reasoning, "redaction__dimensions": grader.redact_dimensions}
+    initial: dict[str, Any] = {"name": grader.name, "endpoint": grader.endpoint, "description": grader.description}
+    initial |= {"visibility": grader.visibility, "pins": grader.pins}
+    initial |= {"redaction__reasoning": grader.redact_reasoning, "redaction__dimensions": grader.redact_dimensions}
     for prefix, shape in ((CAPABILITY, requests.CapabilitiesIn), ("limits__", requests.LimitsIn)):
-        found |= {f"{prefix}{name}": getattr(grader, name) for name in shape.__struct_fields__}
-    return found
+        initial |= {f"{prefix}{name}": getattr(grader, name) for name in shape.__struct_fields__}
+    return initial
 
 
 class RotateForm(BodyForm):

@@ -49,12 +49,12 @@ def graders(request: PageRequest) -> HttpResponse:
     """How the person's own graders do, at this moment."""
     principal = request.principal
     own = policy.scope(Grader.objects.live(), principal, RESOURCE, "read")
-    asked, rows, pagination = _listed(request, own)
+    list_request, rows, pagination = _listed(request, own)
     everything = own.exists() if not rows else True
     context = {
         "title": "Graders",
         "rows": rows,
-        "asked": asked,
+        "asked": list_request,
         "statuses": STATUSES,
         "everything": everything,
         "pager": listing.pager(pagination, len(rows)),
@@ -68,14 +68,14 @@ def graders(request: PageRequest) -> HttpResponse:
 def marketplace(request: PageRequest) -> HttpResponse:
     """What organizations list for others, with what was measured of it."""
     principal = request.principal
-    found = Grader.objects.live().visible_to(principal).filter(visibility=Visibility.LISTED)
-    asked, rows, pagination = _listed(request, found, visibility="listed")
+    listed_graders = Grader.objects.live().visible_to(principal).filter(visibility=Visibility.LISTED)
+    list_request, rows, pagination = _listed(request, listed_graders, visibility="listed")
     context = {
         "title": "Marketplace",
         "rows": rows,
-        "asked": asked,
+        "asked": list_request,
         "statuses": STATUSES,
-        "everything": found.exists() if not rows else True,
+        "everything": listed_graders.exists() if not rows else True,
         "pager": listing.pager(pagination, len(rows)),
         "may_open": policy.reach(principal, RESOURCE, "read") is not None,
         "may_use": policy.reach(principal, "tasks", "create") is not None,
@@ -85,44 +85,46 @@ def marketplace(request: PageRequest) -> HttpResponse:
 
 
 def _listed(
-    request: PageRequest, found: GraderQuerySet, **fixed: Any
-) -> tuple[listing.Asked[GraderQuery], list[Row], Any]:
+    request: PageRequest, visible_graders: GraderQuerySet, **fixed: Any
+) -> tuple[listing.ListRequest[GraderQuery], list[Row], Any]:
     """What the address asks for, the rows of its page, and where they lie."""
-    asked = listing.read(request, GraderQuery, **fixed)
-    query = asked.query
-    matching = found.matching(
+    list_request = listing.read(request, GraderQuery, **fixed)
+    query = list_request.query
+    matching = visible_graders.matching(
         kind=query.kind, status=query.status, visibility=query.visibility, search=query.search, domain=query.domain
     )
-    shown = matching.with_details().select_related("version")
-    graders_, pagination = cut(shown, query, ORDER, owner=request.principal.organization.pk)
-    return asked, _rows(graders_, request.principal), pagination
+    detailed = matching.with_details().select_related("version")
+    graders_, pagination = cut(detailed, query, ORDER, owner=request.principal.organization.pk)
+    return list_request, _rows(graders_, request.principal), pagination
 
 
 def _rows(graders_: list[Grader], principal: Principal) -> list[Row]:
     measured = board.measured([grader.pk for grader in graders_])
-    whole = {grader.pk for grader in graders_ if responses.sees_all_of(grader, principal)}
-    waiting, seen, now = queued_runs.of(whole), looks.recent(whole), database_now()
+    own_ids = {grader.pk for grader in graders_ if responses.sees_all_of(grader, principal)}
+    waiting, looks_by_grader, now = queued_runs.of(own_ids), looks.recent(own_ids), database_now()
     return [
         Row(
             grader=grader,
             out=responses.grader_out(grader, principal),
-            whole=grader.pk in whole,
+            whole=grader.pk in own_ids,
             measured=measured[grader.pk],
             trend=_trend(measured[grader.pk]),
-            circuit=board.circuit(grader, now) if grader.pk in whole else None,
+            circuit=board.circuit(grader, now) if grader.pk in own_ids else None,
             queue=waiting.get(grader.pk),
-            looks=_looks(seen[grader.pk]) if seen.get(grader.pk) else None,
+            looks=_looks(looks_by_grader[grader.pk]) if looks_by_grader.get(grader.pk) else None,
         )
         for grader in graders_
     ]
 
 
-def _trend(found: Measured) -> SafeString:
-    label = f"99th percentile of the latency by the hour, last 24 hours: {spark_label(found.trend, 'ms')}."
-    return sparkline(found.trend, label=label)
+def _trend(measured: Measured) -> SafeString:
+    label = f"99th percentile of the latency by the hour, last 24 hours: {spark_label(measured.trend, 'ms')}."
+    return sparkline(measured.trend, label=label)
 
 
-def _looks(seen: list[looks.Look]) -> SafeString:
-    failed = [look for look in seen if not look.passed]
-    told = f"{len(failed)} failed, the last {ui.ago(failed[-1].at)}" if failed else "all passed"
-    return strip([look.passed for look in seen], label=f"The last {len(seen)} looks at its health: {told}.")
+def _looks(recent_looks: list[looks.Look]) -> SafeString:
+    failed = [look for look in recent_looks if not look.passed]
+    summary = f"{len(failed)} failed, the last {ui.ago(failed[-1].at)}" if failed else "all passed"
+    return strip(
+        [look.passed for look in recent_looks], label=f"The last {len(recent_looks)} looks at its health: {summary}."
+    )

@@ -66,22 +66,31 @@ def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[
     now = now or timezone.now()
     first = floor_to(POINT, now - WINDOW + POINT)
     hours = [first + place * POINT for place in range(WINDOW // POINT)]
-    over = [hour for hour in hours if hour + POINT + OVER_AFTER <= now]
-    known = {pk for pk in grader_ids if all((pk, hour) in _over for hour in over)}
-    found: dict[UUID, _Hours] = {pk: {hour: _over[pk, hour] for hour in over if pk in known} for pk in grader_ids}
-    for group, since in ((known, first + len(over) * POINT), (set(grader_ids) - known, first)):
-        for pk, at, *counters in _rows(group, since) if group else ():
-            found[pk].setdefault(floor_to(POINT, at), _Hour()).add(*counters)
-    _remember({(pk, hour): found[pk].get(hour, _NOTHING) for pk in found.keys() - known for hour in over}, first)
-    return {pk: _summed(each, hours) for pk, each in found.items()}
+    past_hours = [hour for hour in hours if hour + POINT + OVER_AFTER <= now]
+    remembered_ids = {pk for pk in grader_ids if all((pk, hour) in _hour_cache for hour in past_hours)}
+    hours_by_grader: dict[UUID, _Hours] = {
+        pk: {hour: _hour_cache[pk, hour] for hour in past_hours if pk in remembered_ids} for pk in grader_ids
+    }
+    for group, since in ((remembered_ids, first + len(past_hours) * POINT), (set(grader_ids) - remembered_ids, first)):
+        for pk, moment, *counters in _rows(group, since) if group else ():
+            hours_by_grader[pk].setdefault(floor_to(POINT, moment), _Hour()).add(*counters)
+    _remember(
+        {
+            (pk, hour): hours_by_grader[pk].get(hour, _NOTHING)
+            for pk in hours_by_grader.keys() - remembered_ids
+            for hour in past_hours
+        },
+        first,
+    )
+    return {pk: _summed(each, hours) for pk, each in hours_by_grader.items()}
 
 
 def circuit(grader: Grader, now: datetime | None = None) -> Circuit:
     """What the grader's row says of its circuit: open while it holds calls back, then half-open until calls go well."""
     if Trouble.CIRCUIT not in grader.troubles:
         return "closed"
-    held = grader.held_until is not None and grader.held_until > (now or timezone.now())
-    return "open" if held and grader.held_reason == pauses.CIRCUIT_OPEN else "half_open"
+    is_held = grader.held_until is not None and grader.held_until > (now or timezone.now())
+    return "open" if is_held and grader.held_reason == pauses.CIRCUIT_OPEN else "half_open"
 
 
 @dataclass(slots=True)
@@ -100,26 +109,26 @@ class _Hour:
 
 _Hours = dict[datetime, _Hour]
 _NOTHING: Final = _Hour()
-_over: dict[tuple[UUID, datetime], _Hour] = {}
+_hour_cache: dict[tuple[UUID, datetime], _Hour] = {}
 
 
 def _remember(hours: dict[tuple[UUID, datetime], _Hour], first: datetime) -> None:
     """Keep what does not change any more, and forget what no window reaches."""
-    if len(_over) + len(hours) > REMEMBERED:
-        kept = {key: hour for key, hour in list(_over.items()) if key[1] >= first}
-        _over.clear()
-        _over.update(kept if len(kept) + len(hours) <= REMEMBERED else {})
-    _over.update(hours)
+    if len(_hour_cache) + len(hours) > REMEMBERED:
+        recent_hours = {key: hour for key, hour in list(_hour_cache.items()) if key[1] >= first}
+        _hour_cache.clear()
+        _hour_cache.update(recent_hours if len(recent_hours) + len(hours) <= REMEMBERED else {})
+    _hour_cache.update(hours)
 
 
-def _summed(found: _Hours, hours: list[datetime]) -> Measured:
-    whole = _Hour()
-    for hour in found.values():
-        whole.scored, whole.errors = whole.scored + hour.scored, whole.errors + hour.errors
-        _add(whole.by_bucket, hour.by_bucket)
-    p50, p99 = (latencies.percentile(whole.by_bucket, share) for share in (0.5, 0.99))
-    trend = (latencies.percentile(found.get(hour, _NOTHING).by_bucket, 0.99) for hour in hours)
-    return Measured(whole.scored, whole.errors, p50, p99, tuple(trend))
+def _summed(by_hour: _Hours, hours: list[datetime]) -> Measured:
+    total = _Hour()
+    for hour in by_hour.values():
+        total.scored, total.errors = total.scored + hour.scored, total.errors + hour.errors
+        _add(total.by_bucket, hour.by_bucket)
+    p50, p99 = (latencies.percentile(total.by_bucket, share) for share in (0.5, 0.99))
+    trend = (latencies.percentile(by_hour.get(hour, _NOTHING).by_bucket, 0.99) for hour in hours)
+    return Measured(total.scored, total.errors, p50, p99, tuple(trend))
 
 
 def _rows(grader_ids: Collection[UUID], since: datetime) -> QuerySet[Any, tuple[Any, ...]]:

@@ -101,18 +101,18 @@ def _summed(tallies: Iterable[Tally], step: timedelta) -> dict[Key, Counters]:
 
 def _write(table: Table, sums: dict[Key, Counters]) -> None:
     """Add the sums to the table's rows; they are changed to what the rows hold then."""
-    kept = {_key(row): row for row in _rows(table, sums)}
+    existing_rows = {_key(row): row for row in _rows(table, sums)}
     for key, counters in sums.items():
-        if row := kept.get(key):
+        if row := existing_rows.get(key):
             counters.add(*_counters(row))
             for name, value in counters.values().items():
                 setattr(row, name, value)
     fresh: list[Any] = [
         table(grader_id=grader_id, version_id=version_id, start=start, **counters.values())
         for (grader_id, version_id, start), counters in sums.items()
-        if (grader_id, version_id, start) not in kept
+        if (grader_id, version_id, start) not in existing_rows
     ]
-    changed: list[Any] = [row for key, row in kept.items() if key in sums]
+    changed: list[Any] = [row for key, row in existing_rows.items() if key in sums]
     table.objects.bulk_update(changed, COUNTERS, batch_size=50)
     table.objects.bulk_create(fresh)
 

@@ -74,10 +74,10 @@ def report(grader: Grader, window: str = "24h") -> GraderStatsOut:
     step = _step(WINDOWS[window] if window in WINDOWS else _age(grader.pk))
     total = Counters()
     points: dict[datetime, _Moment] = {}
-    for at, *counters in tallies.rows(grader.pk, since, hours=_whole_hours(since) if step >= HOUR else None):
+    for moment, *counters in tallies.rows(grader.pk, since, hours=_whole_hours(since) if step >= HOUR else None):
         total.add(*counters)
         scored, value_sum, _, latency_sum_ms, by_bucket, errors = counters
-        point = points.setdefault(floor_to(step, at), _Moment())
+        point = points.setdefault(floor_to(step, moment), _Moment())
         point.add(_Moment(scored, sum(errors.values()), value_sum, latency_sum_ms, sum(by_bucket.values())))
     failed = sum(total.errors.values())
     return GraderStatsOut(
@@ -126,13 +126,13 @@ class _Moment:
 def _timeline(points: Mapping[datetime, _Moment]) -> list[TimelinePointOut]:
     return [
         TimelinePointOut(
-            at=wire(at),
+            at=wire(moment),
             scored=point.scored,
             errors=point.errors,
             avg_score=_mean(point.value_sum, point.scored),
             avg_latency_ms=_mean(point.latency_sum_ms, point.latency_count),
         )
-        for at, point in sorted(points.items())
+        for moment, point in sorted(points.items())
     ]
 
 

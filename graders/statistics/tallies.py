@@ -74,21 +74,21 @@ def ends(grader_id: UUID) -> tuple[datetime, datetime] | None:
     """The first and the last time in which anything was counted; None where nothing was."""
     folded = GraderStatistic.objects.filter(grader_id=grader_id).aggregate(first=Min("start"), last=Max("start"))
     fresh = Tally.objects.filter(grader_id=grader_id).aggregate(first=Min("at"), last=Max("at"))
-    times = [at for at in (*folded.values(), *fresh.values()) if at is not None]
+    times = [moment for moment in (*folded.values(), *fresh.values()) if moment is not None]
     return (min(times), max(times)) if times else None
 
 
 def by_version(grader_id: UUID) -> dict[UUID, tuple[int, float]]:
     """How many completions each version scored, and the sum of the scores."""
-    found: dict[UUID, tuple[int, float]] = {}
+    totals: dict[UUID, tuple[int, float]] = {}
     folded, fresh = (
         model.objects.filter(grader_id=grader_id).values_list("version_id").annotate(Sum("scored"), Sum("value_sum"))
         for model in (GraderHour, Tally)
     )
     for version_id, scored, value_sum in folded.union(fresh, all=True):
-        before = found.get(version_id, (0, 0.0))
-        found[version_id] = before[0] + scored, before[1] + value_sum
-    return found
+        before = totals.get(version_id, (0, 0.0))
+        totals[version_id] = before[0] + scored, before[1] + value_sum
+    return totals
 
 
 def _add(sums: dict[str, int], counts: dict[str, int]) -> None:

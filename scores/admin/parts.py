@@ -36,8 +36,8 @@ class Of(Growing, PublicIdSearch, Record):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        found = super().get_queryset(request).select_related(*self.related)  # type: ignore[misc]
-        return found.defer("task__metadata")
+        queryset = super().get_queryset(request).select_related(*self.related)  # type: ignore[misc]
+        return queryset.defer("task__metadata")
 
     @admin.display(description="completion")
     def completion_short(self, row: Any) -> SafeString:

@@ -8,13 +8,13 @@ from django.utils.safestring import SafeString
 
 from autotune.core import ids
 from autotune.core.admin.cells import badge, figure, linked, moment, page_url
-from autotune.core.admin.lists import Made
+from autotune.core.admin.lists import CreatedWithin
 from autotune.core.templatetags import ui
 from scores.admin.parts import FILTERS, CodeFilter, Of
 from scores.models import Reward
 
 
-class RewardMade(Made):
+class RewardCreatedWithin(CreatedWithin):
     column = "completion_id"
     title = "completion submitted within"
 
@@ -29,7 +29,7 @@ class RewardAdmin(Of, admin.ModelAdmin):
         "completion_public_id", "reward", figure("confidence", ui.score), linked("task"), "aggregation", "used",
         "failed", moment("scored_at", "settled", order=""),
     )  # fmt: skip
-    list_filter = (*FILTERS, CodeFilter, "aggregation", RewardMade)
+    list_filter = (*FILTERS, CodeFilter, "aggregation", RewardCreatedWithin)
     list_select_related = related
     search_fields = ("=completion__external_id", "task__name", "=error_code")
     ordering = ("-completion_id",)

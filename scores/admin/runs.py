@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from autotune.core.admin.actions import confirmed, pks, tell
 from autotune.core.admin.base import OnPages, plain
 from autotune.core.admin.cells import anchor, badge, change_url, linked, moment, state
-from autotune.core.admin.lists import Made
+from autotune.core.admin.lists import CreatedWithin
 from autotune.core.templatetags import ui
 from scores.admin.parts import FILTERS, CodeFilter, GraderFilter, Of
 from scores.models import WorkflowRun
@@ -63,12 +63,12 @@ def retry_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Qu
     button="Cancel the runs",
 )
 def cancel_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[WorkflowRun]) -> None:
-    wanted = pks(queryset, retrying.MOST)
-    ended = cancelling.cancel_all(wanted)
+    run_ids = pks(queryset, retrying.MOST)
+    ended = cancelling.cancel_all(run_ids)
     tell(model_admin, request, ended, "cancelled", {})
-    if len(wanted) > ended:
-        model_admin.message_user(request, f"{len(wanted) - ended} had ended already.", messages.WARNING)
-    if len(wanted) == retrying.MOST:
+    if len(run_ids) > ended:
+        model_admin.message_user(request, f"{len(run_ids) - ended} had ended already.", messages.WARNING)
+    if len(run_ids) == retrying.MOST:
         model_admin.message_user(request, "There may be more: do it again.", messages.WARNING)
 
 
@@ -84,7 +84,7 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
         moment("wake_at", "next", order=""),
         "completion_short", moment("created_at", "made", order=""), "took",
     )  # fmt: skip
-    list_filter = ("status", FaultFilter, CodeFilter, *FILTERS, GraderFilter, Made, "waits_for", "priority")
+    list_filter = ("status", FaultFilter, CodeFilter, *FILTERS, GraderFilter, CreatedWithin, "waits_for", "priority")
     list_select_related = related
     search_fields = ("=completion__external_id", "task__name", "grader__name", "=error_code")
     fieldsets = (

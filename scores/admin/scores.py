@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from autotune.core import ids
 from autotune.core.admin.base import OnPages, TextForSuperusers, plain
 from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
-from autotune.core.admin.lists import Made
+from autotune.core.admin.lists import CreatedWithin
 from autotune.core.templatetags import ui
 from scores.admin.parts import FILTERS, GraderFilter, Of
 from scores.models import Score, WorkflowRun
@@ -29,7 +29,7 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
         "grader_version", linked("task"), "completion_short", moment("created_at", "scored", order=""),
     )  # fmt: skip
     list_filter = (
-        *FILTERS, GraderFilter, Made, "shadow", "superseded", ("deleted_at", admin.EmptyFieldListFilter),
+        *FILTERS, GraderFilter, CreatedWithin, "shadow", "superseded", ("deleted_at", admin.EmptyFieldListFilter),
     )  # fmt: skip
     list_select_related = related
     search_fields = ("=completion__external_id", "task__name", "grader__name")
@@ -42,8 +42,8 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
     texts = ("reasoning",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Score]:
-        found = super().get_queryset(request).select_related(*self.related, "reviewed_by")
-        return found.defer(*self.unread(request), "task__metadata", "reviewed_by__password")
+        queryset = super().get_queryset(request).select_related(*self.related, "reviewed_by")
+        return queryset.defer(*self.unread(request), "task__metadata", "reviewed_by__password")
 
     @admin.display(description="state")
     def standing(self, score: Score) -> SafeString:

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from autotune.core.admin.base import PublicIdSearch, Record
 from autotune.core.admin.cells import badge, linked, moment
 from autotune.core.admin.inlines import Newest
-from autotune.core.admin.lists import Growing, Made, named
+from autotune.core.admin.lists import CreatedWithin, Growing, named
 from graders.models import Grader
 from scores.models import Callback, CallbackItem
 
@@ -39,7 +39,7 @@ class CallbackAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
         "request_id", "standing", linked("grader"), "kind", moment("created_at", "sent", order=""),
         moment("expires_at", order=""),
     )  # fmt: skip
-    list_filter = ("kind", named(Grader, "grader"), Made, "expires_at")
+    list_filter = ("kind", named(Grader, "grader"), CreatedWithin, "expires_at")
     list_select_related = ("grader",)
     search_fields = ("=request_id", "grader__name")
     search_help_text = "Exactly a request's id, a part of a grader's name, or an id (grader_… or run_…)"
@@ -71,8 +71,8 @@ class CallbackItemAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     readonly_fields = ("is_recorded",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CallbackItem]:
-        found = super().get_queryset(request).select_related("run", "callback")
-        return found.defer("run__steps", "callback__token_digest", "callback__signature")
+        queryset = super().get_queryset(request).select_related("run", "callback")
+        return queryset.defer("run__steps", "callback__token_digest", "callback__signature")
 
     @admin.display(description="recorded", boolean=True)
     def is_recorded(self, row: CallbackItem) -> bool:

@@ -55,7 +55,7 @@ def digest_of(token: str) -> bytes:
 
 def record(grader_id: UUID, version_id: UUID, opened: Sequence[tuple[Call, str, Sequence[tuple[UUID, int]]]]) -> None:
     """Put attempts on record: for each its call, its token, and the runs with their attempt numbers."""
-    made, items = [], []
+    callbacks, items = [], []
     for call, token, runs in opened:
         assert call.callback is not None
         row = Callback(
@@ -69,10 +69,10 @@ def record(grader_id: UUID, version_id: UUID, opened: Sequence[tuple[Call, str, 
             include_explanation=call.options.include_explanation,
             expires_at=call.callback.expires_at,
         )
-        made.append(row)
+        callbacks.append(row)
         items += [CallbackItem(callback=row, run_id=run_id, attempt=attempt) for run_id, attempt in runs]
     with transaction.atomic():
-        Callback.objects.bulk_create(made)
+        Callback.objects.bulk_create(callbacks)
         CallbackItem.objects.bulk_create(items)
 
 
@@ -125,7 +125,7 @@ class _Reception:
         self.row, self.target, self.headers, self.body = row, target, headers, body
         self.now = database_now()
         self.digest = hashlib.sha256(body).digest()
-        self.items = {one.run_id: one for one in row.items.all()}
+        self.items = {item.run_id: item for item in row.items.all()}
         runs = WorkflowRun.objects.filter(pk__in=self.items).order_by("pk").defer("steps")
         runs = runs.annotate(task_version_id=F("completion__task_version_id"))  # the texts may be large
         self.runs = {ids.encode("comp", run.completion_id): run for run in runs}
@@ -136,7 +136,7 @@ class _Reception:
         reply = gateway.judge(self._attempt(), self.target.signing, self.headers, self.body, now=self.now.timestamp())
         if reply.code != "recorded":
             return reply
-        still_open = {name: found for name, found in reply.verdicts.items() if _state(self.runs[name]) == "waiting"}
+        still_open = {name: verdict for name, verdict in reply.verdicts.items() if _state(self.runs[name]) == "waiting"}
         moved = self._record(still_open)
         if not moved:
             return self._closed([self.runs[name] for name in reply.verdicts])
@@ -146,7 +146,7 @@ class _Reception:
 
     def _attempt(self) -> Attempt:
         states = {_state(run) for run in self.runs.values()}
-        recorded = {bytes(one.body_digest) for one in self.items.values() if one.body_digest}
+        recorded = {bytes(item.body_digest) for item in self.items.values() if item.body_digest}
         same = self.digest in recorded or not recorded
         still_open = "waiting" in states
         return Attempt(
@@ -162,9 +162,9 @@ class _Reception:
             else (self.digest if same else recorded.pop()).hex(),
         )
 
-    def _record(self, found: Mapping[str, Verdict | Failure]) -> set[UUID]:
-        judged = [self._judged(name, one) for name, one in found.items() if isinstance(one, Verdict)]
-        missed = [self._missed(name, one) for name, one in found.items() if isinstance(one, Failure)]
+    def _record(self, verdicts: Mapping[str, Verdict | Failure]) -> set[UUID]:
+        judged = [self._judged(name, verdict) for name, verdict in verdicts.items() if isinstance(verdict, Verdict)]
+        missed = [self._missed(name, failure) for name, failure in verdicts.items() if isinstance(failure, Failure)]
         if not judged and not missed:
             return set()
         return recording.save_callback(self.row.grader_id, self.row.grader_version_id, judged, missed, Facts())

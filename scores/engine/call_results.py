@@ -39,8 +39,8 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """A run that is left until `until`: its grader is held for `reason`, or has accepted it and will call back."""
+class PostponedRun:
+    """A run that waits until `until`: its grader is held for `reason`, or has accepted the run and will call back."""
 
     run: Claimed
     until: datetime
@@ -58,8 +58,8 @@ class Results:
 
     judged: list[Judged] = field(default_factory=list)
     missed: list[Missed] = field(default_factory=list)
-    accepted: list[Left] = field(default_factory=list)
-    resting: list[Left] = field(default_factory=list)
+    accepted: list[PostponedRun] = field(default_factory=list)
+    resting: list[PostponedRun] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.judged) + len(self.missed) + len(self.accepted) + len(self.resting)
@@ -70,16 +70,16 @@ class Results:
         return sum(map(bool, (self.judged, self.missed, self.accepted, self.resting))) > 1 or len(self.missed) > 1
 
     def by_version(self, present: UUID) -> Iterator[tuple[UUID, "Results"]]:
-        """The group in parts of one grader version each; what is no verdict belongs to the first."""
-        versions = sorted({one.grader_version_id for one in self.judged}) or [present]
+        """Split the group by grader version. Results that are no verdicts belong to the first part."""
+        versions = sorted({judged.grader_version_id for judged in self.judged}) or [present]
         if len(versions) == 1:
             yield versions[0], self
             return
         for place, version_id in enumerate(versions):
             part = Results() if place else Results([], self.missed, self.accepted, self.resting)
-            part.judged = [one for one in self.judged if one.grader_version_id == version_id]
+            part.judged = [judged for judged in self.judged if judged.grader_version_id == version_id]
             yield version_id, part
 
     def runs(self) -> Iterator[Claimed]:
         for kind in (self.judged, self.missed, self.accepted, self.resting):
-            yield from (one.run for one in kind)
+            yield from (outcome.run for outcome in kind)

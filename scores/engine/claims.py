@@ -88,8 +88,8 @@ def renew(runs: Sequence[Claimed]) -> None:
         _update_ours(_RENEW, runs, LEASE)
         return
     until = database_now() + LEASE
-    for held in _ours(runs):
-        held.update(leased_until=until)
+    for leased in _ours(runs):
+        leased.update(leased_until=until)
 
 
 def give_back(runs: Sequence[Claimed]) -> None:
@@ -97,8 +97,8 @@ def give_back(runs: Sequence[Claimed]) -> None:
     if connection.vendor == "postgresql":
         _update_ours(_GIVE_BACK, runs)
         return
-    for held in _ours(runs):
-        held.update(status=RunStatus.PENDING, leased_until=None)
+    for leased in _ours(runs):
+        leased.update(status=RunStatus.PENDING, leased_until=None)
 
 
 def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = None) -> int:
@@ -130,8 +130,8 @@ def _ours(runs: Sequence[Claimed]) -> Iterator[RunQuerySet]:
     by_attempt: dict[int, list[UUID]] = {}
     for run in runs:
         by_attempt.setdefault(run.attempt, []).append(run.run_id)
-    for attempt, held in by_attempt.items():
-        yield WorkflowRun.objects.filter(pk__in=held, attempt=attempt, status=RunStatus.RUNNING)
+    for attempt, run_ids in by_attempt.items():
+        yield WorkflowRun.objects.filter(pk__in=run_ids, attempt=attempt, status=RunStatus.RUNNING)
 
 
 def _take_postgres(grader_id: UUID, limit: int) -> Sequence[tuple]:
@@ -145,14 +145,14 @@ def _take_embedded(grader_id: UUID, limit: int) -> Sequence[tuple]:
     """SQLite has one writer: the immediate transaction is the lock."""
     with transaction.atomic():
         due = WorkflowRun.objects.filter(grader_id=grader_id, status__in=transitions.sources(RunStatus.RUNNING))
-        held = list(due.order_by("-priority", "id").values_list("pk", flat=True)[:limit])
-        if not held:
+        run_ids = list(due.order_by("-priority", "id").values_list("pk", flat=True)[:limit])
+        if not run_ids:
             return []
         now = datetime.now(UTC)
-        WorkflowRun.objects.filter(pk__in=held).update(
+        WorkflowRun.objects.filter(pk__in=run_ids).update(
             status=RunStatus.RUNNING,
             attempt=F("attempt") + 1,
             leased_until=now + LEASE,
             started_at=Coalesce(F("started_at"), now),
         )
-        return list(WorkflowRun.objects.filter(pk__in=held).values_list(*_COLUMNS))
+        return list(WorkflowRun.objects.filter(pk__in=run_ids).values_list(*_COLUMNS))

@@ -20,7 +20,7 @@ from graders.gateway.types import Accepted, Failure, GraderTarget, Outcome, Secr
 from graders.models import Grader
 from graders.states import GraderStatus
 from scores.engine import claims, recording, retries
-from scores.engine.call_results import Judged, Left, Missed, Results
+from scores.engine.call_results import Judged, Missed, PostponedRun, Results
 from scores.engine.calling import Calls, Sent
 from scores.engine.claims import Claimed
 from scores.engine.materials import Facts
@@ -45,17 +45,17 @@ def callable_grader(grader_id: UUID) -> Grader | None:
 class Drain:
     """The work of one thread for one grader.
 
-    until   the monotonic time at which it ends, with the calls that are out
-    asked   whether somebody has told of new work since it was asked
-    ending  whether it is to end before its time
-    held    the grader may not be called for now; what was claimed sleeps
+    until     the monotonic time at which it ends, with the calls that are out
+    is_woken  whether a wake-up reported new work since the last call of it
+    ending    whether it must end before its time
+    held      the grader may not be called for now; the claimed runs sleep
     """
 
     def __init__(
-        self, grader: Grader, *, until: float, asked: Callable[[], bool], ending: Callable[[], bool] = lambda: False
+        self, grader: Grader, *, until: float, is_woken: Callable[[], bool], ending: Callable[[], bool] = lambda: False
     ) -> None:
         self.until = until
-        self.asked = asked
+        self.is_woken = is_woken
         self.ending = ending
         self.facts = Facts()
         self.calls = Calls()
@@ -135,25 +135,25 @@ class Drain:
             self.stopped = True
         elif not self.stopped and now - self.refreshed_at >= REFRESH_S:
             self._refresh()
-        self.pace.refresh(self.grader, self._now(), want=self._wanted())
+        self.pace.refresh(self.grader, self._now(), want=self._desired_calls())
         if self.stopped:
             return
         self.plan.resize(self.pace.size)
         if hold := self.pace.held(self._now()):
             self._rest(*hold)
 
-    def _wanted(self) -> int:
-        """Calls that we would have out: with nothing more to ask, those that are out, so that others have the rest."""
+    def _desired_calls(self) -> int:
+        """The number of calls to have out. Without more work it is those that are out: others may use the rest."""
         if self.stopped or (self.dry and not self.plan):
             return len(self.calls)
         return self.grader.max_concurrency
 
     def _rest(self, until: datetime, reason: str) -> None:
-        """Nobody may call the grader before `until`: what we hold sleeps, and so does the head of what is due."""
+        """Put the claimed runs and the head of the due runs to sleep: no worker may call the grader before `until`."""
         self.held = self.stopped = True
-        left = self.plan.clear()
-        self.pace.give_back(len(left))
-        self.results.resting += [Left(run, until, reason) for run in left]
+        unsent = self.plan.clear()
+        self.pace.give_back(len(unsent))
+        self.results.resting += [PostponedRun(run, until, reason) for run in unsent]
         claims.rest(self.grader_id, until, reason)
 
     def _idle(self, seconds: float) -> None:
@@ -181,8 +181,8 @@ class Drain:
         self.plan.add(claimed)
 
     def _may_find_more(self) -> bool:
-        """Whether another claim may find something: the last one was full, or somebody has told us since."""
-        if self.asked():
+        """Whether another claim may return runs: the last one was full, or a wake-up has arrived since."""
+        if self.is_woken():
             self.dry = False
         return not self.dry
 
@@ -232,7 +232,7 @@ class Drain:
                 self._miss(run, verdict, sent.at)
             elif isinstance(verdict, Accepted):
                 assert call.callback is not None  # a 202 to any other call is a failure
-                self.results.accepted.append(Left(run, call.callback.expires_at, "accepted", sent.at))
+                self.results.accepted.append(PostponedRun(run, call.callback.expires_at, "accepted", sent.at))
             else:
                 judged = Judged(run, verdict, material.version_id, sent.version_id, outcome.latency_ms)
                 self.results.judged.append(judged)
@@ -304,12 +304,12 @@ class Drain:
         claims.renew([*self.plan.runs(), *self.calls.runs()])
 
     def _abandon(self) -> None:
-        """Give back what is not out; calls that are still out (only after an error) run out their lease."""
+        """Return the runs that are not out. The leases of calls that are still out (only after an error) expire."""
         self.calls.abandon()
-        left = self.plan.clear()
+        unsent = self.plan.clear()
         try:
-            if left:
-                claims.give_back(left)
-                self.pace.give_back(len(left))
+            if unsent:
+                claims.give_back(unsent)
+                self.pace.give_back(len(unsent))
         finally:
             self.pace.close()

@@ -14,44 +14,44 @@ from scores.engine.drain import Drain, callable_grader
 TIME_LIMIT_S = 20.0  # then other graders have their turn, and a successor goes on
 
 _lock = threading.Lock()
-_asked: dict[UUID, threading.Event] = {}
+_wake_events: dict[UUID, threading.Event] = {}
 _ending = threading.Event()
 
 
 def drain(grader_id: UUID) -> None:
-    """Score what is due for a grader. If this process drains it already, that drain looks once more."""
+    """Score the due runs of a grader. If this process drains it already, wake that drain instead."""
     with _lock:
-        if running := _asked.get(grader_id):
+        if running := _wake_events.get(grader_id):
             running.set()
             return
-        asked = _asked[grader_id] = threading.Event()
+        wake_event = _wake_events[grader_id] = threading.Event()
     unfinished = False
     try:
-        unfinished = _drain(grader_id, asked)
+        unfinished = _drain(grader_id, wake_event)
     finally:
         with _lock:
-            del _asked[grader_id]
-            unfinished = unfinished or asked.is_set()
+            del _wake_events[grader_id]
+            unfinished = unfinished or wake_event.is_set()
         connection.close()
     if unfinished:
         wakeups.send(grader_id)
 
 
 def ask(grader_id: UUID) -> bool:
-    """Let the drain that this process runs for a grader look once more; False if there is none."""
+    """Wake the drain that this process runs for a grader. Return False if there is none."""
     with _lock:
-        if running := _asked.get(grader_id):
+        if running := _wake_events.get(grader_id):
             running.set()
         return running is not None
 
 
 def close() -> None:
-    """The process is told to end: its drains end with the calls that are out, give back the rest and hand over."""
+    """End the drains of this process: each finishes the calls that are out, returns the other runs and hands over."""
     _ending.set()
 
 
-def _drain(grader_id: UUID, asked: threading.Event) -> bool:
-    """One drain; True if it ended before its work, with some perhaps left."""
+def _drain(grader_id: UUID, wake_event: threading.Event) -> bool:
+    """Run one drain. Return True if it ended early and runs may still be due."""
     wakeups.begun(grader_id)
     grader = callable_grader(grader_id)
     if grader is None:
@@ -60,16 +60,16 @@ def _drain(grader_id: UUID, asked: threading.Event) -> bool:
         claims.rest(grader_id, grader.held_until, grader.held_reason)
         return False
 
-    def was_asked() -> bool:
-        if not asked.is_set():
+    def consume_wake_up() -> bool:
+        if not wake_event.is_set():
             return False
-        asked.clear()
+        wake_event.clear()
         wakeups.begun(grader_id)
         return True
 
     until = time.monotonic() + TIME_LIMIT_S
     try:
-        work = Drain(grader, until=until, asked=was_asked, ending=_ending.is_set)
+        work = Drain(grader, until=until, is_woken=consume_wake_up, ending=_ending.is_set)
     except Unreadable:
         unsigned_runs.miss_due_runs(grader, until=until)
         return False

@@ -35,7 +35,7 @@ select id, task_id, task_version_id, prompt, response, messages, metadata from (
         select id, task_id, task_version_id, prompt, response, messages, metadata,
                coalesce(length(prompt), 0) + coalesce(length(response), 0)
                + coalesce(length(messages), 0) + coalesce(length(metadata), 0) as size
-        from tasks_completion where {wanted}
+        from tasks_completion where {condition}
     ) measured
 ) fitting where before < %s
 """
@@ -80,8 +80,8 @@ class Facts:
 
     def task(self, task_id: UUID) -> TaskFacts:
         """The facts of one task."""
-        found = self._tasks.get(task_id)
-        if found is None or found[0] < time.monotonic():
+        cached = self._tasks.get(task_id)
+        if cached is None or cached[0] < time.monotonic():
             task = Task.objects.only(
                 "max_attempts",
                 "backoff_ms",
@@ -95,28 +95,28 @@ class Facts:
                 RetryPolicy(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
                 task.review_below_confidence,
             )
-            found = self._tasks[task_id] = (time.monotonic() + FRESH_S, facts)
-        return found[1]
+            cached = self._tasks[task_id] = (time.monotonic() + FRESH_S, facts)
+        return cached[1]
 
     def version(self, version_id: UUID) -> VersionFacts:
         """The facts of one task version."""
-        if found := self._versions.get(version_id):
-            return found
+        if facts := self._versions.get(version_id):
+            return facts
         return self.versions([version_id])[version_id]
 
     def versions(self, version_ids: Iterable[UUID]) -> dict[UUID, VersionFacts]:
-        """The facts of many versions, in two queries for those not yet known."""
-        wanted = set(version_ids)
-        unknown = wanted - self._versions.keys()
-        if unknown:
-            weights: dict[UUID, dict[UUID, float]] = {version_id: {} for version_id in unknown}
-            members = PanelMember.objects.filter(task_version_id__in=unknown, part=Part.SCORING)
+        """The facts of many versions, in two queries for those that were not read before."""
+        unique_ids = set(version_ids)
+        unread = unique_ids - self._versions.keys()
+        if unread:
+            weights: dict[UUID, dict[UUID, float]] = {version_id: {} for version_id in unread}
+            members = PanelMember.objects.filter(task_version_id__in=unread, part=Part.SCORING)
             for version_id, grader_id, weight in members.values_list("task_version_id", "grader_id", "weight"):
                 weights[version_id][grader_id] = weight
-            known = TaskVersion.objects.filter(pk__in=unknown).values_list("pk", "aggregation")
-            for version_id, aggregation in known:
+            versions = TaskVersion.objects.filter(pk__in=unread).values_list("pk", "aggregation")
+            for version_id, aggregation in versions:
                 self._versions[version_id] = VersionFacts(aggregation, weights[version_id])
-        return {version_id: self._versions[version_id] for version_id in wanted}
+        return {version_id: self._versions[version_id] for version_id in unique_ids}
 
     def system_prompts(self, version_ids: Iterable[UUID]) -> dict[UUID, str | Failure | None]:
         """The system prompts by version, decrypted once; a Failure if one cannot be read, None or no entry without one.
@@ -187,12 +187,12 @@ def _rows(completion_ids: Sequence[UUID], max_bytes: int) -> Sequence[tuple]:
     """Rows of id, task, version and the four texts; the sum runs over lengths, so nothing beyond it is even read."""
     values: list[Any]
     if connection.vendor == "postgresql":
-        wanted, values = "id = any(%s)", [list(completion_ids)]
+        condition, values = "id = any(%s)", [list(completion_ids)]
     else:
-        wanted = f"id in ({', '.join(['%s'] * len(completion_ids))})"
+        condition = f"id in ({', '.join(['%s'] * len(completion_ids))})"
         values = [pk.hex for pk in completion_ids]
     with connection.cursor() as cursor:
-        cursor.execute(_LOAD.format(wanted=wanted), [*values, max_bytes])
+        cursor.execute(_LOAD.format(condition=condition), [*values, max_bytes])
         rows = cursor.fetchall()
     if connection.vendor == "postgresql":
         return rows

@@ -75,11 +75,11 @@ class Pace:
         """Whether others hold every call, and have for so long that we leave the work to them."""
         return self.window == 0 and time.monotonic() - self._begun > PATIENCE_S
 
-    def take(self, wanted: int, now: datetime) -> int:
-        """Tokens for so many completions; those granted. A longer wait for the next holds the grader."""
+    def take(self, count: int, now: datetime) -> int:
+        """Take tokens for `count` completions. Return how many were granted; a long wait for more holds the grader."""
         if self._tokens_at is not None and now < self._tokens_at:
             return 0
-        granted, next_at = self._guard.take(wanted, now=now)
+        granted, next_at = self._guard.take(count, now=now)
         self._tokens_at = None if granted else next_at
         if not granted and next_at is not None and next_at - now > SOON:
             self._hold(next_at, pauses.RATE_LIMITED)
@@ -99,10 +99,10 @@ class Pace:
         return self._guard.sent()
 
     def note(self, outcome: Outcome, number: int, items: int, *, batched: bool, now: datetime) -> None:
-        """What a call brought; told to all at the next `report`. A 429 with Retry-After holds the grader for all."""
-        failures = [one for one in outcome.verdicts.values() if isinstance(one, Failure)]
+        """Note the outcome of a call for the next `report`. A 429 with Retry-After holds the grader for all workers."""
+        failures = [verdict for verdict in outcome.verdicts.values() if isinstance(verdict, Failure)]
         first = failures[0] if failures else None
-        ok = len(failures) < items or not all(one.trips for one in failures)
+        ok = len(failures) < items or not all(failure.trips for failure in failures)
         shrink = first is not None and items > 1 and (first.split or (batched and first.code == "timeout"))
         self._answers.append(Answered(ok=ok, items=items, shrink=shrink, number=number))
         if first is not None and first.code == "rate_limited" and first.retry_after_s is not None:

@@ -73,11 +73,11 @@ class Plan:
             yield from (run for run, _ in planned.entries)
 
     def clear(self) -> list[Claimed]:
-        """Everything that was held here, and is no more."""
-        left = list(self.runs())
+        """Remove and return all runs of the plan."""
+        runs = list(self.runs())
         self._queue.clear()
         self._ready.clear()
-        return left
+        return runs
 
     def _prepare(self, chunk: list[Claimed]) -> None:
         """Load texts and make calls of them; what does not fit into memory at once stays in the queue."""
@@ -97,7 +97,7 @@ class Plan:
         if self.size == 1:
             self._ready.extend(Planned([entry], options) for entry in entries)
             return
-        at = 0
+        start = 0
         for part in requests.split_by_size([material.item for _, material in entries]):
-            self._ready.append(Planned(entries[at : at + len(part)], options))
-            at += len(part)
+            self._ready.append(Planned(entries[start : start + len(part)], options))
+            start += len(part)

@@ -49,9 +49,11 @@ def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts,
     """
     with transaction.atomic():
         settling.lock({run.completion_id for run in runs if run.panel_size > 0})
-        asked = step != OVERTAKEN
+        of_review = step != OVERTAKEN
         failures = [
-            Failed(run.run_id, run.organization_id, None, code, message, 0, step=entry(step, 0, code), of_review=asked)
+            Failed(
+                run.run_id, run.organization_id, None, code, message, 0, step=entry(step, 0, code), of_review=of_review
+            )
             for run in runs
         ]
         failed = statements(connection.vendor).fail(failures)
@@ -70,8 +72,8 @@ def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Fac
     moved = store.complete(grader_id, grader_version_id, [_success(entry, facts) for entry in certain])
     failed = store.fail([_failed(entry) for entry in final])
     store.sleep([_failed(entry) for entry in results.missed if entry.decision.wake_at is not None])
-    store.rest([left.paused("hold") for left in results.resting])
-    store.wait([left.paused("call") for left in results.accepted])
+    store.rest([postponed.paused("hold") for postponed in results.resting])
+    store.wait([postponed.paused("call") for postponed in results.accepted])
     opened = opening.open(doubtful, grader_id, grader_version_id) if doubtful else set()
     ended = _shared(entry for entry in certain if entry.run.run_id in moved)
     settling.settle(ended | {run.completion_id for run in failed if run.panel_size > 0}, facts)
@@ -95,13 +97,14 @@ def _shared(judged: Iterable[Judged]) -> set[UUID]:
 
 
 def _by_confidence(judged: Sequence[Judged], facts: Facts) -> tuple[list[Judged], list[Judged]]:
-    """The verdicts that count as they are, and those that a person shall look at (the task's `review`)."""
+    """Split the verdicts: those that count as they are, and those that need a person's review (the task's `review`)."""
     certain: list[Judged] = []
     doubtful: list[Judged] = []
-    first = {one.run.run_id: one for one in reversed(judged)}  # of two on one run the first counts
-    for one in first.values():
-        below = facts.task(one.run.task_id).review_below if one.run.panel_size > 0 else None
-        (doubtful if below is not None and one.verdict.confidence < below else certain).append(one)
+    first = {entry.run.run_id: entry for entry in reversed(judged)}  # of two on one run the first counts
+    for judgement in first.values():
+        run = judgement.run
+        below = facts.task(run.task_id).review_below if run.panel_size > 0 else None
+        (doubtful if below is not None and judgement.verdict.confidence < below else certain).append(judgement)
     return certain, doubtful
 
 

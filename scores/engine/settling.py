@@ -44,22 +44,26 @@ def lock(completion_ids: Iterable[UUID]) -> None:
 
 
 def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
-    """Write the rewards of those of the (locked) completions whose newest scoring runs are all final, and tell of them.
+    """Write the rewards of the (locked) completions whose newest scoring runs are all final, and emit their events.
 
-    Older scores of a grader that has given a newer one are marked as superseded.
+    Older scores of a grader that has a newer one are marked as superseded.
     """
-    wanted = sorted(set(completion_ids))
-    if not wanted:
+    ordered_ids = sorted(set(completion_ids))
+    if not ordered_ids:
         return
-    members = _members(wanted)
-    ready = {key: held for key, held in members.items() if all(one.run.status in FINAL for one in held.values())}
+    members = _members(ordered_ids)
+    ready = {
+        completion_id: panel
+        for completion_id, panel in members.items()
+        if all(member.run.status in FINAL for member in panel.values())
+    }
     if not ready:
         return
     version_of = dict(Completion.objects.filter(pk__in=ready).values_list("pk", "task_version_id"))
     facts.versions(version_of.values())
-    made = [_reward(key, held, facts, version_of[key]) for key, held in sorted(ready.items())]
+    reward_rows = [_reward(pk, panel, facts, version_of[pk]) for pk, panel in sorted(ready.items())]
     _supersede(ready)
-    _write(made)
+    _write(reward_rows)
 
 
 def settle_overlooked(facts: Facts, *, ever: bool = False, limit: int = 500) -> int:
@@ -97,8 +101,8 @@ def _finished(since: datetime | None) -> Iterator[set[UUID]]:
     rest = of_panel.filter(completed_at__isnull=False) if since is None else of_panel.filter(completed_at__gt=since)
     while rows := list(rest.values_list("completed_at", "pk", "completion_id")[:LOOKED_AT]):
         yield {row[2] for row in rows}
-        at, pk, _ = rows[-1]
-        rest = of_panel.filter(Q(completed_at__gt=at) | Q(pk__gt=pk), completed_at__gte=at)
+        completed_at, pk, _ = rows[-1]
+        rest = of_panel.filter(Q(completed_at__gt=completed_at) | Q(pk__gt=pk), completed_at__gte=completed_at)
 
 
 def _unsettled(completion_ids: set[UUID]) -> set[UUID]:
@@ -132,16 +136,16 @@ def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
 
 def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, version_id: UUID) -> Reward:
     version = facts.version(version_id)
-    counted = [one.scores[-1] for one in members.values() if one.scores]
+    counted = [member.scores[-1] for member in members.values() if member.scores]
     scored = [rewards.Scored(s.value, s.confidence, version.weights.get(s.grader_id, 1.0)) for s in counted]
-    unscored = [one.run for one in members.values() if not one.scores]
+    unscored = [member.run for member in members.values() if not member.scores]
     code = _lacking(unscored[0]) if unscored else rewards.NO_SCORE
     result = rewards.reward(scored, failed=len(unscored), aggregation=version.aggregation, error_code=code)
-    about = next(iter(members.values())).run
+    run = next(iter(members.values())).run
     return Reward(
         completion_id=completion_id,
-        organization_id=about.organization_id,
-        task_id=about.task_id,
+        organization_id=run.organization_id,
+        task_id=run.task_id,
         value=result.value,
         confidence=result.confidence,
         aggregation=version.aggregation,
@@ -172,18 +176,18 @@ def _supersede(ready: dict[UUID, dict[UUID, _Member]]) -> None:
         Score.objects.filter(pk__in=older).update(superseded=True)
 
 
-def _write(made: Sequence[Reward]) -> None:
-    """Store what is new or changed, and put its event into the outbox."""
-    there = Reward.objects.in_bulk([one.pk for one in made])
-    changed = [one for one in made if one.pk not in there or _differs(one, there[one.pk])]
+def _write(reward_rows: Sequence[Reward]) -> None:
+    """Store the rewards that are new or changed, and put their events into the outbox."""
+    stored = Reward.objects.in_bulk([reward.pk for reward in reward_rows])
+    changed = [reward for reward in reward_rows if reward.pk not in stored or _differs(reward, stored[reward.pk])]
     if not changed:
         return
     Reward.objects.bulk_create(changed, update_conflicts=True, unique_fields=["completion"], update_fields=_CHANGEABLE)
     for kind, failed in ((EventKind.SCORE_COMPLETED, False), (EventKind.SCORE_FAILED, True)):
-        told = [Emitted(one.organization_id, one.pk) for one in changed if (one.value is None) == failed]
-        if told:
-            outbox.emit(kind, told)
+        events = [Emitted(reward.organization_id, reward.pk) for reward in changed if (reward.value is None) == failed]
+        if events:
+            outbox.emit(kind, events)
 
 
-def _differs(one: Reward, other: Reward) -> bool:
-    return any(getattr(one, name) != getattr(other, name) for name in _COMPARED)
+def _differs(reward: Reward, other: Reward) -> bool:
+    return any(getattr(reward, name) != getattr(other, name) for name in _COMPARED)

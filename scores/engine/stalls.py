@@ -79,8 +79,8 @@ def look() -> Facts:
 
 def _erasing_still(beat: datetime | None) -> datetime | None:
     waiting = Erasure.objects.exclude(status=ErasureStatus.COMPLETED).order_by("pk")
-    asked = waiting.values_list("created_at", flat=True).first()
-    return asked and max(filter(None, (asked, beat)))
+    oldest = waiting.values_list("created_at", flat=True).first()
+    return oldest and max(filter(None, (oldest, beat)))
 
 
 def _retaining_still(beat: datetime | None, now: datetime) -> datetime | None:
@@ -92,16 +92,16 @@ def _queues(now: datetime) -> list[_Queue]:
     free = Q(held_until=None) | Q(held_until__lte=now)
     graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE).filter(free)
     by_priority = {f"first_{value}": _first(value) for value in Priority.values}
-    held: dict[UUID, datetime | None] = {}
+    holds: dict[UUID, datetime | None] = {}
     firsts: list[UUID] = []
-    for pk, held_until, *found in graders.annotate(**by_priority).values_list("pk", "held_until", *by_priority):
-        held[pk] = held_until
-        firsts += filter(None, found)
+    for pk, held_until, *first_ids in graders.annotate(**by_priority).values_list("pk", "held_until", *by_priority):
+        holds[pk] = held_until
+        firsts += filter(None, first_ids)
     runs = WorkflowRun.objects.filter(pk__in=firsts).order_by("-priority", "pk")
     queues: dict[UUID, _Queue] = {}
     for pk, grader_id, created_at in runs.values_list("pk", "grader_id", "created_at"):
         front = queues.get(grader_id)
-        due = max(created_at, held[grader_id] or created_at)
+        due = max(created_at, holds[grader_id] or created_at)
         queues[grader_id] = _Queue(grader_id, front.next_run if front else pk, min(due, front.due) if front else due)
     return list(queues.values())
 
@@ -112,13 +112,15 @@ def _first(priority: int) -> Subquery:
 
 
 def _still(queues: Iterable[_Queue], now: datetime) -> Iterable[tuple[UUID, UUID]]:
-    """Of these queues the ones that nobody works on."""
-    found = {queue.grader_id: queue.next_run for queue in queues}
-    if not found:
+    """The grader and the next run of each queue that no worker works on."""
+    next_runs = {queue.grader_id: queue.next_run for queue in queues}
+    if not next_runs:
         return ()
-    held = WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__gte=now, grader_id__in=found)
-    busy = set(held.values_list("grader_id", flat=True).distinct())
+    leased = WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__gte=now, grader_id__in=next_runs)
+    busy = set(leased.values_list("grader_id", flat=True).distinct())
     newest = Score.objects.filter(grader=OuterRef("pk"), reused_from=None).order_by("-pk").values("created_at")[:1]
-    scored = Grader.objects.filter(pk__in=found).annotate(scored_at=Subquery(newest)).filter(scored_at__gt=now - STILL)
+    scored = (
+        Grader.objects.filter(pk__in=next_runs).annotate(scored_at=Subquery(newest)).filter(scored_at__gt=now - STILL)
+    )
     busy |= set(scored.values_list("pk", flat=True))
-    return [(grader_id, run_id) for grader_id, run_id in found.items() if grader_id not in busy]
+    return [(grader_id, run_id) for grader_id, run_id in next_runs.items() if grader_id not in busy]

@@ -82,12 +82,14 @@ def _alone() -> bool:
 
 
 def _return_expired(now: datetime) -> None:
-    """Runs whose worker was lost: due again, for the next claim. An expired lease is no failed attempt."""
-    lost = _to_pending(WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__lt=now), leased_until=None)
-    told = list(WorkflowRun.objects.filter(pk__in=lost).only("attempt", "steps"))
-    for run in told:
+    """Make the runs of lost workers pending again. An expired lease does not count as a failed attempt."""
+    lost_ids = _to_pending(
+        WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__lt=now), leased_until=None
+    )
+    lost_runs = list(WorkflowRun.objects.filter(pk__in=lost_ids).only("attempt", "steps"))
+    for run in lost_runs:
         run.steps = appended(run.steps, entry("lease", run.attempt, "worker_lost", ended=now))
-    WorkflowRun.objects.bulk_update(told, ["steps"], batch_size=500)
+    WorkflowRun.objects.bulk_update(lost_runs, ["steps"], batch_size=500)
 
 
 def _wake_sleepers(now: datetime) -> None:
@@ -104,14 +106,14 @@ def _wake_released() -> None:
 
 
 def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
-    """Move what is still so once it is locked; what somebody else holds is left to them. The runs that moved."""
+    """Move the runs that are still due once they are locked, without those that others hold. Return the moved ones."""
     locked = due.order_by("pk").select_for_update(skip_locked=True, no_key=True)
-    held = list(locked.values_list("pk", flat=True)[:RETURNED_AT_ONCE])
-    if held:
-        WorkflowRun.objects.filter(pk__in=held, status__in=transitions.sources(RunStatus.PENDING)).update(
+    locked_ids = list(locked.values_list("pk", flat=True)[:RETURNED_AT_ONCE])
+    if locked_ids:
+        WorkflowRun.objects.filter(pk__in=locked_ids, status__in=transitions.sources(RunStatus.PENDING)).update(
             status=RunStatus.PENDING, **changes
         )
-    return held
+    return locked_ids
 
 
 def _end_overdue(facts: Facts, now: datetime) -> None:

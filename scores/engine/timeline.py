@@ -27,21 +27,21 @@ def entry(
     outcome  a failure's code, or what came of it ("accepted", "approved", …)
     wake_at  until when the run sleeps or waits after it
     """
-    made: dict[str, Any] = {"s": step, "a": attempt, "o": outcome}
-    for name, at in (("f", started), ("t", ended), ("w", wake_at)):
-        if at is not None:
-            made[name] = round(at.timestamp() * 1000)
-    return made
+    fields: dict[str, Any] = {"s": step, "a": attempt, "o": outcome}
+    for name, instant in (("f", started), ("t", ended), ("w", wake_at)):
+        if instant is not None:
+            fields[name] = round(instant.timestamp() * 1000)
+    return fields
 
 
 def appended(steps: Sequence[dict[str, Any]] | None, *more: dict[str, Any]) -> list[dict[str, Any]]:
-    """The stored entries with `more` behind them, the oldest dropped. A hold after a hold takes its place."""
-    kept = list(steps or ())
-    for one in more:
-        if one["s"] == HOLD and kept and kept[-1]["s"] == HOLD:
-            kept.pop()
-        kept.append(one)
-    return kept[-MAX_STEPS:]
+    """The stored entries followed by `more`, without the oldest above the limit. A hold replaces a hold before it."""
+    entries = list(steps or ())
+    for step in more:
+        if step["s"] == HOLD and entries and entries[-1]["s"] == HOLD:
+            entries.pop()
+        entries.append(step)
+    return entries[-MAX_STEPS:]
 
 
 def moment(milliseconds: int | None) -> datetime | None:

@@ -72,11 +72,11 @@ def guard(to: RunStatus, *, unless: frozenset[RunStatus] = frozenset(), alias: s
 
     unless  sources that this move leaves alone
     """
-    named = ", ".join(f"'{status}'" for status in sources(to) if status not in unless)
-    return f"{alias}.status in ({named})"
+    statuses = ", ".join(f"'{status}'" for status in sources(to) if status not in unless)
+    return f"{alias}.status in ({statuses})"
 
 
 def answerable(*, alias: str = "r") -> str:
     """The SQL condition that a run is in no wait that excludes an answer of its grader."""
-    named = ", ".join(f"'{name}'" for name in UNANSWERABLE)
-    return f"{alias}.waits_for not in ({named})"
+    names = ", ".join(f"'{name}'" for name in UNANSWERABLE)
+    return f"{alias}.waits_for not in ({names})"

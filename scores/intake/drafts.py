@@ -79,13 +79,13 @@ def draft(
         not_before = _not_before(item.not_before, f"{pointer}/notBefore")
     except Invalid as exc:
         return None, list(exc.errors)
-    found = [
+    checks = [
         check_text(prompt, f"{pointer}/{_source(item)}", max_bytes=settings.MAX_TEXT_BYTES),
         check_text(item.response, f"{pointer}/response", max_bytes=settings.MAX_TEXT_BYTES),
         check_metadata(item.metadata, f"{pointer}/metadata"),
         check_blank(item.model_id, f"{pointer}/modelId"),
     ]
-    errors = [error for error in found if error]
+    errors = [error for error in checks if error]
     if errors:
         return None, errors
     return (
@@ -111,13 +111,13 @@ def repeated(drafts: Sequence[Draft]) -> dict[int, FieldError]:
     """An error, by index, for each item whose external id an earlier item of the same task has."""
     seen: dict[tuple[UUID, str], int] = {}
     errors: dict[int, FieldError] = {}
-    for one in drafts:
-        if one.external_id is None:
+    for draft in drafts:
+        if draft.external_id is None:
             continue
-        first = seen.setdefault((one.task_id, one.external_id), one.index)
-        if first != one.index:
-            errors[one.index] = FieldError(
-                f"{one.pointer}/externalId", "duplicate_external_id", f"Item {first} of this batch has the same one."
+        first = seen.setdefault((draft.task_id, draft.external_id), draft.index)
+        if first != draft.index:
+            errors[draft.index] = FieldError(
+                f"{draft.pointer}/externalId", "duplicate_external_id", f"Item {first} of this batch has the same one."
             )
     return errors
 
@@ -149,12 +149,12 @@ def _source(item: NewCompletion) -> str:
 
 
 def _prompt(item: NewCompletion, pointer: str, template: str | None) -> str:
-    """The prompt: as given, the last user message, or the template with its variables.
+    """The prompt: as sent, the last user message, or the template with its variables.
 
     raises Invalid with a pointer
     """
-    given = [name for name in ("prompt", "messages", "variables") if getattr(item, name) is not None]
-    if len(given) != 1:
+    sources = [name for name in ("prompt", "messages", "variables") if getattr(item, name) is not None]
+    if len(sources) != 1:
         raise Invalid.field(pointer, "one_of", "give exactly one of prompt, messages and variables.")
     if item.prompt is not None:
         return item.prompt

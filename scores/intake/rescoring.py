@@ -34,13 +34,15 @@ def rescore(completion_id: UUID, principal: Principal) -> list[UUID]:
     """
     with transaction.atomic():
         settling.lock({completion_id})  # of two re-scores at once the second finds the runs of the first
-        textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables", "task__metadata")
-        found = textless.select_related("task").filter(pk=completion_id).first()
-        if found is None:
+        completions = Completion.objects.defer(
+            "prompt", "response", "messages", "metadata", "variables", "task__metadata"
+        )
+        completion = completions.select_related("task").filter(pk=completion_id).first()
+        if completion is None:
             raise NotFound("There is no such completion.")  # retention deleted it at this moment
-        panel = panel_of(found.task, found.task_version_id)  # with which it was submitted
-        _require_allowed(found, panel, principal)
-        runs = _runs(found, panel)
+        panel = panel_of(completion.task, completion.task_version_id)  # with which it was submitted
+        _require_allowed(completion, panel, principal)
+        runs = _runs(completion, panel)
         WorkflowRun.objects.bulk_create(runs)
         Reward.objects.filter(completion_id=completion_id, value=None).delete()
         wakeups.on_commit({run.grader_id for run in runs})

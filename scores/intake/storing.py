@@ -101,8 +101,8 @@ def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
 
 
 @dataclass(slots=True)
-class Taken:
-    """An item that is stored, now or before. `scoring_runs` come first in `run_ids`."""
+class StoredItem:
+    """An item that is stored, by this request or an earlier one. The scoring runs come first in `run_ids`."""
 
     index: int
     completion_id: UUID
@@ -113,36 +113,39 @@ class Taken:
 
 @dataclass(slots=True)
 class Refused:
-    """An item that is not: with the status that it would have alone."""
+    """An item that is not stored, with the status that it would have as a single completion."""
 
     index: int
     status: int
     error: FieldError
 
 
-def _closed(one: Draft, panel: TaskPanel, principal: Principal) -> Refused | None:
-    """Why a task takes no new completions now. What it took before is still answered."""
-    pointer = f"{one.pointer}/taskId"
+def _closed(draft: Draft, panel: TaskPanel, principal: Principal) -> Refused | None:
+    """Why a task accepts no new completions now. Items that are stored already still get their answer."""
+    pointer = f"{draft.pointer}/taskId"
     if panel.task.archived:
-        return Refused(one.index, 409, FieldError(pointer, "task_archived", "The task is archived."))
+        return Refused(draft.index, 409, FieldError(pointer, "task_archived", "The task is archived."))
     if grader := panel.inactive:
         detail = f"The task's grader {grader.public_id} is inactive."
-        return Refused(one.index, 409, FieldError(pointer, "grader_inactive", detail))
+        return Refused(draft.index, 409, FieldError(pointer, "grader_inactive", detail))
     if principal.is_test and panel.is_judged_outside(principal.organization.pk):
         detail = "A test key may use only graders of its own organization."
-        return Refused(one.index, 403, FieldError(pointer, "forbidden", detail))
+        return Refused(draft.index, 403, FieldError(pointer, "forbidden", detail))
     return None
 
 
 def store(
     principal: Principal, drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]
-) -> tuple[list[Taken], list[Refused]]:
-    """Write what is new, in the caller's transaction; what is stored already is answered, or refused if it differs."""
+) -> tuple[list[StoredItem], list[Refused]]:
+    """Store the new items, in the caller's transaction; return all stored items, and the refused ones.
+
+    An item whose external id is stored already returns that completion, or is refused if its content differs.
+    """
     digests = _digests(drafts, panels)
-    taken, clashes, known = _existing(drafts, digests)
+    stored, clashes, existing_indexes = _existing(drafts, digests)
     fresh = []
     for draft in drafts:
-        if draft.index in known:
+        if draft.index in existing_indexes:
             continue
         if refused := _closed(draft, panels[draft.task_id], principal):
             clashes.append(refused)
@@ -164,50 +167,52 @@ def store(
     if waiting:
         bulk.insert(WorkflowRun, COPY_COLUMNS, waiting)
     for (draft, completion_id), rows in pairs:
-        taken.append(Taken(draft.index, completion_id, draft.external_id, [row[0] for row in rows]))
+        stored.append(StoredItem(draft.index, completion_id, draft.external_id, [row[0] for row in rows]))
     due = {draft.task_id for draft in fresh if draft.not_before is None and draft.source is None}
     wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
-    return taken, clashes
+    return stored, clashes
 
 
 def _digests(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> dict[int, bytes]:
     """The content digests, by index, of the items with an external id."""
-    named = [(one, panels[one.task_id].task.organization_id) for one in drafts if one.external_id is not None]
-    keys = {owner: encryption.digest_key(owner) for owner in {owner for _, owner in named}}
-    return {one.index: encryption.keyed_digest(keys[owner], *one.canonical()) for one, owner in named}
+    with_owners = [
+        (draft, panels[draft.task_id].task.organization_id) for draft in drafts if draft.external_id is not None
+    ]
+    keys = {owner: encryption.digest_key(owner) for owner in {owner for _, owner in with_owners}}
+    return {draft.index: encryption.keyed_digest(keys[owner], *draft.canonical()) for draft, owner in with_owners}
 
 
-def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[Taken], list[Refused], set[int]]:
-    """Items whose external id is stored already: the first object for equal content, a conflict for other content."""
+def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[StoredItem], list[Refused], set[int]]:
+    """Look up the items whose external id exists: a stored item for equal content, a conflict for other content."""
     by_task: dict[UUID, dict[str, Draft]] = {}
-    for one in drafts:
-        if one.external_id is not None:
-            by_task.setdefault(one.task_id, {})[one.external_id] = one
-    taken: list[Taken] = []
+    for draft in drafts:
+        if draft.external_id is not None:
+            by_task.setdefault(draft.task_id, {})[draft.external_id] = draft
+    stored: list[StoredItem] = []
     clashes: list[Refused] = []
-    for task_id, wanted in by_task.items():
-        found = Completion.objects.filter(task_id=task_id, external_id__in=list(wanted))
-        stored = found.values_list("pk", "external_id", "content_digest", "erased_at")
-        for pk, external_id, digest, erased_at in stored:
-            one = wanted[str(external_id)]
-            if bytes(digest or b"") == digests[one.index]:
-                taken.append(Taken(one.index, pk, external_id, [], existing=True))
+    for task_id, by_external_id in by_task.items():
+        completions = Completion.objects.filter(task_id=task_id, external_id__in=list(by_external_id))
+        rows = completions.values_list("pk", "external_id", "content_digest", "erased_at")
+        for pk, external_id, digest, erased_at in rows:
+            draft = by_external_id[str(external_id)]
+            if bytes(digest or b"") == digests[draft.index]:
+                stored.append(StoredItem(draft.index, pk, external_id, [], existing=True))
             else:
                 has = "other content" if erased_at is None else "was erased"
                 error = FieldError(
-                    f"{one.pointer}/externalId",
+                    f"{draft.pointer}/externalId",
                     "external_id_conflict",
                     f"{ids.encode('comp', pk)} has this external id and {has}.",
                 )
-                clashes.append(Refused(one.index, 409, error))
-    _add_runs(taken)
-    return taken, clashes, {one.index for one in taken} | {one.index for one in clashes}
+                clashes.append(Refused(draft.index, 409, error))
+    _add_runs(stored)
+    return stored, clashes, {item.index for item in stored} | {item.index for item in clashes}
 
 
-def _add_runs(taken: Sequence[Taken]) -> None:
-    if not taken:
+def _add_runs(stored: Sequence[StoredItem]) -> None:
+    if not stored:
         return
-    by_completion = {one.completion_id: one for one in taken}
+    by_completion = {item.completion_id: item for item in stored}
     runs = WorkflowRun.objects.filter(completion_id__in=by_completion).order_by("pk")
     for pk, completion_id in runs.values_list("pk", "completion_id"):
         by_completion[completion_id].run_ids.append(pk)
@@ -223,7 +228,7 @@ def _completion_rows(
 ) -> Iterable[tuple]:
     """Rows in the order of COMPLETION_COLUMNS, texts encrypted under the task's organization.
 
-    The secrets are had beforehand: while COPY reads these rows, its connection can answer no query for a key.
+    The secrets are read beforehand: while COPY reads these rows, its connection can answer no query for a key.
     """
     for draft, pk in with_ids:
         task, system_prompt = panels[draft.task_id].task, panels[draft.task_id].system_prompt

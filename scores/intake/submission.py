@@ -16,7 +16,7 @@ from graders.models import Grader
 from scores.intake import estimates, storing
 from scores.intake.drafts import Draft, draft, repeated
 from scores.intake.requests import NewCompletion
-from scores.intake.storing import Refused, Taken, TaskPanel
+from scores.intake.storing import Refused, StoredItem, TaskPanel
 from tasks.models import PanelMember, Task
 from tasks.states import Part
 
@@ -25,9 +25,9 @@ UNREADABLE: Final = "the task's current version cannot be decrypted: replace it,
 
 @dataclass(slots=True)
 class Intake:
-    """What came of a request, in its order."""
+    """The outcome of a request, in the order of its items."""
 
-    taken: list[Taken] = field(default_factory=list)
+    stored: list[StoredItem] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     estimate_ms: int = 0
 
@@ -73,29 +73,29 @@ def submit(
 
 
 def _attempt(request: _Request) -> Intake:
-    """All of it once, from the look at the tasks to the commit."""
-    result = Intake(refused=list(request.malformed))
+    """Validate and store the request once, from the lookup of its tasks to the commit."""
+    intake = Intake(refused=list(request.malformed))
     panels = _panels(request.principal, {item.task_id.uuid for item in request.items.values()})
-    drafts = _drafts(request, panels, result)
-    if result.refused and not request.partial:
-        raise refusal(result.refused, alone=request.alone)
+    drafts = _drafts(request, panels, intake)
+    if intake.refused and not request.partial:
+        raise refusal(intake.refused, alone=request.alone)
     with transaction.atomic(savepoint=not commits.is_whole()):
-        taken, clashes = storing.store(request.principal, drafts, panels)
+        stored_items, clashes = storing.store(request.principal, drafts, panels)
         if clashes and not request.partial:
             raise refusal(clashes, alone=request.alone)
-    result.taken = sorted(taken, key=lambda one: one.index)
-    result.refused = sorted([*result.refused, *clashes], key=lambda one: one.index)
-    stored = {one.index for one in taken if not one.existing}
-    result.estimate_ms = _estimate(
-        [one for one in drafts if one.index in stored], panels, request.principal.organization.pk
+    intake.stored = sorted(stored_items, key=lambda item: item.index)
+    intake.refused = sorted([*intake.refused, *clashes], key=lambda item: item.index)
+    new_indexes = {item.index for item in stored_items if not item.existing}
+    intake.estimate_ms = _estimate(
+        [entry for entry in drafts if entry.index in new_indexes], panels, request.principal.organization.pk
     )
-    return result
+    return intake
 
 
 def refusal(refused: Sequence[Refused], *, alone: bool) -> AutotuneError:
-    """One error for all that was refused: an item's own status alone; in a batch 409 if all are conflicts, else 400."""
-    errors = [one.error for one in sorted(refused, key=lambda one: one.index)]
-    statuses = {one.status for one in refused}
+    """One error for all refused items. A single item keeps its status. A batch: 409 if all are conflicts, else 400."""
+    errors = [item.error for item in sorted(refused, key=lambda item: item.index)]
+    statuses = {item.status for item in refused}
     first = errors[0]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     detail = f"{first.pointer or 'body'}: {first.detail}{more}"
@@ -127,34 +127,34 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
     }
 
 
-def _drafts(request: _Request, panels: dict[UUID, TaskPanel], result: Intake) -> list[Draft]:
-    """The items that may be stored; the others go to `result.refused`."""
+def _drafts(request: _Request, panels: dict[UUID, TaskPanel], intake: Intake) -> list[Draft]:
+    """The items that may be stored; the others go to `intake.refused`."""
     drafts: list[Draft] = []
     rendered = 0
     for index, item in request.items.items():
         pointer = "" if request.alone else f"/completions/{index}"
         panel = panels.get(item.task_id.uuid)
         if panel is not None and not panel.is_readable:
-            result.refused.append(Refused(index, 409, FieldError(f"{pointer}/taskId", "unreadable", UNREADABLE)))
+            intake.refused.append(Refused(index, 409, FieldError(f"{pointer}/taskId", "unreadable", UNREADABLE)))
             continue
-        found, errors = draft(
+        new_draft, errors = draft(
             item, index=index, pointer=pointer, priority=request.priority, template=panel.template if panel else None
         )
-        if found is not None and item.variables is not None:
-            rendered += len(found.prompt)
+        if new_draft is not None and item.variables is not None:
+            rendered += len(new_draft.prompt)
             if rendered > settings.MAX_BODY_BYTES:
                 raise Invalid.field("/completions", "too_long", "the rendered prompts are too long in all; send fewer.")
-        result.refused += [Refused(index, 400, error) for error in errors]
-        if found is None:
+        intake.refused += [Refused(index, 400, error) for error in errors]
+        if new_draft is None:
             continue
         if panel is None:
             missing = FieldError(f"{pointer}/taskId", "not_found", "There is no such task.")
-            result.refused.append(Refused(index, 404, missing))
+            intake.refused.append(Refused(index, 404, missing))
             continue
-        drafts.append(found)
+        drafts.append(new_draft)
     doubled = repeated(drafts)
-    result.refused += [Refused(index, 400, error) for index, error in doubled.items()]
-    return [one for one in drafts if one.index not in doubled]
+    intake.refused += [Refused(index, 400, error) for index, error in doubled.items()]
+    return [entry for entry in drafts if entry.index not in doubled]
 
 
 def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], organization: UUID) -> int:
@@ -168,6 +168,6 @@ def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], organizati
                 by_priority[submission.priority] = by_priority.get(submission.priority, 0) + 1
                 graders[grader.pk] = grader
     times = [estimates.milliseconds(graders[key], submitted, organization) for key, submitted in counts.items()]
-    last = max((one.not_before for one in drafts if one.not_before), default=None)
+    last = max((entry.not_before for entry in drafts if entry.not_before), default=None)
     later_ms = max(0, round((last - clock.shared_now()).total_seconds() * 1000)) if last else 0
     return max(times, default=0) + later_ms

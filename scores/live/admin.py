@@ -13,7 +13,7 @@ from autotune.core import ids
 from autotune.core.admin.actions import confirmed, each
 from autotune.core.admin.base import OnPages, PublicIdSearch, Record
 from autotune.core.admin.cells import anchor, badge, change_url, linked, moment
-from autotune.core.admin.lists import Growing, Made, named
+from autotune.core.admin.lists import CreatedWithin, Growing, named
 from scores.live import endpoints
 from scores.live.endpoint_requests import RewardEndpointPatch
 from scores.models import LiveAnswer, RewardEndpoint
@@ -72,8 +72,8 @@ class RewardEndpointAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     readonly_fields = ("public_id",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RewardEndpoint]:
-        found = super().get_queryset(request).select_related("organization", "task", "created_by")
-        return found.defer("token_digest", "task__metadata", "created_by__password")
+        queryset = super().get_queryset(request).select_related("organization", "task", "created_by")
+        return queryset.defer("token_digest", "task__metadata", "created_by__password")
 
     def has_switch_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("scores.change_rewardendpoint")
@@ -99,7 +99,7 @@ class LiveAnswerAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
         "model_id",
         moment("created_at", order=""),
     )
-    list_filter = (OrganizationFilter, named(Task, "task", "task_version__task"), Made)
+    list_filter = (OrganizationFilter, named(Task, "task", "task_version__task"), CreatedWithin)
     list_select_related = ("organization", "task_version")
     search_fields = ("organization__name",)
     search_help_text = "A part of an organization's name, or an id (comp_…, task_…, taskv_… or org_…)"
@@ -107,8 +107,8 @@ class LiveAnswerAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     readonly_fields = ("completion_link",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LiveAnswer]:
-        found = super().get_queryset(request).select_related("organization", "task_version")
-        return found.defer("answer_digest", "task_version__content")
+        queryset = super().get_queryset(request).select_related("organization", "task_version")
+        return queryset.defer("answer_digest", "task_version__content")
 
     @admin.display(description="completion")
     def completion_public_id(self, row: Any) -> str:

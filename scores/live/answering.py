@@ -105,7 +105,7 @@ def submit(
     """
     task = Task.objects.visible_to(principal).defer("metadata").filter(pk=task_id).first()
     if task is None or task.version_id is None:
-        raise NotFound.at(_POINTER, "task")
+        raise NotFound.field(_POINTER, "task")
     model_id = DEFAULT_MODEL if model_id is None else model_id
     if blank := check_blank(model_id, "/modelId"):
         raise invalid([blank])
@@ -123,10 +123,9 @@ def submit(
 
 
 def answers(completions: Sequence[UUID]) -> list[Answered]:
-    """What is known of each completion, in order."""
-    wanted = set(completions)
+    """The reward, failure or pending state of each completion, in order."""
     columns = ("pk", "value", "confidence", "error_code")
-    rewards = {row[0]: row for row in Reward.objects.filter(pk__in=wanted).values_list(*columns)}
+    rewards = {row[0]: row for row in Reward.objects.filter(pk__in=set(completions)).values_list(*columns)}
     return [_answered(pk, rewards.get(pk)) for pk in completions]
 
 
@@ -151,25 +150,27 @@ def _answered(pk: UUID, reward: tuple | None) -> Answered:
 
 def _drafts(task: Task, items: Sequence[Item | FieldError], model_id: str, pointer: str) -> list[Draft]:
     """raises Invalid with a pointer for each bad item"""
-    named = TaskId(task.pk)
+    task_id = TaskId(task.pk)
     drafts: list[Draft] = []
     errors: list[FieldError] = []
     for index, item in enumerate(items):
         if isinstance(item, FieldError):
             errors.append(item)
             continue
-        whole = NewCompletion(
-            task_id=named,
+        completion = NewCompletion(
+            task_id=task_id,
             model_id=model_id,
             response=item.response,
             prompt=item.prompt,
             messages=item.messages,
             metadata=item.metadata,
         )
-        found, wrong = draft(whole, index=index, pointer=f"{pointer}/{index}", priority=PRIORITY, template=None)
-        errors += wrong
-        if found is not None:
-            drafts.append(found)
+        new_draft, draft_errors = draft(
+            completion, index=index, pointer=f"{pointer}/{index}", priority=PRIORITY, template=None
+        )
+        errors += draft_errors
+        if new_draft is not None:
+            drafts.append(new_draft)
     if errors:
         raise invalid(errors)
     return drafts
@@ -211,7 +212,10 @@ def _reusable(options: dict[bytes, ReuseOptions]) -> dict[bytes, LiveCompletion]
 
 
 def _store_missing(request: _Request, options: dict[bytes, ReuseOptions]) -> dict[bytes, LiveCompletion]:
-    """Inside a transaction: take the digests without a reusable completion, store their items, join rivals' ones."""
+    """Take the digests without a reusable completion, store their items, and join rivals' completions.
+
+    The caller must hold a transaction.
+    """
     if connection.vendor != "postgresql":  # nobody else writes now, so this lookup is final
         options = _look_up(request, request.first)
     completions = _reusable(options)
@@ -223,17 +227,21 @@ def _store_missing(request: _Request, options: dict[bytes, ReuseOptions]) -> dic
     places = {
         digest: Place(new[digest], None if option.source else option.replaces) for digest, option in missing.items()
     }
-    taken = reuse.take(request.task, request.version_id, request.model_id, places, seen=seen)
+    taken_digests = reuse.take(request.task, request.version_id, request.model_id, places, seen=seen)
     drafts = [
         replace(request.first[digest], pk=new[digest], pointer="", source=missing[digest].source)
         for digest in new
-        if digest in taken
+        if digest in taken_digests
     ]
     _store(request, drafts)
-    completions |= {digest: LiveCompletion(new[digest], False, True, missing[digest].source) for digest in taken}
-    if lost := new.keys() - taken:
-        joined = {digest: option.own for digest, option in _look_up(request, lost).items() if option.own is not None}
-        if joined.keys() != lost:
+    completions |= {
+        digest: LiveCompletion(new[digest], False, True, missing[digest].source) for digest in taken_digests
+    }
+    if lost_digests := new.keys() - taken_digests:
+        joined = {
+            digest: option.own for digest, option in _look_up(request, lost_digests).items() if option.own is not None
+        }
+        if joined.keys() != lost_digests:
             raise _Overtaken
         completions |= joined
     return completions

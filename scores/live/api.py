@@ -27,13 +27,13 @@ class RewardsView(ApiView):
         gets its reward, unless `fresh` is set or a grader has changed its version since. Each `modelId` gets its own
         record, whose scores are copies (`reusedFrom`)."""
         begun = time.monotonic()
-        asked, items = reading.read(body)
+        new_rewards, items = reading.read(body)
         submitted = answering.submit(
-            self.principal, asked.task_id.uuid, items, model_id=asked.model_id, fresh=asked.fresh
+            self.principal, new_rewards.task_id.uuid, items, model_id=new_rewards.model_id, fresh=new_rewards.fresh
         )
         submitted.end_copies()
-        left_s = asked.deadline_ms / 1000 - (time.monotonic() - begun)
+        left_s = new_rewards.deadline_ms / 1000 - (time.monotonic() - begun)
         gone = partial(has_left, request._request)
         hub.wait_all(submitted.unfinished, left_s, sources=submitted.sources, gone=gone)
-        current_call.about(str(asked.task_id), objects_count=len(items))
+        current_call.about(str(new_rewards.task_id), objects_count=len(items))
         return responses.shape(answering.with_reasons(answering.answers(submitted.completions)))

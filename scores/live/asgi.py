@@ -173,8 +173,8 @@ async def _wait(ask: Ask, receive: Receive) -> None:
         if not waiting.done():
             raise ClientLeft
     finally:
-        for one in (waiting, leaving):
-            one.cancel()
+        for future in (waiting, leaving):
+            future.cancel()
         await asyncio.gather(waiting, leaving, return_exceptions=True)
 
 
@@ -184,9 +184,9 @@ async def _left(receive: Receive) -> None:
 
 
 async def _send(send: Send, response: HttpResponse, headers: dict[str, str]) -> None:
-    kept = {name: value for name, value in headers.items() if name not in ("Content-Type", "Content-Length")}
-    told = {**kept, **dict(response.items()), "Content-Length": str(len(response.content))}
-    pairs = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in told.items()]
+    own_headers = {name: value for name, value in headers.items() if name not in ("Content-Type", "Content-Length")}
+    all_headers = {**own_headers, **dict(response.items()), "Content-Length": str(len(response.content))}
+    pairs = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in all_headers.items()]
     with suppress(OSError):  # the client has left
         await send({"type": "http.response.start", "status": response.status_code, "headers": pairs})
         await send({"type": "http.response.body", "body": response.content})

@@ -62,12 +62,12 @@ def note(endpoint_id: UUID, *, answered: int, stand_ins: int, codes: Counter[str
 
 
 def fold() -> None:
-    """Add what was counted since the last time to the rows. What cannot be written now is added later."""
+    """Add the counts since the last fold to the rows. Counts that cannot be written now are added later."""
     with _lock:
-        taken = dict(_tallies)
+        tallies = dict(_tallies)
         _tallies.clear()
-    for endpoint_id in sorted(taken):
-        tally = taken[endpoint_id]
+    for endpoint_id in sorted(tallies):
+        tally = tallies[endpoint_id]
         try:
             RewardEndpoint.objects.filter(pk=endpoint_id).update(
                 answered=F("answered") + tally.answered,
@@ -89,16 +89,16 @@ def _keep(endpoint_id: UUID, tally: _Tally) -> None:
 
 
 def _warn(endpoint_id: UUID, codes: Counter[str]) -> None:
-    """One line for an endpoint in WARN_EVERY_S, with what was missing since the one before."""
+    """Log at most one line per endpoint in WARN_EVERY_S, with the codes of all missing scores since the last line."""
     now = time.monotonic()
     with _lock:
         missing = _missing.setdefault(endpoint_id, _Missing())
         missing.codes += codes
         if now - missing.warned < WARN_EVERY_S:
             return
-        told, missing.codes, missing.warned = missing.codes, Counter(), now
-    by_code = ", ".join(f"{code} {count}" for code, count in sorted(told.items()))
-    logger.warning("%s: %d samples had no score (%s)", ids.encode("rwd", endpoint_id), told.total(), by_code)
+        missing_codes, missing.codes, missing.warned = missing.codes, Counter(), now
+    by_code = ", ".join(f"{code} {count}" for code, count in sorted(missing_codes.items()))
+    logger.warning("%s: %d samples had no score (%s)", ids.encode("rwd", endpoint_id), missing_codes.total(), by_code)
 
 
 def _later() -> None:
@@ -120,8 +120,8 @@ def _fold_in_thread() -> None:
     finally:
         connection.close()
     with _lock:
-        left = bool(_tallies)
-    if left:
+        has_tallies = bool(_tallies)
+    if has_tallies:
         _later()
 
 

@@ -33,7 +33,7 @@ class RewardEndpointsView(ApiView):
         answers `neutralValue`, `error` tells the failure. Test keys make none. 409 `task_archived`,
         `too_many_reward_endpoints`.
         """
-        return _made(endpoints.create(self.principal, body))
+        return _with_url(endpoints.create(self.principal, body))
 
     @operation(
         summary="List reward endpoints",
@@ -44,12 +44,12 @@ class RewardEndpointsView(ApiView):
     )
     def get(self, request: Request, query: RewardEndpointQuery) -> shapes.RewardEndpointList:
         """Sort by `createdAt` (default `-createdAt`)."""
-        found = RewardEndpoint.objects.visible_to(self.principal)
+        queryset = RewardEndpoint.objects.visible_to(self.principal)
         if query.task_id is not None:
-            found = found.filter(task=query.task_id.uuid)
+            queryset = queryset.filter(task=query.task_id.uuid)
         if query.protocol is not None:
-            found = found.filter(protocol=query.protocol)
-        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+            queryset = queryset.filter(protocol=query.protocol)
+        rows, pagination = page(queryset, query, ORDER, owner=self.principal.organization.pk)
         return shapes.RewardEndpointList([shapes.endpoint_out(row) for row in rows], pagination)
 
 
@@ -99,8 +99,8 @@ class RewardEndpointRotateView(EndpointView):
     )
     def post(self, request: Request, endpoint_id: UUID) -> shapes.RewardEndpointWithUrl:
         """It needs `create` of rewards; test keys make none."""
-        return _made(endpoints.rotate(self.principal, self.endpoint(endpoint_id, "update").pk))
+        return _with_url(endpoints.rotate(self.principal, self.endpoint(endpoint_id, "update").pk))
 
 
-def _made(made: endpoints.Made) -> shapes.RewardEndpointWithUrl:
-    return shapes.RewardEndpointWithUrl(shapes.endpoint_out(made.endpoint), made.url)
+def _with_url(address: endpoints.EndpointAddress) -> shapes.RewardEndpointWithUrl:
+    return shapes.RewardEndpointWithUrl(shapes.endpoint_out(address.endpoint), address.url)

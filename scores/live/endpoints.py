@@ -36,15 +36,15 @@ DEADLINES_MS: Final[dict[str, tuple[int, int]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """An endpoint and its address with the token, which cannot be told again."""
+class EndpointAddress:
+    """An endpoint and its address with the token, which cannot be read again later."""
 
     endpoint: RewardEndpoint
     url: str
 
 
 @transaction.atomic
-def create(principal: Principal, body: NewRewardEndpoint) -> Made:
+def create(principal: Principal, body: NewRewardEndpoint) -> EndpointAddress:
     """A new endpoint for a task.
 
     raises  Forbidden where the caller may not ask for rewards; NotFound for the task; Conflict `task_archived`,
@@ -53,7 +53,7 @@ def create(principal: Principal, body: NewRewardEndpoint) -> Made:
     _require_asker(principal)
     task = Task.objects.visible_to(principal).defer("metadata").filter(pk=body.task_id.uuid).first()
     if task is None:
-        raise NotFound.at("/taskId", "task")
+        raise NotFound.field("/taskId", "task")
     if task.archived:
         raise Conflict("The task is archived.", code="task_archived")
     if body.protocol == Protocol.FOUNDRY and not settings.FOUNDRY_GRADER:
@@ -77,7 +77,7 @@ def create(principal: Principal, body: NewRewardEndpoint) -> Made:
     )
     _check(row)
     row.save()
-    return Made(row, _url(row, token))
+    return EndpointAddress(row, _url(row, token))
 
 
 @transaction.atomic
@@ -109,7 +109,7 @@ def change(endpoint_id: UUID, body: RewardEndpointPatch) -> RewardEndpoint:
 
 
 @transaction.atomic
-def rotate(principal: Principal, endpoint_id: UUID) -> Made:
+def rotate(principal: Principal, endpoint_id: UUID) -> EndpointAddress:
     """Another token. The one before is refused from now on.
 
     raises  Forbidden where the caller may not ask for rewards of this task: the address would do it for them
@@ -121,7 +121,7 @@ def rotate(principal: Principal, endpoint_id: UUID) -> Made:
     token = _new_token()
     row.token_digest = digest_of(token)
     row.save(update_fields=["token_digest", "updated_at"])
-    return Made(row, _url(row, token))
+    return EndpointAddress(row, _url(row, token))
 
 
 def digest_of(token: str) -> bytes:
@@ -131,8 +131,8 @@ def digest_of(token: str) -> bytes:
 
 def by_digest(digests: Collection[bytes]) -> dict[bytes, RewardEndpoint]:
     """The endpoints with these tokens, by digest, in one query."""
-    found = RewardEndpoint.objects.select_related("organization", "created_by")
-    return {bytes(row.token_digest): row for row in found.filter(token_digest__in=list(digests))}
+    rows = RewardEndpoint.objects.select_related("organization", "created_by")
+    return {bytes(row.token_digest): row for row in rows.filter(token_digest__in=list(digests))}
 
 
 def principal_of(row: RewardEndpoint) -> Principal:
@@ -163,18 +163,18 @@ def _check(row: RewardEndpoint) -> None:
         raise Invalid.field("/neutralValue", "missing_field", "say what `neutral` is, 0 to 1.")
 
 
-def _deadline(protocol: str, given: int | None) -> int:
+def _deadline(protocol: str, deadline_ms: int | None) -> int:
     default, most = DEADLINES_MS[protocol]
-    if given is not None and given > most:
+    if deadline_ms is not None and deadline_ms > most:
         detail = f"at most {most} for {protocol}: the client itself gives up soon after."
         raise Invalid.field("/deadlineMs", "out_of_range", detail)
-    return default if given is None else given
+    return default if deadline_ms is None else deadline_ms
 
 
-def _model(given: str | None) -> str:
-    if given is not None and not given.strip():
+def _model(model_id: str | None) -> str:
+    if model_id is not None and not model_id.strip():
         raise Invalid.field("/modelId", "invalid_format", "Must not be blank.")
-    return given or DEFAULT_MODEL
+    return model_id or DEFAULT_MODEL
 
 
 def _locked(endpoint_id: UUID) -> RewardEndpoint:

@@ -76,14 +76,14 @@ def begin(asks: Sequence[Ask]) -> None:
     """Read the calls and store what is new of them: then each has its completions, or its error. Raises nothing."""
     try:
         digests = [endpoints.digest_of(ask.token) for ask in asks]
-        known = endpoints.by_digest(set(digests))
+        endpoint_by_digest = endpoints.by_digest(set(digests))
     except Exception as exc:  # noqa: BLE001 - it becomes the answer of each
         _fail(asks, exc)
         return
     by_endpoint: dict[UUID, list[Ask]] = {}
     for ask, digest in zip(asks, digests, strict=True):
         try:
-            ask.endpoint = _entered(ask, known.get(digest))
+            ask.endpoint = _entered(ask, endpoint_by_digest.get(digest))
             by_endpoint.setdefault(ask.endpoint.pk, []).append(ask)
         except Exception as exc:  # noqa: BLE001
             _fail([ask], exc)
@@ -99,15 +99,16 @@ def begin(asks: Sequence[Ask]) -> None:
 
 
 def finish(asks: Sequence[Ask]) -> list[bytes | AutotuneError]:
-    """What each call is answered: JSON, or the error. Raises nothing."""
+    """The answer of each call: JSON, or its error. Raises nothing."""
     waiting = [ask for ask in asks if ask.error is None]
-    wanted = {pk for ask in waiting for pk in ask.completions if pk is not None}
+    completion_ids = {pk for ask in waiting for pk in ask.completions if pk is not None}
     try:
-        known = {one.completion_id: one for one in answering.answers(list(wanted))} if wanted else {}
+        rows = answering.answers(list(completion_ids)) if completion_ids else []
+        answers = {answer.completion_id: answer for answer in rows}
     except Exception as exc:  # noqa: BLE001
         _fail(waiting, exc)
-        known = {}
-    return [ask.error or _told(ask, known) for ask in asks]
+        answers = {}
+    return [ask.error or _answer_or_error(ask, answers) for ask in asks]
 
 
 def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
@@ -172,7 +173,7 @@ def _submit(principal: Principal, asks: Sequence[Ask]) -> None:
     others may have been scored before; for the samples of one that was not, that is why they have no score.
     """
     while True:
-        samples = [(ask, at) for ask in asks for at, sample in enumerate(ask.samples) if not sample.refused]
+        samples = [(ask, index) for ask in asks for index, sample in enumerate(ask.samples) if not sample.refused]
         try:
             commits.whole(partial(_store, principal, asks, samples))
         except Invalid as exc:
@@ -185,8 +186,8 @@ def _submit(principal: Principal, asks: Sequence[Ask]) -> None:
                 for ask in asks:
                     _submit(principal, [ask])
                 return
-            for ask, at in samples:
-                ask.samples[at].refused = exc.code
+            for ask, index in samples:
+                ask.samples[index].refused = exc.code
         else:
             _end_copies(asks)
             for ask in asks:
@@ -226,13 +227,13 @@ def _store(principal: Principal, asks: Sequence[Ask], samples: Sequence[tuple[As
 def _store_samples(principal: Principal, samples: Sequence[tuple[Ask, int]]) -> None:
     endpoint = samples[0][0].endpoint
     assert endpoint is not None
-    items = [_item(ask.samples[at]) for ask, at in samples]
+    items = [_item(ask.samples[index]) for ask, index in samples]
     try:
         submitted = answering.submit(principal, endpoint.task_id, items, model_id=endpoint.model_id, pointer="")
     except NotFound as exc:
         raise Forbidden("Who made this reward endpoint may not see its task any more.") from exc
-    for (ask, at), completion_id in zip(samples, submitted.completions, strict=True):
-        ask.completions[at] = completion_id
+    for (ask, index), completion_id in zip(samples, submitted.completions, strict=True):
+        ask.completions[index] = completion_id
         if completion_id in submitted.unfinished:
             ask.unfinished.add(completion_id)
             if source := submitted.sources.get(completion_id):
@@ -250,28 +251,28 @@ def _leave_out(samples: Sequence[tuple[Ask, int]], exc: Invalid) -> bool:
     marked = False
     for error in exc.errors:
         if match := _PLACE.match(error.pointer):
-            ask, at = samples[int(match[1])]
-            ask.samples[at].refused = error.code
-            ask.samples[at].reason = f"{error.pointer[match.end(1) :]}: {error.detail}"
+            ask, index = samples[int(match[1])]
+            ask.samples[index].refused = error.code
+            ask.samples[index].reason = f"{error.pointer[match.end(1) :]}: {error.detail}"
             marked = True
     return marked
 
 
-def _told(ask: Ask, known: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
-    """The answer of one call, whose failure is no other's."""
+def _answer_or_error(ask: Ask, answers: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
+    """The answer of one call, or its error: an error in one call must not fail the others."""
     try:
-        return _answered(ask, known)
+        return _answered(ask, answers)
     except Exception as exc:  # noqa: BLE001
         return error_of(exc)
 
 
-def _answered(ask: Ask, known: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
+def _answered(ask: Ask, answers: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
     endpoint = ask.endpoint
     assert endpoint is not None
     states = [
         State(None, sample.refused or unscored.PENDING, sample.reason)
-        if pk is None or pk not in known
-        else _state(known[pk])
+        if pk is None or pk not in answers
+        else _state(answers[pk])
         for sample, pk in zip(ask.samples, ask.completions, strict=True)
     ]
     codes = Counter(state.code or unscored.PENDING for state in states if state.value is None)

@@ -35,7 +35,7 @@ class Notes:
             self._waiting -= 1
 
     def _lose(self) -> None:
-        trail.losses.one()
+        trail.losses.add()
         now = time.monotonic()
         if now - self._warned >= WARN_EVERY_S:
             self._warned = now

@@ -94,7 +94,7 @@ NOTHING: Final = ReuseOptions(None)
 def digests(drafts: Iterable[Draft], organization_id: UUID) -> list[bytes]:
     """What makes each draft equal to another, 32 octets under the organization's digest key."""
     key = encryption.digest_key(organization_id)
-    return [encryption.keyed_digest(key, b"live", *one.canonical()[1:]) for one in drafts]
+    return [encryption.keyed_digest(key, b"live", *draft.canonical()[1:]) for draft in drafts]
 
 
 def look_up(task_version_id: UUID, model_id: str, digests: Collection[bytes]) -> dict[bytes, ReuseOptions]:
@@ -188,7 +188,7 @@ def _replaced(
     """Replace rows on the embedded engine, where no other transaction writes at the same time."""
     present = LiveAnswer.objects.filter(task_version=task_version_id, model_id=model_id, answer_digest__in=list(places))
     (present if always else present.filter(completion_id__in=seen)).delete()
-    taken = places.keys() - {bytes(digest) for digest in present.values_list("answer_digest", flat=True)}
+    taken_digests = places.keys() - {bytes(digest) for digest in present.values_list("answer_digest", flat=True)}
     LiveAnswer.objects.bulk_create(
         LiveAnswer(
             organization_id=task.organization_id,
@@ -198,9 +198,9 @@ def _replaced(
             completion_id=places[digest].completion_id,
             replaces=places[digest].replaces,
         )
-        for digest in taken
+        for digest in taken_digests
     )
-    return taken
+    return taken_digests
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,9 @@ def _slime(prompt: str, response: str, label: str) -> dict[str, Any]:
 
 
 def _verify(prompt: str, response: str, label: str) -> dict[str, Any]:
-    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": response}]}
+    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": response}]}
     more = {"expected_answer": label} if label else {}
-    return {"responses_create_params": {"input": prompt}, "response": {"output": [said]}, **more}
+    return {"responses_create_params": {"input": prompt}, "response": {"output": [message]}, **more}
 
 
 def _foundry(prompt: str, response: str, label: str) -> dict[str, Any]:

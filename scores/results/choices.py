@@ -29,31 +29,35 @@ class IdField(forms.CharField):
         self.widget.choices = [("", none), *choices]
 
     def keep(self, value: str) -> None:
-        """Let a given id stand in the list, though it is not offered."""
-        known = getattr(self.widget, "choices", None)
-        if value and known is not None and all(value != one for one, _ in known):
-            self.widget.choices = [*known, (value, value)]
+        """Add an id from the address to the choices if it is not among them."""
+        choices = getattr(self.widget, "choices", None)
+        if value and choices is not None and all(value != choice for choice, _ in choices):
+            self.widget.choices = [*choices, (value, value)]
 
 
 def tasks(principal: Principal) -> Choices:
-    """One more than OFFERED says that there are more."""
-    found = Task.objects.visible_to(principal).order_by("archived", "-pk")
-    rows = found.values_list("pk", "name", "archived")[: OFFERED + 1]
-    return [(ids.encode("task", pk), f"{short(name)} (archived)" if over else short(name)) for pk, name, over in rows]
+    """The tasks that the principal may see; more than OFFERED of them mean that there are too many to list."""
+    visible_tasks = Task.objects.visible_to(principal).order_by("archived", "-pk")
+    rows = visible_tasks.values_list("pk", "name", "archived")[: OFFERED + 1]
+    return [
+        (ids.encode("task", pk), f"{short(name)} (archived)" if is_archived else short(name))
+        for pk, name, is_archived in rows
+    ]
 
 
 def graders(principal: Principal) -> Choices:
-    found = Grader.objects.visible_to(principal).order_by("-pk")
-    return [(ids.encode("grader", pk), short(name)) for pk, name in found.values_list("pk", "name")[: OFFERED + 1]]
+    visible_graders = Grader.objects.visible_to(principal).order_by("-pk")
+    rows = visible_graders.values_list("pk", "name")[: OFFERED + 1]
+    return [(ids.encode("grader", pk), short(name)) for pk, name in rows]
 
 
 def by_name(queryset: Any, kind: str, chosen: str) -> Choices:
-    """For a filter's select; what is chosen is among them, by its id if it has no name here."""
-    found = queryset.order_by("name", "pk").values_list("pk", "name")[:OFFERED]
-    offered = [(ids.encode(kind, pk), name) for pk, name in found]
-    if chosen and all(chosen != value for value, _ in offered):
-        offered.insert(0, (chosen, chosen))
-    return offered
+    """The choices of a filter's select, by name. The chosen id is always one of them, even without a name."""
+    rows = queryset.order_by("name", "pk").values_list("pk", "name")[:OFFERED]
+    choices = [(ids.encode(kind, pk), name) for pk, name in rows]
+    if chosen and all(chosen != value for value, _ in choices):
+        choices.insert(0, (chosen, chosen))
+    return choices
 
 
 def versions(principal: Principal, grader: str) -> Choices:
@@ -62,8 +66,8 @@ def versions(principal: Principal, grader: str) -> Choices:
         pk = ids.decode("grader", grader)
     except ValueError:
         return []
-    found = GraderVersion.objects.filter(grader__in=Grader.objects.visible_to(principal).filter(pk=pk))
-    rows = found.order_by("-pk").values_list("pk", "label")[:OFFERED]
+    grader_versions = GraderVersion.objects.filter(grader__in=Grader.objects.visible_to(principal).filter(pk=pk))
+    rows = grader_versions.order_by("-pk").values_list("pk", "label")[:OFFERED]
     return [(ids.encode("graderv", pk), short(label)) for pk, label in rows]
 
 

@@ -79,7 +79,7 @@ class ModelFigures:
     error    of the mean: the standard error, by prompts; None with fewer than two of them
     margin   half of the mean's 95 % interval
     bins     counts in BINS buckets of [0, 1], the last closed
-    moments  (middle of a time, its mean), in order; times without a score are left out
+    moments  (middle of a period, its mean), in order; periods without a score are left out
     """
 
     model: str
@@ -114,7 +114,7 @@ class Comparison:
     @property
     def mean(self) -> float | None:
         """Of all completions that were counted."""
-        return sum(one.mean * one.count for one in self.models) / self.count if self.count else None
+        return sum(model.mean * model.count for model in self.models) / self.count if self.count else None
 
     @property
     def is_full(self) -> bool:
@@ -140,30 +140,30 @@ class Difference:
 
 def of_task(task_id: UUID) -> Comparison:
     """The figures of a task's newest scored completions. Whether the caller may read its scores is theirs to ask."""
-    rows = Reward.objects.filter(task_id=task_id, value__isnull=False).order_by("-completion_id")
-    newest = rows.values_list("completion_id", "value", "scored_at")[:NEWEST]
+    rewards = Reward.objects.filter(task_id=task_id, value__isnull=False).order_by("-completion_id")
+    newest = rewards.values_list("completion_id", "value", "scored_at")[:NEWEST]
     source, values = newest.query.sql_with_params()
     parts = _POSTGRES if connection.vendor == "postgresql" else _SQLITE
     text = _STATEMENT if connection.vendor == "postgresql" else _STATEMENT.replace("least(", "min(")
     dialect = {name: part.format(moments=MOMENTS) for name, part in parts.items()}
     with connection.cursor() as cursor:
         cursor.execute(text.format(source=source, bins=BINS, tiny=TINY, **dialect), values)
-        found = cursor.fetchall()
-    return _comparison(found)
+        rows = cursor.fetchall()
+    return _comparison(rows)
 
 
 def differences(models: Sequence[ModelFigures]) -> list[Difference]:
-    """Each two models of which both have an interval, the greatest difference first.
+    """The differences of all pairs of models that both have an interval, the greatest first.
 
     By Welch: the two means are taken as independent. Where both models answered the same prompts they mostly are not,
     and then the interval is rather too wide than too narrow.
     """
-    found = []
-    for one, other in combinations([model for model in models if model.error is not None], 2):
-        better, worse = (one, other) if one.mean >= other.mean else (other, one)
+    pair_differences = []
+    for first, second in combinations([model for model in models if model.error is not None], 2):
+        better, worse = (first, second) if first.mean >= second.mean else (second, first)
         value, margin = better.mean - worse.mean, _welch(better, worse)
-        found.append(Difference(better.model, worse.model, value, value - margin, value + margin))
-    return sorted(found, key=lambda difference: -difference.value)
+        pair_differences.append(Difference(better.model, worse.model, value, value - margin, value + margin))
+    return sorted(pair_differences, key=lambda difference: -difference.value)
 
 
 def quantile95(freedom: float) -> float:
@@ -172,9 +172,9 @@ def quantile95(freedom: float) -> float:
     freedom  degrees of it, 1 or more
     source   Abramowitz and Stegun, 26.7.5, beyond the table; right to three places from 10 on
     """
-    whole = math.floor(freedom)
-    if whole <= len(T95):
-        return T95[max(whole, 1) - 1]
+    degrees = math.floor(freedom)
+    if degrees <= len(T95):
+        return T95[max(degrees, 1) - 1]
     z = Z95
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
@@ -182,13 +182,13 @@ def quantile95(freedom: float) -> float:
     return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
-def _welch(one: ModelFigures, other: ModelFigures) -> float:
+def _welch(first: ModelFigures, second: ModelFigures) -> float:
     """Half of the 95 % interval of the difference of two means."""
-    a, b = (one.error or 0.0) ** 2, (other.error or 0.0) ** 2
+    a, b = (first.error or 0.0) ** 2, (second.error or 0.0) ** 2
     if a + b == 0:
         return 0.0
     share = a / (a + b)  # the squares of a and b might underflow to 0
-    freedom = 1 / (share**2 / (one.prompts - 1) + (1 - share) ** 2 / (other.prompts - 1))
+    freedom = 1 / (share**2 / (first.prompts - 1) + (1 - share) ** 2 / (second.prompts - 1))
     return quantile95(freedom) * math.sqrt(a + b)
 
 
@@ -217,7 +217,7 @@ def _comparison(rows: Sequence[Sequence[Any]]) -> Comparison:
         moments = _moments((row[1:] for row in parts["time"] if row[0] == model), since, step)
         error = _error(int(prompts), float(n), float(spread))
         models.append(ModelFigures(model, int(n), int(prompts), min(1.0, total / float(n)), error, bins, moments))
-    return Comparison(sorted(models, key=lambda one: (-one.mean, one.model)), int(count), since, until)
+    return Comparison(sorted(models, key=lambda figures: (-figures.mean, figures.model)), int(count), since, until)
 
 
 def _bins(rows: Iterable[Sequence[Any]]) -> list[int]:
@@ -229,10 +229,10 @@ def _bins(rows: Iterable[Sequence[Any]]) -> list[int]:
 
 
 def _moments(rows: Iterable[Sequence[Any]], since: datetime, step: timedelta) -> list[tuple[datetime, float]]:
-    """The means of (place, count, sum) rows, at the middle of each time; the last moment of all is in the last time."""
+    """The means of (place, count, sum) rows, at the middle of each period; the last period includes its end."""
     sums: dict[int, tuple[int, float]] = {}
     for place, count, total, *_ in rows:
-        at = min(int(place), MOMENTS - 1)
-        before = sums.get(at, (0, 0.0))
-        sums[at] = (before[0] + int(count), before[1] + total)
-    return [(since + step * (at + 0.5), total / count) for at, (count, total) in sorted(sums.items())]
+        index = min(int(place), MOMENTS - 1)
+        before = sums.get(index, (0, 0.0))
+        sums[index] = (before[0] + int(count), before[1] + total)
+    return [(since + step * (index + 0.5), total / count) for index, (count, total) in sorted(sums.items())]

@@ -14,7 +14,7 @@ from autotune.core.api.operations import Answer, operation
 from autotune.core.connections import has_left
 from scores.intake import batches, submission
 from scores.intake.requests import BatchQuery, CompletionQuery, NewBatch, NewCompletion, ScoreQuery
-from scores.intake.storing import Refused, Taken
+from scores.intake.storing import Refused, StoredItem
 from scores.results import completions
 from scores.results.completion_responses import (
     BatchPartly,
@@ -48,12 +48,10 @@ class CompletionsView(ApiView):
         """Exactly one of `prompt`, `messages` and `variables`. The same `externalId` with equal content answers the
         first object with `existing: true` and 200; with other content it is 409."""
         result = submission.submit(self.principal, {0: body}, alone=True)
-        (taken,) = result.taken
-        runs = run_ids(taken.run_ids)
-        submitted = Submitted(
-            completions.shape_of(taken.completion_id), result.estimate_ms, runs[0], runs, "scoring", taken.existing
-        )
-        return Answer(submitted, 200 if taken.existing else 202)
+        (completion,) = result.stored
+        out, runs = completions.shape_of(completion.completion_id), run_ids(completion.run_ids)
+        submitted = Submitted(out, result.estimate_ms, runs[0], runs, "scoring", completion.existing)
+        return Answer(submitted, 200 if completion.existing else 202)
 
 
 class CompletionBatchView(ApiView):
@@ -68,12 +66,12 @@ class CompletionBatchView(ApiView):
         result = submission.submit(self.principal, items, malformed=malformed, priority=priority, partial=query.partial)
         if result.refused:
             partly = BatchPartly(
-                [_taken(one, index=one.index) for one in result.taken],
-                [_refused(one) for one in result.refused],
+                [_taken_out(completion, index=completion.index) for completion in result.stored],
+                [_refused_out(refusal) for refusal in result.refused],
                 result.estimate_ms,
             )
             return Answer(partly, 207)
-        return Answer(BatchSubmitted([_taken(one) for one in result.taken], result.estimate_ms), 202)
+        return Answer(BatchSubmitted([_taken_out(completion) for completion in result.stored], result.estimate_ms), 202)
 
 
 class CompletionView(ApiView):
@@ -84,7 +82,9 @@ class CompletionView(ApiView):
     def get(self, request: Request, completion_id: UUID) -> HttpResponseBase:
         """With a strong ETag; `If-None-Match` is answered with 304. Where the task says `shareText`, owners of its
         graders read prompt, messages and response; `externalId`, `metadata` and `reward` are empty for them."""
-        return conditional(request._request, CompletionAnswer(completions.one(self.principal, completion_id)))
+        return conditional(
+            request._request, CompletionAnswer(completions.read_completion(self.principal, completion_id))
+        )
 
     @operation(
         summary="Erase a completion's text", resource="completions", action="delete", answers={204: None},
@@ -113,9 +113,10 @@ class CompletionScoreView(ApiView):
         return conditional(request._request, state) if state.status in FINAL else state
 
 
-def _taken(one: Taken, *, index: int | None = None) -> TakenOut:
-    return TakenOut(ids.encode("comp", one.completion_id), one.external_id, run_ids(one.run_ids), one.existing, index)
+def _taken_out(completion: StoredItem, *, index: int | None = None) -> TakenOut:
+    public_id = ids.encode("comp", completion.completion_id)
+    return TakenOut(public_id, completion.external_id, run_ids(completion.run_ids), completion.existing, index)
 
 
-def _refused(one: Refused) -> RefusedOut:
-    return RefusedOut(one.index, one.error.pointer, one.error.code, one.error.detail)
+def _refused_out(refusal: Refused) -> RefusedOut:
+    return RefusedOut(refusal.index, refusal.error.pointer, refusal.error.code, refusal.error.detail)

@@ -39,34 +39,35 @@ class Standing:
 
 
 def chosen(principal: Principal, query: CompletionQuery) -> CompletionQuerySet:
-    """The completions that the filters name, of those whose texts the caller may read.
+    """The completions that match the filters and whose text the caller may read.
 
-    raises Invalid for a date that is none; NotFound for a task that the caller knows nothing of
+    raises Invalid for an invalid date; NotFound for a task that the caller may not see
     """
-    found = sharing.readable(principal)
-    if query.external_id is not None:  # whose it is: what is only shared cannot be asked for by it
-        found = Completion.objects.visible_to(principal)
+    completions = sharing.readable(principal)
+    if query.external_id is not None:  # shared completions are not found by their external id: it is not shared
+        completions = Completion.objects.visible_to(principal)
     if query.task_id is not None:
-        of_it = found.filter(task_id=query.task_id.uuid)
-        if not Task.objects.visible_to(principal).filter(pk=query.task_id.uuid).exists() and not of_it.exists():
-            raise NotFound.at("?taskId", "task")
-        found = of_it
+        of_task = completions.filter(task_id=query.task_id.uuid)
+        if not Task.objects.visible_to(principal).filter(pk=query.task_id.uuid).exists() and not of_task.exists():
+            raise NotFound.field("?taskId", "task")
+        completions = of_task
     exact = {"model_id": query.model_id, "source": query.source, "external_id": query.external_id}
-    found = found.filter(**{name: value for name, value in exact.items() if value is not None})
+    completions = completions.filter(**{name: value for name, value in exact.items() if value is not None})
     start = filters.instant(query.start_date, "?startDate", end=False)
     end = filters.instant(query.end_date, "?endDate", end=True)
     if start is not None:
-        found = found.filter(created_at__gte=start)
+        completions = completions.filter(created_at__gte=start)
     if end is not None:
-        found = found.filter(created_at__lt=end)
-    found = made_about(found, start, end)
-    return found if query.status is None else _with_status(found, query.status)
+        completions = completions.filter(created_at__lt=end)
+    completions = narrow_by_id(completions, start, end)
+    return completions if query.status is None else _with_status(completions, query.status)
 
 
-def made_about(rows: Any, start: datetime | None, end: datetime | None) -> Any:
-    """`rows` less most of those made before `start` or after `end`: by their ids, which tell the time.
+def narrow_by_id(rows: Any, start: datetime | None, end: datetime | None) -> Any:
+    """Leave out most of the rows created before `start` or after `end`, by their ids, which contain the time.
 
-    `created_at` is exact and stays to be asked for; without this an index is walked through all that is newer.
+    The caller filters by `created_at` as well, which is exact. Without this, the query walks an index through every
+    newer row.
     """
     if start is not None:
         rows = rows.filter(pk__gte=ids.first_of(_shifted(start, -ABOUT)))
@@ -84,24 +85,24 @@ def _shifted(moment: datetime, by: timedelta) -> datetime:
 
 
 def standings(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset()) -> Mapping[UUID, Standing]:
-    """How each of these stands: one query if any has no reward. They come from `textless`, with their rewards.
+    """The standing of each row, by id; one query if any has no reward. The rows come from `textless`, with rewards.
 
-    shared  those that are only shared with the reader, who is not told their rewards
+    shared  those that are only shared with the reader, who may not see their rewards
     """
     rewards: dict[UUID, Reward | None] = {row.pk: getattr(row, "reward", None) for row in rows}
     runs: dict[UUID, list[WorkflowRun]] = {}
-    open_ = [pk for pk, reward in rewards.items() if reward is None]
-    if open_:
-        for run in WorkflowRun.objects.filter(completion_id__in=open_).only("completion_id", "attempt", "status"):
+    unrewarded = [pk for pk, reward in rewards.items() if reward is None]
+    if unrewarded:
+        for run in WorkflowRun.objects.filter(completion_id__in=unrewarded).only("completion_id", "attempt", "status"):
             runs.setdefault(run.completion_id, []).append(run)
-    found = {}
+    standing_by_id = {}
     for pk, reward in rewards.items():
         status = status_of(reward, runs.get(pk, ()))
         if reward is None or pk in shared:
-            found[pk] = Standing(status)
+            standing_by_id[pk] = Standing(status)
         else:
-            found[pk] = Standing(status, reward.value, reward.error_code, reward.used, reward.failed)
-    return found
+            standing_by_id[pk] = Standing(status, reward.value, reward.error_code, reward.used, reward.failed)
+    return standing_by_id
 
 
 def excerpts(completion_ids: Iterable[UUID]) -> Mapping[UUID, tuple[str, str]]:
@@ -116,15 +117,16 @@ def _excerpt(row: Completion, name: str) -> str:
     return getattr(row, name) or "" if is_legible(row, name) else "(cannot be read)"
 
 
-def textless(found: CompletionQuerySet) -> CompletionQuerySet:
+def textless(completions: CompletionQuerySet) -> CompletionQuerySet:
     """The same completions without their texts, with their rewards."""
-    return found.defer(*TEXTS).select_related("reward")
+    return completions.defer(*TEXTS).select_related("reward")
 
 
-def _with_status(found: Any, status: str) -> Any:
+def _with_status(completions: Any, status: str) -> Any:
     if status in ("completed", "failed"):
-        return found.filter(reward__value__isnull=status == "failed", reward__isnull=False)
+        return completions.filter(reward__value__isnull=status == "failed", reward__isnull=False)
     runs: Any = WorkflowRun.objects.filter(completion=OuterRef("pk"))
-    begun = runs.filter(Q(attempt__gt=0) | ~Q(status__in=NOT_BEGUN))  # as completion_shapes.status_of says
-    unfinished = found.filter(reward__isnull=True)
-    return unfinished.filter(Exists(begun) if status == "processing" else ~Exists(begun))
+    # The same rule as completion_responses.status_of.
+    begun_runs = runs.filter(Q(attempt__gt=0) | ~Q(status__in=NOT_BEGUN))
+    unfinished = completions.filter(reward__isnull=True)
+    return unfinished.filter(Exists(begun_runs) if status == "processing" else ~Exists(begun_runs))

@@ -121,8 +121,8 @@ def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionS
     """A completion's status, from its reward and its runs. What sleeps until its `notBefore` has not begun."""
     if reward is not None:
         return CompletionStatus.FAILED if reward.value is None else CompletionStatus.COMPLETED
-    begun = any(run.attempt > 0 or run.status not in NOT_BEGUN for run in runs)
-    return CompletionStatus.PROCESSING if begun else CompletionStatus.PENDING
+    has_begun = any(run.attempt > 0 or run.status not in NOT_BEGUN for run in runs)
+    return CompletionStatus.PROCESSING if has_begun else CompletionStatus.PENDING
 
 
 def reward_out(reward: Reward | None) -> RewardOut | None:
@@ -159,12 +159,12 @@ def completion_out(completion: Completion, reward: Reward | None, runs: Sequence
     )
 
 
-def shared_out(whole: CompletionOut, runs: Iterable[UUID]) -> CompletionOut:
-    """A completion for the owner of a grader with whom its task shares the texts; `runs` are those of this grader.
+def shared_out(completion: CompletionOut, runs: Iterable[UUID]) -> CompletionOut:
+    """A completion for the owner of a grader with whom its task shares the text; `runs` are those of this grader.
 
-    What the organization notes about it, and what others made of it, is not shared.
+    The organization's external id and metadata, the reward and the runs of other graders are not shared.
     """
-    return structs.replace(whole, external_id=None, metadata={}, reward=None, workflow_run_ids=run_ids(runs))
+    return structs.replace(completion, external_id=None, metadata={}, reward=None, workflow_run_ids=run_ids(runs))
 
 
 def run_ids(values: Iterable[UUID]) -> list[str]:

@@ -37,8 +37,11 @@ from tasks.models import Completion
 ORDER = pagination.Order("completions", {"createdAt": "id"})
 
 
-def one(principal: Principal, completion_id: UUID) -> CompletionOut:
-    """raises NotFound, also for a completion of another organization that does not share it with the caller"""
+def read_completion(principal: Principal, completion_id: UUID) -> CompletionOut:
+    """A completion as the caller sees it.
+
+    raises NotFound, also for a completion of another organization that does not share it with the caller
+    """
     return seen([find(sharing.readable(principal), completion_id, "completion")], principal)[0]
 
 
@@ -54,33 +57,35 @@ def shape_of(completion_id: UUID) -> CompletionOut:
 
 def shapes(rows: Sequence[Completion]) -> list[CompletionOut]:
     """Completions with their rewards and runs, in two queries for any number."""
-    wanted = [row.pk for row in rows]
-    rewards = Reward.objects.in_bulk(wanted)
+    completion_ids = [row.pk for row in rows]
+    rewards = Reward.objects.in_bulk(completion_ids)
     runs: dict[UUID, list[WorkflowRun]] = {}
-    for run in sorted(WorkflowRun.objects.filter(completion_id__in=wanted), key=_scoring_first):
+    for run in sorted(WorkflowRun.objects.filter(completion_id__in=completion_ids), key=_scoring_first):
         runs.setdefault(run.completion_id, []).append(run)
     return [completion_out(row, rewards.get(row.pk), runs.get(row.pk, [])) for row in rows]
 
 
 def seen(rows: Sequence[Completion], principal: Principal) -> list[CompletionOut]:
-    """Completions as this caller sees them: of one that is shared the texts, and the runs of their own graders."""
+    """Completions as the caller sees them: a shared completion with its text and the runs of the caller's graders."""
     shared = {row.public_id: row.pk for row in rows if sharing.is_only_shared(row, principal)}
-    theirs: dict[UUID, list[UUID]] = {}
+    own_run_ids: dict[UUID, list[UUID]] = {}
     if shared:
         runs = WorkflowRun.objects.visible_to(principal).filter(completion_id__in=shared.values()).order_by("id")
         for completion_id, run_id in runs.values_list("completion_id", "pk"):
-            theirs.setdefault(completion_id, []).append(run_id)
-    return [shared_out(out, theirs.get(shared[out.id], ())) if out.id in shared else out for out in shapes(rows)]
+            own_run_ids.setdefault(completion_id, []).append(run_id)
+    return [shared_out(out, own_run_ids.get(shared[out.id], ())) if out.id in shared else out for out in shapes(rows)]
 
 
 def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
-    """One page of the completions that the filters name."""
-    found = completion_filters.chosen(principal, query)
-    rows, page = pagination.page(found.only("pk"), query, ORDER, owner=principal.organization.pk)
-    wanted = [row.pk for row in rows]
-    pagination.require_modest(Completion.objects.filter(pk__in=wanted), ("prompt", "response", "messages", "metadata"))
-    texts = Completion.objects.defer("variables").in_bulk(wanted)
-    return CompletionPage(seen([texts[key] for key in wanted if key in texts], principal), page)
+    """One page of the completions that match the filters."""
+    completions = completion_filters.chosen(principal, query)
+    rows, page = pagination.page(completions.only("pk"), query, ORDER, owner=principal.organization.pk)
+    completion_ids = [row.pk for row in rows]
+    pagination.require_modest(
+        Completion.objects.filter(pk__in=completion_ids), ("prompt", "response", "messages", "metadata")
+    )
+    texts = Completion.objects.defer("variables").in_bulk(completion_ids)
+    return CompletionPage(seen([texts[key] for key in completion_ids if key in texts], principal), page)
 
 
 def score_state(principal: Principal, completion_id: UUID, *, wait_s: float, gone: Callable[[], bool]) -> ScoreStateOut:
@@ -144,7 +149,7 @@ def _sees_own_alone(principal: Principal) -> bool:
 
 
 def _score_state(principal: Principal, completion: Completion, progress: _Progress) -> ScoreStateOut:
-    """What the principal sees: a grader's owner its own scores and no reward, everybody else all of them."""
+    """The state as the principal sees it: a grader's owner sees only its scores and no reward, others see all."""
     reward, runs, status = progress.reward, progress.runs, progress.status
     scores = list(Score.objects.live().visible_to(principal).filter(completion_id=completion.pk).order_by("id"))
     if _sees_own_alone(principal):
@@ -153,7 +158,7 @@ def _score_state(principal: Principal, completion: Completion, progress: _Progre
     sight = Sight.of(principal)
     score = None
     if reward is not None and len(panel) == 1:
-        counted = [one for one in scores if not one.shadow and not one.superseded]
+        counted = [row for row in scores if not row.shadow and not row.superseded]
         score = score_results.shape(counted[-1], sight) if counted else None
     elif reward is not None:
         score = score_results.reward_shape(reward)

@@ -36,39 +36,39 @@ def between(left: str, right: str, by: By) -> Difference | None:
     """Where the texts differ; None if they are too long, or differ in too much for the search to end in time."""
     if len(left) + len(right) > MAX_TOKENS * 40:
         return None
-    one, other = _TOKENS[by].findall(left), _TOKENS[by].findall(right)
-    if len(one) + len(other) > MAX_TOKENS:
+    left_tokens, right_tokens = _TOKENS[by].findall(left), _TOKENS[by].findall(right)
+    if len(left_tokens) + len(right_tokens) > MAX_TOKENS:
         return None
-    kept = _common(one, other)
-    if kept is None:
+    common = _common(left_tokens, right_tokens)
+    if common is None:
         return None
     return Difference(
-        _pieces(one, {at for at, _, count in kept for at in range(at, at + count)}),
-        _pieces(other, {at for _, at, count in kept for at in range(at, at + count)}),
+        _pieces(left_tokens, {index for start, _, count in common for index in range(start, start + count)}),
+        _pieces(right_tokens, {index for _, start, count in common for index in range(start, start + count)}),
     )
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int, int]] | None:
-    """(place in one, place in the other, length) of what both have, in order; None beyond the budget."""
+def _common(left_tokens: Sequence[str], right_tokens: Sequence[str]) -> list[tuple[int, int, int]] | None:
+    """(left index, right index, length) of the stretches that both texts have, in order; None beyond the budget."""
     head = 0
-    while head < len(one) and head < len(other) and one[head] == other[head]:
+    while head < len(left_tokens) and head < len(right_tokens) and left_tokens[head] == right_tokens[head]:
         head += 1
     tail = 0
-    while tail < min(len(one), len(other)) - head and one[-1 - tail] == other[-1 - tail]:
+    while tail < min(len(left_tokens), len(right_tokens)) - head and left_tokens[-1 - tail] == right_tokens[-1 - tail]:
         tail += 1
-    middle = _snakes(one[head : len(one) - tail], other[head : len(other) - tail])
+    middle = _snakes(left_tokens[head : len(left_tokens) - tail], right_tokens[head : len(right_tokens) - tail])
     if middle is None:
         return None
     return [
         (0, 0, head),
-        *((at + head, there + head, count) for at, there, count in middle),
-        (len(one) - tail, len(other) - tail, tail),
+        *((left_index + head, right_index + head, count) for left_index, right_index, count in middle),
+        (len(left_tokens) - tail, len(right_tokens) - tail, tail),
     ]
 
 
-def _snakes(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int, int]] | None:
-    """The greedy search: of each number of edits, how far each diagonal comes. Then the way back."""
-    n, m = len(one), len(other)
+def _snakes(left_tokens: Sequence[str], right_tokens: Sequence[str]) -> list[tuple[int, int, int]] | None:
+    """Search greedily: how far each diagonal reaches with each number of edits. Then trace the shortest edit back."""
+    n, m = len(left_tokens), len(right_tokens)
     far: dict[int, int] = {1: 0}
     trace: list[dict[int, int]] = []
     steps = 0
@@ -78,19 +78,20 @@ def _snakes(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int, in
             down = k == -edits or (k != edits and far.get(k - 1, -1) < far.get(k + 1, -1))
             x = far[k + 1] if down else far[k - 1] + 1
             y = start = x - k
-            while x < n and y < m and one[x] == other[y]:
+            while x < n and y < m and left_tokens[x] == right_tokens[y]:
                 x, y = x + 1, y + 1
             far[k] = x
             steps += 2 + y - start
             if x >= n and y >= m:
-                return _way_back(trace, n, m)
+                return _trace_back(trace, n, m)
             if steps > MAX_STEPS:
                 return None
     return []
 
 
-def _way_back(trace: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int, int]]:
-    found = []
+def _trace_back(trace: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int, int]]:
+    """(left index, right index, length) of the stretches that both texts have, in order."""
+    matches = []
     for edits in range(len(trace) - 1, -1, -1):
         far, k = trace[edits], x - y
         down = k == -edits or (k != edits and far.get(k - 1, -1) < far.get(k + 1, -1))
@@ -101,19 +102,19 @@ def _way_back(trace: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int
         if edits == 0:
             begin = (0, 0)
         if x > begin[0]:
-            found.append((begin[0], begin[1], x - begin[0]))
+            matches.append((begin[0], begin[1], x - begin[0]))
         x, y = before_x, before_y
-    return found[::-1]
+    return matches[::-1]
 
 
-def _pieces(tokens: Sequence[str], kept: set[int]) -> list[Piece]:
-    """The text in stretches, as few as there are."""
-    found: list[Piece] = []
-    begun, changed = 0, False
+def _pieces(tokens: Sequence[str], common: set[int]) -> list[Piece]:
+    """The text in as few pieces as possible; `common` holds the indexes of the tokens that both texts have."""
+    pieces: list[Piece] = []
+    piece_start, changed = 0, False
     for at in range(len(tokens) + 1):
-        now = at not in kept if at < len(tokens) else not changed
-        if at == len(tokens) or now != changed:
-            if at > begun:
-                found.append(Piece("".join(tokens[begun:at]), changed))
-            begun, changed = at, now
-    return found
+        is_changed = at not in common if at < len(tokens) else not changed
+        if at == len(tokens) or is_changed != changed:
+            if at > piece_start:
+                pieces.append(Piece("".join(tokens[piece_start:at]), changed))
+            piece_start, changed = at, is_changed
+    return pieces

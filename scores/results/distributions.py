@@ -77,15 +77,15 @@ def of(selection: Selection) -> Distribution:
     if spread.is_counted(selection):
         return _from_counters(selection)
     query = selection.query
-    open_ = structs.replace(query, min_score=None, max_score=None)
-    unbounded = Selection(selection.principal, open_, selection.start, selection.end, selection.owner)
+    without_bounds = structs.replace(query, min_score=None, max_score=None)
+    unbounded = Selection(selection.principal, without_bounds, selection.start, selection.end, selection.owner)
     bounds = Q()
     if query.min_score is not None:
         bounds &= Q(value__gte=query.min_score)
     if query.max_score is not None:
         bounds &= Q(value__lte=query.max_score)
     floor = _floor(unbounded)
-    scores = completion_filters.made_about(filters.counted(unbounded), selection.start, selection.end)
+    scores = completion_filters.narrow_by_id(filters.counted(unbounded), selection.start, selection.end)
     if floor is not None:
         scores = scores.filter(pk__gte=floor)
     return _from(_grid(scores, bounds), newest=None if floor is None else NEWEST)
@@ -111,7 +111,7 @@ def _floor(selection: Selection) -> UUID | None:
     rows = selection.scoped(Score.objects.all(), "scores")
     if selection.grader and not selection.task:
         rows = rows.filter(grader_id=selection.grader)
-    rows = completion_filters.made_about(rows, selection.start, selection.end).order_by("-pk")
+    rows = completion_filters.narrow_by_id(rows, selection.start, selection.end).order_by("-pk")
     last_two = rows.values_list("pk", flat=True)[NEWEST - 1 : NEWEST + 1]
     return last_two[0] if len(last_two) > 1 else None
 
@@ -131,8 +131,8 @@ def _grid(scores: Any, bounds: Q) -> list[_Step]:
     )  # fmt: skip
     step_rows = rows.values_list("step", "whole", "lowest", "highest", *sums)
     return sorted(
-        (_Step(at, whole, fixedpoint.moments(amounts), low or 0.0, high or 0.0)
-         for at, whole, low, high, *amounts in step_rows),
+        (_Step(index, whole, fixedpoint.moments(amounts), low or 0.0, high or 0.0)
+         for index, whole, low, high, *amounts in step_rows),
         key=lambda step: step.at,
     )  # fmt: skip
 

@@ -31,12 +31,12 @@ def completed(organization_id: UUID) -> dict[str, Any]:
         organization_id=organization_id, completion_id=reward.completion_id, grader_id=ids.new(),
         grader_version_id=ids.new(), value=VALUE, confidence=CONFIDENCE, raw_value=VALUE,
     )  # fmt: skip
-    shown = msgspec.structs.replace(
+    score_out = msgspec.structs.replace(
         scores.shape(score, Sight.of_organization(organization_id, Judges())),
         reasoning="The median is right; the empty list is not handled.",
         dimensions=[DimensionOut("correctness", 0.8, 0.75), DimensionOut("clarity", 0.48, 0.25)],
     )
-    return events.said_completed(reward, shown)
+    return events.said_completed(reward, score_out)
 
 
 def failed(organization_id: UUID) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Every code that a run, a reward or a completion can end with: whose affair it is, and what must change.
+"""Every code that a run, a reward or a completion can end with: who is responsible, and what must change.
 
 Those of calls to graders are in graders/failure_codes.py. A test reads the source for codes that are missing, and
 docs/api.md for rows that differ.
@@ -27,17 +27,17 @@ CODES: Final[Mapping[str, FailureCode]] = dict(listed({"grader": GRADER, "caller
 
 
 def fault(code: str) -> Fault:
-    """Whose affair a code is; one that is not listed can only be ours."""
-    found = CODES.get(code)
-    return found.fault if found else "platform"
+    """The party that is responsible for a code. A code that is not listed is a fault of the platform."""
+    failure_code = CODES.get(code)
+    return failure_code.fault if failure_code else "platform"
 
 
 def advice(code: str) -> str:
     """What must change, in one sentence."""
-    found = CODES.get(code)
-    return found.advice if found else UNKNOWN_ADVICE
+    failure_code = CODES.get(code)
+    return failure_code.advice if failure_code else UNKNOWN_ADVICE
 
 
 def of(fault_: Fault) -> tuple[str, ...]:
     """The codes that belong to the grader, the caller or the platform."""
-    return tuple(code for code, known in CODES.items() if known.fault == fault_)
+    return tuple(code for code, failure_code in CODES.items() if failure_code.fault == fault_)

@@ -137,11 +137,11 @@ def check(query: ScoreFilter, principal: Principal) -> Selection:
 
 
 def scores(selection: Selection) -> ScoreQuerySet:
-    """The scores of a selection, shadow ones and superseded ones too."""
-    found = selection.scoped(Score.objects.live(), "scores")
+    """The scores of a selection, including those of shadow graders and superseded ones."""
+    rows = selection.scoped(Score.objects.live(), "scores")
     if selection.query.model_id:
-        found = found.filter(completion__model_id=selection.query.model_id)
-    return selection.period(selection.bounded(selection.judged_by(found)), "created_at")
+        rows = rows.filter(completion__model_id=selection.query.model_id)
+    return selection.period(selection.bounded(selection.judged_by(rows)), "created_at")
 
 
 def counted(selection: Selection) -> ScoreQuerySet:
@@ -215,11 +215,11 @@ def _require_grader(grader: UUID, principal: Principal) -> None:
 def _require_version(version: UUID, principal: Principal) -> None:
     grader = GraderVersion.objects.filter(pk=version).values_list("grader_id", flat=True).first()
     if grader is None:
-        raise NotFound.at("?graderVersion", "grader version")
+        raise NotFound.field("?graderVersion", "grader version")
     if not Grader.objects.visible_to(principal).filter(pk=grader).exists():
         _require_seen(principal, "?graderVersion", "grader version", grader_id=grader, grader_version_id=version)
 
 
 def _require_seen(principal: Principal, pointer: str, what: str, **lookup: UUID) -> None:
     if not Score.objects.visible_to(principal).filter(**lookup).exists():
-        raise NotFound.at(pointer, what)
+        raise NotFound.field(pointer, what)

@@ -47,21 +47,21 @@ class Names:
         graders: Iterable[UUID] = (),
         versions: Iterable[UUID] = (),
     ) -> Self:
-        """The names of what the principal may see of these; a version's label goes with its grader."""
-        known: dict[UUID, str] = {}
-        if wanted := set(tasks):
-            known = dict(Task.objects.visible_to(principal).filter(pk__in=wanted).values_list("pk", "name"))
-        judges: dict[UUID, str] = {}
+        """The names of those that the principal may see; a version has a label if its grader is one of them."""
+        task_names: dict[UUID, str] = {}
+        if task_ids := set(tasks):
+            task_names = dict(Task.objects.visible_to(principal).filter(pk__in=task_ids).values_list("pk", "name"))
+        grader_names: dict[UUID, str] = {}
         owners: dict[UUID, UUID] = {}
-        if wanted := set(graders):
-            found = Grader.objects.visible_to(principal).filter(pk__in=wanted)
-            for pk, name, owner in found.values_list("pk", "name", "organization_id"):
-                judges[pk], owners[pk] = name, owner
+        if grader_ids := set(graders):
+            visible_graders = Grader.objects.visible_to(principal).filter(pk__in=grader_ids)
+            for pk, name, owner in visible_graders.values_list("pk", "name", "organization_id"):
+                grader_names[pk], owners[pk] = name, owner
         labels: dict[UUID, str] = {}
-        if (wanted := set(versions)) and judges:
-            of_them = GraderVersion.objects.filter(pk__in=wanted, grader_id__in=judges)
-            labels = dict(of_them.values_list("pk", "label"))
-        return cls(known, judges, owners, labels)
+        if (version_ids := set(versions)) and grader_names:
+            readable_versions = GraderVersion.objects.filter(pk__in=version_ids, grader_id__in=grader_names)
+            labels = dict(readable_versions.values_list("pk", "label"))
+        return cls(task_names, grader_names, owners, labels)
 
     @classmethod
     def of_rows(cls, principal: Principal, rows: Iterable[Any]) -> Self:
@@ -80,14 +80,17 @@ class Names:
         return self.versions.get(pk, "")
 
 
-def names_of(kind: str, queryset: Any, given: set[str]) -> dict[str, str]:
-    """Public id -> name, of those among the given ids that the queryset holds; one query."""
-    wanted = {}
-    for text in given:
+def names_of(kind: str, queryset: Any, public_ids: set[str]) -> dict[str, str]:
+    """{public id: name} of the objects in the queryset that have one of the ids; one query."""
+    public_id_by_pk = {}
+    for public_id in public_ids:
         try:
-            wanted[ids.decode(kind, text)] = text
+            public_id_by_pk[ids.decode(kind, public_id)] = public_id
         except ValueError:
             continue
-    if not wanted:
+    if not public_id_by_pk:
         return {}
-    return {wanted[pk]: name for pk, name in queryset.filter(pk__in=list(wanted)).values_list("pk", "name")}
+    return {
+        public_id_by_pk[pk]: name
+        for pk, name in queryset.filter(pk__in=list(public_id_by_pk)).values_list("pk", "name")
+    }

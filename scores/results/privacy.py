@@ -70,14 +70,14 @@ class Judges:
     """What graders say about privacy, as they are met: one query for any number of new ones."""
 
     def __init__(self) -> None:
-        self._known: dict[UUID, _Judge] = {}
+        self._by_grader: dict[UUID, _Judge] = {}
 
     def meet(self, graders: Iterable[UUID]) -> None:
-        """Look those up that are not known yet."""
-        if unknown := set(graders) - self._known.keys():
+        """Look up the graders that were not met before."""
+        if unknown := set(graders) - self._by_grader.keys():
             facts = ("organization_id", "created_by_id", "redact_reasoning", "redact_dimensions")
-            for pk, *of_it in Grader.objects.filter(pk__in=unknown).values_list("pk", *facts):
-                self._known[pk] = _Judge(*of_it)
+            for pk, *settings in Grader.objects.filter(pk__in=unknown).values_list("pk", *facts):
+                self._by_grader[pk] = _Judge(*settings)
 
     def meet_those_of(self, verdicts: Iterable[Verdict]) -> None:
         """Look up who gave these verdicts, as far as there is something in them that could be hidden."""
@@ -85,7 +85,7 @@ class Judges:
 
     def get(self, grader: UUID) -> _Judge:
         """One that was not met keeps everything to itself."""
-        return self._known.get(grader, _NOBODY)
+        return self._by_grader.get(grader, _NOBODY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Sight:
 
     def reasoning(self, of: Verdict) -> bool:
         judge = self.judges.get(of.grader_id)
-        return self._reaches(judge, of.organization_id) and self._told(judge, redacted=judge.redacts_reasoning)
+        return self._reaches(judge, of.organization_id) and self._is_disclosed(judge, redacted=judge.redacts_reasoning)
 
     def dimensions(self, of: Verdict) -> bool:
         return self.dimensions_by(of.grader_id, of.organization_id)
@@ -114,7 +114,7 @@ class Sight:
     def dimensions_by(self, grader: UUID, organization: UUID) -> bool:
         """Those of a score of `organization` by `grader`."""
         judge = self.judges.get(grader)
-        return self._reaches(judge, organization) and self._told(judge, redacted=judge.redacts_dimensions)
+        return self._reaches(judge, organization) and self._is_disclosed(judge, redacted=judge.redacts_dimensions)
 
     def failure(self, code: str, grader: UUID) -> bool:
         """Whether the message of a run that failed with `code` is for this reader."""
@@ -123,7 +123,7 @@ class Sight:
         judge = self.judges.get(grader)
         return judge.organization == self.reader.organization or self.reader.graders == "all"
 
-    def _told(self, judge: _Judge, *, redacted: bool) -> bool:
+    def _is_disclosed(self, judge: _Judge, *, redacted: bool) -> bool:
         return not redacted or judge.organization == self.reader.organization
 
     def _reaches(self, judge: _Judge, organization: UUID) -> bool:
@@ -146,13 +146,13 @@ def _has_reasoning(row: Any) -> bool:
 def telling_dimensions(scores: Any, reader: Reader) -> Any:
     """The scores of a queryset whose dimensions the reader may see: the same rule for the database."""
     redacting = Grader.objects.filter(redact_dimensions=True).exclude(organization=reader.organization)
-    told = scores.exclude(grader__in=redacting.values("pk"))
+    readable = scores.exclude(grader__in=redacting.values("pk"))
     match reader.reasoning:
         case "all":
-            return told
+            return readable
         case "organization":
-            ours = Q(organization=reader.organization) | Q(grader__organization=reader.organization)
-            return told.filter(ours)
+            of_organization = Q(organization=reader.organization) | Q(grader__organization=reader.organization)
+            return readable.filter(of_organization)
         case "own":
-            return told.filter(grader__organization=reader.organization, grader__created_by=reader.person)
-    return told.none()
+            return readable.filter(grader__organization=reader.organization, grader__created_by=reader.person)
+    return readable.none()

@@ -41,7 +41,7 @@ class ScoreView(ApiView):
     )
     def get(self, request: Request, score_id: UUID) -> HttpResponse:
         """With a strong ETag; `If-None-Match` is answered with 304. A deleted one is 410 `score_deleted`."""
-        return conditional(request._request, ScoreAnswer(scores.one(score_id, self.principal)))
+        return conditional(request._request, ScoreAnswer(scores.read_score(score_id, self.principal)))
 
     @operation(summary="Delete a score", resource="scores", action="delete", answers={204: None}, errors=(409,))
     def delete(self, request: Request, score_id: UUID) -> None:

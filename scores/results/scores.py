@@ -98,16 +98,19 @@ _REASONING = encrypted(Score, "reasoning")
 
 
 def listed(query: ScoreListQuery, principal: Principal) -> ScoreList:
-    """One page of the scores that the filters name."""
+    """One page of the scores that match the filters."""
     selection = filters.check(query, principal)
-    found = narrowing.of_model(selection, filters.scores(selection)).values_list(*COLUMNS, named=True)
+    score_rows = narrowing.of_model(selection, filters.scores(selection)).values_list(*COLUMNS, named=True)
     texts = ("reasoning",) if query.limit > ALWAYS_BEARABLE else ()
-    rows, page = pagination.page(found, query.page(), ORDER, owner=principal.organization.pk, texts=texts)
+    rows, page = pagination.page(score_rows, query.page(), ORDER, owner=principal.organization.pk, texts=texts)
     return ScoreList(shapes(rows, Sight.of(principal)), page)
 
 
-def one(score_id: UUID, principal: Principal) -> ScoreOut:
-    """raises NotFound, also for a score that the caller may not see; Gone `score_deleted`"""
+def read_score(score_id: UUID, principal: Principal) -> ScoreOut:
+    """A score as the caller sees it.
+
+    raises NotFound, also for a score that the caller may not see; Gone `score_deleted`
+    """
     score = find(Score.objects.visible_to(principal), score_id, "score")
     if score.deleted_at is not None:
         raise Gone("The score was deleted.", code="score_deleted")
@@ -117,34 +120,34 @@ def one(score_id: UUID, principal: Principal) -> ScoreOut:
 def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
     """Scores (models, or rows of COLUMNS) as this reader sees them; an id that repeats is written once."""
     sight.judges.meet_those_of(rows)
-    known: dict[UUID, str] = {}
+    public_ids: dict[UUID, str] = {}
 
-    def named(kind: str, value: UUID) -> str:
-        if value not in known:
-            known[value] = ids.encode(kind, value)
-        return known[value]
+    def public_id(kind: str, pk: UUID) -> str:
+        if pk not in public_ids:
+            public_ids[pk] = ids.encode(kind, pk)
+        return public_ids[pk]
 
-    def shaped(row: Any) -> ScoreOut:
+    def score_out(row: Any) -> ScoreOut:
         reasoning, unreadable = _text(row) if sight.reasoning(row) else (None, UNSET)
         return ScoreOut(
             ids.encode("score", row.id),
             ids.encode("comp", row.completion_id),
-            named("grader", row.grader_id),
-            named("graderv", row.grader_version_id),
+            public_id("grader", row.grader_id),
+            public_id("graderv", row.grader_version_id),
             row.value,
             row.confidence,
             row.raw_value,
             UNIT_SCALE,
             reasoning,
             row.dimensions if sight.dimensions(row) else None,
-            named("user", row.reviewed_by_id) if row.reviewed_by_id else None,
+            public_id("user", row.reviewed_by_id) if row.reviewed_by_id else None,
             ids.encode("score", row.reused_from) if row.reused_from else None,
             None,
             clock.wire(row.created_at),
             unreadable,
         )
 
-    return [shaped(row) for row in rows]
+    return [score_out(row) for row in rows]
 
 
 def shape(score: Score, sight: Sight) -> ScoreOut:

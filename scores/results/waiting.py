@@ -84,8 +84,8 @@ class Hub:
         gone     whether the wait is for nobody any more; asked now and then
         returns  those that are final by then
         """
-        wanted = set(completion_ids)
-        if seconds <= 0 or not wanted:
+        missing = set(completion_ids)
+        if seconds <= 0 or not missing:
             return set()
         done = threading.Event()
         with self._changed:
@@ -93,12 +93,12 @@ class Hub:
                 return set()
             self._count += 1
         try:
-            with self._entered(_Waiter(wanted, done.set, sources)) as waiter:
+            with self._entered(_Waiter(missing, done.set, sources)) as waiter:
                 release()
                 end = time.monotonic() + seconds
                 while not done.wait(min(LOOK_S, end - time.monotonic())) and time.monotonic() < end and not gone():
                     pass
-                return self._found(waiter)
+                return self._final_of(waiter)
         finally:
             with self._changed:
                 self._count -= 1
@@ -107,23 +107,23 @@ class Hub:
         self, completion_ids: Iterable[UUID], seconds: float, *, sources: Mapping[UUID, UUID] = NO_SOURCES
     ) -> set[UUID]:
         """The same for a coroutine, of which any number may wait. One that is cancelled leaves nothing behind."""
-        wanted = set(completion_ids)
-        if seconds <= 0 or not wanted:
+        missing = set(completion_ids)
+        if seconds <= 0 or not missing:
             return set()
         done = asyncio.Event()
         wake = partial(_call_soon, asyncio.get_running_loop(), done.set)
-        with self._entered(_Waiter(wanted, wake, sources)) as waiter:
+        with self._entered(_Waiter(missing, wake, sources)) as waiter:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await done.wait()
-            return self._found(waiter)
+            return self._final_of(waiter)
 
     @contextmanager
     def _entered(self, waiter: _Waiter) -> Iterator[_Waiter]:
-        entered = tuple(waiter.missing)
+        completion_ids = tuple(waiter.missing)
         with self._changed:
             self._newest = time.monotonic()
-            for completion_id in entered:
+            for completion_id in completion_ids:
                 self._waiting.setdefault(completion_id, set()).add(waiter)
             self._sources.update(waiter.sources)
             self._start()
@@ -133,13 +133,13 @@ class Hub:
         finally:
             with self._changed:
                 for completion_id in waiter.missing:
-                    held = self._waiting.get(completion_id, set())
-                    held.discard(waiter)
-                    if not held:
+                    waiters = self._waiting.get(completion_id, set())
+                    waiters.discard(waiter)
+                    if not waiters:
                         self._waiting.pop(completion_id, None)
                         self._sources.pop(completion_id, None)
 
-    def _found(self, waiter: _Waiter) -> set[UUID]:
+    def _final_of(self, waiter: _Waiter) -> set[UUID]:
         with self._changed:
             return set(waiter.final)
 
@@ -154,12 +154,12 @@ class Hub:
                 while not self._waiting:
                     connection.close()
                     self._changed.wait()
-                wanted, sources = list(self._waiting), dict(self._sources)
-            begun = time.monotonic()
-            self._tell(_final_among(wanted))
+                completion_ids, sources = list(self._waiting), dict(self._sources)
+            started = time.monotonic()
+            self._report_final(_final_among(completion_ids))
             if sources:
                 self._copy(sources)
-            time.sleep(min(max(EVERY_S, LEISURE * (time.monotonic() - begun)), PAUSE_MOST_S))
+            time.sleep(min(max(EVERY_S, LEISURE * (time.monotonic() - started)), PAUSE_MOST_S))
             with self._changed:
                 if time.monotonic() - self._newest > SLOW_AFTER_S:
                     self._changed.wait(SLOWLY_S - EVERY_S)  # a newcomer ends it
@@ -173,9 +173,9 @@ class Hub:
         with self._changed:
             for completion_id in ready:
                 self._sources.pop(completion_id, None)
-        self._tell(_end_copies(ready))
+        self._report_final(_end_copies(ready))
 
-    def _tell(self, final: Iterable[UUID]) -> None:
+    def _report_final(self, final: Iterable[UUID]) -> None:
         with self._changed:
             for completion_id in final:
                 for waiter in self._waiting.pop(completion_id, ()):
@@ -185,19 +185,19 @@ class Hub:
                         waiter.wake()
 
 
-def _final_among(wanted: Sequence[UUID]) -> set[UUID]:
+def _final_among(completion_ids: Sequence[UUID]) -> set[UUID]:
     """Those that have a reward; none while the database is away."""
-    found: set[UUID] = set()
+    final: set[UUID] = set()
     try:
-        for start in range(0, len(wanted), ASKED_AT_ONCE):
-            asked = wanted[start : start + ASKED_AT_ONCE]
-            found.update(Reward.objects.filter(pk__in=asked).values_list("pk", flat=True))
+        for start in range(0, len(completion_ids), ASKED_AT_ONCE):
+            batch = completion_ids[start : start + ASKED_AT_ONCE]
+            final.update(Reward.objects.filter(pk__in=batch).values_list("pk", flat=True))
     except Error as exc:
         outages.warning("waiting: the database is away: %s", exc)
         connection.close()
     except Exception:  # without the hub's thread nobody would be woken any more
         logger.exception("waiting: the rewards cannot be read")
-    return found
+    return final
 
 
 def _end_copies(ready: Mapping[UUID, UUID]) -> set[UUID]:

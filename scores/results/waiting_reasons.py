@@ -79,8 +79,10 @@ def of_runs(runs: Sequence[WorkflowRun]) -> dict[UUID, Wait]:
     columns = ("pk", "held_until", "held_reason", "status", "deleted_at")
     rows = Grader.objects.filter(pk__in={run.grader_id for run in unfinished}).values_list(*columns)
     graders = {
-        pk: _GraderState(until if until and until > now else None, pause, bool(gone) or status == GraderStatus.INACTIVE)
-        for pk, until, pause, status, gone in rows
+        pk: _GraderState(
+            until if until and until > now else None, pause, bool(deleted_at) or status == GraderStatus.INACTIVE
+        )
+        for pk, until, pause, status, deleted_at in rows
     }
     return {run.pk: _wait(run, graders[run.grader_id]) for run in unfinished}
 

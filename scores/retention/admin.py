@@ -100,8 +100,8 @@ class LegalHoldAdmin(Concerning, TextForSuperusers, admin.ModelAdmin):
     texts = ("reason",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LegalHold]:
-        found = super().get_queryset(request).select_related("organization", "created_by", "released_by")
-        return found.defer(*self.unread(request), "created_by__password", "released_by__password")
+        holds = super().get_queryset(request).select_related("organization", "created_by", "released_by")
+        return holds.defer(*self.unread(request), "created_by__password", "released_by__password")
 
     def has_release_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("scores.change_legalhold")

@@ -29,10 +29,10 @@ class ErasuresView(ApiView):
     )
     def get(self, request: Request, query: ErasureQuery) -> ErasurePage:
         """The newest first."""
-        found = Erasure.objects.visible_to(self.principal)
+        visible_erasures = Erasure.objects.visible_to(self.principal)
         if query.status is not None:
-            found = found.filter(status=query.status)
-        rows, page = pagination.page(found, query, ERASURES, owner=self.principal.organization.pk)
+            visible_erasures = visible_erasures.filter(status=query.status)
+        rows, page = pagination.page(visible_erasures, query, ERASURES, owner=self.principal.organization.pk)
         return ErasurePage([erasure_out(row) for row in rows], page)
 
     @operation(
@@ -58,10 +58,10 @@ class LegalHoldsView(ApiView):
     )
     def get(self, request: Request, query: LegalHoldQuery) -> LegalHoldPage:
         """The newest first, released ones too."""
-        found = LegalHold.objects.visible_to(self.principal)
+        visible_holds = LegalHold.objects.visible_to(self.principal)
         if query.active is not None:
-            found = found.filter(released_at__isnull=query.active)
-        rows, page = pagination.page(found, query, HOLDS, owner=self.principal.organization.pk)
+            visible_holds = visible_holds.filter(released_at__isnull=query.active)
+        rows, page = pagination.page(visible_holds, query, HOLDS, owner=self.principal.organization.pk)
         return LegalHoldPage([legal_hold_out(row) for row in rows], page)
 
     @operation(

@@ -64,25 +64,25 @@ def erase(completion_ids: Collection[UUID], *, end_unfinished: bool) -> Outcome:
 def choose(
     completion_ids: Collection[UUID], *, leave_unfinished: bool, again: bool = False
 ) -> tuple[Outcome, Sequence[UUID]]:
-    """Lock completions with their callbacks, and say which may go; in the caller's transaction.
+    """Lock completions with their callbacks, and choose which may go; in the caller's transaction.
 
     again    also those whose texts have gone
     returns  the outcome, and the locked callbacks
     """
     assert len(completion_ids) <= AT_ONCE
-    found = Completion.objects.filter(pk__in=completion_ids)
-    legal_holds.share(found.order_by().values_list("organization_id", flat=True).distinct())
+    completions = Completion.objects.filter(pk__in=completion_ids)
+    legal_holds.share(completions.order_by().values_list("organization_id", flat=True).distinct())
     callbacks = _lock_callbacks(completion_ids)
     settling.lock(completion_ids)
-    present = found if again else found.filter(erased_at=None)
+    present = completions if again else completions.filter(erased_at=None)
     rows = [Holdable(*row) for row in present.order_by("pk").values_list(*_HOLDABLE)]
     held = legal_holds.held(rows)
-    waited_for = _unfinished([row.pk for row in rows]) if leave_unfinished else set()
+    unfinished = _unfinished([row.pk for row in rows]) if leave_unfinished else set()
     outcome = Outcome()
     for row in rows:
         if row.pk in held:
             outcome.held.append(row.pk)
-        elif row.pk in waited_for:
+        elif row.pk in unfinished:
             outcome.unfinished.append(row.pk)
         else:
             outcome.gone.append(row.pk)
@@ -109,11 +109,11 @@ def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, del
 
 
 def _forget_callbacks(completion_ids: Collection[UUID], callbacks: Collection[UUID]) -> None:
-    """Nobody can answer for these any more. Of a batch the others still can: an erased one is as a cancelled one."""
+    """Delete the callbacks of only these completions. Of a shared batch, the other completions can still be scored."""
     items = CallbackItem.objects.filter(callback_id__in=callbacks)
-    ours = WorkflowRun.objects.filter(completion_id__in=completion_ids)
-    shared = set(items.exclude(run__in=ours).values_list("callback_id", flat=True))
-    CallbackItem.objects.filter(callback_id__in=shared, run__in=ours).update(body_digest=None)
+    runs = WorkflowRun.objects.filter(completion_id__in=completion_ids)
+    shared = set(items.exclude(run__in=runs).values_list("callback_id", flat=True))
+    CallbackItem.objects.filter(callback_id__in=shared, run__in=runs).update(body_digest=None)
     Callback.objects.filter(pk__in=set(callbacks) - shared).delete()
 
 
@@ -132,10 +132,10 @@ def _end_runs(completion_ids: Collection[UUID]) -> None:
 
 
 def _lock_callbacks(completion_ids: Collection[UUID]) -> list[UUID]:
-    """Before the completions, as the reception of a callback does."""
+    """Lock the callbacks of the completions, before the completions, as the reception of a callback does."""
     items = CallbackItem.objects.filter(run__in=WorkflowRun.objects.filter(completion_id__in=completion_ids))
-    wanted = set(items.values_list("callback_id", flat=True))
-    if not wanted:
+    callback_ids = set(items.values_list("callback_id", flat=True))
+    if not callback_ids:
         return []
-    rows = Callback.objects.filter(pk__in=wanted).order_by("pk")
+    rows = Callback.objects.filter(pk__in=callback_ids).order_by("pk")
     return list(rows.select_for_update(no_key=True).values_list("pk", flat=True))

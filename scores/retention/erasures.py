@@ -93,18 +93,18 @@ def step() -> bool:
 
 
 def _next(erasure: Erasure) -> tuple[list[UUID], UUID | None]:
-    """The completions of the next batch, and up to which id it reaches; None: it is the last one.
+    """The completions of the next batch, and its last id, or None for the last batch.
 
     It looks at ranges of ids in the order of an index, so no batch is long however few completions it finds.
     """
     if erasure.completion_id is not None:
         return [erasure.completion_id], None
-    found = Completion.objects.filter(organization_id=erasure.organization_id, pk__lt=erasure.pk).order_by("pk")
+    completions = Completion.objects.filter(organization_id=erasure.organization_id, pk__lt=erasure.pk).order_by("pk")
     if erasure.task_id is not None:
-        found = found.filter(task_id=erasure.task_id)
+        completions = completions.filter(task_id=erasure.task_id)
     if erasure.after is not None:
-        found = found.filter(pk__gt=erasure.after)
-    rows = list(found.values_list("pk", "model_id", "erased_at")[:LOOKED_AT])
+        completions = completions.filter(pk__gt=erasure.after)
+    rows = list(completions.values_list("pk", "model_id", "erased_at")[:LOOKED_AT])
     chosen: list[UUID] = []
     for pk, model_id, erased_at in rows:
         if erased_at is None and erasure.model_id in ("", model_id):

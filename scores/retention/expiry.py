@@ -46,12 +46,12 @@ def is_wanted() -> bool:
 def _work(now: datetime, budget_s: float) -> bool:
     until = time.monotonic() + budget_s
     for task_id, organization_id, days in _tasks():
-        if organization_id in legal_holds.whole([organization_id]):
+        if organization_id in legal_holds.held_organizations([organization_id]):
             continue
         if not _erase_of_task(task_id, organization_id, ids.first_of(now - timedelta(days=days)), until):
             return True
     for organization_id, days in _organizations():
-        if organization_id in legal_holds.whole([organization_id]):
+        if organization_id in legal_holds.held_organizations([organization_id]):
             continue
         if not _purge_of_organization(organization_id, now - timedelta(days=days), until):
             return True
@@ -74,12 +74,14 @@ def _organizations() -> list[tuple[UUID, int]]:
 
 
 def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: float) -> bool:
-    """Erase the texts of a task's completions with smaller ids. False if the time was over before the end."""
+    """Erase the texts of a task's completions with smaller ids. False if the time ran out before the end."""
     begun = Task.objects.filter(pk=task_id).values_list("erased_to", flat=True).first()
-    found = Completion.objects.filter(task_id=task_id, pk__lt=before).order_by("pk")
+    completions = Completion.objects.filter(task_id=task_id, pk__lt=before).order_by("pk")
     after, done = begun, begun  # how far it has looked, and up to where nothing unfinished was left
-    waited = False
-    while rows := list((found.filter(pk__gt=after) if after else found).values_list("pk", "erased_at")[:LOOKED_AT]):
+    met_unfinished = False
+    while rows := list(
+        (completions.filter(pk__gt=after) if after else completions).values_list("pk", "erased_at")[:LOOKED_AT]
+    ):
         due = [pk for pk, erased_at in rows if erased_at is None]
         unfinished: set[UUID] = set()
         for at in range(0, len(due), erasing.AT_ONCE):
@@ -87,8 +89,8 @@ def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: fl
             if time.monotonic() > until:
                 return False
         for pk, _ in rows:
-            waited = waited or pk in unfinished
-            if not waited:
+            met_unfinished = met_unfinished or pk in unfinished
+            if not met_unfinished:
                 done = pk
         after = rows[-1][0]
         if done != begun:
@@ -109,12 +111,12 @@ def _erase(task_id: UUID, organization_id: UUID, completion_ids: Sequence[UUID])
 
 
 def _purge_of_organization(organization_id: UUID, before: datetime, until: float) -> bool:
-    """Delete an organization's completions from before then, with all their rows. False if the time was over."""
-    found = Completion.objects.filter(organization_id=organization_id, pk__lt=ids.first_of(before)).order_by("pk")
-    rest = found
+    """Delete an organization's older completions with all their rows. False if the time ran out before the end."""
+    completions = Completion.objects.filter(organization_id=organization_id, pk__lt=ids.first_of(before)).order_by("pk")
+    rest = completions
     while rows := list(rest.values_list("pk", flat=True)[: purging.AT_ONCE]):
         _purge(organization_id, rows, before)
-        rest = found.filter(pk__gt=rows[-1])
+        rest = completions.filter(pk__gt=rows[-1])
         if time.monotonic() > until:
             return False
     return True

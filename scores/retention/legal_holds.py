@@ -88,7 +88,7 @@ def share(organization_ids: Iterable[UUID]) -> None:
 
 
 def held(rows: Collection[Holdable]) -> set[UUID]:
-    """Those of the completions that a hold covers, after `share`."""
+    """Those of the completions that a hold covers; call `share` first."""
     if not rows:
         return set()
     covering = (
@@ -97,15 +97,17 @@ def held(rows: Collection[Holdable]) -> set[UUID]:
         | Q(task_id__in={row.task_id for row in rows})
         | Q(model_id__in={row.model_id for row in rows} - {""})
     )
-    found = LegalHold.objects.active().filter(covering, organization_id__in={row.organization_id for row in rows})
-    holds = set(found.values_list("organization_id", "completion_id", "task_id", "model_id"))
+    active_holds = LegalHold.objects.active().filter(
+        covering, organization_id__in={row.organization_id for row in rows}
+    )
+    holds = set(active_holds.values_list("organization_id", "completion_id", "task_id", "model_id"))
     return {row.pk for row in rows if not holds.isdisjoint(_covers_of(row))} if holds else set()
 
 
-def whole(organization_ids: Iterable[UUID]) -> set[UUID]:
-    """Those of the organizations that are held as a whole."""
-    found = LegalHold.objects.active().filter(_WHOLE, organization_id__in=set(organization_ids))
-    return set(found.values_list("organization_id", flat=True))
+def held_organizations(organization_ids: Iterable[UUID]) -> set[UUID]:
+    """Those of the organizations that an active hold covers as a whole."""
+    active_holds = LegalHold.objects.active().filter(_WHOLE, organization_id__in=set(organization_ids))
+    return set(active_holds.values_list("organization_id", flat=True))
 
 
 def refusal(what: str = "completion") -> Conflict:

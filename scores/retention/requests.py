@@ -54,16 +54,16 @@ class LegalHoldQuery(PageQuery):
 
 
 def scope_of(body: NewErasure | NewLegalHold, principal: Principal, *, needs_one: bool) -> Scope:
-    """What the body names, where the caller may act on its retention.
+    """The scope that the body names, where the caller may act on its retention.
 
     raises Invalid, NotFound with a pointer
     """
     names = {"/completionId": body.completion_id, "/taskId": body.task_id, "/modelId": body.model_id}
-    given = [pointer for pointer, value in names.items() if value is not None]
-    if len(given) > 1:
-        said = "Give one of `completionId`, `taskId` and `modelId`."
-        raise parsing.invalid([FieldError(pointer, "mutually_exclusive", said) for pointer in given])
-    if needs_one and not given:
+    pointers = [pointer for pointer, value in names.items() if value is not None]
+    if len(pointers) > 1:
+        message = "Give one of `completionId`, `taskId` and `modelId`."
+        raise parsing.invalid([FieldError(pointer, "mutually_exclusive", message) for pointer in pointers])
+    if needs_one and not pointers:
         raise Invalid.field("", "missing_field", "give one of completionId, taskId and modelId.")
     if body.completion_id is not None:
         owner = _owner(Completion.objects.all(), principal, body.completion_id, "/completionId", "completion")
@@ -74,10 +74,10 @@ def scope_of(body: NewErasure | NewLegalHold, principal: Principal, *, needs_one
     return Scope(principal.organization.pk, model_id=body.model_id or "")
 
 
-def _owner(queryset: ScopedQuerySet, principal: Principal, named: PublicId, pointer: str, what: str) -> UUID:
+def _owner(queryset: ScopedQuerySet, principal: Principal, reference: PublicId, pointer: str, what: str) -> UUID:
     """The organization of an object; raises NotFound."""
-    reachable: Any = policy.scope(queryset, principal, RESOURCE, "create").filter(pk=named.uuid)
+    reachable: Any = policy.scope(queryset, principal, RESOURCE, "create").filter(pk=reference.uuid)
     owner: UUID | None = reachable.values_list("organization_id", flat=True).first()
     if owner is None:
-        raise NotFound.at(pointer, what)
+        raise NotFound.field(pointer, what)
     return owner

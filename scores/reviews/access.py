@@ -46,21 +46,21 @@ def reviewer(principal: Principal) -> Reviewer:
     return Reviewer(principal.user, administers)
 
 
-def filtered(found: ReviewQuerySet, query: ReviewQuery, principal: Principal) -> ReviewQuerySet:
-    """raises NotFound with a pointer for an id of nothing that the caller may see"""
-    named: tuple[tuple[Any, str, Any, str], ...] = (
+def filtered(reviews: ReviewQuerySet, query: ReviewQuery, principal: Principal) -> ReviewQuerySet:
+    """The reviews that match the filters; raises NotFound with a pointer for an id that the caller cannot see."""
+    references: tuple[tuple[Any, str, Any, str], ...] = (
         (query.task_id, "task_id", Task.objects, "task"),
         (query.grader_id, "grader_id", Grader.objects, "grader"),
         (query.completion_id, "completion_id", Completion.objects, "completion"),
     )
-    for given, column, objects, what in named:
-        if given is None:
+    for reference, column, objects, what in references:
+        if reference is None:
             continue
-        of_it = found.filter(**{column: given.uuid})
-        if not objects.visible_to(principal).filter(pk=given.uuid).exists() and not of_it.exists():
-            raise NotFound.at(f"?{what}Id", what)
-        found = of_it
-    return found.filter(status=query.status) if query.status else found
+        matching = reviews.filter(**{column: reference.uuid})
+        if not objects.visible_to(principal).filter(pk=reference.uuid).exists() and not matching.exists():
+            raise NotFound.field(f"?{what}Id", what)
+        reviews = matching
+    return reviews.filter(status=query.status) if query.status else reviews
 
 
 def _reach(principal: Principal, action: str) -> ReviewQuerySet:

@@ -17,7 +17,7 @@ from autotune.core.admin import figures
 from autotune.core.admin.actions import each
 from autotune.core.admin.base import OnPages, PublicIdSearch, TextForSuperusers, plain
 from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
-from autotune.core.admin.lists import Growing, Made, named
+from autotune.core.admin.lists import CreatedWithin, Growing, named
 from autotune.core.errors import AutotuneError, Conflict
 from autotune.core.templatetags import ui
 from graders.models import Grader
@@ -48,17 +48,17 @@ class DecisionForm(forms.ModelForm):
         fields: tuple[str, ...] = ()
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or self.cleaned_data
-        scored, decision = given.get("score") is not None, given.get("decision")
+        cleaned = super().clean() or self.cleaned_data
+        scored, decision = cleaned.get("score") is not None, cleaned.get("decision")
         if decision == ADJUST and not scored and "score" not in self.errors:
             self.add_error("score", "Give the score.")
         if decision in (APPROVE, REJECT) and scored:
             self.add_error("score", f"A score goes with “{CHOICES[1][1]}” alone.")
-        return given
+        return cleaned
 
     def decided(self) -> Decision:
-        given = self.cleaned_data
-        return Decision(given["decision"] != REJECT, given["score"], given["remark"] or None)
+        cleaned = self.cleaned_data
+        return Decision(cleaned["decision"] != REJECT, cleaned["score"], cleaned["remark"] or None)
 
 
 @admin.action(description="Release the selected reviews from whoever holds them", permissions=["release"])
@@ -79,14 +79,14 @@ class ClaimFilter(admin.SimpleListFilter):
         return [("yes", "open, held by somebody"), ("no", "open and free"), ("soon", "open, expires within a day")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        now, opened = timezone.now(), queryset.filter(status=ReviewStatus.OPEN)
+        now, open_reviews = timezone.now(), queryset.filter(status=ReviewStatus.OPEN)
         match self.value():
             case "yes":
-                return opened.filter(claimed_until__gt=now)
+                return open_reviews.filter(claimed_until__gt=now)
             case "no":
-                return opened.exclude(claimed_until__gt=now)
+                return open_reviews.exclude(claimed_until__gt=now)
             case "soon":
-                return opened.filter(expires_at__lte=now + timedelta(days=1))
+                return open_reviews.filter(expires_at__lte=now + timedelta(days=1))
         return queryset
 
 
@@ -106,7 +106,7 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
         figure("decided_value", ui.score, "decided score"), moment("created_at", "asked", order=""),
     )  # fmt: skip
     list_filter = (
-        "status", ClaimFilter, named(Organization, "org"), named(Task, "task"), named(Grader, "grader"), Made,
+        "status", ClaimFilter, named(Organization, "org"), named(Task, "task"), named(Grader, "grader"), CreatedWithin,
     )  # fmt: skip
     list_select_related = related
     search_fields = ("=completion__external_id", "task__name", "grader__name")
@@ -134,9 +134,9 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
     texts = ("prompt", "messages", "response", "reasoning", "explanation")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Review]:
-        found = super().get_queryset(request).select_related(*self.related)
+        reviews = super().get_queryset(request).select_related(*self.related)
         passwords = ("claimed_by__password", "decided_by__password")
-        return found.defer("reasoning", "explanation", "task__metadata", *passwords)
+        return reviews.defer("reasoning", "explanation", "task__metadata", *passwords)
 
     def has_release_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("scores.change_review")
@@ -146,13 +146,13 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
         return request.user.is_superuser and (obj is None or obj.status == ReviewStatus.OPEN)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        shown = super().get_fieldsets(request, obj)
+        fieldsets = super().get_fieldsets(request, obj)
         if obj is not None and self.has_change_permission(request, obj):
-            shown.append(("Decision", {"fields": ("decision", "score", "remark")}))
-        return shown
+            fieldsets.append(("Decision", {"fields": ("decision", "score", "remark")}))
+        return fieldsets
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """A decision that comes too late is told, and the page shows what was decided."""
+        """Report a decision that comes too late, and show the page with what was decided."""
         try:
             return super().changeform_view(request, *args, **kwargs)
         except AutotuneError as exc:
@@ -169,10 +169,10 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
         now = timezone.now()
         if review.expires_at <= now:
             return badge("expired")
-        held = review.claimed_until is not None and review.claimed_until > now
+        is_held = review.claimed_until is not None and review.claimed_until > now
         return (
             badge("claimed", f"held by {ui.brief(review.claimed_by, 40)}")
-            if held
+            if is_held
             else badge("open", "waits for a person")
         )
 

@@ -17,9 +17,9 @@ class ReviewsView(ApiView):
     @operation(summary="List reviews", resource="reviews", action="read", query=ReviewQuery, answers={200: ReviewPage})
     def get(self, request: Request, query: ReviewQuery) -> ReviewPage:
         """What waits for a human is `status=open`. Sort by `createdAt` (default `-createdAt`) or `expiresAt`."""
-        found = access.filtered(access.readable(self.principal), query, self.principal)
+        reviews = access.filtered(access.readable(self.principal), query, self.principal)
         rows, page = pagination.page(
-            found.defer("reasoning", "explanation"), query, access.ORDER, owner=self.principal.organization.pk
+            reviews.defer("reasoning", "explanation"), query, access.ORDER, owner=self.principal.organization.pk
         )
         return ReviewPage([review_out(row) for row in rows], page)
 
@@ -28,8 +28,8 @@ class ReviewView(ApiView):
     @operation(summary="Read a review", resource="reviews", action="read", answers={200: ReviewAnswer})
     def get(self, request: Request, review_id: UUID) -> ReviewAnswer:
         """With the prompt, the response and the grader's preliminary verdict."""
-        found = access.readable(self.principal).select_related("completion", "task").defer("completion__metadata")
-        return ReviewAnswer(detail_out(find(found, review_id, "review"), Sight.of(self.principal)))
+        reviews = access.readable(self.principal).select_related("completion", "task").defer("completion__metadata")
+        return ReviewAnswer(detail_out(find(reviews, review_id, "review"), Sight.of(self.principal)))
 
 
 class ReviewClaimView(ApiView):

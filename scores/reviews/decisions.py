@@ -119,18 +119,18 @@ def expire(now: datetime) -> int:
 
 
 def _completion_of(review_id: UUID) -> UUID:
-    found = Review.objects.filter(pk=review_id).values_list("completion_id", flat=True).first()
-    if found is None:
+    completion_id = Review.objects.filter(pk=review_id).values_list("completion_id", flat=True).first()
+    if completion_id is None:
         raise NotFound("There is no such review.")  # retention deleted it at this moment
-    return found
+    return completion_id
 
 
 def _locked(review_id: UUID) -> Review:
     rows = Review.objects.select_related("run").select_for_update(of=("self",), no_key=True)
-    found = rows.filter(pk=review_id).first()
-    if found is None:
+    review = rows.filter(pk=review_id).first()
+    if review is None:
         raise NotFound("There is no such review.")
-    return found
+    return review
 
 
 def _require_other(review: Review, by: Reviewer) -> None:
@@ -160,15 +160,15 @@ def _state(review: Review, now: datetime) -> str:
 
 
 def _complete(review: Review, decision: Decision, now: datetime) -> None:
-    """The run completed, its score stored, and its completion's reward settled."""
-    told = entry(STEP, review.run.attempt, "approved" if decision.value is None else "adjusted", ended=now)
+    """Complete the run, store its score, and settle its completion's reward."""
+    step = entry(STEP, review.run.attempt, "approved" if decision.value is None else "adjusted", ended=now)
     transitions.advance(
         review.run,
         RunStatus.COMPLETED,
         completed_at=now,
         wake_at=None,
         waits_for="",
-        steps=appended(review.run.steps, told),
+        steps=appended(review.run.steps, step),
     )
     _score(review, decision, now).save(force_insert=True)
     settling.settle({review.completion_id}, Facts())

@@ -31,9 +31,9 @@ _OPEN_TO_REVIEW = Q(status__in=transitions.sources(RunStatus.WAITING)) | Q(
 
 
 def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) -> set[UUID]:
-    """Let runs wait for a person, with these verdicts as preliminary ones; inside the caller's transaction.
+    """Open reviews of runs, with these verdicts as preliminary ones; inside the caller's transaction.
 
-    The first verdict on a run counts. The runs that wait now; one that has a verdict already, or is final, is left.
+    The first verdict on a run counts. Returns the runs that wait now: it skips runs that have a verdict or are final.
     """
     judged: dict[UUID, Judged] = {}
     for entry in entries:
@@ -45,9 +45,9 @@ def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) ->
     now = database_now()
     expires = now + timedelta(days=settings.REVIEW_DAYS)
     _wait([(run, judged[run.pk]) for run in runs], now, expires)
-    made = [_review(run, judged[run.pk].verdict, grader_id, grader_version_id, now, expires) for run in runs]
-    Review.objects.bulk_create(made)
-    outbox.emit(EventKind.REVIEW_REQUESTED, [Emitted(one.organization_id, one.pk, requested(one)) for one in made])
+    reviews = [_review(run, judged[run.pk].verdict, grader_id, grader_version_id, now, expires) for run in runs]
+    Review.objects.bulk_create(reviews)
+    outbox.emit(EventKind.REVIEW_REQUESTED, [Emitted(row.organization_id, row.pk, requested(row)) for row in reviews])
     return {run.pk for run in runs}
 
 
@@ -64,7 +64,7 @@ def address(review_id: UUID) -> str:
 
 
 def requested(review: Review) -> dict[str, Any]:
-    """What `review.requested` says."""
+    """The payload of `review.requested`."""
     return {
         "reviewId": review.public_id,
         "completionId": ids.encode("comp", review.completion_id),
@@ -74,9 +74,9 @@ def requested(review: Review) -> dict[str, Any]:
 
 
 def _locked(run_ids: Iterable[UUID]) -> list[WorkflowRun]:
-    """Those of the runs that have no verdict yet, locked in id order as every save locks them."""
-    found = WorkflowRun.objects.filter(_OPEN_TO_REVIEW, pk__in=list(run_ids)).order_by("pk")
-    return list(found.select_for_update(no_key=True))
+    """Lock the runs that have no verdict yet, in id order as every save locks them."""
+    runs = WorkflowRun.objects.filter(_OPEN_TO_REVIEW, pk__in=list(run_ids)).order_by("pk")
+    return list(runs.select_for_update(no_key=True))
 
 
 def _wait(runs: Sequence[tuple[WorkflowRun, Judged]], now: datetime, expires: datetime) -> None:
@@ -96,7 +96,7 @@ def _review(
 ) -> Review:
     dimensions = None
     if verdict.dimensions is not None:
-        dimensions = [{"name": one.name, "value": one.value, "weight": one.weight} for one in verdict.dimensions]
+        dimensions = [{"name": part.name, "value": part.value, "weight": part.weight} for part in verdict.dimensions]
     return Review(
         organization_id=run.organization_id,
         run=run,

@@ -44,14 +44,14 @@ class Progress:
 
 
 def claim_next(
-    found: ReviewQuerySet, by: Reviewer, *, after: UUID | None = None, besides: Collection[UUID] = ()
+    reviews: ReviewQuerySet, by: Reviewer, *, after: UUID | None = None, besides: Collection[UUID] = ()
 ) -> Review | None:
-    """The oldest review that nobody holds, now theirs; None if there is none. Holds no transaction around it.
+    """Claim the oldest review that nobody holds; None if there is none. Opens no transaction around the search.
 
-    after    begin behind this one, and come round to the oldest at the end: what was skipped is last
-    besides  never these
+    after    start behind this review and end with the older ones, so that skipped reviews come last
+    besides  reviews that it never claims
     """
-    free = _free(found, by, database_now()).exclude(pk__in=list(besides)).order_by("pk")
+    free = _free(reviews, by, database_now()).exclude(pk__in=list(besides)).order_by("pk")
     for part in [free] if after is None else [free.filter(pk__gt=after), free.filter(pk__lte=after)]:
         rest = part
         while pks := list(rest.values_list("pk", flat=True)[:TRIED_AT_ONCE]):
@@ -62,45 +62,45 @@ def claim_next(
     return None
 
 
-def held_by(found: ReviewQuerySet, by: Reviewer) -> ReviewQuerySet:
-    """What the person holds now, the one that they took first before the others."""
+def held_by(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQuerySet:
+    """The reviews that the person holds now, the earliest claim first."""
     now = database_now()
-    return _open(found, now).filter(claimed_by=by.user, claimed_until__gt=now).order_by("claimed_until", "pk")
+    return _open(reviews, now).filter(claimed_by=by.user, claimed_until__gt=now).order_by("claimed_until", "pk")
 
 
 def release(review_id: UUID, by: Reviewer) -> bool:
-    """Let others have a review that the person holds. False if they do not hold it any more."""
-    held = Review.objects.filter(pk=review_id, status=ReviewStatus.OPEN, claimed_by=by.user)
-    return bool(held.update(claimed_by=None, claimed_until=None))
+    """Release a review that the person holds. False if they no longer hold it."""
+    claimed_review = Review.objects.filter(pk=review_id, status=ReviewStatus.OPEN, claimed_by=by.user)
+    return bool(claimed_review.update(claimed_by=None, claimed_until=None))
 
 
-def left(found: ReviewQuerySet, by: Reviewer) -> int:
-    """How many open ones there are on which the person may decide."""
-    return _not_own(_open(found, database_now()), by).count()
+def count_decidable(reviews: ReviewQuerySet, by: Reviewer) -> int:
+    """Count the open reviews on which the person may decide."""
+    return _not_own(_open(reviews, database_now()), by).count()
 
 
-def progress(found: ReviewQuerySet, by: Reviewer) -> Progress:
-    """Counts of what is open, and of one person's day."""
+def progress(reviews: ReviewQuerySet, by: Reviewer) -> Progress:
+    """Count the open reviews, and those that the person decided today."""
     now = database_now()
     own = Q(pk=None) if by.administers else Q(completion__created_by=by.user)
-    held = Q(claimed_until__gt=now) & ~Q(claimed_by=by.user)
-    waiting = _open(found, now).aggregate(
-        left=Count("pk", filter=~own), own=Count("pk", filter=own), others=Count("pk", filter=~own & held)
+    held_by_others = Q(claimed_until__gt=now) & ~Q(claimed_by=by.user)
+    waiting = _open(reviews, now).aggregate(
+        left=Count("pk", filter=~own), own=Count("pk", filter=own), others=Count("pk", filter=~own & held_by_others)
     )
     midnight = datetime.combine(now.date(), time(), now.tzinfo)
     oldest = ids.first_of(midnight - timedelta(days=settings.REVIEW_DAYS + 1))  # those decided today are no older
-    today = found.filter(pk__gte=oldest, status__in=DECIDED, decided_by=by.user, decided_at__gte=midnight).count()
+    today = reviews.filter(pk__gte=oldest, status__in=DECIDED, decided_by=by.user, decided_at__gte=midnight).count()
     return Progress(today, **waiting)
 
 
-def _free(found: ReviewQuerySet, by: Reviewer, now: datetime) -> ReviewQuerySet:
-    nobody = Q(claimed_by=None) | Q(claimed_until=None) | Q(claimed_until__lte=now)
-    return _not_own(_open(found, now).filter(nobody), by)
+def _free(reviews: ReviewQuerySet, by: Reviewer, now: datetime) -> ReviewQuerySet:
+    unclaimed = Q(claimed_by=None) | Q(claimed_until=None) | Q(claimed_until__lte=now)
+    return _not_own(_open(reviews, now).filter(unclaimed), by)
 
 
-def _open(found: ReviewQuerySet, now: datetime) -> ReviewQuerySet:
-    return found.filter(status=ReviewStatus.OPEN, expires_at__gt=now)
+def _open(reviews: ReviewQuerySet, now: datetime) -> ReviewQuerySet:
+    return reviews.filter(status=ReviewStatus.OPEN, expires_at__gt=now)
 
 
-def _not_own(found: ReviewQuerySet, by: Reviewer) -> ReviewQuerySet:
-    return found if by.administers else found.exclude(completion__created_by=by.user)
+def _not_own(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQuerySet:
+    return reviews if by.administers else reviews.exclude(completion__created_by=by.user)

@@ -87,7 +87,7 @@ def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
     return ReviewDetailOut(
         **_members(review),
         reasoning=reasoning,
-        dimensions=None if dimensions is None else [DimensionOut(**one) for one in dimensions],
+        dimensions=None if dimensions is None else [DimensionOut(**dimension) for dimension in dimensions],
         explanation=explanation,
         task_name=review.task.name,
         model_id=completion.model_id,

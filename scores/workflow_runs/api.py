@@ -32,7 +32,7 @@ class RunsView(ApiView):
 class RunView(ApiView):
     @operation(summary="Read a workflow run", resource="runs", action="read", answers={200: WorkflowRunAnswer})
     def get(self, request: Request, run_id: UUID) -> WorkflowRunAnswer:
-        return WorkflowRunAnswer(runs.one(self.principal, run_id))
+        return WorkflowRunAnswer(runs.read_run(self.principal, run_id))
 
 
 class RetryRunView(ApiView):
@@ -45,7 +45,7 @@ class RetryRunView(ApiView):
         ended, unless it has a reward by its other graders."""
         find_for(WorkflowRun.objects.all(), self.principal, run_id, "update", "workflow run")
         retrying.retry(run_id)
-        return WorkflowRunAnswer(runs.one(self.principal, run_id))
+        return WorkflowRunAnswer(runs.read_run(self.principal, run_id))
 
 
 class CancelRunView(ApiView):
@@ -57,7 +57,7 @@ class CancelRunView(ApiView):
         """An unfinished run fails with `cancelled`. An answer of its grader that comes later is dropped."""
         find_for(WorkflowRun.objects.all(), self.principal, run_id, "update", "workflow run")
         cancelling.cancel(run_id)
-        return WorkflowRunAnswer(runs.one(self.principal, run_id))
+        return WorkflowRunAnswer(runs.read_run(self.principal, run_id))
 
 
 class RetryRunsView(ApiView):
@@ -75,9 +75,9 @@ class RetryRunsView(ApiView):
             raise Invalid.field("", "missing_field", f"give at least one of {offered}.")
         runs.require_known(self.principal, chosen, "/")
         failed = replace(chosen, status=RunStatus.FAILED)
-        done = retrying.retry_all(failed.apply(WorkflowRun.objects.allowed(self.principal, "update")))
-        skipped = [SkippedOut(code, count) for code, count in sorted(done.skipped.items())]
-        return RetriedOut(done.retried, skipped, done.more)
+        outcome = retrying.retry_all(failed.apply(WorkflowRun.objects.allowed(self.principal, "update")))
+        skipped = [SkippedOut(code, count) for code, count in sorted(outcome.skipped.items())]
+        return RetriedOut(outcome.retried, skipped, outcome.more)
 
 
 class RescoreView(ApiView):
@@ -89,5 +89,5 @@ class RescoreView(ApiView):
         """New runs for the panel with which it was submitted, by today's versions of the graders. Old scores stay; the
         reward follows the newest, once all new runs have ended."""
         find_for(Completion.objects.all(), self.principal, completion_id, "create", "completion")
-        made = rescoring.rescore(completion_id, self.principal)
-        return RescoreAnswer([ids.encode("run", run_id) for run_id in made])
+        run_ids = rescoring.rescore(completion_id, self.principal)
+        return RescoreAnswer([ids.encode("run", run_id) for run_id in run_ids])

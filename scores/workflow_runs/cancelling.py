@@ -32,10 +32,10 @@ def cancel(run_id: UUID) -> None:
 
 
 def cancel_all(run_ids: Collection[UUID]) -> int:
-    """Fail the unfinished ones among the runs, in groups of a transaction each. How many."""
-    wanted, facts, total = sorted(run_ids), Facts(), 0
-    for at in range(0, len(wanted), AT_ONCE):
-        total += _cancel(wanted[at : at + AT_ONCE], facts)
+    """Fail the unfinished ones among the runs, in groups of a transaction each. Returns how many."""
+    ordered_ids, facts, total = sorted(run_ids), Facts(), 0
+    for at in range(0, len(ordered_ids), AT_ONCE):
+        total += _cancel(ordered_ids[at : at + AT_ONCE], facts)
     return total
 
 

@@ -53,22 +53,22 @@ class Letters:
     graders: dict[UUID, int] = field(default_factory=dict)
 
 
-def counted(found: RunQuerySet, most: int = COUNTED) -> Counted:
-    """The number of runs, at most `most`: the database stops there."""
-    number = found.order_by()[: most + 1].count()
+def counted(runs: RunQuerySet, most: int = COUNTED) -> Counted:
+    """Count the runs, up to `most`: the database stops there."""
+    number = runs.order_by()[: most + 1].count()
     return Counted(min(number, most), number > most)
 
 
-def whatever_state(found: RunQuerySet, chosen: RunFilter) -> RunQuerySet:
-    """The runs that the filters name, but for the state that they ask for; one filter for all counts of a page."""
-    return replace(chosen, status=None).apply(found)
+def whatever_state(runs: RunQuerySet, chosen: RunFilter) -> RunQuerySet:
+    """The runs that match the filters, in any state; one filter for all counts of a page."""
+    return replace(chosen, status=None).apply(runs)
 
 
 def by_status(queues: Iterable[Queue], failed: RunQuerySet) -> Mapping[str, Counted]:
-    """How many runs there are of each state, by what waits for the graders; the completed ones are not counted, since
-    they are most of all and no index tells them apart."""
-    found = list(queues)
-    numbers = {str(status): Counted(sum(queue.numbers[status] for queue in found)) for status in UNFINISHED}
+    """Count the runs of each state, from the graders' queues. Completed runs are not counted: they are the most, and no
+    index separates them."""
+    queue_list = list(queues)
+    numbers = {str(status): Counted(sum(queue.numbers[status] for queue in queue_list)) for status in UNFINISHED}
     return {**numbers, RunStatus.FAILED.value: counted(failed)}
 
 
@@ -84,9 +84,9 @@ def by_grader(others: RunQuerySet) -> list[Queue]:
     return sorted(queues.values(), key=lambda queue: -queue.length)
 
 
-def dead_letters(found: RunQuerySet, chosen: RunFilter) -> list[Letters]:
+def dead_letters(runs: RunQuerySet, chosen: RunFilter) -> list[Letters]:
     """The failed runs by their code, the most frequent first."""
-    failed = replace(chosen, status=RunStatus.FAILED).apply(found).order_by()
+    failed = replace(chosen, status=RunStatus.FAILED).apply(runs).order_by()
     rows = failed.values_list("error_code", "grader_id").annotate(number=Count("pk"), last=Max("completed_at"))
     groups: dict[str, Letters] = {}
     for code, grader_id, number, last in rows:
@@ -104,5 +104,5 @@ def graders_of(groups: Iterable[Queue | Letters]) -> set[UUID]:
     }
 
 
-def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    return max((at for at in (one, other) if at is not None), default=None)
+def _later(first: datetime | None, second: datetime | None) -> datetime | None:
+    return max((moment for moment in (first, second) if moment is not None), default=None)

@@ -125,10 +125,12 @@ def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
     return RunErrorOut(code, sentences.joined(own_message, failure_codes.advice(code)), failure_codes.fault(code))
 
 
-def step_outs(found: Sequence[Step]) -> list[StepOut]:
+def step_outs(run_steps: Sequence[Step]) -> list[StepOut]:
     return [
-        StepOut(one.step, one.attempt, _wire(one.started_at), _wire(one.ended_at), one.outcome, _wire(one.wake_at))
-        for one in found
+        StepOut(
+            step.step, step.attempt, _wire(step.started_at), _wire(step.ended_at), step.outcome, _wire(step.wake_at)
+        )
+        for step in run_steps
     ]
 
 

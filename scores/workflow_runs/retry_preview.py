@@ -1,4 +1,4 @@
-"""What a retry by filter would do, told before it is done."""
+"""A preview of a retry by filter: what it would do."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -34,9 +34,9 @@ class Preview:
         return not self.failed.more and self.failed.number <= self.looked_at
 
 
-def preview(found: RunQuerySet) -> Preview:
-    """The failed ones among the runs, before `retrying.retry_all` takes them."""
-    failed = found.filter(status=RunStatus.FAILED)
+def preview(runs: RunQuerySet) -> Preview:
+    """Preview what `retrying.retry_all` would do with the failed ones among the runs."""
+    failed = runs.filter(status=RunStatus.FAILED)
     first: list[WorkflowRun] = list(failed.order_by("pk").defer("error_message", "steps")[:LOOKED_AT])
     refused = Counter(retrying.refused(first).values())
     return Preview(counted(failed), len(first), refused)

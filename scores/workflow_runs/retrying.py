@@ -54,37 +54,37 @@ def retry(run_id: UUID) -> None:
             raise Conflict(REFUSALS[code], code=code)
 
 
-def retry_all(found: QuerySet[WorkflowRun], *, most: int = MOST) -> Retried:
-    """Let the failed ones among the runs begin anew, in groups of a transaction each."""
+def retry_all(runs: QuerySet[WorkflowRun], *, most: int = MOST) -> Retried:
+    """Retry the failed ones among the runs, in groups of a transaction each."""
     result = Retried()
-    failed = found.filter(status=RunStatus.FAILED).order_by("pk")
+    failed = runs.filter(status=RunStatus.FAILED).order_by("pk")
     rest = failed
     while result.retried < most:
         run_ids = list(rest.values_list("pk", flat=True)[: min(AT_ONCE, most - result.retried)])
         if not run_ids:
             return result
         with transaction.atomic():
-            left = _begin_anew(run_ids)
-        result.retried += len(run_ids) - len(left)
-        result.skipped.update(left.values())
+            refusals = _begin_anew(run_ids)
+        result.retried += len(run_ids) - len(refusals)
+        result.skipped.update(refusals.values())
         rest = failed.filter(pk__gt=run_ids[-1])
     result.more = rest.exists()
     return result
 
 
 def _begin_anew(run_ids: Collection[UUID]) -> dict[UUID, str]:
-    """Make failed runs due again; the codes of those that are left as they are. Inside a transaction."""
-    found = WorkflowRun.objects.filter(pk__in=run_ids)
-    settling.lock(found.values_list("completion_id", flat=True))  # before the runs, as every save does
-    runs = list(found.order_by("pk").select_for_update(no_key=True))
-    left = refused(runs)
-    moved = [run for run in runs if run.pk not in left]
-    if moved:
-        _make_due(moved)
-        scoring = {run.completion_id for run in moved if run.panel_size > 0}
+    """Make failed runs due again, inside a transaction. Returns the codes of those that may not begin anew."""
+    selected_runs = WorkflowRun.objects.filter(pk__in=run_ids)
+    settling.lock(selected_runs.values_list("completion_id", flat=True))  # before the runs, as every save does
+    runs = list(selected_runs.order_by("pk").select_for_update(no_key=True))
+    refusals = refused(runs)
+    retryable = [run for run in runs if run.pk not in refusals]
+    if retryable:
+        _make_due(retryable)
+        scoring = {run.completion_id for run in retryable if run.panel_size > 0}
         Reward.objects.filter(completion_id__in=scoring, value=None).delete()
-        wakeups.on_commit({run.grader_id for run in moved})
-    return left
+        wakeups.on_commit({run.grader_id for run in retryable})
+    return refusals
 
 
 def refused(runs: Sequence[WorkflowRun]) -> dict[UUID, str]:
@@ -94,17 +94,17 @@ def refused(runs: Sequence[WorkflowRun]) -> dict[UUID, str]:
     inactive = _inactive({run.grader_id for run in runs})
     erased = Completion.objects.filter(pk__in=completions, erased_at__isnull=False)
     textless = set(erased.values_list("pk", flat=True))
-    found = {}
+    codes = {}
     for run in runs:
         if run.status != RunStatus.FAILED:
-            found[run.pk] = "not_failed"
+            codes[run.pk] = "not_failed"
         elif newest[run.completion_id, run.grader_id] != run.pk:
-            found[run.pk] = "superseded"
+            codes[run.pk] = "superseded"
         elif run.grader_id in inactive:
-            found[run.pk] = "grader_inactive"
+            codes[run.pk] = "grader_inactive"
         elif run.completion_id in textless:
-            found[run.pk] = "text_erased"
-    return found
+            codes[run.pk] = "text_erased"
+    return codes
 
 
 def _newest(completions: Collection[UUID]) -> dict[tuple[UUID, UUID], UUID]:

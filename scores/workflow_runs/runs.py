@@ -35,10 +35,10 @@ class RunFilter:
     code: str | None = None
 
     @classmethod
-    def of(cls, given: RunQuery | RetryRuns) -> "RunFilter":
-        named = (given.completion_id, given.grader_id, given.task_id)
-        completion, grader, task = (one.uuid if one else None for one in named)
-        return cls(completion, grader, task, given.status, given.code)
+    def of(cls, filters: RunQuery | RetryRuns) -> "RunFilter":
+        references = (filters.completion_id, filters.grader_id, filters.task_id)
+        completion, grader, task = (reference.uuid if reference else None for reference in references)
+        return cls(completion, grader, task, filters.status, filters.code)
 
     def __bool__(self) -> bool:
         return self != RunFilter()
@@ -75,16 +75,16 @@ class RunFilter:
 
 
 def listed(principal: Principal, query: RunQuery) -> WorkflowRunPage:
-    """One page of the runs that the filters name, with their scores: one query more than the page's own."""
+    """A page of the runs that match the filters, with their scores: one query more than the page's own."""
     chosen = RunFilter.of(query)
     require_known(principal, chosen, "?")
-    found = chosen.apply(visible(principal))
-    rows, page = pagination.page(found, query, ORDER, owner=principal.organization.pk)
+    matching_runs = chosen.apply(visible(principal))
+    rows, page = pagination.page(matching_runs, query, ORDER, owner=principal.organization.pk)
     return WorkflowRunPage(shapes(principal, rows), page)
 
 
-def one(principal: Principal, run_id: UUID) -> WorkflowRunOut:
-    """raises NotFound, also for a run that the caller may not see"""
+def read_run(principal: Principal, run_id: UUID) -> WorkflowRunOut:
+    """One run as this caller sees it; raises NotFound, also for a run that the caller may not see."""
     return shapes(principal, [find(visible(principal), run_id, "workflow run")])[0]
 
 
@@ -103,18 +103,19 @@ def visible(principal: Principal) -> RunQuerySet:
 
 
 def require_known(principal: Principal, chosen: RunFilter, prefix: str) -> None:
-    """raises NotFound with a pointer for an id that names nothing the caller may see
+    """Check that the caller can see what the filters name; raises NotFound with a pointer.
 
     prefix  of the pointer: `?` for parameters, `/` for members of a body
-    Who sees the runs of their own graders alone may name what those runs name: another organization's task.
+    Callers who see only the runs of their own graders may also name what those runs name, as another organization's
+    task.
     """
-    named: tuple[tuple[str, str, str, UUID | None, ScopedQuerySet], ...] = (
+    references: tuple[tuple[str, str, str, UUID | None, ScopedQuerySet], ...] = (
         ("completionId", "completion", "completion_id", chosen.completion, Completion.objects.all()),
         ("graderId", "grader", "grader_id", chosen.grader, Grader.objects.all()),
         ("taskId", "task", "task_id", chosen.task, Task.objects.all()),
     )
-    for wire, what, lookup, pk, queryset in named:
+    for wire, what, lookup, pk, queryset in references:
         if pk is None or queryset.visible_to(principal).filter(pk=pk).exists():
             continue
         if not visible(principal).filter(**{lookup: pk}).exists():
-            raise NotFound.at(f"{prefix}{wire}", what)
+            raise NotFound.field(f"{prefix}{wire}", what)

@@ -20,7 +20,7 @@ from tasks.responses import NOTHING, content_of
 from tasks.states import Aggregation, Part
 
 SPARE: Final = 3  # empty rows that stand ready
-TOLD: Final = {
+AGGREGATION_LABELS: Final = {
     Aggregation.MEAN: "mean: the weighted mean of the scores",
     Aggregation.CONFIDENCE_WEIGHTED: "confidence weighted: a score counts by its weight and its confidence",
     Aggregation.MEDIAN: "median: the weighted median",
@@ -75,7 +75,9 @@ class TaskForm(BodyForm):
     model__provider = _text("Provider", required=False, help_text="Needed where parameters are given.")
     model__params = JSONTextField(label="Parameters", required=False, help_text='Such as {"temperature": 0.7}.')
     panel = forms.CharField(required=False, widget=forms.HiddenInput)
-    aggregation = forms.ChoiceField(label="Aggregation", choices=[(str(one), told) for one, told in TOLD.items()])
+    aggregation = forms.ChoiceField(
+        label="Aggregation", choices=[(str(key), label) for key, label in AGGREGATION_LABELS.items()]
+    )
     retry__max_attempts = forms.IntegerField(label="Attempts", required=False, help_text="At one score; 1 to 20.")
     retry__backoff_ms = SpanField(
         label="First wait", required=False, help_text="Between attempts; it doubles each time."
@@ -112,7 +114,7 @@ class TaskForm(BodyForm):
             del self.fields["archived"]
         seats = [] if task is None or task.version is None else panels.seats(task.version)
         filled = len(seats) or bool(grader)
-        self.rows = min(_asked_rows(data, filled) + more_rows, MAX_PANEL + SPARE)
+        self.rows = min(_row_count(data, filled) + more_rows, MAX_PANEL + SPARE)
         for at in range(self.rows):
             self.fields.update(_row_fields(at, choices))
         self.fields["metadata"].widget.attrs["rows"] = 4
@@ -137,49 +139,49 @@ class TaskForm(BodyForm):
         member, _, row = name.partition("_")
         if member in ROW and row.isdigit():
             chosen = self._chosen()
-            at = chosen.index(int(row)) if int(row) in chosen else MAX_PANEL + int(row)
-            return f"/graders/{at}/{ROW[member]}"
+            position = chosen.index(int(row)) if int(row) in chosen else MAX_PANEL + int(row)
+            return f"/graders/{position}/{ROW[member]}"
         return super().pointer(name)
 
     def values(self) -> dict[str, Any]:
         """The body. The model is an object where it has a provider, else its name; a panel that stays is not sent."""
-        found = super().values()
+        body = super().values()
         for name in ("seen", "panel"):
-            found.pop(name, None)
-        found.pop("graders", None)
-        entries = [self._entry(at) for at in self._chosen()]
+            body.pop(name, None)
+        body.pop("graders", None)
+        entries = [self._entry(row) for row in self._chosen()]
         if self.task is None or entries != _present(self.task):
-            found["graders"] = entries
-        found["model"] = _model(found.get("model", {}))
-        for member, kept in _texts(self.task).items():
-            if _plain(kept) == (found.get(member) or ""):
-                del found[member]  # it stays to the letter, with whatever ends its lines
-        return found
+            body["graders"] = entries
+        body["model"] = _model(body.get("model", {}))
+        for member, text in _texts(self.task).items():
+            if _plain(text) == (body.get(member) or ""):
+                del body[member]  # it stays to the letter, with whatever ends its lines
+        return body
 
     def refuse(self, error: AutotuneError) -> None:
         """As every form, and with the place within a field's JSON."""
-        told = [FieldError(one.pointer, one.code, self._told(one)) for one in error.errors]
-        super().refuse(Invalid(error.detail, errors=told))
+        errors = [FieldError(entry.pointer, entry.code, self._placed_detail(entry)) for entry in error.errors]
+        super().refuse(Invalid(error.detail, errors=errors))
 
-    def _told(self, error: FieldError) -> str:
+    def _placed_detail(self, error: FieldError) -> str:
         name = self._field_at(error)
         if name == "panel" and not self._chosen():
             return "Choose at least one grader."
         deeper = error.pointer.removeprefix(self.pointer(name)) if name else ""
-        said = plain(error.detail)
-        return f"{deeper}: {said}" if deeper.startswith("/") and name != "panel" else said
+        detail = plain(error.detail)
+        return f"{deeper}: {detail}" if deeper.startswith("/") and name != "panel" else detail
 
-    def _given(self, name: str, value: Any) -> Any:
+    def _body_value(self, name: str, value: Any) -> Any:
         member, _, row = name.partition("_")
-        return ABSENT if member in ROW and row.isdigit() else super()._given(name, value)
+        return ABSENT if member in ROW and row.isdigit() else super()._body_value(name, value)
 
     def _entry(self, at: int) -> dict[str, Any]:
-        given = self.cleaned_data
-        weight = given[f"weight_{at}"]
+        cleaned = self.cleaned_data
+        weight = cleaned[f"weight_{at}"]
         return {
-            "graderId": given[f"grader_{at}"],
+            "graderId": cleaned[f"grader_{at}"],
             "weight": 1.0 if weight is None else weight,
-            "part": given[f"part_{at}"] or str(Part.SCORING),
+            "part": cleaned[f"part_{at}"] or str(Part.SCORING),
         }
 
     def _chosen(self) -> list[int]:
@@ -208,23 +210,25 @@ def _row_fields(at: int, choices: Choices) -> dict[str, forms.Field]:
             widget=forms.NumberInput(attrs={"step": "any", "min": 0, "max": 1, "placeholder": "1"}),
         ),
         f"part_{at}": forms.ChoiceField(
-            label="Part", required=False, choices=[(str(one), str(one)) for one in Part]
+            label="Part", required=False, choices=[(str(part), str(part)) for part in Part]
         ),
     }  # fmt: skip
 
 
-def _asked_rows(data: Any, filled: int) -> int:
+def _row_count(data: Any, filled: int) -> int:
     """How many rows the form had that was sent; a new one has those of the panel, and some to spare."""
-    given = data.get("rows", "") if data is not None else ""
+    rows_text = data.get("rows", "") if data is not None else ""
     return (
-        min(int(given), MAX_PANEL + SPARE) if given.isascii() and given.isdigit() and len(given) < 4 else filled + SPARE
+        min(int(rows_text), MAX_PANEL + SPARE)
+        if rows_text.isascii() and rows_text.isdigit() and len(rows_text) < 4
+        else filled + SPARE
     )
 
 
-def _model(given: dict[str, Any]) -> Any:
-    if not given:
+def _model(members: dict[str, Any]) -> Any:
+    if not members:
         return None
-    return given["name"] if set(given) == {"name"} else given
+    return members["name"] if set(members) == {"name"} else members
 
 
 def _present(task: Task) -> list[dict[str, Any]]:
@@ -244,7 +248,7 @@ def _initial(task: Task | None, grader: str) -> dict[str, Any]:
     version: Any = task.version
     content = content_of(version) or NOTHING
     model = content["model"]
-    named = model if isinstance(model, dict) else {"name": model}
+    members = model if isinstance(model, dict) else {"name": model}
     rows: Sequence[Any] = panels.seats(version)
     panel = {
         f"{name}_{at}": value
@@ -259,8 +263,8 @@ def _initial(task: Task | None, grader: str) -> dict[str, Any]:
         **_settings(task), **panel,
         "name": task.name, "description": task.description, "metadata": _json(Legible(task).metadata),
         "system_prompt": content["systemPrompt"], "prompt_template": content["promptTemplate"],
-        "response_schema": _json(content["responseSchema"]), "model__name": named.get("name"),
-        "model__provider": named.get("provider"), "model__params": _json(named.get("params")),
+        "response_schema": _json(content["responseSchema"]), "model__name": members.get("name"),
+        "model__provider": members.get("provider"), "model__params": _json(members.get("params")),
         "aggregation": version.aggregation, "seen": stamp(task),
     }  # fmt: skip
 

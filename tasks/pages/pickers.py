@@ -13,23 +13,27 @@ MOST: Final = 400  # choices in a select; a grader beyond them comes by its own 
 Choices = list[tuple[str, Any]]
 
 
-def offered(principal: Principal, kept: list[UUID]) -> tuple[Choices, bool]:
+def offered(principal: Principal, panel_ids: list[UUID]) -> tuple[Choices, bool]:
     """The choices of a row, in groups, and whether there are more graders than they hold.
 
-    kept  graders of the panel as it is: they stay choosable, and one that may not be looked at is told by its id
+    panel_ids  graders of the panel as it is: they stay choosable; one that the person may not read is named by its id
     """
     usable = Grader.objects.usable_by(principal).order_by("name", "pk")
-    found = list(usable.only("id", "name", "status", "organization_id")[: MOST + 1])
-    shown, more = found[:MOST], len(found) > MOST
-    missing = [pk for pk in kept if pk not in {grader.pk for grader in shown}]
+    graders = list(usable.only("id", "name", "status", "organization_id")[: MOST + 1])
+    choosable, more = graders[:MOST], len(graders) > MOST
+    missing = [pk for pk in panel_ids if pk not in {grader.pk for grader in choosable}]
     readable: Any = (
         Grader.objects.visible_to(principal).filter(pk__in=missing).only("id", "name", "status", "organization_id")
     )
-    known = {grader.pk: grader for grader in (readable if missing else [])}
-    ours = [_choice(grader) for grader in shown if grader.organization_id == principal.organization.pk]
-    listed = [_choice(grader) for grader in shown if grader.organization_id != principal.organization.pk]
-    others = [_choice(known[pk]) if pk in known else _unknown(pk) for pk in missing]
-    groups = (("In this panel", others), ("Your organization", ours), ("Listed by others", listed))
+    readable_by_id = {grader.pk: grader for grader in (readable if missing else [])}
+    own_choices = [_choice(grader) for grader in choosable if grader.organization_id == principal.organization.pk]
+    listed_choices = [_choice(grader) for grader in choosable if grader.organization_id != principal.organization.pk]
+    panel_choices = [_choice(readable_by_id[pk]) if pk in readable_by_id else _unknown(pk) for pk in missing]
+    groups = (
+        ("In this panel", panel_choices),
+        ("Your organization", own_choices),
+        ("Listed by others", listed_choices),
+    )
     return [("", "No grader"), *((name, choices) for name, choices in groups if choices)], more
 
 

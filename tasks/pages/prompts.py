@@ -25,25 +25,25 @@ class Part:
 
 def parts(template: str) -> list[Part]:
     """The template in pieces that together are its text; what comes after very many variables is one piece."""
-    found, at = [], 0
+    pieces, position = [], 0
     for match in islice(templates.VARIABLE.finditer(template), MOST_MARKED):
-        found += [Part(template[at : match.start()]), Part(match[0], match[1])]
-        at = match.end()
-    return [part for part in (*found, Part(template[at:])) if part.text]
+        pieces += [Part(template[position : match.start()]), Part(match[0], match[1])]
+        position = match.end()
+    return [part for part in (*pieces, Part(template[position:])) if part.text]
 
 
 def filled(template: str, samples: Mapping[str, str]) -> tuple[list[Part], bool]:
     """The prompt that the samples make, in pieces, and whether that is all of it; a variable without a sample stays as
     it is. Nothing was checked yet: a long template and long samples make the beginning of a prompt alone.
     """
-    found, left = [], MOST_FILLED
+    pieces, remaining = [], MOST_FILLED
     for part in parts(template[:PREVIEWED]):
         text = samples.get(part.variable) or part.text
-        found.append(Part(text[:left], part.variable))
-        left -= len(text)
-        if left <= 0:
+        pieces.append(Part(text[:remaining], part.variable))
+        remaining -= len(text)
+        if remaining <= 0:
             break
-    return found, left >= 0 and len(template) <= PREVIEWED
+    return pieces, remaining >= 0 and len(template) <= PREVIEWED
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Sample:
         return f"{SAMPLE}{self.name}"
 
 
-def samples(template: str, given: Mapping[str, str]) -> list[Sample]:
+def samples(template: str, field_values: Mapping[str, str]) -> list[Sample]:
     """The template's variables with the values that were typed for them."""
     names = templates.variables(template[:PREVIEWED])[:MOST_SHOWN]
-    return [Sample(name, given.get(f"{SAMPLE}{name}", "")[:SAMPLED]) for name in names]
+    return [Sample(name, field_values.get(f"{SAMPLE}{name}", "")[:SAMPLED]) for name in names]

@@ -45,12 +45,12 @@ def delete(request: PageRequest, task_id: UUID) -> HttpResponseBase:
     """A task with completions is not deleted; it can be archived."""
     acts.concerns("tasks", "delete", ids.encode("task", task_id))
     task = find_for(Task.objects.all(), request.principal, task_id, "delete", "task")
-    form, refused = NameForm(request.POST if request.method == "POST" else None, task), None
+    form, error = NameForm(request.POST if request.method == "POST" else None, task), None
     if request.method == "POST" and form.is_valid():
         try:
-            acting.do(request, lambda: definitions.delete(task), said="The task is deleted.")
+            acting.do(request, lambda: definitions.delete(task), toast="The task is deleted.")
         except AutotuneError as exc:
-            refused = exc
+            error = exc
         else:
             return redirect("tasks")
     context = {
@@ -58,10 +58,10 @@ def delete(request: PageRequest, task_id: UUID) -> HttpResponseBase:
         "crumbs": crumbs(("Tasks", reverse("tasks")), (task.name, reverse("task", args=[task.pk]))),
         "task": task,
         "form": form,
-        "refused": refused,
-        "is_used": refused.code == HAS_COMPLETIONS if refused else task.completions.exists(),
+        "refused": error,
+        "is_used": error.code == HAS_COMPLETIONS if error else task.completions.exists(),
     }
-    status = refused.status if refused else 400 if form.errors else 200
+    status = error.status if error else 400 if form.errors else 200
     return render(request, "tasks/delete.html", context, status=status)
 
 
@@ -71,6 +71,8 @@ def archive(request: PageRequest, task_id: UUID) -> HttpResponseBase:
     acts.concerns("tasks", "update", ids.encode("task", task_id), fields=["archived"])
     task = find_for(Task.objects.all(), request.principal, task_id, "update", "task")
     archived = request.POST.get("archived") != "no"
-    said = "The task is archived. Its completions stay." if archived else "The task is back in the list."
-    acting.attempt(request, lambda: definitions.patch(request.principal, task, TaskPatch(archived=archived)), said=said)
+    message = "The task is archived. Its completions stay." if archived else "The task is back in the list."
+    acting.attempt(
+        request, lambda: definitions.patch(request.principal, task, TaskPatch(archived=archived)), toast=message
+    )
     return redirect("task", task.pk)

@@ -15,11 +15,11 @@ ACTIONS: Final = ("update", "delete")
 def of(principal: Principal, task: Task) -> dict[str, bool]:
     """{action: whether it is allowed}, in one query."""
     allowed = [Exists(Task.objects.allowed(principal, action).filter(pk=task.pk)) for action in ACTIONS]
-    found = Task.objects.filter(pk=task.pk).values_list(*allowed).first()
-    return dict(zip(ACTIONS, found or (False,) * len(ACTIONS), strict=True))
+    permissions = Task.objects.filter(pk=task.pk).values_list(*allowed).first()
+    return dict(zip(ACTIONS, permissions or (False,) * len(ACTIONS), strict=True))
 
 
 def readable_graders(principal: Principal, graders: list[UUID]) -> dict[UUID, Grader]:
-    """Those of the graders that the principal may look at, by id: others of a panel are told by their id alone."""
+    """Those of the graders that the principal may look at, by id: others of a panel are named by their id only."""
     visible = Grader.objects.live().visible_to(principal).filter(pk__in=graders)
     return {grader.pk: grader for grader in visible.only("id", "name", "status", "organization_id", "visibility")}

@@ -18,6 +18,6 @@ def plain(detail: str) -> str:
     if match := _LENGTH.fullmatch(detail):
         return f"Give {_WORDS[match[2]]} {match[3]} {_THINGS[match[1]]}."
     if match := _WRONG.fullmatch(detail):
-        wanted = match[1].split(" | ")[0]
-        return f"It must be {_TYPES.get(wanted, wanted)}."
+        expected_type = match[1].split(" | ")[0]
+        return f"It must be {_TYPES.get(expected_type, expected_type)}."
     return "It holds nothing but spaces." if "matching regex '\\\\S'" in detail else detail

@@ -45,18 +45,20 @@ class Row:
 def listed(request: PageRequest, task_id: UUID) -> HttpResponse:
     """The newest first."""
     task = _task(request, task_id)
-    asked = listing.read(request, VersionQuery)
+    list_request = listing.read(request, VersionQuery)
     owner = f"{request.principal.organization.pk}.{task.pk}"
-    found, place = pagination.page(task.versions.all(), asked.query, VERSION_ORDER, owner=owner, texts=("content",))
-    older = _before(task, found[-1]) if found else None
-    chain = [*found, *([older] if older else [])]
+    versions, place = pagination.page(
+        task.versions.all(), list_request.query, VERSION_ORDER, owner=owner, texts=("content",)
+    )
+    older = _before(task, versions[-1]) if versions else None
+    chain = [*versions, *([older] if older else [])]
     prefetch_related_objects(chain, "members")
     context = {
         "title": "Versions",
         "crumbs": _crumbs(task),
         "task": task,
-        "rows": _rows(request.principal, chain, shown=len(found), first=task.versions.count() - place.offset),
-        "pager": listing.pager(place, len(found)),
+        "rows": _rows(request.principal, chain, shown=len(versions), first=task.versions.count() - place.offset),
+        "pager": listing.pager(place, len(versions)),
     }
     return render(request, "tasks/versions.html", context)
 
@@ -66,10 +68,10 @@ def numbered(request: PageRequest, task_id: UUID, number: int) -> HttpResponseBa
     """The version with its number, counted from 1."""
     task = _task(request, task_id)
     versions = task.versions.order_by("created_at", "pk")
-    found = versions[number - 1 : number].first() if 0 < number < 1_000_000 else None
-    if found is None:
+    version = versions[number - 1 : number].first() if 0 < number < 1_000_000 else None
+    if version is None:
         raise NotFound("The task has no such version.")
-    return redirect("task_version", task.pk, found.pk)
+    return redirect("task_version", task.pk, version.pk)
 
 
 @page(("tasks", "read"))
@@ -78,8 +80,8 @@ def shown(request: PageRequest, task_id: UUID, version_id: UUID, other_id: UUID 
     task = _task(request, task_id)
     version = find(task.versions.all(), version_id, "version")
     other = _other(request, task, version, other_id)
-    prefetch_related_objects([one for one in (version, other) if one], "members__grader")
-    graders = [member.grader_id for one in (version, other) if one for member in one.members.all()]
+    prefetch_related_objects([side for side in (version, other) if side], "members__grader")
+    graders = [member.grader_id for side in (version, other) if side for member in side.members.all()]
     readable = rights.readable_graders(request.principal, graders)
     names = {pk: readable[pk].name if pk in readable else ids.encode("grader", pk) for pk in graders}
     numbers = _numbers(task)
@@ -118,15 +120,15 @@ def _change(other: TaskVersion | None, version: TaskVersion, names: Mapping[UUID
     """From the older of the two to the newer."""
     if other is None:
         return None
-    pair = sorted((other, version), key=lambda one: (one.created_at, one.pk))
+    pair = sorted((other, version), key=lambda side: (side.created_at, side.pk))
     return diffs.between(pair[0], pair[1], names)
 
 
 def _other(request: PageRequest, task: Task, version: TaskVersion, other_id: UUID | None) -> TaskVersion | None:
     """The version that it is compared with: the one in the address, else the one before it."""
-    if other_id is None and (given := request.GET.get("against", "")):
+    if other_id is None and (against := request.GET.get("against", "")):
         try:
-            other_id = ids.decode("taskv", given)
+            other_id = ids.decode("taskv", against)
         except ValueError:
             raise Invalid.field("?against", "malformed_id", "give the id of a version.") from None
     return find(task.versions.all(), other_id, "version") if other_id else _before(task, version)

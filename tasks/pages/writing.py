@@ -63,21 +63,21 @@ def edit(request: PageRequest, task_id: UUID) -> HttpResponseBase:
             return _shown(request, form, task, more)
         before = task.version_id
         try:
-            done = acting.do(request, lambda: definitions.patch(request.principal, task, form.body(TaskPatch)))
+            saved_task = acting.do(request, lambda: definitions.patch(request.principal, task, form.body(TaskPatch)))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            messages.success(request, _said(done, before))
+            messages.success(request, _confirmation(saved_task, before))
             return redirect("task", task.pk)
     return _shown(request, form, task, more)
 
 
 def _form(request: PageRequest, task: Task | None, grader: str = "") -> tuple[TaskForm, bool]:
     """The form, and whether there are more graders than it offers."""
-    kept = [] if task is None or task.version is None else [seat.grader_id for seat in panels.seats(task.version)]
+    panel_ids = [] if task is None or task.version is None else [seat.grader_id for seat in panels.seats(task.version)]
     if grader:
-        kept.append(ids.decode("grader", grader))
-    choices, more = pickers.offered(request.principal, kept)
+        panel_ids.append(ids.decode("grader", grader))
+    choices, more = pickers.offered(request.principal, panel_ids)
     data = request.POST if request.method == "POST" else None
     rows = SPARE if request.POST.get("step") == "rows" else 0
     return TaskForm(data, choices=choices, task=task, grader=grader, more_rows=rows), more
@@ -99,9 +99,9 @@ def _shown(request: PageRequest, form: TaskForm, task: Task | None, more: bool) 
     if form.is_bound and not saving:
         form.errors.clear()  # nothing is complained about before it is to be saved
     template = str(form["prompt_template"].value() or "").replace("\r\n", "\n")
-    given = {name: value for name, value in request.POST.items() if name.startswith(prompts.SAMPLE)}
-    samples = prompts.samples(template, {str(name): str(value) for name, value in given.items()})
-    preview, is_whole = prompts.filled(template, {one.name: one.value for one in samples})
+    sample_fields = {name: value for name, value in request.POST.items() if name.startswith(prompts.SAMPLE)}
+    samples = prompts.samples(template, {str(name): str(value) for name, value in sample_fields.items()})
+    preview, is_whole = prompts.filled(template, {sample.name: sample.value for sample in samples})
     context: dict[str, Any] = {
         "title": "New task" if task is None else f"Edit {task.name[:80]}",
         "crumbs": _crumbs(task),
@@ -123,8 +123,8 @@ def _crumbs(task: Task | None) -> Any:
     return crumbs(*steps) if task is None else crumbs(*steps, (task.name, reverse("task", args=[task.pk])))
 
 
-def _said(task: Task, before: UUID | None) -> str:
-    """Whether the change made a version."""
+def _confirmation(task: Task, before: UUID | None) -> str:
+    """Say whether the change made a new version."""
     if task.version_id == before:
         return "Saved. The version stays, since nothing that defines the task changed."
     version = task.version

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exports.formats import arrays
-from exports.structure import Column, Kind
+from exports.structure import Column, ColumnKind
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TEXTS = st.lists(st.none() | st.text(st.characters(exclude_categories=("Cs",)), max_size=8), max_size=20)
@@ -61,6 +61,6 @@ def test_messages():
 
 @given(st.lists(st.booleans(), max_size=20), st.integers(-(2**63), 2**63 - 1))
 def test_booleans_and_integers(values, number):
-    made = checked(arrays.array_of(pa, Column("label", Kind.BOOLEAN), values))
+    made = checked(arrays.array_of(pa, Column("label", ColumnKind.BOOLEAN), values))
     assert made.to_pylist() == values
-    assert arrays.array_of(pa, Column("index", Kind.INTEGER), [number]).to_pylist() == [number]
+    assert arrays.array_of(pa, Column("index", ColumnKind.INTEGER), [number]).to_pylist() == [number]

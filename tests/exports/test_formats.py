@@ -13,7 +13,7 @@ from exports import formats
 from exports.formats import json as whole_json
 from exports.metadata import Facts
 from exports.requests import CHOICES, ExportQuery
-from exports.structure import Batch, Column, Kind, named
+from exports.structure import Batch, Column, ColumnKind, apply_naming
 from tests.exports import tfrecords
 from tests.factories import ScoreFactory, TaskFactory, public
 
@@ -157,7 +157,7 @@ def test_texts_of_a_mebibyte_come_through(api, task, form):
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 def test_parts_that_were_compressed_apart_are_one_file_behind_each_other(compression):
-    schema = (Column("score", Kind.FLOAT),)
+    schema = (Column("score", ColumnKind.FLOAT),)
     query = ExportQuery(compression=compression)
 
     def part(value):
@@ -188,7 +188,10 @@ def test_facts_of_parts_add_up_to_those_of_the_whole():
 
 
 def test_camel_names_reach_into_structs():
-    schema = (Column("chosen_score", Kind.FLOAT), Column("m", Kind.STRUCT, members=(Column("task_id", Kind.TEXT),)))
-    assert [one.name for one in named(schema, "camel")] == ["chosenScore", "m"]
-    assert named(schema, "camel")[1].members[0].name == "taskId"
-    assert named(schema, "snake") == schema
+    schema = (
+        Column("chosen_score", ColumnKind.FLOAT),
+        Column("m", ColumnKind.STRUCT, members=(Column("task_id", ColumnKind.TEXT),)),
+    )
+    assert [one.name for one in apply_naming(schema, "camel")] == ["chosenScore", "m"]
+    assert apply_naming(schema, "camel")[1].members[0].name == "taskId"
+    assert apply_naming(schema, "snake") == schema

@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 
 from exports.formats import tfrecord
 from exports.metadata import Facts
-from exports.structure import Batch, Column, Kind
+from exports.structure import Batch, Column, ColumnKind
 from tests.exports import tfrecords
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "every_kind.tfrecord"
 SCHEMA = (
-    Column("prompt", Kind.TEXT),
-    Column("messages", Kind.MESSAGES),
-    Column("score", Kind.FLOAT),
-    Column("margin", Kind.FLOAT, nullable=True),
-    Column("index", Kind.INTEGER),
-    Column("label", Kind.BOOLEAN),
-    Column("dimensions", Kind.DIMENSIONS, nullable=True),
+    Column("prompt", ColumnKind.TEXT),
+    Column("messages", ColumnKind.MESSAGES),
+    Column("score", ColumnKind.FLOAT),
+    Column("margin", ColumnKind.FLOAT, nullable=True),
+    Column("index", ColumnKind.INTEGER),
+    Column("label", ColumnKind.BOOLEAN),
+    Column("dimensions", ColumnKind.DIMENSIONS, nullable=True),
     Column(
         "metadata",
-        Kind.STRUCT,
-        members=(Column("grader_id", Kind.TEXT, nullable=True), Column("scored_at", Kind.MOMENT)),
+        ColumnKind.STRUCT,
+        members=(Column("grader_id", ColumnKind.TEXT, nullable=True), Column("scored_at", ColumnKind.MOMENT)),
     ),
 )
 BATCH = Batch(

@@ -109,7 +109,7 @@ def test_no_more_hours_are_remembered_than_there_is_room_for(db, monkeypatch):
     graders = GraderFactory.create_batch(5)
     for grader in graders:
         board.measured([grader.pk])
-        assert len(board._over) <= 60
+        assert len(board._hour_cache) <= 60
 
 
 def looked(grader, outcomes):

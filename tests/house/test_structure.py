@@ -86,6 +86,12 @@ def test_a_cycle_is_a_breach(tree):
     assert tree(files) == ["import cycle: scores.a <-> scores.b <-> scores.c"]
 
 
+def test_a_folder_with_more_than_25_modules_is_a_breach(tree):
+    modules = {f"scores/wing/m{number:02}.py": "" for number in range(25)} | {"scores/wing/__init__.py": ""}
+    assert tree(modules) == []
+    assert tree(modules | {"scores/wing/last.py": ""}) == ["scores/wing/: 26 modules; 25 are the most"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -51,7 +51,7 @@ def drain():
     def run(grader, *, seconds=20.0):
         loaded = callable_grader(grader.pk)
         assert loaded is not None, "the grader is not callable"
-        work = Drain(loaded, until=time.monotonic() + seconds, asked=threading.Event().is_set)
+        work = Drain(loaded, until=time.monotonic() + seconds, is_woken=threading.Event().is_set)
         work.run()
         return work
 

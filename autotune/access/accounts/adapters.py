@@ -74,9 +74,9 @@ class SignOnAdapter(DefaultSocialAccountAdapter):
         return [app for apps in built.values() for app in apps]
 
     def get_provider(self, request: HttpRequest, provider: str, client_id: Any = None) -> Any:
-        found = super().get_provider(request, provider, client_id)
-        found.oauth2_adapter_class = import_string("autotune.access.accounts.oidc.Provider")
-        return found
+        oidc_provider = super().get_provider(request, provider, client_id)
+        oidc_provider.oauth2_adapter_class = import_string("autotune.access.accounts.oidc.Provider")
+        return oidc_provider
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]) -> Any:
         sociallogin.user.email = data.get("email") or ""

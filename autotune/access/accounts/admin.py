@@ -103,8 +103,8 @@ class WebSessionAdmin(_Removable, admin.ModelAdmin):
     actions = (end,)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebSession]:
-        found = super().get_queryset(request).filter(user__isnull=False).select_related("user")
-        return found.defer("data", "key_digest", "password_mark", "user__password")
+        web_sessions = super().get_queryset(request).filter(user__isnull=False).select_related("user")
+        return web_sessions.defer("data", "key_digest", "password_mark", "user__password")
 
     @admin.display(description="browser")
     def browser(self, session: WebSession) -> str:

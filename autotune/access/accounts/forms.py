@@ -109,12 +109,12 @@ class JoinForm(forms.Form):
         self.email = email
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or self.cleaned_data
-        if "password" in given and "\0" not in given["password"]:
+        cleaned_data = super().clean() or self.cleaned_data
+        if "password" in cleaned_data and "\0" not in cleaned_data["password"]:
             try:
                 password_validation.validate_password(
-                    given["password"], User(email=self.email, name=given.get("name", ""))
+                    cleaned_data["password"], User(email=self.email, name=cleaned_data.get("name", ""))
                 )
             except forms.ValidationError as exc:
                 self.add_error("password", exc)
-        return given
+        return cleaned_data

@@ -18,15 +18,19 @@ class AlreadyAPerson(Exception):
 
 
 def find(token: str) -> Membership | None:
-    """The invitation of a link; None if it was taken, withdrawn, sent anew, or has run out."""
+    """Return the invitation of a link; None if it was accepted, withdrawn, sent again, or has expired."""
     digest = hashlib.sha256(token.encode()).digest()
-    found = _open().select_related("organization", "role", "invited_by").filter(token_digest=digest).first()
-    return found if found is not None and invitations.stands(found) else None
+    invitation = _open().select_related("organization", "role", "invited_by").filter(token_digest=digest).first()
+    return invitation if invitation is not None and invitations.stands(invitation) else None
 
 
 def open_for(email: str) -> list[Membership]:
-    """The invitations to this email that can be taken."""
-    return [one for one in _open().select_related("role").filter(email=email) if invitations.stands(one)]
+    """Return the invitations to this email that can be accepted."""
+    return [
+        invitation
+        for invitation in _open().select_related("role").filter(email=email)
+        if invitations.stands(invitation)
+    ]
 
 
 @transaction.atomic
@@ -40,8 +44,10 @@ def take(request: HttpRequest, token: str, user: User) -> Membership | None:
 @transaction.atomic
 def take_all(request: HttpRequest, user: User) -> list[Membership]:
     """Make the person a member wherever their email is invited."""
-    found = [one for one in _locked().filter(email=user.email).order_by("pk") if invitations.stands(one)]
-    return [_settle(request, membership, user) for membership in found]
+    pending_invitations = [
+        invitation for invitation in _locked().filter(email=user.email).order_by("pk") if invitations.stands(invitation)
+    ]
+    return [_settle(request, membership, user) for membership in pending_invitations]
 
 
 @transaction.atomic
@@ -73,11 +79,11 @@ def _locked() -> "QuerySet[Membership]":
 
 
 def _settle(request: HttpRequest, invited: Membership, user: User) -> Membership:
-    """The invitation becomes their membership; where they are a member already it is merely used up."""
-    held = Membership.objects.filter(organization_id=invited.organization_id, user=user).first()
-    if held is not None:
+    """Turn the invitation into a membership; if the person is a member already, delete it."""
+    membership = Membership.objects.filter(organization_id=invited.organization_id, user=user).first()
+    if membership is not None:
         invited.delete()
-        return held
+        return membership
     tokens.revoke_all(organization_id=invited.organization_id, user_id=user.pk)  # those of an earlier membership
     invited.user, invited.token_digest, invited.expires_at = user, None, None
     invited.save(update_fields=["user", "token_digest", "expires_at"])

@@ -21,41 +21,41 @@ from autotune.core import ids
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponseBase:
-    found = joining.find(token)
-    if found is None:
+    pending_membership = joining.find(token)
+    if pending_membership is None:
         return _gone(request)
     if isinstance(request.user, User):
-        return _of_somebody_known(request, request.user, token, found)
-    if User.objects.filter(email=found.email).exists():
-        return _page(request, found, how="log_in")
-    return _of_somebody_new(request, token, found)
+        return _join_as_user(request, request.user, token, pending_membership)
+    if User.objects.filter(email=pending_membership.email).exists():
+        return _page(request, pending_membership, how="log_in")
+    return _join_as_new_user(request, token, pending_membership)
 
 
-def _of_somebody_known(request: HttpRequest, user: User, token: str, found: Membership) -> HttpResponseBase:
-    if user.email != found.email:
-        return _page(request, found, how="other_person", status=403 if request.method == "POST" else 200)
+def _join_as_user(request: HttpRequest, user: User, token: str, pending_membership: Membership) -> HttpResponseBase:
+    if user.email != pending_membership.email:
+        return _page(request, pending_membership, how="other_person", status=403 if request.method == "POST" else 200)
     if request.method != "POST":
-        return _page(request, found, how="join")
+        return _page(request, pending_membership, how="join")
     membership = joining.take(request, token, user)
     if membership is None:
         return _gone(request)
     return _welcome(request, membership)
 
 
-def _of_somebody_new(request: HttpRequest, token: str, found: Membership) -> HttpResponseBase:
-    form = JoinForm(request.POST if request.method == "POST" else None, email=found.email)
+def _join_as_new_user(request: HttpRequest, token: str, pending_membership: Membership) -> HttpResponseBase:
+    form = JoinForm(request.POST if request.method == "POST" else None, email=pending_membership.email)
     if request.method != "POST" or not form.is_valid():
-        return _page(request, found, how="make_account", form=form)
-    given = form.cleaned_data
+        return _page(request, pending_membership, how="make_account", form=form)
+    cleaned_data = form.cleaned_data
     try:
-        user = joining.arrive(request, token, name=given["name"], password=given["password"])
+        user = joining.arrive(request, token, name=cleaned_data["name"], password=cleaned_data["password"])
     except (joining.AlreadyAPerson, IntegrityError):
         return redirect("invitation", token)
     if user is None:
         return _gone(request)
     record_authentication(request, user, method="password", email=user.email)
     perform_login(request, user, email_verification="none")
-    return _welcome(request, found)
+    return _welcome(request, pending_membership)
 
 
 def _welcome(request: HttpRequest, membership: Membership) -> HttpResponse:
@@ -69,7 +69,7 @@ def _gone(request: HttpRequest) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, found: Membership, *, how: str, form: JoinForm | None = None, status: int = 200
+    request: HttpRequest, pending_membership: Membership, *, how: str, form: JoinForm | None = None, status: int = 200
 ) -> HttpResponse:
-    page = {"invitation": found, "how": how, "form": form}
+    page = {"invitation": pending_membership, "how": how, "form": form}
     return render(request, "access/invitation.html", page, status=status)

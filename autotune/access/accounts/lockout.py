@@ -10,9 +10,9 @@ NOWHERE = "0.0.0.0"  # noqa: S104 - no address to listen on: what stands for non
 
 
 def login_name(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
-    """The email that was given, in lower case. What is no email may be a password in the wrong field: its digest."""
-    given = credentials or {}
-    name = str(given.get("email") or given.get("username") or given.get("login") or request.POST.get("login", ""))
+    """Return the submitted email in lower case; for other text a digest, as it may be a password in the wrong field."""
+    fields = credentials or {}
+    name = str(fields.get("email") or fields.get("username") or fields.get("login") or request.POST.get("login", ""))
     name = name.strip().lower()
     if "@" in name and "\0" not in name and len(name) <= 254:
         return name

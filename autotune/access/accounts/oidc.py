@@ -43,11 +43,11 @@ class Provider(OpenIDConnectOAuth2Adapter):
         if "id_token" not in more["response"]:
             raise OAuth2Error("The provider gave no id token.")
         claims = self._decode_id_token(app, more["response"]["id_token"])
-        told = self._fetch_user_info(token.token)
-        if not claims.get("sub") or told.get("sub") != claims["sub"]:
+        user_info = self._fetch_user_info(token.token)
+        if not claims.get("sub") or user_info.get("sub") != claims["sub"]:
             raise OAuth2Error("The provider speaks of two subjects.")
         login: SocialLogin = self.get_provider().sociallogin_from_response(
-            request, {"userinfo": profile(claims, told), "id_token": claims}
+            request, {"userinfo": profile(claims, user_info), "id_token": claims}
         )
         login.account.extra_data = {}  # what the provider knows of them is not kept
         return login
@@ -65,12 +65,12 @@ class Provider(OpenIDConnectOAuth2Adapter):
             raise OAuth2Error("The provider's id token does not verify.") from exc
 
 
-def profile(claims: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
-    """What the id token and the user info say together. An email and its `email_verified` come from the same one."""
-    said = {**claims, **told}
-    if "email" in told and told["email"] != claims.get("email"):
-        said["email_verified"] = told.get("email_verified", False)
-    return said
+def profile(claims: dict[str, Any], user_info: dict[str, Any]) -> dict[str, Any]:
+    """Merge the id token with the user info. An email and its `email_verified` come from the same source."""
+    merged_claims = {**claims, **user_info}
+    if "email" in user_info and user_info["email"] != claims.get("email"):
+        merged_claims["email_verified"] = user_info.get("email_verified", False)
+    return merged_claims
 
 
 @require_POST

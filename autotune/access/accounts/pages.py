@@ -30,7 +30,7 @@ def account(request: HttpRequest) -> HttpResponse:
     """Who am I, where am I a member, how do I prove it, and where am I logged in."""
     user = _person(request)
     principal = authentication.of_session(request)
-    here = sessions.current(request)
+    current_digest = sessions.current(request)
     page = {
         "memberships": [
             {
@@ -48,12 +48,12 @@ def account(request: HttpRequest) -> HttpResponse:
         "sessions": [
             {
                 "id": session.public_id,
-                "current": bytes(session.key_digest) == here,
+                "current": bytes(session.key_digest) == current_digest,
                 "ip": session.address or "",
                 "since": session.created_at,
                 "agent": agents.named(session.agent),
             }
-            for session in sorted(sessions.of(user), key=lambda one: bytes(one.key_digest) != here)
+            for session in sorted(sessions.of(user), key=lambda row: bytes(row.key_digest) != current_digest)
         ],
     }
     return render(request, "access/account.html", page)
@@ -65,10 +65,10 @@ def switch(request: HttpRequest) -> HttpResponse:
     """Act in another of one's organizations from now on."""
     user = _person(request)
     try:
-        wanted = ids.decode("org", request.POST.get("organization", ""))
+        organization_id = ids.decode("org", request.POST.get("organization", ""))
     except ValueError:
         raise Http404 from None
-    membership = _memberships(user).filter(organization_id=wanted).first()
+    membership = _memberships(user).filter(organization_id=organization_id).first()
     if membership is None:
         raise Http404
     request.session["organization"] = ids.encode("org", membership.organization_id)
@@ -111,8 +111,8 @@ def admin_login(request: HttpRequest) -> HttpResponseBase:
     """The admin site's own form would ask for no second factor: there is one door for all."""
     if isinstance(request.user, User) and not request.user.is_staff:
         return render(request, "account/no_admin.html", status=403)
-    wanted = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
-    return redirect(f"{reverse('account_login')}?{urlencode({REDIRECT_FIELD_NAME: wanted})}")
+    next_url = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
+    return redirect(f"{reverse('account_login')}?{urlencode({REDIRECT_FIELD_NAME: next_url})}")
 
 
 def _person(request: HttpRequest) -> User:

@@ -36,8 +36,8 @@ class SessionStore(SessionBase):
         """What the session holds; without a live one nothing, and its key counts for nothing."""
         if self.session_key:
             name = _name(self.session_key)
-            found = WebSession.objects.filter(key_digest=name, expires_at__gt=timezone.now())
-            sealed = found.values_list("data", flat=True).first()
+            rows = WebSession.objects.filter(key_digest=name, expires_at__gt=timezone.now())
+            sealed = rows.values_list("data", flat=True).first()
             if sealed is not None and (members := self._unseal(name, bytes(sealed))) is not None:
                 return members
         self._session_key = None

@@ -11,7 +11,7 @@ from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.models import StoredAnswer
 from autotune.core.admin.base import PublicIdSearch, Record
 from autotune.core.admin.cells import badge, linked, moment
-from autotune.core.admin.lists import Growing, Made
+from autotune.core.admin.lists import CreatedWithin, Growing
 
 
 @admin.register(StoredAnswer)
@@ -20,7 +20,7 @@ class StoredAnswerAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
 
     finds = MappingProxyType({"org": "organization_id"})
     list_display = ("route", linked("organization"), "answered", moment("created_at"), moment("expires_at"))
-    list_filter = (OrganizationFilter, Made)
+    list_filter = (OrganizationFilter, CreatedWithin)
     list_select_related = ("organization",)
     search_fields = ("route",)
     search_help_text = "A part of a method and path, or an organization's id (org_…)"

@@ -40,14 +40,14 @@ class MembershipForm(forms.ModelForm):
     """A role is built in or the organization's own."""
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or self.cleaned_data
-        role = given.get("role")
-        organization = given.get("organization") or (self.instance.organization if self.instance.pk else None)
-        if not self.instance.pk and not given.get("user"):
+        cleaned_data = super().clean() or self.cleaned_data
+        role = cleaned_data.get("role")
+        organization = cleaned_data.get("organization") or (self.instance.organization if self.instance.pk else None)
+        if not self.instance.pk and not cleaned_data.get("user"):
             self.add_error("user", "Name a person. Who has no account yet is invited through the API.")
         if role and organization and role.organization_id not in (None, organization.pk):
             self.add_error("role", "This role belongs to another organization.")
-        return given
+        return cleaned_data
 
 
 @admin.register(Membership)

@@ -71,13 +71,15 @@ class OrganizationAdmin(ShowsInlines, PublicIdSearch, admin.ModelAdmin):
     @admin.display(description="lists")
     def theirs(self, organization: Organization) -> SafeString:
         """Lists of other apps, by name: this app knows none of them."""
-        wanted = (
+        changelists = (
             ("members", "access_membership"), ("keys", "access_apikey"), ("graders", "graders_grader"),
             ("tasks", "tasks_task"), ("completions", "tasks_completion"), ("runs", "scores_workflowrun"),
             ("exports", "exports_export"), ("webhooks", "webhooks_webhook"), ("audit trail", "access_auditevent"),
         )  # fmt: skip
         public_id = self.public_id(organization)
-        links = ((f"{reverse(f'admin:{page}_changelist')}?organization={public_id}", text) for text, page in wanted)
+        links = (
+            (f"{reverse(f'admin:{page}_changelist')}?organization={public_id}", text) for text, page in changelists
+        )
         return format_html_join(" · ", '<a href="{}">{}</a>', links)
 
 

@@ -19,10 +19,10 @@ class RoleForm(forms.ModelForm):
     """Refuses permissions that the policy could not read."""
 
     def clean_permissions(self) -> list[dict[str, Any]]:
-        given = self.cleaned_data["permissions"]
-        if fault := builtin.fault(given):
+        permissions = self.cleaned_data["permissions"]
+        if fault := builtin.fault(permissions):
             raise forms.ValidationError(fault)
-        return given
+        return permissions
 
 
 @admin.register(Role)

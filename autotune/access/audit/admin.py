@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from autotune.access.models import AuditChain, AuditEvent, Organization
 from autotune.core.admin.base import PublicIdSearch, Record
 from autotune.core.admin.cells import linked, moment, state
-from autotune.core.admin.lists import Growing, Made, named
+from autotune.core.admin.lists import CreatedWithin, Growing, named
 
 
 @admin.register(AuditEvent)
@@ -24,7 +24,7 @@ class AuditEventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
         "address", linked("organization"),
     )  # fmt: skip
     list_display_links = ("action",)
-    list_filter = ("outcome", "resource", named(Organization, "org"), Made)
+    list_filter = ("outcome", "resource", named(Organization, "org"), CreatedWithin)
     list_select_related = ("organization",)
     search_fields = ("=actor", "=action", "=object_id", "=request_id", "=code")
     search_help_text = (
@@ -39,8 +39,8 @@ class AuditEventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEvent]:
-        found = super().get_queryset(request).select_related(*self.related)
-        return found.defer("mac", "digest", "key__digest", "user__password")
+        events = super().get_queryset(request).select_related(*self.related)
+        return events.defer("mac", "digest", "key__digest", "user__password")
 
 
 @admin.register(AuditChain)

@@ -23,8 +23,8 @@ class AuditEventsView(ApiView):
     def get(self, request: Request, query: EventQuery) -> responses.AuditEventList:
         """What was done in the caller's organization, by whom, from where, and what came of it. Who may read all sees
         every organization's events, and those that belong to none."""
-        found = querysets.chosen(self.principal, query)
-        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk, counted=False)
+        events = querysets.chosen(self.principal, query)
+        rows, pagination = page(events, query, ORDER, owner=self.principal.organization.pk, counted=False)
         return responses.AuditEventList([responses.event_out(row) for row in rows], pagination)
 
 

@@ -50,7 +50,7 @@ def _pieces(events: Any, kind: str) -> Iterator[bytes]:
         yield _lines([COLUMNS])
     for group in _groups(events):
         if kind == "csv":
-            yield _lines([_cell(value) for value in msgspec.to_builtins(one).values()] for one in group)
+            yield _lines([_cell(value) for value in msgspec.to_builtins(event).values()] for event in group)
         else:
             yield msgspec.json.Encoder().encode_lines(group)
 

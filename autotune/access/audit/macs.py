@@ -28,7 +28,7 @@ def key_of(chain: UUID) -> bytes:
 
 def of_event(key: bytes, event: AuditEvent) -> bytes:
     """The mac of all that an event says, but for its place in the chain."""
-    said = [
+    fields = [
         event.id.hex,
         event.chain.hex,
         _hex(event.organization_id),
@@ -49,7 +49,7 @@ def of_event(key: bytes, event: AuditEvent) -> bytes:
         event.request_id,
         event.at.astimezone(UTC).isoformat(timespec="microseconds"),
     ]
-    return hmac.digest(key, b"event" + json.dumps(said, separators=(",", ":")).encode(), hashlib.sha256)
+    return hmac.digest(key, b"event" + json.dumps(fields, separators=(",", ":")).encode(), hashlib.sha256)
 
 
 def of_place(key: bytes, before: bytes, number: int, mac: bytes) -> bytes:

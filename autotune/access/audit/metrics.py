@@ -11,6 +11,6 @@ from autotune.core import ids
 
 
 def lost_since(moment: datetime) -> int:
-    """How many events could not be written, as told since then by the processes that lost them."""
-    told = AuditEvent.objects.filter(chain=INSTALLATION, id__gte=ids.first_of(moment), action=LOST)
-    return int(told.aggregate(count=Sum("objects_count"))["count"] or 0)
+    """Count the events that could not be written, as reported since `moment` by the processes that lost them."""
+    losses = AuditEvent.objects.filter(chain=INSTALLATION, id__gte=ids.first_of(moment), action=LOST)
+    return int(losses.aggregate(count=Sum("objects_count"))["count"] or 0)

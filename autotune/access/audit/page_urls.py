@@ -6,5 +6,5 @@ from autotune.access.audit import pages
 
 urlpatterns: list[URLPattern] = [
     path("", pages.every, name="audit"),
-    path("/<aud:event_id>", pages.one, name="audit_event"),
+    path("/<aud:event_id>", pages.show_event, name="audit_event"),
 ]

@@ -34,7 +34,7 @@ class Row:
     """An event as it is listed. `page` is the address of what it is about, or ''."""
 
     event: AuditEvent
-    said: str
+    description: str
     page: str
     whose: str
 
@@ -43,31 +43,35 @@ class Row:
 def every(request: PageRequest) -> HttpResponse:
     """Events, the newest first."""
     principal = request.principal
-    asked = listing.read(request, EventQuery)
-    rows, pagination = _rows(principal, asked)
-    given = {name: asked.given[name] for name in FILTERS if asked.given.get(name) and name not in asked.faults}
+    list_request = listing.read(request, EventQuery)
+    rows, pagination = _rows(principal, list_request)
+    parameters = {
+        name: list_request.form_values[name]
+        for name in FILTERS
+        if list_request.form_values.get(name) and name not in list_request.faults
+    }
     context = {
         "title": "Audit",
         "crumbs": places.crumbs(),
         "rows": _shown(principal, rows),
-        "asked": asked,
+        "asked": list_request,
         "pager": listing.pager(pagination, len(rows)),
         "outcomes": AuditEvent.Outcome.values,
         "resources": sorted({*RESOURCES, "admin", "password", "second_factor", "session"}),
-        "exports": {kind: f"{EXPORT}?{urlencode({**given, 'format': kind})}" for kind in ("jsonl", "csv")},
+        "exports": {kind: f"{EXPORT}?{urlencode({**parameters, 'format': kind})}" for kind in ("jsonl", "csv")},
         "chain": _chain(principal.organization.pk),
         "everywhere": policy.reach(principal, "audit", "read") == "all",
         "public": ids.encode("org", principal.organization.pk),
     }
-    return render(request, "settings/audit.html", context, status=400 if asked.faults else 200)
+    return render(request, "settings/audit.html", context, status=400 if list_request.faults else 200)
 
 
 @page(("audit", "read"))
-def one(request: PageRequest, event_id: UUID) -> HttpResponse:
-    """All that an event says."""
+def show_event(request: PageRequest, event_id: UUID) -> HttpResponse:
+    """Show everything that an event records."""
     event: AuditEvent = find(querysets.visible_to(request.principal), event_id, "audit event")
     context = {
-        "title": f"{event.actor} {sentences.told(event)}"[:300],
+        "title": f"{event.actor} {sentences.describe(event)}"[:300],
         "crumbs": places.crumbs(("Audit", reverse("audit"))),
         "event": event,
         "out": responses.event_out(event),
@@ -77,19 +81,19 @@ def one(request: PageRequest, event_id: UUID) -> HttpResponse:
     return render(request, "settings/audit_event.html", context)
 
 
-def _rows(principal: Principal, asked: listing.Asked[EventQuery]) -> tuple[list[Any], Any]:
-    """The page that the filters name; a date that is none counts as no filter, and is told."""
-    query = asked.query
+def _rows(principal: Principal, list_request: listing.ListRequest[EventQuery]) -> tuple[list[Any], Any]:
+    """Return the page that the filters select; an invalid date is reported, and does not filter."""
+    query = list_request.query
     while True:
         try:
-            found = querysets.chosen(principal, query)
-            return cut(found, query, ORDER, owner=principal.organization.pk, counted=False)
+            events = querysets.chosen(principal, query)
+            return cut(events, query, ORDER, owner=principal.organization.pk, counted=False)
         except Invalid as exc:
             name = exc.errors[0].pointer.lstrip("?")
             column = {"startDate": "start_date", "endDate": "end_date"}.get(name, name)
-            if name in asked.faults or getattr(query, column, None) is None:
+            if name in list_request.faults or getattr(query, column, None) is None:
                 raise
-            asked.faults[name] = exc.errors[0].detail
+            list_request.faults[name] = exc.errors[0].detail
             setattr(query, column, 0 if column == "offset" else None)
 
 
@@ -99,7 +103,7 @@ def _shown(principal: Principal, rows: list[AuditEvent]) -> list[Row]:
     return [
         Row(
             row,
-            sentences.told(row),
+            sentences.describe(row),
             sentences.page_of(row.object_id),
             names.get(row.organization_id, "") if row.organization_id else "the installation",
         )

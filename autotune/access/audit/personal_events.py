@@ -90,15 +90,15 @@ def _did(call: Call, action: str, user: User, *, organization_id: UUID | None) -
 
 
 def _login_failed(sender: Any, *, credentials: dict[str, Any], **_: Any) -> None:
-    """The name is told only if there is such a person: another may be anything, such as a password."""
+    """Record the name only if such a person exists: any other text may be a password."""
     call = current_call.current()
     if call is None or call.acted:
         return
-    given = next((credentials[name] for name in ("email", "username", "login") if credentials.get(name)), "")
-    tried = User.objects.filter(email=str(given).strip().lower()[:254]).first()
+    login_name = next((credentials[name] for name in ("email", "username", "login") if credentials.get(name)), "")
+    user = User.objects.filter(email=str(login_name).strip().lower()[:254]).first()
     call.action, call.resource = "session.login", "session"
-    call.actor = tried.email if tried else UNKNOWN_LOGIN
-    call.object_id = ids.encode("user", tried.pk) if tried else ""
+    call.actor = user.email if user else UNKNOWN_LOGIN
+    call.object_id = ids.encode("user", user.pk) if user else ""
 
 
 def _locked_out(sender: Any, **_: Any) -> None:

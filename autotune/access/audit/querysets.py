@@ -31,25 +31,25 @@ def visible_to(principal: Principal) -> AuditEventQuerySet:
 
 
 def chosen(principal: Principal, query: EventFilter | EventQuery) -> AuditEventQuerySet:
-    """Those of them that the filters name.
+    """Return the visible events that the filters select.
 
-    raises Invalid for a date that is none
+    raises Invalid for an invalid date
     """
-    found = visible_to(principal)
+    events = visible_to(principal)
     if query.actor is not None:
-        found = found.filter(**_actor(query.actor))
+        events = events.filter(**_actor(query.actor))
     for name in ("action", "resource", "outcome"):
         value = getattr(query, name)
         if value is not None:
-            found = found.filter(**{name: value})
-    # The ids tell the time too, and the index is by them; `at` is exact.
+            events = events.filter(**{name: value})
+    # The ids contain the time too, and have the index; `at` is exact.
     if query.start_date is not None:
         start = _moment("startDate", query.start_date, end=False)
-        found = found.filter(id__gte=UUID(int=max(0, ids.first_of(start).int - SLACK)), at__gte=start)
+        events = events.filter(id__gte=UUID(int=max(0, ids.first_of(start).int - SLACK)), at__gte=start)
     if query.end_date is not None:
         end = _moment("endDate", query.end_date, end=True)
-        found = found.filter(id__lt=UUID(int=ids.first_of(end).int + SLACK), at__lt=end)
-    return found
+        events = events.filter(id__lt=UUID(int=ids.first_of(end).int + SLACK), at__lt=end)
+    return events
 
 
 def _actor(text: str) -> dict[str, Any]:

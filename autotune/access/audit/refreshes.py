@@ -48,8 +48,8 @@ def remember(call: Call) -> None:
 
 
 def _key(call: Call) -> str:
-    """Of session, organization and address; none of them can be read from it."""
+    """Return the cache key of session, organization and address; none of them can be read from it."""
     request = call.request
     session = request.COOKIES[settings.SESSION_COOKIE_NAME]
-    said = "\n".join((session, str(call.organization_id), request.get_full_path()))
-    return f"audit:look:{hashlib.sha256(said.encode('utf-8', 'replace')).hexdigest()}"
+    identity = "\n".join((session, str(call.organization_id), request.get_full_path()))
+    return f"audit:look:{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()}"

@@ -104,10 +104,10 @@ def _resource(view: Any, pattern: str) -> str:
     return pattern.removeprefix(API).strip("/").split("/")[0].replace("-", "_")[:32] or UNKNOWN
 
 
-def _object_id(kinds: Sequence[tuple[str, str]], given: dict[str, Any]) -> str:
-    """The innermost object that the path names."""
+def _object_id(kinds: Sequence[tuple[str, str]], path_arguments: dict[str, Any]) -> str:
+    """Return the id of the innermost object in the path."""
     for name, kind in reversed(kinds):
-        if isinstance(value := given.get(name), UUID):
+        if isinstance(value := path_arguments.get(name), UUID):
             return ids.encode(kind, value)
     return ""
 
@@ -175,9 +175,9 @@ def selected_in(call: Call) -> Selected | None:
     if model_admin is None or "action" not in request.POST:
         return None
     name = request.POST["action"]
-    found = model_admin.get_actions(request).get(name)
-    if found is None:
+    admin_action = model_admin.get_actions(request).get(name)
+    if admin_action is None:
         return None
-    answer = DELETION_CONFIRMED if name == "delete_selected" else getattr(found[0], "answer", "")
+    answer = DELETION_CONFIRMED if name == "delete_selected" else getattr(admin_action[0], "answer", "")
     asks = bool(answer) and not request.POST.get(answer)
     return Selected(f"admin.{name}"[:80], len(request.POST.getlist("_selected_action")), asks)

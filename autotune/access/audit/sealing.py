@@ -102,8 +102,8 @@ def _end_interrupted(before: datetime) -> None:
 
 
 def _waiting(after: UUID | None) -> QuerySet[AuditEvent]:
-    found = unsealed().filter(Q() if after is None else Q(id__gt=after)).order_by("id")
-    return found.select_for_update(skip_locked=connection.vendor == "postgresql")[:BATCH]
+    events = unsealed().filter(Q() if after is None else Q(id__gt=after)).order_by("id")
+    return events.select_for_update(skip_locked=connection.vendor == "postgresql")[:BATCH]
 
 
 def _seal(events: Sequence[AuditEvent]) -> list[str]:
@@ -134,22 +134,22 @@ def _seal(events: Sequence[AuditEvent]) -> list[str]:
 
 
 def _with_keys(events: Sequence[AuditEvent]) -> Iterator[tuple[AuditEvent, bytes | None]]:
-    """Each event with its chain's key, or None where that cannot be had."""
-    found: dict[UUID, bytes | None] = {}
+    """Yield each event with its chain's key, or with None if the key cannot be decrypted."""
+    keys: dict[UUID, bytes | None] = {}
     for event in events:
-        if event.chain not in found:
+        if event.chain not in keys:
             try:
-                found[event.chain] = macs.key_of(event.chain)
+                keys[event.chain] = macs.key_of(event.chain)
             except Undecryptable as exc:
                 logger.error("audit: the chain %s cannot be sealed: %s", event.chain, exc)
-                found[event.chain] = None
-        yield event, found[event.chain]
+                keys[event.chain] = None
+        yield event, keys[event.chain]
 
 
 def _save(events: Sequence[AuditEvent]) -> None:
-    """The numbers and digests, by one statement."""
+    """Write the numbers and digests in one statement."""
     if connection.vendor == "postgresql":
-        given: list[Any] = [
+        parameters: list[Any] = [
             [event.id for event in events],
             [event.number for event in events],
             [event.digest for event in events],
@@ -157,12 +157,12 @@ def _save(events: Sequence[AuditEvent]) -> None:
         source = "unnest(%s::uuid[], %s::bigint[], %s::bytea[]) as sealed (id, number, digest)"
         columns = "sealed.id", "sealed.number", "sealed.digest"
     else:
-        given = [value for event in events for value in (event.id.hex, event.number, event.digest)]
+        parameters = [value for event in events for value in (event.id.hex, event.number, event.digest)]
         source = f"(values {', '.join(['(%s, %s, %s)'] * len(events))}) as sealed"
         columns = "sealed.column1", "sealed.column2", "sealed.column3"
     with connection.cursor() as cursor:
         cursor.execute(
             f"update access_auditevent set number = {columns[1]}, digest = {columns[2]} from {source} "  # noqa: S608 - our own names
             f"where access_auditevent.id = {columns[0]} and access_auditevent.number is null",
-            given,
+            parameters,
         )

@@ -77,16 +77,16 @@ PAGES: Final = {
 }  # fmt: skip
 
 
-def told(event: AuditEvent) -> str:
-    """What was done, after the actor's name; what was only tried says so."""
-    did = WHOLE.get(event.action) or _composed(event)
+def describe(event: AuditEvent) -> str:
+    """Describe the event as the predicate of a sentence about the actor, with the outcome unless it succeeded."""
+    phrase = WHOLE.get(event.action) or _composed(event)
     if event.outcome == AuditEvent.Outcome.SUCCEEDED:
-        return did
+        return phrase
     return {
-        AuditEvent.Outcome.REFUSED: f"tried, and was refused: {did}",
-        AuditEvent.Outcome.FAILED: f"tried, and it failed: {did}",
-        AuditEvent.Outcome.INTERRUPTED: f"began, and it never ended: {did}",
-    }.get(AuditEvent.Outcome(event.outcome), f"is at it: {did}")
+        AuditEvent.Outcome.REFUSED: f"tried, and was refused: {phrase}",
+        AuditEvent.Outcome.FAILED: f"tried, and it failed: {phrase}",
+        AuditEvent.Outcome.INTERRUPTED: f"began, and it never ended: {phrase}",
+    }.get(AuditEvent.Outcome(event.outcome), f"is at it: {phrase}")
 
 
 def page_of(object_id: str) -> str:
@@ -102,10 +102,10 @@ def page_of(object_id: str) -> str:
 
 
 def _of_settings(route: str) -> str:
-    """What a page of the settings is about, from its route."""
+    """Name the subject of a page of the settings, from its route."""
     _, _, name, *below = f"{route.rstrip('/')}//".split("/")[:5]
-    one, several = SETTINGS.get(name, ("the settings", "the settings"))
-    return one if below and below[0].startswith(":") else several
+    singular, plural = SETTINGS.get(name, ("the settings", "the settings"))
+    return singular if below and below[0].startswith(":") else plural
 
 
 def _composed(event: AuditEvent) -> str:

@@ -113,9 +113,9 @@ def closed(call: Call, status: int | None, code: str = "") -> None:
     """Give the event that was opened its outcome. One that has an outcome, or whose work was rolled back, keeps it."""
     event = call.event
     assert event is not None
-    found = request_subjects.act_of(call.request)[1]
+    object_id = request_subjects.act_of(call.request)[1]
     event.action, event.resource = call.action or event.action, call.resource or event.resource
-    event.object_id = call.object_id or event.object_id or found
+    event.object_id = call.object_id or event.object_id or object_id
     event.objects_count, event.fields = call.objects_count, call.fields
     event.outcome, event.status, event.code = outcome_of(call, status), status, code
     _close(event)
@@ -142,11 +142,11 @@ def noted(call: Call, status: int, code: str = "") -> None:
             event = event_of(call, status=status, code=code)
             write = partial(_insert_read, event)
             write()
-        losses.told()
+        losses.report()
     except Exception as exc:  # noqa: BLE001 - nothing about its event may fail a read
         if write is not None and connections.is_away(exc) and unwritten.keep(write, exc):
             return
-        losses.one()
+        losses.add()
         log = outages if connections.is_away(exc) else logger
         log.error("audit: an event could not be written: %s %s", type(exc).__name__, exc)
 
@@ -249,17 +249,17 @@ def _request_id(request: HttpRequest) -> str:
 
 
 class _Losses:
-    """Events that this process could not write: told on the trail itself as soon as it can be written again."""
+    """Counts the events that this process could not write, and reports them when the trail can be written again."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._count = 0
 
-    def one(self) -> None:
+    def add(self) -> None:
         with self._lock:
             self._count += 1
 
-    def told(self) -> None:
+    def report(self) -> None:
         if not self._count:
             return
         with self._lock:
@@ -281,4 +281,4 @@ class _Losses:
 
 
 losses = _Losses()
-unwritten = backlog.at_exit(backlog.Backlog(lambda: losses.one()))
+unwritten = backlog.at_exit(backlog.Backlog(lambda: losses.add()))

@@ -84,7 +84,7 @@ class _Walk:
         head = AuditChain.objects.filter(chain=self.chain).first()
         yield from self._sealed(head.number if head else 0)
         if head is not None and self.number == head.number and self.digest != bytes(head.digest):
-            yield self._found("altered", f"the head of the chain, which is not the digest of number {head.number}")
+            yield self._finding("altered", f"the head of the chain, which is not the digest of number {head.number}")
         yield from self._behind(head.number if head else 0)
         yield from self._unsealed()
 
@@ -98,12 +98,12 @@ class _Walk:
                 before = self.digest
             mac = bytes(event.mac)
             if not macs.fits(self.key, event):
-                yield self._found("altered", f"number {number}, {_told(event)}")
+                yield self._finding("altered", f"number {number}, {_describe(event)}")
             elif before is not None and macs.of_place(self.key, before, number, mac) != bytes(event.digest or b""):
-                yield self._found("altered", f"the place of number {number}, {_told(event)}")
+                yield self._finding("altered", f"the place of number {number}, {_describe(event)}")
             self.number, self.digest = number, bytes(event.digest or b"")
             if self.kept is not None and number == self.kept.number and self.digest.hex() != self.kept.digest:
-                yield self._found("altered", f"number {number}: its digest is not the one that was noted")
+                yield self._finding("altered", f"number {number}: its digest is not the one that was noted")
         if self.number < end:
             yield self._removed(self.number + 1, end)
         elif self.kept is not None and self.kept.number > max(end, self.number):
@@ -113,41 +113,41 @@ class _Walk:
         after = 0
         while True:
             rows = AuditEvent.objects.filter(chain=self.chain, number__gt=after, number__lte=end).order_by("number")
-            found = list(rows[:RANGE])
-            yield from found
-            if len(found) < RANGE:
+            events = list(rows[:RANGE])
+            yield from events
+            if len(events) < RANGE:
                 return
-            after = int(found[-1].number or 0)
+            after = int(events[-1].number or 0)
 
     def _behind(self, end: int) -> Iterator[Finding]:
         """Events with a number that the chain has not come to. The sealer may have gone on meanwhile."""
         head = AuditChain.objects.filter(chain=self.chain).first()
         beyond = AuditEvent.objects.filter(chain=self.chain, number__gt=max(head.number if head else 0, end))
         for event in beyond.order_by("number")[:RANGE]:
-            yield self._found("inserted", f"number {event.number}, {_told(event)}")
+            yield self._finding("inserted", f"number {event.number}, {_describe(event)}")
 
     def _unsealed(self) -> Iterator[Finding]:
         after = UUID(int=0)
         while True:
             rows = AuditEvent.objects.filter(chain=self.chain, number=None, id__gt=after).order_by("id")
-            found = list(rows[:RANGE])
-            for event in found:
+            events = list(rows[:RANGE])
+            for event in events:
                 if not macs.fits(self.key, event) and _is_still_unsealed(event):
-                    yield self._found("inserted", f"not sealed: {_told(event)}; or altered before it was")
-            if len(found) < RANGE:
+                    yield self._finding("inserted", f"not sealed: {_describe(event)}; or altered before it was")
+            if len(events) < RANGE:
                 return
-            after = found[-1].id
+            after = events[-1].id
 
     def _removed(self, first: int, last: int) -> Finding:
-        return self._found("removed", f"number {first}" if first == last else f"numbers {first} to {last}")
+        return self._finding("removed", f"number {first}" if first == last else f"numbers {first} to {last}")
 
-    def _found(self, kind: str, what: str) -> Finding:
+    def _finding(self, kind: str, what: str) -> Finding:
         return Finding(self.name, kind, what)
 
 
-def _told(event: AuditEvent) -> str:
-    at = event.at.astimezone(UTC) if isinstance(event.at, datetime) else event.at
-    return f"{event.public_id} ({event.action} by {event.actor}, {at:%Y-%m-%dT%H:%M:%SZ})"
+def _describe(event: AuditEvent) -> str:
+    occurred_at = event.at.astimezone(UTC) if isinstance(event.at, datetime) else event.at
+    return f"{event.public_id} ({event.action} by {event.actor}, {occurred_at:%Y-%m-%dT%H:%M:%SZ})"
 
 
 def _is_still_unsealed(event: AuditEvent) -> bool:

@@ -19,10 +19,10 @@ T = TypeVar("T")
 CALLS_OUT: Final = Rate(per_minute=60, burst=10)  # of one person: each may hold a thread as long as somebody is slow
 
 
-def do(request: HttpRequest, work: Callable[[], T], *, said: str = "", calls_out: bool = False) -> T:
-    """What `work()` returns, once it is committed; the trail is told that it was done.
+def do(request: HttpRequest, work: Callable[[], T], *, toast: str = "", calls_out: bool = False) -> T:
+    """Return what `work()` returns, once it is committed; the trail records that it was done.
 
-    said       a toast for the next page that is shown
+    toast      a message for the next page that is shown
     calls_out  the work waits for somebody else's server, or makes transactions of its own: none is held around it
     raises     AutotuneError as the capability does: give it to a form's `refuse`, or let `page` show it
     """
@@ -30,15 +30,15 @@ def do(request: HttpRequest, work: Callable[[], T], *, said: str = "", calls_out
         _count(request)
     result = work() if calls_out else commits.whole(work)
     acted()
-    if said:
-        messages.success(request, said)
+    if toast:
+        messages.success(request, toast)
     return result
 
 
-def attempt(request: HttpRequest, work: Callable[[], object], *, said: str = "", calls_out: bool = False) -> bool:
-    """The same for an action that has no form to go back to: a refusal is a toast. Whether it was done."""
+def attempt(request: HttpRequest, work: Callable[[], object], *, toast: str = "", calls_out: bool = False) -> bool:
+    """Do the same for an action without a form: a refusal is a toast. Returns whether the work was done."""
     try:
-        do(request, work, said=said, calls_out=calls_out)
+        do(request, work, toast=toast, calls_out=calls_out)
     except Exception as exc:
         error = problems.typed(exc)
         if error is None:

@@ -43,7 +43,11 @@ def _frame(request: Any) -> dict[str, Any]:
     return {
         "sections": navigation.sections(request.principal, request.path),
         "organizations": [
-            {"id": ids.encode("org", one.organization_id), "name": one.organization.name, "role": one.role.name}
-            for one in request.memberships
+            {
+                "id": ids.encode("org", membership.organization_id),
+                "name": membership.organization.name,
+                "role": membership.role.name,
+            }
+            for membership in request.memberships
         ],
     }

@@ -115,14 +115,16 @@ def _require(principal: Principal, needs: Sequence[Needs]) -> None:
 
 
 def to_login(request: HttpRequest) -> HttpResponse:
-    """Where somebody unknown is sent. A part of a page whose session ended takes the whole page there, and back."""
-    part = bool(request.headers.get("HX-Request"))
-    if part:
-        shown = urlsplit(request.headers.get("HX-Current-URL", ""))
-        wanted = f"{shown.path}?{shown.query}".rstrip("?") if shown.netloc == request.get_host() else ""
+    """Send a person without a session to the login. A request for a part of a page sends the whole page, and back."""
+    is_partial = bool(request.headers.get("HX-Request"))
+    if is_partial:
+        current_page = urlsplit(request.headers.get("HX-Current-URL", ""))
+        next_url = (
+            f"{current_page.path}?{current_page.query}".rstrip("?") if current_page.netloc == request.get_host() else ""
+        )
     else:
-        wanted = request.get_full_path() if request.method in SAFE else ""
+        next_url = request.get_full_path() if request.method in SAFE else ""
     login = reverse("account_login")
-    if wanted:
-        login = f"{login}?{urlencode({REDIRECT_FIELD_NAME: wanted})}"
-    return HttpResponse(status=204, headers={"HX-Redirect": login}) if part else redirect(login)
+    if next_url:
+        login = f"{login}?{urlencode({REDIRECT_FIELD_NAME: next_url})}"
+    return HttpResponse(status=204, headers={"HX-Redirect": login}) if is_partial else redirect(login)

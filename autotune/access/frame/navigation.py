@@ -72,16 +72,16 @@ PLACES: Final[dict[str, tuple[Place, ...]]] = {
 
 
 def sections(principal: Principal, path: str) -> list[Section]:
-    """The places that the principal may enter, in sections; of those above `path` the nearest is the current one."""
+    """Return the places that the principal may enter, in sections; of those above `path` the nearest is the current."""
     allowed = {
         label: [(place, url) for place in places if _allowed(principal, place) and (url := _url(place.page))]
         for label, places in PLACES.items()
     }
-    here = max((url for found in allowed.values() for _, url in found if _above(url, path)), key=len, default="")
+    here = max((url for entries in allowed.values() for _, url in entries if _above(url, path)), key=len, default="")
     return [
-        Section(label, [Link(place.label, url, place.icon, url == here) for place, url in found])
-        for label, found in allowed.items()
-        if found
+        Section(label, [Link(place.label, url, place.icon, url == here) for place, url in entries])
+        for label, entries in allowed.items()
+        if entries
     ]
 
 

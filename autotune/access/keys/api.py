@@ -31,11 +31,11 @@ class ApiKeys(ApiView):
         answers={200: responses.ApiKeyPage},
     )  # fmt: skip
     def get(self, request: Request, query: KeyQuery) -> responses.ApiKeyPage:
-        found = querysets.api_keys().visible_to(self.principal)
+        api_keys = querysets.api_keys().visible_to(self.principal)
         ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=timezone.now())
         if query.status is not None:
-            found = found.filter(ended) if query.status == "ended" else found.exclude(ended)
-        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+            api_keys = api_keys.filter(ended) if query.status == "ended" else api_keys.exclude(ended)
+        rows, pagination = page(api_keys, query, ORDER, owner=self.principal.organization.pk)
         return responses.ApiKeyPage([responses.api_key_out(row) for row in rows], pagination)
 
     @operation(
@@ -43,7 +43,7 @@ class ApiKeys(ApiView):
         answers={201: responses.ApiKeyWithSecret}, errors=(404, 409), secrets=("secret",),
     )  # fmt: skip
     def post(self, request: Request, body: NewKey) -> responses.ApiKeyWithSecret:
-        return _made(creation.create(self.principal, body))
+        return _with_secret(creation.create(self.principal, body))
 
 
 class ApiKeyDetail(KeyView):
@@ -85,8 +85,8 @@ class ApiKeyRotate(KeyView):
     )  # fmt: skip
     def post(self, request: Request, key_id: UUID, body: KeyRotation) -> responses.ApiKeyWithSecret:
         old = self.key(key_id, "update")
-        return _made(creation.rotate(self.principal, old.pk, grace_hours=body.grace_hours))
+        return _with_secret(creation.rotate(self.principal, old.pk, grace_hours=body.grace_hours))
 
 
-def _made(made: creation.Made) -> responses.ApiKeyWithSecret:
-    return responses.ApiKeyWithSecret(responses.api_key_out(made.key), made.secret)
+def _with_secret(key_with_secret: creation.KeyWithSecret) -> responses.ApiKeyWithSecret:
+    return responses.ApiKeyWithSecret(responses.api_key_out(key_with_secret.key), key_with_secret.secret)

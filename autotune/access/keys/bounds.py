@@ -45,18 +45,18 @@ def require_within_own(principal: Principal, bounds: Bounds) -> None:
         raise BeyondOwnKey("A test key makes and changes test keys alone.")
     if own.expires_at is not None and (bounds.expires_at is None or bounds.expires_at > own.expires_at):
         raise BeyondOwnKey(f"Your key ends at {clock.wire(own.expires_at)}: no key of its making may end later.")
-    if own.networks and not (bounds.networks and all(_inside(one, own.networks) for one in bounds.networks)):
+    if own.networks and not (bounds.networks and all(_inside(network, own.networks) for network in bounds.networks)):
         raise BeyondOwnKey("Your key is bound to networks: a key of its making must be bound to them too.")
 
 
-def networks_of(given: Sequence[str], pointer: str = "/networks") -> list[str]:
-    """The address ranges in one spelling; a single address is a range of one.
+def networks_of(ranges: Sequence[str], pointer: str = "/networks") -> list[str]:
+    """Return the address ranges in one spelling; a single address is a range of one.
 
-    raises  Invalid that names each one which is none
+    raises  Invalid that names each invalid range
     """
-    found: list[str] = []
+    networks: list[str] = []
     errors: list[FieldError] = []
-    for place, text in enumerate(given):
+    for place, text in enumerate(ranges):
         try:
             network = ip_network(text)
         except ValueError:
@@ -68,11 +68,11 @@ def networks_of(given: Sequence[str], pointer: str = "/networks") -> list[str]:
             errors.append(FieldError(f"{pointer}/{place}", "invalid_format", detail))
         elif "%" in text:
             errors.append(FieldError(f"{pointer}/{place}", "invalid_format", "Give it without a zone."))
-        elif str(network) not in found:
-            found.append(str(network))
+        elif str(network) not in networks:
+            networks.append(str(network))
     if errors:
         raise invalid(errors)
-    return found
+    return networks
 
 
 def end_of(text: str | None, pointer: str = "/expiresAt") -> datetime | None:

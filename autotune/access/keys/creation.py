@@ -24,15 +24,15 @@ GRACE_HOURS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A key and its text, which cannot be told again."""
+class KeyWithSecret:
+    """A key and its text, which cannot be shown again."""
 
     key: ApiKey
     secret: str
 
 
 @transaction.atomic
-def create(principal: Principal, body: NewKey) -> Made:
+def create(principal: Principal, body: NewKey) -> KeyWithSecret:
     """A key of the caller's, in their organization. What is not said is as with the key that asks.
 
     raises  Invalid, NotFound for the role; BeyondOwnRole, BeyondOwnKey; Conflict `too_many_keys`
@@ -57,7 +57,7 @@ def create(principal: Principal, body: NewKey) -> Made:
         expires_at=bounds.expires_at,
         networks=bounds.networks,
     )
-    return Made(key, secret)
+    return KeyWithSecret(key, secret)
 
 
 @transaction.atomic
@@ -82,7 +82,7 @@ def change(principal: Principal, key_id: UUID, body: KeyPatch) -> ApiKey:
 
 
 @transaction.atomic
-def rotate(principal: Principal, key_id: UUID, *, grace_hours: int | None = None) -> Made:
+def rotate(principal: Principal, key_id: UUID, *, grace_hours: int | None = None) -> KeyWithSecret:
     """A new key in the place of one's own, with its role, kind, networks and end; the old one works on for a while.
 
     raises  Forbidden for another person's key: it would speak for them. BeyondOwnRole, BeyondOwnKey;
@@ -113,7 +113,7 @@ def rotate(principal: Principal, key_id: UUID, *, grace_hours: int | None = None
     if not grace:
         old.revoked_at = now
     old.save(update_fields=["replaced_by", "expires_at", "revoked_at"])
-    return Made(new, secret)
+    return KeyWithSecret(new, secret)
 
 
 @transaction.atomic

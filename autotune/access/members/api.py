@@ -23,12 +23,12 @@ class Members(ApiView):
         answers={200: responses.MemberPage},
     )  # fmt: skip
     def get(self, request: Request, query: MemberQuery) -> responses.MemberPage:
-        found = querysets.members().visible_to(self.principal)
+        members = querysets.members().visible_to(self.principal)
         if query.organization_id is not None:
-            found = found.filter(organization_id=query.organization_id.uuid)
+            members = members.filter(organization_id=query.organization_id.uuid)
         if query.status is not None:
-            found = found.filter(user__isnull=query.status == "invited")
-        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+            members = members.filter(user__isnull=query.status == "invited")
+        rows, pagination = page(members, query, ORDER, owner=self.principal.organization.pk)
         return responses.MemberPage([responses.member_out(row) for row in rows], pagination)
 
     @operation(

@@ -117,10 +117,10 @@ def _organization(principal: Principal, body: Invitation) -> Organization:
 
 def _any_organization(principal: Principal, pk: UUID) -> Organization:
     every = policy.reach(principal, "members", "create") == "all"
-    found = querysets.organizations().visible_to(principal).filter(pk=pk).first() if every else None
-    if found is None:
-        raise NotFound.at("/organizationId", "organization")
-    return found
+    organization = querysets.organizations().visible_to(principal).filter(pk=pk).first() if every else None
+    if organization is None:
+        raise NotFound.field("/organizationId", "organization")
+    return organization
 
 
 def _email(text: str) -> str:
@@ -150,7 +150,7 @@ def _require_room(organization: Organization) -> None:
         )
 
 
-def given(role: Role, invited: Membership, principal: Principal) -> None:
-    """Another role for who is invited: it is the present caller's word from now on."""
+def change_role(role: Role, invited: Membership, principal: Principal) -> None:
+    """Change the role of an invitation; the present caller is its inviter from now on."""
     invited.role, invited.invited_by = role, principal.user
     invited.save(update_fields=["role", "invited_by"])

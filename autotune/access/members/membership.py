@@ -30,7 +30,7 @@ def change_role(by: Principal, member_id: int, role_text: str) -> Membership:
     _require_not_above(by, member)
     ceilings.require_covered(by, role.permissions, f"the role {role.name}")
     if member.user_id is None:
-        invitations.given(role, member, by)
+        invitations.change_role(role, member, by)
         return member
     if not administers(role):
         require_another_admin(member.organization, without=[member])

@@ -21,8 +21,8 @@ class Organizations(ApiView):
         or_resource="retention", action="read", query=PageQuery, answers={200: responses.OrganizationPage},
     )  # fmt: skip
     def get(self, request: Request, query: PageQuery) -> responses.OrganizationPage:
-        found = lifecycle.readable(self.principal)
-        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+        organizations = lifecycle.readable(self.principal)
+        rows, pagination = page(organizations, query, ORDER, owner=self.principal.organization.pk)
         return responses.OrganizationPage([responses.organization_out(row) for row in rows], pagination)
 
     @operation(
@@ -39,8 +39,8 @@ class OrganizationDetail(ApiView):
         answers={200: responses.OrganizationAnswer},
     )  # fmt: skip
     def get(self, request: Request, organization_id: UUID) -> responses.OrganizationAnswer:
-        found = find(lifecycle.readable(self.principal), organization_id, "organization")
-        return responses.OrganizationAnswer(responses.organization_out(found))
+        organization = find(lifecycle.readable(self.principal), organization_id, "organization")
+        return responses.OrganizationAnswer(responses.organization_out(organization))
 
     @operation(
         summary="Rename an organization, set how long it keeps what, suspend it.", resource=RESOURCE,

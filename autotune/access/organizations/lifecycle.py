@@ -32,7 +32,7 @@ def change(principal: Principal, organization_id: UUID, body: OrganizationPatch)
 
     raises  NotFound, Forbidden by what is changed; Conflict `name_taken`, `operating_organization`
     """
-    organization = _found(principal, organization_id, body)
+    organization = _require_changeable(principal, organization_id, body)
     Organization.objects.select_for_update(no_key=True).get(pk=organization.pk)
     changes: dict[str, Any] = {}
     if isinstance(body.name, str) and body.name != organization.name:
@@ -58,7 +58,7 @@ def readable(principal: Principal) -> querysets.OrganizationQuerySet:
     return every.visible_to(principal) | policy.scope(every, principal, "retention", "read")
 
 
-def _found(principal: Principal, organization_id: UUID, body: OrganizationPatch) -> Organization:
+def _require_changeable(principal: Principal, organization_id: UUID, body: OrganizationPatch) -> Organization:
     needed = []
     if body.name is not UNSET or body.suspended is not UNSET or body.retention is UNSET:
         needed.append("organizations")
@@ -77,9 +77,9 @@ def _found(principal: Principal, organization_id: UUID, body: OrganizationPatch)
     return Organization.objects.get(pk=organization_id)
 
 
-def _retention(given: RetentionPatch) -> dict[str, Any]:
-    named = {"text_days": given.text_days, "score_days": given.score_days}
-    return {name: value for name, value in named.items() if value is not UNSET}
+def _retention(patch: RetentionPatch) -> dict[str, Any]:
+    days = {"text_days": patch.text_days, "score_days": patch.score_days}
+    return {name: value for name, value in days.items() if value is not UNSET}
 
 
 def _require_all(principal: Principal, action: str) -> None:

@@ -47,12 +47,12 @@ def invite(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(Invitation)
-            said = f"An invitation is on its way to {body.email[:100]}. It is valid for {invitations.VALID.days} days."
-            made = acting.do(request, lambda: invitations.invite(principal, body), said=said)
+            toast = f"An invitation is on its way to {body.email[:100]}. It is valid for {invitations.VALID.days} days."
+            invitation = acting.do(request, lambda: invitations.invite(principal, body), toast=toast)
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("members", "create", made.public_id, fields=FIELDS)
+            acts.concerns("members", "create", invitation.public_id, fields=FIELDS)
             return redirect("members")
     context = {
         "title": "Invite somebody",
@@ -79,8 +79,8 @@ def again(request: PageRequest, member_id: UUID) -> HttpResponseBase:
         role=responses.member_out(invited).role_id,
         organization_id=OrganizationId(invited.organization_id),
     )
-    said = f"A new invitation is on its way to {invited.email}. The link before works no more."
-    acting.attempt(request, lambda: invitations.invite(principal, body), said=said)
+    toast = f"A new invitation is on its way to {invited.email}. The link before works no more."
+    acting.attempt(request, lambda: invitations.invite(principal, body), toast=toast)
     return redirect("members")
 
 
@@ -95,7 +95,7 @@ def _organization(principal: Principal, text: str) -> Organization:
     if pk == principal.organization.pk:
         return principal.organization
     every = policy.reach(principal, "members", "create") == "all"
-    found = querysets.organizations().visible_to(principal).filter(pk=pk).first() if every else None
-    if found is None:
+    organization = querysets.organizations().visible_to(principal).filter(pk=pk).first() if every else None
+    if organization is None:
         raise NotFound("There is no such organization.")
-    return found
+    return organization

@@ -38,18 +38,18 @@ SOON: Final = timedelta(days=7)
 def every(request: PageRequest) -> HttpResponse:
     """Keys, ended ones too: one's own, or all of the organization."""
     principal = request.principal
-    asked = listing.read(request, KeyQuery)
-    found = querysets.api_keys().visible_to(principal)
+    list_request = listing.read(request, KeyQuery)
+    api_keys = querysets.api_keys().visible_to(principal)
     ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=timezone.now())
-    if asked.query.status is not None:
-        found = found.filter(ended) if asked.query.status == "ended" else found.exclude(ended)
-    rows, pagination = cut(found, asked.query, ORDER, owner=principal.organization.pk)
+    if list_request.query.status is not None:
+        api_keys = api_keys.filter(ended) if list_request.query.status == "ended" else api_keys.exclude(ended)
+    rows, pagination = cut(api_keys, list_request.query, ORDER, owner=principal.organization.pk)
     names = people.Names(principal, [row.user_id for row in rows])
     context = {
         "title": "API keys",
         "crumbs": places.crumbs(),
         "rows": [_row(row, names) for row in rows],
-        "asked": asked,
+        "asked": list_request,
         "pager": listing.pager(pagination, len(rows)),
         "reach": policy.reach(principal, "keys", "read"),
         "may_create": policy.reach(principal, "keys", "create") is not None,
@@ -66,12 +66,12 @@ def new(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewKey)
-            made = once.do(request, lambda: creation.create(principal, body))
+            key_with_secret = once.do(request, lambda: creation.create(principal, body))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("keys", "create", made.key.public_id, fields=FIELDS)
-            return _shown(request, made, "The key is made")
+            acts.concerns("keys", "create", key_with_secret.key.public_id, fields=FIELDS)
+            return _show_secret(request, key_with_secret, "The key is made")
     context = {
         "title": "Make an API key",
         "crumbs": places.crumbs(("API keys", reverse("api_keys"))),
@@ -82,7 +82,7 @@ def new(request: PageRequest) -> HttpResponse:
 
 
 @page(("keys", "read"), methods=("GET", "HEAD", "POST"))
-def one(request: PageRequest, key_id: UUID) -> HttpResponseBase:
+def show_key(request: PageRequest, key_id: UUID) -> HttpResponseBase:
     """A key: what it may do, where it was used; renamed, bound, rotated, revoked."""
     principal = request.principal
     key = _key(principal, key_id, "update" if request.method == "POST" else "read")
@@ -92,7 +92,7 @@ def one(request: PageRequest, key_id: UUID) -> HttpResponseBase:
         if form.is_valid():
             try:
                 body = form.body(KeyPatch)
-                acting.do(request, lambda: creation.change(principal, key_id, body), said="The key is saved.")
+                acting.do(request, lambda: creation.change(principal, key_id, body), toast="The key is saved.")
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
@@ -110,12 +110,12 @@ def rotate(request: PageRequest, key_id: UUID) -> HttpResponse:
     if form.is_valid():
         try:
             hours = form.body(KeyRotation).grace_hours
-            made = once.do(request, lambda: creation.rotate(principal, key_id, grace_hours=hours))
+            key_with_secret = once.do(request, lambda: creation.rotate(principal, key_id, grace_hours=hours))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
             old = _key(principal, key_id, "read")
-            return _shown(request, made, "The new key is made", old=old)
+            return _show_secret(request, key_with_secret, "The new key is made", old=old)
     old = _key(principal, key_id, "read")
     return _page(request, old, KeyForm(initial={"name": old.name, "networks": old.networks}), rotation=form)
 
@@ -125,14 +125,14 @@ def revoke(request: PageRequest, key_id: UUID) -> HttpResponseBase:
     """Refuse a key from its next request on."""
     key = _key(request.principal, key_id, "delete")
     acts.concerns("keys", "delete", key.public_id)
-    said = f"The key {key.name[:80]} is revoked: it is refused at its next request."
-    acting.attempt(request, lambda: creation.revoke(request.principal, key_id), said=said)
+    toast = f"The key {key.name[:80]} is revoked: it is refused at its next request."
+    acting.attempt(request, lambda: creation.revoke(request.principal, key_id), toast=toast)
     return redirect("api_key", key_id)
 
 
 def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: RotateForm | None = None) -> HttpResponse:
     principal = request.principal
-    mine = key.user_id == principal.user.pk
+    is_own = key.user_id == principal.user.pk
     working = not tokens.ended(key)
     successor = key.replaced_by_id
     context = {
@@ -142,21 +142,23 @@ def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: RotateForm
         "form": form if working and _may(principal, key, "update") else None,
         "rotation": rotation or RotateForm(),
         "ticket": once.ticket_for(request, reverse("api_key_rotate", args=[key.pk])),
-        "may_rotate": working and mine and successor is None and _may(principal, key, "update"),
+        "may_rotate": working and is_own and successor is None and _may(principal, key, "update"),
         "may_revoke": key.revoked_at is None and working and _may(principal, key, "delete"),
-        "mine": mine,
+        "mine": is_own,
     }
     wrong = form.errors or (rotation is not None and rotation.errors)
     return render(request, "settings/key.html", context, status=400 if wrong else 200)
 
 
-def _shown(request: PageRequest, made: creation.Made, title: str, old: ApiKey | None = None) -> HttpResponse:
+def _show_secret(
+    request: PageRequest, key_with_secret: creation.KeyWithSecret, title: str, old: ApiKey | None = None
+) -> HttpResponse:
     """The one answer that has the key's text."""
     context = {
         "title": title,
         "crumbs": places.crumbs(("API keys", reverse("api_keys"))),
-        "key": made.key,
-        "secret": made.secret,
+        "key": key_with_secret.key,
+        "secret": key_with_secret.secret,
         "old": old,
     }
     return render(request, "settings/key_made.html", context, status=201)
@@ -183,8 +185,8 @@ def _row(key: ApiKey, names: people.Names) -> dict[str, object]:
 
 
 def _key(principal: Principal, key_id: UUID, action: str) -> ApiKey:
-    found: ApiKey = find_for(querysets.api_keys(), principal, key_id, action, WHAT)
-    return found
+    key: ApiKey = find_for(querysets.api_keys(), principal, key_id, action, WHAT)
+    return key
 
 
 def _may(principal: Principal, key: ApiKey, action: str) -> bool:

@@ -65,8 +65,12 @@ def read(permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Row]]
         (
             area,
             [
-                Row(one, ABOUT.get(one, ""), [SHORT.get(grants.get((one, action), ""), "") for action in EVERYTHING])
-                for one in resources
+                Row(
+                    resource,
+                    ABOUT.get(resource, ""),
+                    [SHORT.get(grants.get((resource, action), ""), "") for action in EVERYTHING],
+                )
+                for resource in resources
             ],
         )
         for area, resources in AREAS.items()
@@ -75,37 +79,39 @@ def read(permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Row]]
 
 def editor(principal: Principal, permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Entry]]]:
     """(area, rows) of the form: one for each permission, and an empty one for each resource without."""
-    held: dict[str, list[Mapping[str, Any]]] = {}
+    entries_by_resource: dict[str, list[Mapping[str, Any]]] = {}
     for entry in permissions:
         if entry["resource"] in RESOURCES:
-            held.setdefault(entry["resource"], []).append(entry)
+            entries_by_resource.setdefault(entry["resource"], []).append(entry)
     areas, place = [], 0
     for area, resources in AREAS.items():
         rows = []
         for resource in resources:
-            for entry in held.get(resource, [{"scope": "", "actions": []}]):
-                actions = [(one, one in entry["actions"], _own(principal, resource, one)) for one in EVERYTHING]
+            for entry in entries_by_resource.get(resource, [{"scope": "", "actions": []}]):
+                actions = [
+                    (action, action in entry["actions"], _own(principal, resource, action)) for action in EVERYTHING
+                ]
                 rows.append(Entry(place, resource, ABOUT.get(resource, ""), entry["scope"], actions))
                 place += 1
         areas.append((area, rows))
     return areas
 
 
-def given(data: QueryDict) -> list[dict[str, Any]]:
-    """The permissions that the form was sent with, unchecked; rows without an action or a scope say nothing."""
-    found = []
+def parse_permissions(data: QueryDict) -> list[dict[str, Any]]:
+    """Return the permissions of the submitted form, unchecked; rows without an action or a scope are skipped."""
+    permissions = []
     for place in range(MAX_ROWS):
         resource = data.get(f"resource-{place}")
         if resource is None:
             break
         scope, actions = data.get(f"scope-{place}", ""), data.getlist(f"do-{place}")
         if scope and actions:
-            found.append({"resource": resource, "actions": actions, "scope": scope})
-    return found
+            permissions.append({"resource": resource, "actions": actions, "scope": scope})
+    return permissions
 
 
-def half_given(data: QueryDict) -> list[str]:
-    """Resources with actions and no scope, or a scope and no action: somebody meant something by it."""
+def incomplete_resources(data: QueryDict) -> list[str]:
+    """Return the resources with actions and no scope, or a scope and no action: the form must ask for the rest."""
     return [
         str(data[f"resource-{place}"])
         for place in range(MAX_ROWS)
@@ -114,16 +120,16 @@ def half_given(data: QueryDict) -> list[str]:
 
 
 def echoed(data: QueryDict) -> list[dict[str, Any]]:
-    """What was typed, for the form that comes back: scopes and actions that are none are left out."""
-    found = []
+    """Return the submitted permissions for the form that is shown again, without unknown scopes and actions."""
+    permissions = []
     for place in range(MAX_ROWS):
         scope = data.get(f"scope-{place}", "")
-        actions = [one for one in data.getlist(f"do-{place}") if one in EVERYTHING]
+        actions = [action for action in data.getlist(f"do-{place}") if action in EVERYTHING]
         if f"resource-{place}" in data and (scope in SCOPES or actions):
-            found.append(
+            permissions.append(
                 {"resource": data[f"resource-{place}"], "actions": actions, "scope": scope if scope in SCOPES else ""}
             )
-    return found
+    return permissions
 
 
 def _own(principal: Principal, resource: str, action: str) -> str:

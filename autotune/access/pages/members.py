@@ -35,19 +35,19 @@ class RoleForm(BodyForm):
 def every(request: PageRequest) -> HttpResponse:
     """Members and who is invited, with the form that invites."""
     principal = request.principal
-    asked = listing.read(request, MemberQuery)
-    found = querysets.members().visible_to(principal)
-    if asked.query.organization_id is not None:
-        found = found.filter(organization_id=asked.query.organization_id.uuid)
-    if asked.query.status is not None:
-        found = found.filter(user__isnull=asked.query.status == "invited")
-    rows, pagination = cut(found, asked.query, ORDER, owner=principal.organization.pk)
+    list_request = listing.read(request, MemberQuery)
+    members = querysets.members().visible_to(principal)
+    if list_request.query.organization_id is not None:
+        members = members.filter(organization_id=list_request.query.organization_id.uuid)
+    if list_request.query.status is not None:
+        members = members.filter(user__isnull=list_request.query.status == "invited")
+    rows, pagination = cut(members, list_request.query, ORDER, owner=principal.organization.pk)
     may_invite = policy.reach(principal, "members", "create") in ("organization", "all")
     context = {
         "title": "Members",
         "crumbs": places.crumbs(),
         "rows": [_row(principal, row) for row in rows],
-        "asked": asked,
+        "asked": list_request,
         "pager": listing.pager(pagination, len(rows)),
         "invite": invitations.InviteForm(principal) if may_invite else None,
         "everywhere": policy.reach(principal, "members", "read") == "all",
@@ -56,10 +56,10 @@ def every(request: PageRequest) -> HttpResponse:
 
 
 @page(("members", "read"), methods=("GET", "HEAD", "POST"))
-def one(request: PageRequest, member_id: UUID) -> HttpResponseBase:
+def show_member(request: PageRequest, member_id: UUID) -> HttpResponseBase:
     """A member: their role, and how they are removed."""
     principal = request.principal
-    member = found(principal, member_id, "read" if request.method != "POST" else "update")
+    member = find_member(principal, member_id, "read" if request.method != "POST" else "update")
     form = role_form(principal, member, request.POST or None)
     if request.method == "POST":
         acts.concerns("members", "update", member.public_id, fields=["role"])
@@ -68,8 +68,8 @@ def one(request: PageRequest, member_id: UUID) -> HttpResponseBase:
         if form.is_valid():
             try:
                 role = str(form.body(MemberPatch).role)
-                said = f"{_address(member)} has another role now."
-                acting.do(request, lambda: membership.change_role(principal, member.pk, role), said=said)
+                toast = f"{_address(member)} has another role now."
+                acting.do(request, lambda: membership.change_role(principal, member.pk, role), toast=toast)
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
@@ -92,7 +92,7 @@ def one(request: PageRequest, member_id: UUID) -> HttpResponseBase:
 def remove(request: PageRequest, member_id: UUID) -> HttpResponseBase:
     """Remove a member, withdraw an invitation, or leave."""
     principal = request.principal
-    member = found(principal, member_id, "delete")
+    member = find_member(principal, member_id, "delete")
     acts.concerns("members", "delete", member.public_id)
     if not acting.attempt(request, lambda: membership.remove(principal, member.pk)):
         return redirect("member", member_id)
@@ -104,8 +104,8 @@ def remove(request: PageRequest, member_id: UUID) -> HttpResponseBase:
     return redirect("members")
 
 
-def found(principal: Principal, member_id: UUID, action: str) -> Membership:
-    """raises NotFound, Forbidden, as the API does"""
+def find_member(principal: Principal, member_id: UUID, action: str) -> Membership:
+    """Return the member. Raises NotFound and Forbidden, as the API does."""
     pk = Membership.objects.filter(uid=member_id).values_list("pk", flat=True).first()
     if pk is None:
         raise NotFound("There is no such member.")

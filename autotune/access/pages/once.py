@@ -38,26 +38,26 @@ def ticket_for(request: PageRequest, path: str) -> str:
 
 
 def do(request: PageRequest, work: Callable[[], T]) -> T:
-    """What `work()` returns, done once for each ticket.
+    """Do the work once for each ticket, and return its result.
 
     raises  Conflict `sent_before`, Invalid for a ticket that is missing, too old or another person's; and whatever the
             work raises: then the ticket can be used again
     """
-    asked = _asked(request)
-    found: list[T] = []
+    keyed_request = _keyed_request(request)
+    results: list[T] = []
 
-    def answered() -> HttpResponse:
-        found[:] = [work()]
+    def perform() -> HttpResponse:
+        results[:] = [work()]
         return HttpResponse(status=201)
 
-    response = idempotency.once(asked, answered)
+    response = idempotency.once(keyed_request, perform)
     if idempotency.REPLAYED in response:
         raise Conflict(SENT_BEFORE, code="sent_before")
     acting.acted()
-    return found[0]
+    return results[0]
 
 
-def _asked(request: PageRequest) -> idempotency.Asked:
+def _keyed_request(request: PageRequest) -> idempotency.KeyedRequest:
     text = request.POST.get(FIELD, "")
     try:
         signing.loads(text, salt=_salt(request, request.path), max_age=VALID)
@@ -65,7 +65,7 @@ def _asked(request: PageRequest) -> idempotency.Asked:
         detail = "This form is too old, or was not sent whole. It is shown anew: send it again."
         raise Invalid(detail, code="form_expired") from None
     digest = hashlib.sha256(text.encode()).digest()
-    return idempotency.Asked(request.principal.organization.pk, f"POST {request.path}"[:200], digest, digest)
+    return idempotency.KeyedRequest(request.principal.organization.pk, f"POST {request.path}"[:200], digest, digest)
 
 
 def _salt(request: HttpRequest, path: str) -> str:

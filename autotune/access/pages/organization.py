@@ -55,7 +55,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
         if form.is_valid():
             try:
                 body = form.body(OrganizationPatch)
-                acting.do(request, lambda: lifecycle.change(principal, own, body), said="The name is saved.")
+                acting.do(request, lambda: lifecycle.change(principal, own, body), toast="The name is saved.")
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
@@ -65,7 +65,9 @@ def settings(request: PageRequest) -> HttpResponseBase:
         "title": "Settings",
         "organization": responses.organization_out(principal.organization),
         "made": principal.organization.created_at,
-        "whole": any(policy.reach(principal, one, "read") is not None for one in ("organizations", "retention")),
+        "whole": any(
+            policy.reach(principal, resource, "read") is not None for resource in ("organizations", "retention")
+        ),
         "form": form if reach in ("organization", "all") else None,
         "places": _places(principal, request.path),
         "all": policy.reach(principal, "organizations", "read") == "all",
@@ -76,9 +78,9 @@ def settings(request: PageRequest) -> HttpResponseBase:
 @page(("organizations", "read"))
 def every(request: PageRequest) -> HttpResponse:
     """The organizations that the person may read: all, for who runs the installation."""
-    asked = listing.read(request, PageQuery)
-    found = lifecycle.readable(request.principal)
-    rows, pagination = cut(found, asked.query, ORDER, owner=request.principal.organization.pk)
+    list_request = listing.read(request, PageQuery)
+    organizations = lifecycle.readable(request.principal)
+    rows, pagination = cut(organizations, list_request.query, ORDER, owner=request.principal.organization.pk)
     context = {
         "title": "Organizations",
         "crumbs": places.crumbs(),
@@ -98,12 +100,12 @@ def new(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewOrganization)
-            made = acting.do(request, lambda: lifecycle.create(request.principal, body), said="It is made.")
+            organization = acting.do(request, lambda: lifecycle.create(request.principal, body), toast="It is made.")
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("organizations", "create", ids.encode("org", made.pk), fields=["name"])
-            return redirect("organization", made.pk)
+            acts.concerns("organizations", "create", ids.encode("org", organization.pk), fields=["name"])
+            return redirect("organization", organization.pk)
     context = {"title": "Make an organization", "crumbs": places.crumbs(("Organizations", reverse("organizations")))}
     return render(
         request, "settings/organization_new.html", {**context, "form": form}, status=400 if form.errors else 200
@@ -111,7 +113,7 @@ def new(request: PageRequest) -> HttpResponseBase:
 
 
 @page(("organizations", "update"), methods=("GET", "HEAD", "POST"))
-def one(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
+def edit_organization(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
     """Rename or suspend an organization."""
     principal = request.principal
     organization: Organization = find(lifecycle.readable(principal), organization_id, "organization")
@@ -120,7 +122,7 @@ def one(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(OrganizationPatch)
-            acting.do(request, lambda: lifecycle.change(principal, organization_id, body), said="The name is saved.")
+            acting.do(request, lambda: lifecycle.change(principal, organization_id, body), toast="The name is saved.")
         except AutotuneError as exc:
             form.refuse(exc)
         else:
@@ -142,17 +144,19 @@ def suspend(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
     suspended = request.POST.get("suspended") == "yes"
     acts.concerns("organizations", "update", ids.encode("org", organization_id), fields=["suspended"])
     body = OrganizationPatch(suspended=suspended)
-    said = "The organization is suspended." if suspended else "The organization works again."
-    acting.attempt(request, lambda: lifecycle.change(request.principal, organization_id, body), said=said)
+    toast = "The organization is suspended." if suspended else "The organization works again."
+    acting.attempt(request, lambda: lifecycle.change(request.principal, organization_id, body), toast=toast)
     return redirect("organization", organization_id)
 
 
 def _places(principal: Principal, path: str) -> list[dict[str, str]]:
     """The other pages of the navigation's settings that this person may enter."""
-    found = next((one for one in navigation.sections(principal, path) if one.label == "Settings"), None)
+    settings_section = next(
+        (section for section in navigation.sections(principal, path) if section.label == "Settings"), None
+    )
     names = {place.label: place.page for place in navigation.PLACES["Settings"]}
     return [
         {"label": link.label, "url": link.url, "icon": link.icon, "about": ABOUT[names[link.label]]}
-        for link in (found.links if found else [])
+        for link in (settings_section.links if settings_section else [])
         if names[link.label] in ABOUT
     ]

@@ -47,13 +47,13 @@ class RoleForm(BodyForm):
 
     def whole(self, shape: Any) -> Any:
         """The body with the permissions of the matrix."""
-        values = {**self.values(), "permissions": matrix.given(self.data)}  # type: ignore[arg-type]
+        values = {**self.values(), "permissions": matrix.parse_permissions(self.data)}  # type: ignore[arg-type]
         return parsing.convert(values, shape)
 
     def clean(self) -> None:
         super().clean()
-        if half := matrix.half_given(self.data):  # type: ignore[arg-type]
-            names = ", ".join(one.replace("_", " ")[:40] for one in half[:5])
+        if incomplete := matrix.incomplete_resources(self.data):  # type: ignore[arg-type]
+            names = ", ".join(resource.replace("_", " ")[:40] for resource in incomplete[:5])
             self.add_error(None, f"Give both a scope and at least one action, or neither: {names}.")
 
 
@@ -61,15 +61,15 @@ class RoleForm(BodyForm):
 def every(request: PageRequest) -> HttpResponse:
     """The built-in roles, then the organization's own."""
     principal = request.principal
-    asked = listing.read(request, PageQuery)
-    found = querysets.roles().visible_to(principal).select_related("organization")
-    rows, pagination = cut(found, asked.query, ORDER, owner=principal.organization.pk)
-    held = _held(principal, rows)
+    list_request = listing.read(request, PageQuery)
+    roles = querysets.roles().visible_to(principal).select_related("organization")
+    rows, pagination = cut(roles, list_request.query, ORDER, owner=principal.organization.pk)
+    holder_counts = _held(principal, rows)
     context = {
         "title": "Roles",
         "crumbs": places.crumbs(),
         "rows": [
-            {"role": row, "about": row.description or BUILT_IN.get(row.name, ""), "held": held.get(row.pk, 0)}
+            {"role": row, "about": row.description or BUILT_IN.get(row.name, ""), "held": holder_counts.get(row.pk, 0)}
             for row in rows
         ],
         "own": principal.role.pk,
@@ -82,7 +82,7 @@ def every(request: PageRequest) -> HttpResponse:
 
 
 @page(("roles", "read"))
-def one(request: PageRequest, role_id: UUID) -> HttpResponse:
+def show_role(request: PageRequest, role_id: UUID) -> HttpResponse:
     """What a role may do."""
     principal = request.principal
     role: Role = find_for(querysets.roles(), principal, role_id, "read", "role")
@@ -112,13 +112,13 @@ def new(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             body: NewRole = form.whole(NewRole)
-            said = "The role is made. Give it to members and keys."
-            made = acting.do(request, lambda: custom.create(principal, body), said=said)
+            toast = "The role is made. Give it to members and keys."
+            role = acting.do(request, lambda: custom.create(principal, body), toast=toast)
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("roles", "create", ids.encode("role", made.pk), fields=FIELDS)
-            return redirect("role", made.pk)
+            acts.concerns("roles", "create", ids.encode("role", role.pk), fields=FIELDS)
+            return redirect("role", role.pk)
     return _form(request, form, "Make a role", _like(request), places.crumbs(("Roles", reverse("roles"))))
 
 
@@ -133,7 +133,7 @@ def edit(request: PageRequest, role_id: UUID) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             body: RolePatch = form.whole(RolePatch)
-            acting.do(request, lambda: custom.change(principal, role_id, body), said="The role is saved.")
+            acting.do(request, lambda: custom.change(principal, role_id, body), toast="The role is saved.")
         except AutotuneError as exc:
             form.refuse(exc)
         else:
@@ -147,8 +147,8 @@ def delete(request: PageRequest, role_id: UUID) -> HttpResponseBase:
     """Delete a role that nobody holds."""
     role = _own(request.principal, role_id, "delete")
     acts.concerns("roles", "delete", ids.encode("role", role_id))
-    said = f"The role {role.name[:64]} is deleted."
-    done = acting.attempt(request, lambda: custom.delete(request.principal, role_id), said=said)
+    toast = f"The role {role.name[:64]} is deleted."
+    done = acting.attempt(request, lambda: custom.delete(request.principal, role_id), toast=toast)
     return redirect("roles") if done else redirect("role", role_id)
 
 
@@ -179,16 +179,16 @@ def _like(request: PageRequest) -> Sequence[Mapping[str, Any]]:
         pk = ids.decode("role", request.GET.get("like", ""))
     except ValueError:
         return []
-    found = querysets.roles().visible_to(request.principal).filter(pk=pk).first()
-    return found.permissions if found else []
+    role = querysets.roles().visible_to(request.principal).filter(pk=pk).first()
+    return role.permissions if role else []
 
 
 def _own(principal: Principal, role_id: UUID, action: str) -> Role:
     """A custom role; raises Forbidden for a built-in one, NotFound"""
     if Role.objects.filter(pk=role_id, organization=None).exists():
         raise Forbidden("The built-in roles are what they are.", code="built_in_role")
-    found: Role = find_for(querysets.roles(), principal, role_id, action, "role")
-    return found
+    role: Role = find_for(querysets.roles(), principal, role_id, action, "role")
+    return role
 
 
 def _may(principal: Principal, role: Role, action: str) -> bool:

@@ -23,8 +23,8 @@ class Roles(ApiView):
         query=PageQuery, answers={200: responses.RolePage},
     )  # fmt: skip
     def get(self, request: Request, query: PageQuery) -> responses.RolePage:
-        found = querysets.roles().visible_to(self.principal)
-        rows, pagination = page(found, query, ORDER, owner=self.principal.organization.pk)
+        roles = querysets.roles().visible_to(self.principal)
+        rows, pagination = page(roles, query, ORDER, owner=self.principal.organization.pk)
         return responses.RolePage([responses.role_out(row) for row in rows], pagination)
 
     @operation(

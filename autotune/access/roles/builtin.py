@@ -107,7 +107,9 @@ def fault(permissions: Any) -> str | None:
         actions = entry["actions"]
         if entry["resource"] not in RESOURCES:
             return f"A resource is one of {', '.join(RESOURCES)}."
-        if not isinstance(actions, list) or not all(isinstance(one, str) and one in ACTIONS for one in actions):
+        if not isinstance(actions, list) or not all(
+            isinstance(action, str) and action in ACTIONS for action in actions
+        ):
             return f"Actions are a list of {', '.join(EVERYTHING)}."
         if len(set(actions)) != len(actions):
             return "Name each action once."

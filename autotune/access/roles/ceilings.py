@@ -15,20 +15,20 @@ class BeyondOwnRole(Forbidden):
 
 
 def role_named(text: str, organization: Organization, pointer: str = "/role") -> Role:
-    """The role with this id or name, built in or the organization's own.
+    """Return the role with this id or name, built in or the organization's own.
 
     raises  NotFound with the pointer for an id, Invalid for a name
     """
     assignable = querysets.roles().assignable_in(organization)
     try:
-        found = assignable.filter(pk=ids.decode("role", text)).first()
+        role = assignable.filter(pk=ids.decode("role", text)).first()
     except ValueError:
-        found = assignable.filter(name=text).first()
-        if found is None:
+        role = assignable.filter(name=text).first()
+        if role is None:
             raise Invalid.field(pointer, "unknown_role", "there is no role of this name here.") from None
-    if found is None:
-        raise NotFound.at(pointer, "role")
-    return found
+    if role is None:
+        raise NotFound.field(pointer, "role")
+    return role
 
 
 def require_covered(principal: Principal, permissions: Iterable[Mapping[str, Any]], what: str) -> None:

@@ -81,8 +81,8 @@ def delete(principal: Principal, role_id: UUID) -> None:
     role.delete()
 
 
-def _allowed(principal: Principal, role: Role, given: Sequence[PermissionIn]) -> list[dict[str, Any]]:
-    permissions = _permissions(given)
+def _allowed(principal: Principal, role: Role, entries: Sequence[PermissionIn]) -> list[dict[str, Any]]:
+    permissions = _permissions(entries)
     if role.pk == principal.role.pk or Membership.objects.filter(role=role, user=principal.user).exists():
         raise Forbidden("Nobody changes what their own role allows.", code="own_role")
     ceilings.require_covered(principal, permissions, f"the role {role.name} would")
@@ -91,8 +91,8 @@ def _allowed(principal: Principal, role: Role, given: Sequence[PermissionIn]) ->
     return permissions
 
 
-def _permissions(given: Sequence[PermissionIn]) -> list[dict[str, Any]]:
-    permissions = [msgspec.to_builtins(entry) for entry in given]
+def _permissions(entries: Sequence[PermissionIn]) -> list[dict[str, Any]]:
+    permissions = [msgspec.to_builtins(entry) for entry in entries]
     for place, entry in enumerate(permissions):
         if fault := builtin.fault([entry]):
             raise Invalid.field(f"/permissions/{place}", "invalid_choice", fault)
@@ -112,13 +112,13 @@ def _require_free(organization_id: UUID, name: str) -> None:
 
 
 def _locked(role_id: UUID) -> Role:
-    """The row as it is now, the organization's members and roles held.
+    """Lock the organization's members and roles, and return the role as it is now.
 
     raises  NotFound if it was deleted, Forbidden for a built-in one
     """
-    found = Role.objects.filter(pk=role_id).values_list("organization_id", flat=True).first()
-    if found is not None:
-        membership.lock(found)
+    organization_id = Role.objects.filter(pk=role_id).values_list("organization_id", flat=True).first()
+    if organization_id is not None:
+        membership.lock(organization_id)
     role = Role.objects.select_related("organization").select_for_update(of=("self",)).filter(pk=role_id).first()
     if role is None:
         raise NotFound("There is no such role.")

@@ -105,8 +105,8 @@ def check(subject: str, rate: Rate) -> Allowance:
 
     Call it outside a transaction: one that rolls back would forget the request where the database counts.
     """
-    found: list[int] | None = attempt(lambda client: _in_redis(client, subject, rate), otherwise=None)
-    admitted, ahead_us = found if found else _in_database(subject, rate)
+    redis_reply: list[int] | None = attempt(lambda client: _in_redis(client, subject, rate), otherwise=None)
+    admitted, ahead_us = redis_reply if redis_reply else _in_database(subject, rate)
     return Allowance.of(rate, bool(admitted), int(ahead_us))
 
 

@@ -35,23 +35,23 @@ def each(
     *,
     most: int = AT_ONCE,
 ) -> None:
-    """Call `act` on each row and tell: “3 switched on, 1 refused: …”. What was done is in the rows' history."""
-    found = list(rows[: most + 1])
-    if len(found) > most:
+    """Call `act` on each row and report: “3 switched on, 1 refused: …”. The rows' history records what was done."""
+    selected_rows = list(rows[: most + 1])
+    if len(selected_rows) > most:
         model_admin.message_user(request, f"Select at most {most}: nothing was done.", messages.ERROR)
         return
-    moved: list[Model] = []
-    refused: dict[str, list[str]] = defaultdict(list)
-    for row in found:
+    changed_rows: list[Model] = []
+    refusals: dict[str, list[str]] = defaultdict(list)
+    for row in selected_rows:
         try:
             act(row)
         except AutotuneError as exc:
-            refused[exc.detail].append(brief(row, 40))
+            refusals[exc.detail].append(brief(row, 40))
         else:
-            moved.append(row)
-    if moved:
-        _log(request, moved, f"{done[:1].upper()}{done[1:]}.")
-    tell(model_admin, request, len(moved), done, refused)
+            changed_rows.append(row)
+    if changed_rows:
+        _log(request, changed_rows, f"{done[:1].upper()}{done[1:]}.")
+    tell(model_admin, request, len(changed_rows), done, refusals)
 
 
 def tell(
@@ -114,5 +114,5 @@ def _log(request: HttpRequest, rows: list[Model], message: str) -> None:
 
 
 def _refusal(why: str, names: list[str]) -> str:
-    told = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
-    return f"{len(names)} refused: {why} ({told})"
+    name_list = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+    return f"{len(names)} refused: {why} ({name_list})"

@@ -108,8 +108,8 @@ def moment(name: str, description: str = "", *, order: str | None = None) -> Cel
     """A column with `4 min ago`, and the moment itself for whoever points at it."""
 
     def cell(row: Any) -> SafeString:
-        at: datetime | None = getattr(row, name)
-        return ui.when(at, NOTHING)
+        time: datetime | None = getattr(row, name)
+        return ui.when(time, NOTHING)
 
     return _display(
         cell, f"{name}_ago", description or ui.words(name.removesuffix("_at")), name if order is None else order

@@ -34,8 +34,8 @@ class Newest(Record, admin.TabularInline):
     hidden: ClassVar[tuple[str, ...]] = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        found = super().get_queryset(request)
-        return (found.select_related(*self.related) if self.related else found).defer(*self.hidden)
+        rows = super().get_queryset(request)
+        return (rows.select_related(*self.related) if self.related else rows).defer(*self.hidden)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return self.fields

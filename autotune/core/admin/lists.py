@@ -59,11 +59,11 @@ class _Named(admin.ListFilter):
 
     def __init__(self, request: HttpRequest, params: dict[str, Any], model: type[Model], model_admin: Any) -> None:
         super().__init__(request, params, model, model_admin)
-        given = params.pop(self.parameter_name, None)
-        value = given[-1] if isinstance(given, list) else given
-        self.asked = (value or "").replace("\x00", "").strip()[:200]
-        if self.asked:
-            self.used_parameters[self.parameter_name] = self.asked
+        raw_values = params.pop(self.parameter_name, None)
+        value = raw_values[-1] if isinstance(raw_values, list) else raw_values
+        self.search = (value or "").replace("\x00", "").strip()[:200]
+        if self.search:
+            self.used_parameters[self.parameter_name] = self.search
 
     def has_output(self) -> bool:
         return True
@@ -72,24 +72,24 @@ class _Named(admin.ListFilter):
         return [self.parameter_name]
 
     def choices(self, changelist: Any) -> Any:
-        """One entry: what is asked, what the form must keep, and the address without it."""
-        kept = [(name, value) for name, value in changelist.params.items() if name != self.parameter_name]
+        """Yield one entry: the search text, the other parameters for the form, and the address without the search."""
+        other_parameters = [(name, value) for name, value in changelist.params.items() if name != self.parameter_name]
         yield {
-            "selected": bool(self.asked),
+            "selected": bool(self.search),
             "query_string": changelist.get_query_string(remove=[self.parameter_name]),
-            "display": self.asked,
-            "kept": kept,
+            "display": self.search,
+            "kept": other_parameters,
         }
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(**{f"{self.path}__in": self._found()}) if self.asked else queryset
+        return queryset.filter(**{f"{self.path}__in": self._matching_ids()}) if self.search else queryset
 
-    def _found(self) -> list[UUID]:
-        """The ids first, so that the big table is read by its index."""
+    def _matching_ids(self) -> list[UUID]:
+        """Look the ids up first, so that the index of the big table serves the query."""
         try:
-            return [ids.decode(self.kind, self.asked)]
+            return [ids.decode(self.kind, self.search)]
         except ValueError:
-            rows = self.of._base_manager.filter(name__icontains=self.asked)
+            rows = self.of._base_manager.filter(name__icontains=self.search)
             return list(rows.values_list("pk", flat=True)[:NAMED_AT_MOST])
 
 
@@ -107,7 +107,7 @@ def named(of: type[Model], kind: str, path: str = "", title: str = "") -> type[a
     return type(f"{name.capitalize()}Filter", (_Named,), members)
 
 
-class Made(admin.SimpleListFilter):
+class CreatedWithin(admin.SimpleListFilter):
     """By age, read off the primary key (UUIDv7): it needs no index of its own."""
 
     title = "made within"

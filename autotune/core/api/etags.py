@@ -14,8 +14,8 @@ def etag(body: bytes) -> str:
 
 def matches(if_none_match: str, tag: str) -> bool:
     """Whether an `If-None-Match` (a list of tags, weak ones too, or `*`) names `tag`; RFC 9110, 13.1.2."""
-    given = [entry.removeprefix("W/") for entry in parse_etags(if_none_match)]
-    return tag in given or given == ["*"]
+    tags = [entry.removeprefix("W/") for entry in parse_etags(if_none_match)]
+    return tag in tags or tags == ["*"]
 
 
 def conditional(request: HttpRequest, content: msgspec.Struct) -> HttpResponse:

@@ -34,8 +34,8 @@ class RequestIdMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get("X-Request-Id", "")
-        request.request_id = given if REQUEST_ID.fullmatch(given) else token_urlsafe(16)  # type: ignore[attr-defined]
+        incoming_id = request.headers.get("X-Request-Id", "")
+        request.request_id = incoming_id if REQUEST_ID.fullmatch(incoming_id) else token_urlsafe(16)  # type: ignore[attr-defined]
         token = current_request_id.set(request.request_id)  # type: ignore[attr-defined]
         try:
             response = self.get_response(request)

@@ -81,17 +81,17 @@ class Answer:
 
 
 class Negotiation(DefaultContentNegotiation):
-    """What an operation produces must be acceptable; errors are problem+json whatever was asked."""
+    """The client must accept a media type that the operation produces; errors are problem+json in any case."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         accepted = request.headers.get("Accept") or "*/*"
         view = request.parser_context["view"]
-        made = view.produced_types(request.method)
+        media_types = view.produced_types(request.method)
         for entry in accepted.split(","):
             media, *params = (part.strip().lower() for part in entry.split(";"))
             if any(param.replace(" ", "") in {"q=0", "q=0.0", "q=0.00", "q=0.000"} for param in params):
                 continue
-            if media == "*/*" or any(media in (kind, kind.partition("/")[0] + "/*") for kind in made):
+            if media == "*/*" or any(media in (kind, kind.partition("/")[0] + "/*") for kind in media_types):
                 return renderers[0], renderers[0].media_type
         raise NotAcceptable
 
@@ -129,41 +129,41 @@ def operation(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., H
     The method gets `body` and `query` as keyword arguments where they are declared, and returns a Struct, an Answer,
     None (an empty answer), or a ready HTTP response.
     """
-    what = Operation(**declared)
+    declaration = Operation(**declared)
 
     def decorate(method: Callable[..., Any]) -> Callable[..., HttpResponseBase]:
         @functools.wraps(method)
         def handle(self: OperationView, request: Request, **path: Any) -> HttpResponseBase:
-            self.authorize(what)
-            given: dict[str, Any] = dict(path)
-            given_query = read_query(request._request, what.query)
-            if what.query:
-                given["query"] = given_query
-            if what.body:
-                parsed = read_json(request._request, may_be_empty=not what.needs_body, items=what.items)
-                self.heard(what, parsed)
-                given["body"] = parsing.convert(parsed, what.body) if what.converts else parsed
-            elif request.method not in SAFE_METHODS and not what.raw_body:
+            self.authorize(declaration)
+            arguments: dict[str, Any] = dict(path)
+            query = read_query(request._request, declaration.query)
+            if declaration.query:
+                arguments["query"] = query
+            if declaration.body:
+                parsed = read_json(request._request, may_be_empty=not declaration.needs_body, items=declaration.items)
+                self.heard(declaration, parsed)
+                arguments["body"] = parsing.convert(parsed, declaration.body) if declaration.converts else parsed
+            elif request.method not in SAFE_METHODS and not declaration.raw_body:
                 refuse_members(request._request)
-            return self.perform(what, lambda: respond(method(self, request, **given), what))
+            return self.perform(declaration, lambda: respond(method(self, request, **arguments), declaration))
 
-        handle.operation = what  # type: ignore[attr-defined]
+        handle.operation = declaration  # type: ignore[attr-defined]
         return handle
 
     return decorate
 
 
-def respond(result: Any, what: Operation) -> HttpResponseBase:
+def respond(result: Any, operation: Operation) -> HttpResponseBase:
     """The HTTP response of what an operation returned."""
     if isinstance(result, HttpResponseBase):
         return result
     answer = result if isinstance(result, Answer) else Answer(result)
-    status = answer.status or next(iter(what.answers))
+    status = answer.status or next(iter(operation.answers))
     body = b"" if answer.content is None else msgspec.json.encode(answer.content)
     response = HttpResponse(body, status=status, headers=answer.headers)
     response.content_struct = answer.content  # type: ignore[attr-defined] # for the audit trail: what was answered
-    if what.subject:
-        response.subject = operator.attrgetter(what.subject)(answer.content)  # type: ignore[attr-defined]
+    if operation.subject:
+        response.subject = operator.attrgetter(operation.subject)(answer.content)  # type: ignore[attr-defined]
     if body:
         response["Content-Type"] = "application/json"
     elif "Content-Type" in response:
@@ -196,9 +196,9 @@ def refuse_members(request: HttpRequest) -> None:
     """An operation without a body takes an empty one or `{}`; a member in it is unknown."""
     if not request.body:
         return
-    given = read_json(request)
-    if given != {}:
-        pointer = f"/{parsing.escape(next(iter(given)))}" if isinstance(given, dict) else ""
+    body = read_json(request)
+    if body != {}:
+        pointer = f"/{parsing.escape(next(iter(body)))}" if isinstance(body, dict) else ""
         raise Invalid.field(pointer, "unknown_field", "this operation takes no body.")
 
 
@@ -207,7 +207,7 @@ def read_query(request: HttpRequest, shape: type[QueryStruct] | None) -> Any:
 
     raises Invalid for an unknown, repeated or malformed parameter, with `?name` as the pointer
     """
-    given: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for name, values in request.GET.lists():
         if shape is None or name not in shape.__struct_encode_fields__:
             raise Invalid.field(f"?{name}", "unknown_parameter", "there is no such parameter here.")
@@ -215,5 +215,5 @@ def read_query(request: HttpRequest, shape: type[QueryStruct] | None) -> Any:
             raise Invalid.field(f"?{name}", "repeated_parameter", "give it once.")
         if "\x00" in values[0]:
             raise Invalid.field(f"?{name}", "invalid_text", "NUL is not allowed.")
-        given[name] = values[0]
-    return parsing.convert_query(given, shape) if shape else None
+        parameters[name] = values[0]
+    return parsing.convert_query(parameters, shape) if shape else None

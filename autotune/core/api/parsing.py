@@ -98,10 +98,10 @@ def convert_each(values: Sequence[Any], shape: type[T], prefix: str) -> tuple[di
     return good, bad
 
 
-def convert_query(given: dict[str, str], shape: type[T]) -> T:
+def convert_query(parameters: dict[str, str], shape: type[T]) -> T:
     """Query parameters as a Struct; numbers and booleans are read from their text."""
     try:
-        query = msgspec.convert(given, shape, strict=False, dec_hook=_decode)
+        query = msgspec.convert(parameters, shape, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as exc:
         error = field_error(exc)
         name = error.pointer.lstrip("/")
@@ -110,7 +110,7 @@ def convert_query(given: dict[str, str], shape: type[T]) -> T:
         value = getattr(query, name)
         if isinstance(value, float) and not math.isfinite(value):
             raise Invalid.field(f"?{wire}", "number_not_finite", "give a finite number.")
-        if value is None and wire in given:  # msgspec reads the text `null` as None: a filter would silently be dropped
+        if value is None and wire in parameters:  # msgspec reads the text `null` as None, which would drop a filter
             raise Invalid.field(f"?{wire}", "wrong_type", "give a value, or leave the parameter out.")
     return query
 
@@ -124,8 +124,8 @@ def field_error(exc: msgspec.ValidationError, prefix: str = "") -> FieldError:
     what, path = (match["what"], match["path"] or "$") if match else (text, "$")
     pointer = prefix + "".join(f"/{escape(step[0] or step[1])}" for step in _STEP.findall(path[1:]))
     code, detail = _classify(what)
-    if code in {"unknown_field", "missing_field"} and (named := _MEMBER.search(what)):
-        pointer += f"/{escape(named[1])}"
+    if code in {"unknown_field", "missing_field"} and (member := _MEMBER.search(what)):
+        pointer += f"/{escape(member[1])}"
     return FieldError(pointer, code, detail)
 
 
@@ -133,13 +133,13 @@ def _classify(what: str) -> tuple[str, str]:
     code, colon, detail = what.partition(":")
     if colon and code == "malformed_id":
         return code, f"{detail}."
-    for start, found in (
+    for prefix, error_code in (
         ("Object contains unknown field", "unknown_field"),
         ("Object missing required field", "missing_field"),
         ("Invalid enum value", "invalid_choice"),
     ):
-        if what.startswith(start):
-            return found, f"{what}."
+        if what.startswith(prefix):
+            return error_code, f"{what}."
     if re.match(r"Expected `(int|float|.*\| ?(int|float).*)` (>|<)", what):
         return "out_of_range", f"{what}."
     if " of length " in what:
@@ -154,15 +154,15 @@ def escape(step: str) -> str:
     return step.replace("~", "~0").replace("/", "~1")
 
 
-def _invalid(found: Sequence[FieldError]) -> Invalid:
-    first = found[0]
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return Invalid(f"{first.pointer or 'body'}: {first.detail}{more}", errors=found[:MAX_ERRORS])
+def _invalid(errors: Sequence[FieldError]) -> Invalid:
+    first = errors[0]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return Invalid(f"{first.pointer or 'body'}: {first.detail}{more}", errors=errors[:MAX_ERRORS])
 
 
-def invalid(found: Sequence[FieldError]) -> Invalid:
+def invalid(errors: Sequence[FieldError]) -> Invalid:
     """One error for several members, the first of them as its sentence."""
-    return _invalid(found)
+    return _invalid(errors)
 
 
 def check_text(value: str, pointer: str, *, max_bytes: int) -> FieldError | None:

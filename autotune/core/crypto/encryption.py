@@ -54,37 +54,37 @@ def place(table: str, column: str) -> bytes:
     return f"{table}.{column}.".encode()
 
 
-def decrypt(at: bytes, row_id: UUID, envelope: bytes) -> bytes:
-    """The plaintext of an envelope at a place and row.
+def decrypt(place: bytes, row_id: UUID, envelope: bytes) -> bytes:
+    """Decrypt the envelope of the row `row_id` at `place` (see `place()`).
 
-    raises Undecryptable if any of them is another, or the data key was dropped
+    raises Undecryptable if the envelope belongs to another place or row, or the data key was dropped
     """
     aead = _key_of(envelope)
     try:
-        return aead.decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], at + row_id.bytes)
+        return aead.decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], place + row_id.bytes)
     except InvalidTag:
         raise Undecryptable("the ciphertext does not belong to this row and column") from None
 
 
-def decrypt_all(at: bytes, rows: Sequence[bytes], envelopes: Sequence[bytes | None]) -> list[bytes | None]:
-    """The plaintexts of one column of many rows, whose ids are given as 16 octets; None stays None.
+def decrypt_all(place: bytes, rows: Sequence[bytes], envelopes: Sequence[bytes | None]) -> list[bytes | None]:
+    """Decrypt one column of many rows, whose ids are 16 octets each; None stays None.
 
     raises Undecryptable as `decrypt` does
     """
-    opened: dict[bytes, Callable[..., bytes]] = {}  # by version and data key id, the head of nearly all of them
-    found: list[bytes | None] = []
+    decrypt_functions: dict[bytes, Callable[..., bytes]] = {}  # by version and data key id, which most envelopes share
+    plaintexts: list[bytes | None] = []
     try:
         for row, envelope in zip(rows, envelopes, strict=True):
             if envelope is None:
-                found.append(None)
+                plaintexts.append(None)
                 continue
-            decrypt = opened.get(envelope[:17])
+            decrypt = decrypt_functions.get(envelope[:17])
             if decrypt is None:
-                decrypt = opened[envelope[:17]] = _key_of(envelope).decrypt
-            found.append(decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], at + row))
+                decrypt = decrypt_functions[envelope[:17]] = _key_of(envelope).decrypt
+            plaintexts.append(decrypt(envelope[17:HEADER_BYTES], envelope[HEADER_BYTES:], place + row))
     except (InvalidTag, ValueError):  # the latter: cut off within the nonce
         raise Undecryptable("the ciphertext does not belong to this row and column") from None
-    return found
+    return plaintexts
 
 
 def _key_of(envelope: bytes) -> AESGCM:
@@ -120,12 +120,12 @@ def cipher_for(scope: UUID, *, now: datetime | None = None) -> Cipher:
 
 
 def cipher_of(scope: UUID, period: str) -> Cipher:
-    """The cipher of an organization and month. One that was retired is in use CURRENT_FOR_S longer at most."""
-    kept, until = keyring.current.get((scope, period), (None, 0.0))
+    """The cipher of an organization and month. This process uses a retired one for CURRENT_FOR_S at most."""
+    cached, until = keyring.current.get((scope, period), (None, 0.0))
     now = time.monotonic()
-    if kept is not None and now < until:
-        return kept
-    cipher = _cipher(scope, period, kept)
+    if cached is not None and now < until:
+        return cached
+    cipher = _cipher(scope, period, cached)
 
     def keep() -> None:
         keyring.opened[cipher.key_id] = cipher.aead
@@ -167,16 +167,16 @@ def keyed_digest(key: bytes, *parts: bytes) -> bytes:
 
 def digest_key(scope: UUID) -> bytes:
     """The organization's key for content digests. It never rotates, so that equal content stays equal."""
-    if found := keyring.digests.get(scope):
-        return found
+    if cached_key := keyring.digests.get(scope):
+        return cached_key
     key = unwrap(_data_key(scope, DIGEST_PERIOD))
     _once_committed(lambda: keyring.digests.__setitem__(scope, key))
     return key
 
 
 def _opened(key_id: UUID) -> AESGCM:
-    if found := keyring.opened.get(key_id):
-        return found
+    if cached_aead := keyring.opened.get(key_id):
+        return cached_aead
     damaged, until = keyring.damaged.get(key_id, (None, 0.0))
     if damaged is not None and time.monotonic() < until:
         raise Undecryptable(str(damaged), data_key=damaged.data_key)

@@ -69,17 +69,17 @@ def work(*, share_s: float = SHARE_S) -> int:
     if missing := fields.keys() - set(Reencryption.objects.values_list("pk", flat=True)):  # an upgrade brought them
         _plan(missing, database_now(), SETTLES_AFTER)
     rewritten = 0
-    while time.monotonic() < until and (one := _claim(fields)):
-        rewritten += _Pass(one, fields[one.column], rotation.retired()).run(until)
+    while time.monotonic() < until and (row := _claim(fields)):
+        rewritten += _Pass(row, fields[row.column], rotation.retired()).run(until)
     drop_what_is_done()
     return rewritten
 
 
 @transaction.atomic
 def drop_what_is_done() -> int:
-    """Drop the retired data keys if every column is off them; how many."""
-    rows = {one.pk: one for one in Reencryption.objects.select_for_update().order_by("pk")}
-    if any((one := rows.get(name)) is None or not one.finished_at or one.unreadable for name in columns()):
+    """Drop the retired data keys if no column uses them any more; return how many were dropped."""
+    rows = {row.pk: row for row in Reencryption.objects.select_for_update().order_by("pk")}
+    if any((row := rows.get(name)) is None or not row.finished_at or row.unreadable for name in columns()):
         return 0
     if dropped := rotation.drop_retired():
         logger.info("re-encryption is done: %d retired data keys dropped", dropped)
@@ -128,24 +128,24 @@ class _Pass:
         return self._row.rewritten - before
 
     def _window(self) -> bool:
-        """The next rows. True if they were the last ones."""
+        """Re-encrypt the next rows. True if they were the last ones."""
         row = self._row
         rest = self._rows.order_by("pk")
         if row.cursor:
             rest = rest.filter(pk__gt=self._field.model._meta.pk.to_python(row.cursor))
         length = Func(F(self._field.name), function="length", output_field=IntegerField())
-        looked_at = list(rest.values_list("pk", _octets(self._field.name, 2, 16), length)[:WINDOW])
-        under = [(pk, bytes(key), size) for pk, key, size in looked_at if key is not None]
-        found = [(pk, size) for pk, key, size in under if key in self._retired]
-        for key in {key for _, key, _ in under} & self._retired.keys():  # made before rows are locked
+        window_rows = list(rest.values_list("pk", _octets(self._field.name, 2, 16), length)[:WINDOW])
+        values_with_keys = [(pk, bytes(key), size) for pk, key, size in window_rows if key is not None]
+        stale_values = [(pk, size) for pk, key, size in values_with_keys if key in self._retired]
+        for key in {key for _, key, _ in values_with_keys} & self._retired.keys():  # made before rows are locked
             encryption.cipher_of(self._retired[key].scope, self._retired[key].period)
-        row.found += len(found)
-        for group in _groups(found):
+        row.found += len(stale_values)
+        for group in _groups(stale_values):
             self._rewrite(group)
-        row.done += len(looked_at)
-        if looked_at:
-            row.cursor = str(looked_at[-1][0])
-        return len(looked_at) < WINDOW
+        row.done += len(window_rows)
+        if window_rows:
+            row.cursor = str(window_rows[-1][0])
+        return len(window_rows) < WINDOW
 
     @transaction.atomic
     def _rewrite(self, keys: Sequence[Any]) -> None:
@@ -180,16 +180,16 @@ class _Pass:
         row.cursor, row.began_at, row.done, row.found, row.unreadable = "", None, 0, 0, 0
 
     def _keep(self) -> bool:
-        """Write how far it is, and renew the lease. False if it ran out and another has it, or it began anew."""
+        """Store the progress and renew the lease. False if another worker has the lease, or the pass began again."""
         row, until = self._row, database_now() + LEASE
         names = ("number", "cursor", "done", "total", "found", "unreadable", "rewritten", "due_at", "began_at",
                  "finished_at")  # fmt: skip
-        kept = Reencryption.objects.filter(pk=row.pk, leased_until=self._lease).update(
+        updated_count = Reencryption.objects.filter(pk=row.pk, leased_until=self._lease).update(
             leased_until=until, **{name: getattr(row, name) for name in names}
         )
-        if kept:
+        if updated_count:
             self._lease = until
-        return bool(kept)
+        return bool(updated_count)
 
     def _release(self) -> None:
         Reencryption.objects.filter(pk=self._row.pk, leased_until=self._lease).update(leased_until=None)
@@ -203,11 +203,11 @@ def _octets(name: str, first: int, count: int) -> Func:
     )  # fmt: skip
 
 
-def _groups(found: Sequence[tuple[Any, int]]) -> Iterable[list[Any]]:
-    """Primary keys, AT_ONCE and OCTETS_AT_ONCE of values at most."""
+def _groups(stale_values: Sequence[tuple[Any, int]]) -> Iterable[list[Any]]:
+    """Primary keys in groups of at most AT_ONCE values and OCTETS_AT_ONCE octets."""
     group: list[Any] = []
     octets = 0
-    for pk, size in found:
+    for pk, size in stale_values:
         if group and (len(group) >= AT_ONCE or octets + size > OCTETS_AT_ONCE):
             yield group
             group, octets = [], 0

@@ -93,10 +93,10 @@ def parse_allow(text: str) -> tuple[Allowance, ...]:
 
 
 def _allowance(entry: str) -> Allowance:
-    if bare := _BARE_V6.fullmatch(entry):
-        host, prefix, first, last = bare[1], bare[2], None, None
-    elif found := _ENTRY.fullmatch(entry):
-        host, prefix, first, last = found[1] or found[2], found[3], found[4], found[5]
+    if bare_match := _BARE_V6.fullmatch(entry):
+        host, prefix, first, last = bare_match[1], bare_match[2], None, None
+    elif match := _ENTRY.fullmatch(entry):
+        host, prefix, first, last = match[1] or match[2], match[3], match[4], match[5]
     else:
         raise ValueError(f"'{entry}' is not a network with optional ports, such as 127.0.0.1/32:9100-9199.")
     try:
@@ -181,24 +181,24 @@ def check_url(url: str, *, allow: Sequence[Allowance], kind: Kind) -> str:
         raise AddressRefused("url_too_long", f"A URL may have at most {MAX_URL:,} characters.")
     if any(char <= " " or "\x7f" <= char <= "\xa0" or char == "\\" or "\ud800" <= char <= "\udfff" for char in url):
         raise AddressRefused("invalid_url", "A URL holds no spaces, control characters or backslashes.")
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL.fullmatch(url)
+    if match is None:
         raise AddressRefused("invalid_url", "Give a whole URL, such as https://grader.example.com/v1.")
-    scheme, authority, path, query = found[1].lower(), found[2], found[3], found[4]
+    scheme, authority, path, query = match[1].lower(), match[2], match[3], match[4]
     if scheme not in ("https", "http"):
         raise AddressRefused("scheme_refused", "Only https URLs are called.")
-    if found[5] is not None:
+    if match[5] is not None:
         raise AddressRefused("fragment_refused", "A URL to call has no fragment (the part after #).")
     if "@" in authority:
         raise AddressRefused("userinfo_refused", "A URL to call has no user name or password.")
     if query is not None and kind == "grader":
         raise AddressRefused("query_refused", "A grader's endpoint has no query (the part after ?).")
-    place = _AUTHORITY.fullmatch(authority)
-    if place is None or not place[1]:
+    host_and_port = _AUTHORITY.fullmatch(authority)
+    if host_and_port is None or not host_and_port[1]:
         raise AddressRefused("invalid_host", "The URL names no host, or not in a form that is understood.")
-    port = _port(place[2], scheme)
+    port = _port(host_and_port[2], scheme)
     try:
-        host = _host(place[1], port, scheme, allow)
+        host = _host(host_and_port[1], port, scheme, allow)
     except AddressRefused as exc:
         if exc.code in MAY_BE_ALLOWED:
             raise AddressRefused(exc.code, f"{exc.message} {allowed_by(kind)}") from exc
@@ -286,18 +286,18 @@ def _path(path: str, kind: Kind) -> str:
     plain = re.sub("%2[eE]", ".", path)
     if any(part in (".", "..") for part in re.split(r"/|%2[fF]|%5[cC]", plain)):
         raise AddressRefused("path_refused", "The path holds the segments . or .., which lead elsewhere.")
-    made = quote(plain, safe="/%:@!$&'()*+,;=~-._")
+    normal_path = quote(plain, safe="/%:@!$&'()*+,;=~-._")
     if kind != "grader":
-        return made or "/"
-    made = made.rstrip("/")
+        return normal_path or "/"
+    normal_path = normal_path.rstrip("/")
     for ending in _CALL_PATHS:
-        if made.endswith(ending):
-            base = made.removesuffix(ending)
+        if normal_path.endswith(ending):
+            base = normal_path.removesuffix(ending)
             raise AddressRefused(
                 "endpoint_path_refused",
                 f"Give the base URL; {ending} is appended to it. The base here ends in '{base or '/'}'.",
             )
-    return made
+    return normal_path
 
 
 def _query(query: str | None) -> str:

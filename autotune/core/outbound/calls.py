@@ -45,8 +45,8 @@ class OutboundResponse(Struct, frozen=True):
 
     def header(self, name: str) -> str | None:
         """The first value of a header, or None."""
-        wanted = name.lower()
-        return next((value for key, value in self.headers if key.lower() == wanted), None)
+        lower_name = name.lower()
+        return next((value for key, value in self.headers if key.lower() == lower_name), None)
 
 
 RETRYABLE: Final = frozenset(
@@ -120,5 +120,5 @@ def from_curl(code: int, text: str, elapsed_ms: float, *, connected: bool, reque
         return OutboundError("malformed_answer", "The answer's chunks are not well-formed.", elapsed_ms)
     if code in _TLS_CODES:
         return OutboundError("tls_failed", "The TLS connection failed.", elapsed_ms)
-    known = _BY_CODE.get(code, ("outbound_failed", f"The exchange failed (libcurl {code})."))
-    return OutboundError(*known, elapsed_ms)
+    code_and_message = _BY_CODE.get(code, ("outbound_failed", f"The exchange failed (libcurl {code})."))
+    return OutboundError(*code_and_message, elapsed_ms)

@@ -48,28 +48,29 @@ class BodyForm(forms.Form):
 
     def values(self) -> dict[str, Any]:
         """The valid data as plain JSON; what was left empty is absent, or null where that clears it."""
-        found: dict[str, Any] = {}
+        body: dict[str, Any] = {}
         for name, value in self.cleaned_data.items():
-            value = self._given(name, value)
+            value = self._body_value(name, value)
             if value is ABSENT:
                 continue
             *above, last = self.pointer(name).lstrip("/").split("/")
-            at = found
+            parent = body
             for step in above:
-                at = at.setdefault(step, {})
-            at[last] = value
-        return found
+                parent = parent.setdefault(step, {})
+            parent[last] = value
+        return body
 
     def refuse(self, error: AutotuneError) -> None:
-        """Show a refusal: each of its errors at its field, the rest above the form."""
+        """Show each of the error's field errors beside its field, the others above the form."""
         self.is_valid()
-        for one in error.errors:
-            name = self._field_at(one)
-            self.add_error(name, one.detail if name else f"{one.pointer}: {one.detail}".removeprefix(": "))
+        for field_error in error.errors:
+            name = self._field_at(field_error)
+            detail = field_error.detail
+            self.add_error(name, detail if name else f"{field_error.pointer}: {detail}".removeprefix(": "))
         if not error.errors:
             self.add_error(None, error.detail)
 
-    def _given(self, name: str, value: Any) -> Any:
+    def _body_value(self, name: str, value: Any) -> Any:
         if value is None or value == "" or value == []:
             return None if name in self.clears else ABSENT
         return value.replace("\r\n", "\n") if isinstance(value, str) else value  # a textarea's lines end with both
@@ -121,7 +122,7 @@ def choices_of(*values: str, none: str = "") -> list[tuple[str, str]]:
 
 def wire_names(shape: type[Struct]) -> frozenset[str]:
     """The members that a Struct has on the wire."""
-    return frozenset(one.encode_name for one in struct_fields(shape))
+    return frozenset(field.encode_name for field in struct_fields(shape))
 
 
 def _camel(name: str) -> str:

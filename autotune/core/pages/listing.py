@@ -1,4 +1,4 @@
-"""Lists on pages: the API's query Structs read from the address, with faults told and not fatal."""
+"""Lists on pages: the API's query Structs, read from the address. A faulty filter is reported and ignored."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta
@@ -20,50 +20,52 @@ SPANS: Final = {"Today": 1, "7 days": 7, "30 days": 30}  # days in UTC, the pres
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[Q]):
-    """What a list's address asks for.
+class ListRequest(Generic[Q]):
+    """A request for a list page: its query, and what to show in the form of its filters.
 
-    query   what counts; filters that cannot be read are left out of it
-    given   the filters as they were typed, for the form
-    faults  {parameter: what is wrong with it}
+    query        the valid parameters, as the API reads them
+    form_values  {parameter: the text that the form sent}
+    faults       {parameter: what is wrong with it}
     """
 
     query: Q
-    given: dict[str, str]
+    form_values: dict[str, str]
     faults: dict[str, str] = field(default_factory=dict)
 
     @property
     def filtered(self) -> bool:
         """Whether anything beside the page and the order was asked for."""
-        return any(value for name, value in self.given.items() if name not in {"limit", "offset", "cursor", "sort"})
+        return any(
+            value for name, value in self.form_values.items() if name not in {"limit", "offset", "cursor", "sort"}
+        )
 
 
-def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixed: Any) -> Asked[Q]:
+def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixed: Any) -> ListRequest[Q]:
     """The query of a list's page. Unknown parameters and empty ones count for nothing.
 
     fixed  members that the page itself sets, by their wire names
     """
-    given = {
+    filters = {
         name: value.strip()
         for name in shape.__struct_encode_fields__
         if name != "page"  # pages move by offset
         and (value := request.GET.get(name, "")).strip()
         and "\x00" not in value
     }
-    counted: dict[str, Any] = {"limit": str(limit), **given, **fixed}
-    if counted["limit"].isdigit():
-        counted["limit"] = str(min(int(counted["limit"][:9]), AT_MOST))
+    parameters: dict[str, Any] = {"limit": str(limit), **filters, **fixed}
+    if parameters["limit"].isdigit():
+        parameters["limit"] = str(min(int(parameters["limit"][:9]), AT_MOST))
     faults: dict[str, str] = {}
     while True:
         try:
-            return Asked(parsing.convert_query(counted, shape), given, faults)
+            return ListRequest(parsing.convert_query(parameters, shape), filters, faults)
         except Invalid as exc:
             error = exc.errors[0]
             name = error.pointer.lstrip("?")
-            if name not in counted or name in fixed:
+            if name not in parameters or name in fixed:
                 raise
             faults[name] = error.detail
-            del counted[name]
+            del parameters[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +115,9 @@ class Span:
     chosen: bool
 
 
-def spans(given: dict[str, str]) -> list[Span]:
+def spans(filters: dict[str, str]) -> list[Span]:
     """Times to choose from, for a list with `startDate` and `endDate`."""
     today = timezone.now().astimezone(UTC).date()
     starts = {"Any time": "", **{name: f"{today - timedelta(days=days - 1)}" for name, days in SPANS.items()}}
-    asked, ends = given.get("startDate", ""), "endDate" in given
-    return [Span(name, start, start == asked and not ends) for name, start in starts.items()]
+    start_date, has_end = filters.get("startDate", ""), "endDate" in filters
+    return [Span(name, start, start == start_date and not has_end) for name, start in starts.items()]

@@ -73,17 +73,17 @@ class Group:
 @register.simple_tag
 def admin_groups(app_list: Iterable[Mapping[str, Any]]) -> list[Group]:
     """Django's apps and models, as they may be seen, in our groups and with our names; none is empty."""
-    found: dict[str, Group] = {}
+    groups: dict[str, Group] = {}
     for app in app_list:
         for model in app["models"]:
             label = f"{app['app_label']}.{model['object_name']}"
-            title, at = _PLACES.get(label, (str(app["name"]), len(_PLACES)))
-            group = found.setdefault(title, Group(title, title.lower().replace(" ", "-")))
+            title, place = _PLACES.get(label, (str(app["name"]), len(_PLACES)))
+            group = groups.setdefault(title, Group(title, title.lower().replace(" ", "-")))
             group.models.append(
-                (at, {**model, "name": NAMES.get(label, model["name"]), "slug": label.lower().replace(".", "-")})
+                (place, {**model, "name": NAMES.get(label, model["name"]), "slug": label.lower().replace(".", "-")})
             )
-    order = [*GROUPS, *sorted(set(found) - set(GROUPS))]
-    return [found[title] for title in order if title in found]
+    order = [*GROUPS, *sorted(set(groups) - set(GROUPS))]
+    return [groups[title] for title in order if title in groups]
 
 
 @register.simple_tag(takes_context=True)

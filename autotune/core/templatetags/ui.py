@@ -54,10 +54,10 @@ def when(moment: datetime | None, never: str = "never") -> SafeString:
 @register.simple_tag
 def dated(moment: datetime | None, never: str = "never") -> SafeString:
     """`4 min ago · 28 Nov 2026, 14:02 UTC`, for where one value has the room."""
-    told = when(moment, never)
+    relative_time = when(moment, never)
     if moment is None or not span(abs((timezone.now() - moment).total_seconds())):
-        return told
-    return format_html('{} <span class="faint">· {}</span>', told, f"{moment:%d %b %Y, %H:%M} UTC")
+        return relative_time
+    return format_html('{} <span class="faint">· {}</span>', relative_time, f"{moment:%d %b %Y, %H:%M} UTC")
 
 
 @register.filter

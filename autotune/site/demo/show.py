@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 def run(*, once: bool, say: Say) -> None:
     """Start everything, score the samples, show the result; then stay until Ctrl-C unless `once`.
 
-    raises SupervisorError in words that say what to do; KeyboardInterrupt when told to end before all was shown
+    raises SupervisorError in words that say what to do; KeyboardInterrupt when interrupted before all was shown
     """
     data = launch.data_dir(os.environ)
     folder = data / "demo"
@@ -44,19 +44,19 @@ def run(*, once: bool, say: Say) -> None:
         hint=f"choose another one: make demo PORT={free_port(launch.SPARE_PORTS)}",
     )
     with Supervisor(data / "logs", say=say) as tree:
-        known, new = _prepare(env, places, say)
+        account, is_new = _prepare(env, places, say)
         say("starting web, worker, beat and live")
         address = launch.start_server(tree, env)
         try:
-            with AutotuneClient(known["apiKey"], address) as client:
+            with AutotuneClient(account["apiKey"], address) as client:
                 _score(client, tree, places, grader_port, folder, say)
         except AutotuneError as exc:
             tree.check()  # a process that ended explains it better
             raise SupervisorError(f"The server refused a step of the demo: {exc}") from exc
-        shown = {**kept.keep(places.state, {"graderPort": grader_port}), **_addresses(env), "database": name}
-        kept.replace(data / "demo.json", shown)
+        details = {**kept.keep(places.state, {"graderPort": grader_port}), **_addresses(env), "database": name}
+        kept.replace(data / "demo.json", details)
         with contextlib.suppress(KeyboardInterrupt):  # from the moment at which all is shown, Ctrl-C is a good end
-            say(_farewell(shown, data, new=new, once=once))
+            say(_farewell(details, data, is_new=is_new, once=once))
             if not once:
                 tree.watch()
     say("all processes have ended")
@@ -98,8 +98,8 @@ def _score(
     task_id = steps.task(client, places, grader_id)
 
     rows = samples.load()
-    ids, new = steps.submit(client, task_id, rows)
-    say(f"submitted {new} new completions of {len(ids)}")
+    ids, new_count = steps.submit(client, task_id, rows)
+    say(f"submitted {new_count} new completions of {len(ids)}")
     statuses = steps.wait(client, ids, alive=tree.check, progress=Progress("scored", len(ids)).show)
     if failed := statuses.get("failed"):
         say(f"{failed} completions failed: they have no score, and the means leave them out")
@@ -117,18 +117,18 @@ def _addresses(env: dict[str, str]) -> dict[str, str]:
     return {"url": url, "api": f"{url}/api/v1", "docs": f"{url}/api/v1/docs", "admin": f"{url}/admin/"}
 
 
-def _farewell(shown: dict[str, Any], data: Path, *, new: bool, once: bool) -> str:
+def _farewell(details: dict[str, Any], data: Path, *, is_new: bool, once: bool) -> str:
     file = _short(data / "demo.json")
-    password = shown["adminPassword"] if new else f"in {file}"
-    key = shown["apiKey"] if new else f"in {file}"
+    password = details["adminPassword"] if is_new else f"in {file}"
+    key = details["apiKey"] if is_new else f"in {file}"
     lines = [
         "",
-        f"Autotune    {shown['url']}/",
-        f"API         {shown['api']}  (documentation: {shown['docs']})",
+        f"Autotune    {details['url']}/",
+        f"API         {details['api']}  (documentation: {details['docs']})",
         f"API key     {key}",
-        f"Admin       {shown['admin']}  login {shown['adminEmail']}, password {password}",
+        f"Admin       {details['admin']}  login {details['adminEmail']}, password {password}",
     ]
-    if new:
+    if is_new:
         lines.append(f"            shown this once; kept in {file}, which only you can read")
     lines += [f"Logs        {_short(data / 'logs')}/", ""]
     lines.append("ending all processes" if once else "Ctrl-C ends all processes")

@@ -29,18 +29,18 @@ class Places:
 
 def register(client: AutotuneClient, places: Places, endpoint: str) -> str:
     """The id of the demo grader at `endpoint`, registered if it is not; its secret lies in `places.secret`."""
-    grader_id = _known(client.graders.get, kept.read(places.state).get("graderId"))
+    grader_id = _existing_id(client.graders.get, kept.read(places.state).get("graderId"))
     credentials = None
     if grader_id is None:
         try:
-            made = client.graders.create(
+            registration = client.graders.create(
                 name=GRADER_NAME,
                 description="Judges the sample completions by an answer key of its own.",
                 endpoint=endpoint,
                 capabilities=CAPABILITIES,
                 limits=Limits(max_concurrency=8),
             )
-            grader_id, credentials = made.grader.id, made.credentials
+            grader_id, credentials = registration.grader.id, registration.credentials
         except ConflictError:  # a run that ended between the answer and the next line
             grader_id = next(g.id for g in client.graders.list(search=GRADER_NAME) if g.name == GRADER_NAME)
     kept.keep(places.state, {"graderId": grader_id})
@@ -65,8 +65,8 @@ def verify(client: AutotuneClient, grader_id: str) -> None:
 
 
 def task(client: AutotuneClient, places: Places, grader_id: str) -> str:
-    """The id of the demo task, made if it is not there."""
-    task_id = _known(client.tasks.get, kept.read(places.state).get("taskId"))
+    """Return the id of the demo task, creating the task if needed."""
+    task_id = _existing_id(client.tasks.get, kept.read(places.state).get("taskId"))
     if task_id is None:
         try:
             task_id = client.tasks.create(
@@ -112,12 +112,12 @@ def wait(
 
 def means(client: AutotuneClient, task_id: str, models: Iterable[str]) -> list[tuple[str, int, float | None]]:
     """(model, scored, mean score) for each model."""
-    found = []
+    model_means = []
     for model in models:
         summary = client.scores.summary(task_id=task_id, model_id=model)
         spread = summary.score_distribution
-        found.append((model, summary.total_records, spread.mean if spread else None))
-    return found
+        model_means.append((model, summary.total_records, spread.mean if spread else None))
+    return model_means
 
 
 def export(client: AutotuneClient, task_id: str, folder: Path) -> list[tuple[Path, int]]:
@@ -130,8 +130,8 @@ def export(client: AutotuneClient, task_id: str, folder: Path) -> list[tuple[Pat
     return files
 
 
-def _known(get: Callable[[str], Any], identifier: str | None) -> str | None:
-    """The id if it still names something."""
+def _existing_id(get: Callable[[str], Any], identifier: str | None) -> str | None:
+    """Return the id if its object still exists."""
     if identifier is None:
         return None
     try:

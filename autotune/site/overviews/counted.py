@@ -1,4 +1,4 @@
-"""What the graders' own counters tell: calls, latencies and scores, of some graders together and of each."""
+"""What the graders' own counters contain: calls, latencies and scores, of some graders together and of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,23 +24,23 @@ def read(graders: Sequence[UUID], period: Period, now: datetime) -> Counted:
 
 
 def _fetch(graders: Sequence[UUID], since: datetime) -> dict[datetime, Sums]:
-    """Both of one snapshot, since a fold moves rows."""
+    """Read folded and fresh counters in one statement, since a fold moves rows."""
     columns = ("scored", "value_sum", "latencies", "errors")
     folded = GraderStatistic.objects.filter(grader_id__in=graders, start__gte=since)
     fresh = Tally.objects.filter(grader_id__in=graders, at__gte=since)
     both = folded.values_list("start", "grader_id", *columns).union(
         fresh.values_list("at", "grader_id", *columns), all=True
     )
-    found: dict[datetime, Sums] = {}
-    for at, pk, scored, value_sum, by_bucket, errors in both:
-        sums = found.setdefault(at, {})
+    sums_by_time: dict[datetime, Sums] = {}
+    for start, pk, scored, value_sum, by_bucket, errors in both:
+        sums = sums_by_time.setdefault(start, {})
         _count(sums, (pk, SCORED), scored)
         _count(sums, (pk, VALUE), value_sum)
         for code, count in errors.items():
             _count(sums, (pk, ERRORS, code), count)
         for bucket, count in by_bucket.items():
             _count(sums, (pk, BUCKET, bucket), count)
-    return found
+    return sums_by_time
 
 
 def _count(sums: Sums, key: Key, amount: float) -> None:
@@ -48,7 +48,7 @@ def _count(sums: Sums, key: Key, amount: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GraderFigures:
     """The counters of some graders over some time; figures are None where nothing was counted."""
 
     scored: int
@@ -74,50 +74,51 @@ class Told:
         return latencies.percentile(self.latencies, 0.99)
 
 
-def told(many: Iterable[Mapping[Key, float]]) -> Told:
-    """Sums of any number of steps as figures."""
+def figures_of(steps: Iterable[Mapping[Key, float]]) -> GraderFigures:
+    """Add up the sums of any number of steps."""
     scored = errors = value = 0.0
     by_bucket: dict[str, int] = {}
-    for sums in many:
+    for sums in steps:
         for key, amount in sums.items():
-            what = key[1]
-            if what == SCORED:
+            kind = key[1]
+            if kind == SCORED:
                 scored += amount
-            elif what == VALUE:
+            elif kind == VALUE:
                 value += amount
-            elif what == ERRORS:
+            elif kind == ERRORS:
                 errors += amount
             else:
                 by_bucket[key[2]] = by_bucket.get(key[2], 0) + int(amount)
-    return Told(int(scored), int(errors), value / scored if scored else None, by_bucket)
+    return GraderFigures(int(scored), int(errors), value / scored if scored else None, by_bucket)
 
 
 def by_grader(counted: Counted) -> dict[UUID, Counted]:
-    """The same of each grader."""
-    found: dict[UUID, Counted] = {}
-    for at, sums in counted.items():
+    """Split the counters by grader."""
+    counted_by_grader: dict[UUID, Counted] = {}
+    for step, sums in counted.items():
         for key, amount in sums.items():
-            found.setdefault(key[0], {}).setdefault(at, {})[key] = amount
-    return found
+            counted_by_grader.setdefault(key[0], {}).setdefault(step, {})[key] = amount
+    return counted_by_grader
 
 
 def throughput(counted: Counted, period: Period, now: datetime) -> Chart:
     """What was scored, and attempts that ended in an error, stacked."""
-    figures = {at: told([counted.get(at, {})]) for at in period.steps(now)}
+    points = {step: figures_of([counted.get(step, {})]) for step in period.steps(now)}
     return columns(
-        "Scored completions and failed attempts", [(at, (one.scored, one.errors)) for at, one in figures.items()],
+        "Scored completions and failed attempts",
+        [(step, (point.scored, point.errors)) for step, point in points.items()],
         ("Scored", "Failed attempts"), tones=("good", "bad"), since=period.since(now), empty="No calls in this time.",
     )  # fmt: skip
 
 
 def latency(counted: Counted, period: Period, now: datetime) -> Chart:
     """The middle and the slowest calls over time."""
-    points = {at: told([counted.get(at, {})]) for at in period.steps(now)}
+    points = {step: figures_of([counted.get(step, {})]) for step in period.steps(now)}
     return lines(
         "Latency of grader calls",
         [
-            Series("p50", [(at, point.p50) for at, point in points.items()]),
-            Series("p99", [(at, point.p99) for at, point in points.items()]),
+            Series("p50", [(step, point.p50) for step, point in points.items()]),
+            Series("p99", [(step, point.p99) for step, point in points.items()]),
         ],
         since=period.since(now), until=now, unit="ms", low=0, wide=False, empty="No calls in this time.",
     )  # fmt: skip
@@ -125,5 +126,5 @@ def latency(counted: Counted, period: Period, now: datetime) -> Chart:
 
 def trend(counted: Counted, period: Period, now: datetime) -> str:
     """One grader's mean score as a line of the size of a word."""
-    values = [told([counted.get(at, {})]).mean for at in period.steps(now)]
+    values = [figures_of([counted.get(step, {})]).mean for step in period.steps(now)]
     return sparkline(values, label=f"Mean score. {spark_label(values)}")

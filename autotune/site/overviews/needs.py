@@ -128,12 +128,12 @@ def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> I
         .annotate(n=Count("pk"), oldest=Min("created_at"), overdue=Count("pk", filter=Q(wake_at__lt=now)))
         for status in (RunStatus.PENDING, RunStatus.WAITING)
     )
-    found = {status: more for status, *more in pending.union(waiting, all=True)}
-    count, oldest, _ = found.get(RunStatus.PENDING, (0, None, 0))
+    by_status = {status: counts for status, *counts in pending.union(waiting, all=True)}
+    count, oldest, _ = by_status.get(RunStatus.PENDING, (0, None, 0))
     late = oldest is not None and now - oldest > SLOW
     note = f"oldest {ago(oldest)}" if oldest else "no queue"
     yield Card("Due runs", count, note, "warn" if late else "", links.to("runs", {"status": "pending"}))
-    count, oldest, overdue = found.get(RunStatus.WAITING, (0, None, 0))
+    count, oldest, overdue = by_status.get(RunStatus.WAITING, (0, None, 0))
     note = (
         f"{overdue} past their time" if overdue else f"oldest {ago(oldest)}" if oldest else "for a callback or a person"
     )
@@ -142,23 +142,27 @@ def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> I
 
 def _graders(graders: Sequence[Standing], now: datetime) -> Iterator[Card]:
     states = Counter(grader.status for grader in graders)
-    held = sum(grader.is_held(now) for grader in graders)
-    ill, away = states[GraderStatus.DEGRADED], states[GraderStatus.INACTIVE]
-    notes = [f"{count} {word}" for count, word in ((ill, "degraded"), (away, "inactive"), (held, "held")) if count]
-    asks = ill + away or held
-    worst = GraderStatus.DEGRADED if ill or not away else GraderStatus.INACTIVE
-    filters = {"status": str(worst)} if asks and (ill or away) else None
+    held_count = sum(grader.is_held(now) for grader in graders)
+    degraded, inactive = states[GraderStatus.DEGRADED], states[GraderStatus.INACTIVE]
+    notes = [
+        f"{count} {word}"
+        for count, word in ((degraded, "degraded"), (inactive, "inactive"), (held_count, "held"))
+        if count
+    ]
+    in_trouble = degraded + inactive or held_count
+    worst = GraderStatus.DEGRADED if degraded or not inactive else GraderStatus.INACTIVE
+    filters = {"status": str(worst)} if in_trouble and (degraded or inactive) else None
     yield Card(
-        "Graders in trouble" if asks else "Graders", asks or len(graders), ", ".join(notes) or "all active",
-        "warn" if asks else "", links.to("graders", filters),
+        "Graders in trouble" if in_trouble else "Graders", in_trouble or len(graders), ", ".join(notes) or "all active",
+        "warn" if in_trouble else "", links.to("graders", filters),
     )  # fmt: skip
 
 
 def _reviews(principal: Principal, now: datetime) -> Iterator[Card]:
-    found = Review.objects.visible_to(principal).filter(status=ReviewStatus.OPEN).aggregate(
+    counts = Review.objects.visible_to(principal).filter(status=ReviewStatus.OPEN).aggregate(
         n=Count("pk"), oldest=Min("created_at"), soon=Count("pk", filter=Q(expires_at__lt=now + SOON))
     )  # fmt: skip
-    count, oldest, soon = found["n"], found["oldest"], found["soon"]
+    count, oldest, soon = counts["n"], counts["oldest"], counts["soon"]
     note = (
         f"{soon} expire{'s' * (soon == 1)} within two days"
         if soon
@@ -170,8 +174,10 @@ def _reviews(principal: Principal, now: datetime) -> Iterator[Card]:
 
 
 def _exports(principal: Principal, now: datetime) -> Iterator[Card]:
-    made = Export.objects.visible_to(principal).filter(pk__gte=ids.first_of(now - WEEK), status=ExportStatus.FAILED)
-    count = made.count()
+    failed_exports = Export.objects.visible_to(principal).filter(
+        pk__gte=ids.first_of(now - WEEK), status=ExportStatus.FAILED
+    )
+    count = failed_exports.count()
     yield Card("Failed exports", count, "in 7 days", "bad" if count else "", links.to("exports", {"status": "failed"}))
 
 

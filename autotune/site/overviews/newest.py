@@ -34,8 +34,8 @@ def by_step(scores: ScoreQuerySet, steps: Sequence[tuple[datetime, datetime]]) -
         return []
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts), values)
-        found = cursor.fetchall()
-    return [(steps[number][0], _uuid(task), model, count, total) for number, task, model, count, total in found]
+        rows = cursor.fetchall()
+    return [(steps[number][0], _uuid(task), model, count, total) for number, task, model, count, total in rows]
 
 
 def _all(within: ScoreQuerySet, number: int) -> tuple[str, Sequence[Any]]:

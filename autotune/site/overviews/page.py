@@ -20,7 +20,7 @@ def overview(request: PageRequest) -> HttpResponse:
     """What needs me, throughput, latency and scores. htmx asks again for what needs me, and gets no charts."""
     principal, now = request.principal, timezone.now()
     graders = standing.of(principal)
-    found: dict[str, Any] = {
+    context: dict[str, Any] = {
         "title": "Overview",
         "now": now,
         "needs": needs.of(principal, graders, now),
@@ -28,35 +28,35 @@ def overview(request: PageRequest) -> HttpResponse:
     }
     if request.headers.get("HX-Target") != "needs":
         period = periods.chosen(request.GET.get("period", ""))
-        found |= {"period": period, "periods": periods.PERIODS, "steps": steps.of(principal, graders)}
-        found |= _over_time(principal, graders, period, now)
-        found["begun"] = any(chart.svg for chart in found["charts"])
-    return render(request, "site/overview.html", found)
+        context |= {"period": period, "periods": periods.PERIODS, "steps": steps.of(principal, graders)}
+        context |= _over_time(principal, graders, period, now)
+        context["begun"] = any(chart.svg for chart in context["charts"])
+    return render(request, "site/overview.html", context)
 
 
 def _over_time(principal: Principal, graders: list[Standing], period: Period, now: datetime) -> dict[str, Any]:
     """The charts and the rows of graders. Who reads only their own graders' scores sees the counters of those."""
-    told = counted.read([grader.pk for grader in graders], period, now)
+    counters = counted.read([grader.pk for grader in graders], period, now)
     return {
-        **_charts(principal, told, bool(graders), period, now),
-        "graders": standing.rows(graders, told, period, now),
+        **_charts(principal, counters, bool(graders), period, now),
+        "graders": standing.rows(graders, counters, period, now),
         "graders_in_all": len(graders),
     }
 
 
 def _charts(
-    principal: Principal, told: counted.Counted, has_graders: bool, period: Period, now: datetime
+    principal: Principal, counters: counted.Counted, has_graders: bool, period: Period, now: datetime
 ) -> dict[str, Any]:
     reach = policy.reach(principal, "scores", "read")
-    latency = [counted.latency(told, period, now)] if has_graders else []
+    latency = [counted.latency(counters, period, now)] if has_graders else []
     if reach is None or reach == "own":
-        return {"charts": [counted.throughput(told, period, now), *latency] if has_graders else []}
-    found = scored.read(principal, period, now)
+        return {"charts": [counted.throughput(counters, period, now), *latency] if has_graders else []}
+    score_sums = scored.read(principal, period, now)
     failed = scored.failed(principal, period, now) if policy.reach(principal, "runs", "read") else {}
     charts = [
-        scored.throughput(scored.numbers(found), failed, period, now),
+        scored.throughput(scored.numbers(score_sums), failed, period, now),
         *latency,
-        scored.by_model(found, period, now),
-        *([scored.by_task(found, principal, period, now)] if policy.reach(principal, "tasks", "read") else ()),
+        scored.by_model(score_sums, period, now),
+        *([scored.by_task(score_sums, principal, period, now)] if policy.reach(principal, "tasks", "read") else ()),
     ]
-    return {"charts": charts, "sampled": newest.NEWEST if scored.sampled(found) else 0}
+    return {"charts": charts, "sampled": newest.NEWEST if scored.sampled(score_sums) else 0}

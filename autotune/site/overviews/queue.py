@@ -50,23 +50,24 @@ def of(principal: Principal, now: datetime) -> Queue | None:
     if policy.reach(principal, "reviews", "update") in (None, "own"):
         return None
     reviews = Review.objects.allowed(principal, "update")
-    is_open, mine = Q(status=ReviewStatus.OPEN), Q(decided_by=principal.user.pk)
-    counts = reviews.filter(is_open | mine).aggregate(
-        decided=Count("pk", filter=mine),
-        today=Count("pk", filter=mine & Q(decided_at__gte=now - DAY)),
+    is_open, is_mine = Q(status=ReviewStatus.OPEN), Q(decided_by=principal.user.pk)
+    counts = reviews.filter(is_open | is_mine).aggregate(
+        decided=Count("pk", filter=is_mine),
+        today=Count("pk", filter=is_mine & Q(decided_at__gte=now - DAY)),
         claimed=Count("pk", filter=is_open & Q(claimed_by=principal.user.pk, claimed_until__gt=now)),
     )
     oldest = list(reviews.filter(is_open).order_by("created_at", "pk").only(*COLUMNS)[:SHOWN])
     names = Names.of_rows(principal, oldest)
-    shown = [
+    waiting = [
         Waiting(
-            links.to("review", review_id=one.pk), names.task(one.task_id).text, names.grader(one.grader_id).text,
-            one.value, one.confidence, one.created_at, one.expires_at,
-            _claim(principal, one.claimed_by_id, one.claimed_until, now),
+            links.to("review", review_id=review.pk),
+            names.task(review.task_id).text, names.grader(review.grader_id).text,
+            review.value, review.confidence, review.created_at, review.expires_at,
+            _claim(principal, review.claimed_by_id, review.claimed_until, now),
         )
-        for one in oldest
+        for review in oldest
     ]  # fmt: skip
-    return Queue(shown, counts["decided"], counts["today"], counts["claimed"])
+    return Queue(waiting, counts["decided"], counts["today"], counts["claimed"])
 
 
 def _claim(principal: Principal, who: object, until: datetime | None, now: datetime) -> str:

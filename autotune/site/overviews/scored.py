@@ -30,15 +30,15 @@ def read(principal: Principal, period: Period, now: datetime) -> Scored:
     scope = f"{policy.reach(principal, 'scores', 'read')} {principal.organization.pk} {principal.user.pk}"
 
     def fetch(since: datetime) -> dict[datetime, Sums]:
-        steps = [(at, at + period.step) for at in period.steps(now) if at >= since]
-        found: dict[datetime, Sums] = {}
-        for at, task, model, number, value in newest.by_step(scores, steps):
-            sums = found.setdefault(at, {})
+        steps = [(begin, begin + period.step) for begin in period.steps(now) if begin >= since]
+        sums_by_step: dict[datetime, Sums] = {}
+        for step, task, model, number, value in newest.by_step(scores, steps):
+            sums = sums_by_step.setdefault(step, {})
             if task is None:
                 sums[SCORED, None, None] = number
             else:
                 sums[NUMBER, task, model], sums[VALUE, task, model] = number, value or 0.0
-        return found
+        return sums_by_step
 
     return over_time("scores", scope, period, now, fetch, grain=period.step)
 
@@ -47,11 +47,11 @@ def failed(principal: Principal, period: Period, now: datetime) -> dict[datetime
     """How many runs failed in each step, of those that have not been retried since."""
     runs = still_failed(principal, period.since(now))
     text = Substr(Cast(F("completed_at"), TextField()), 1, period.digits)  # which both databases have natively
-    found: dict[datetime, int] = {}
-    for at, number in runs.annotate(at=text).values_list("at").annotate(n=Count("pk")).order_by():
-        step = floor_to(period.step, moment(at))
-        found[step] = found.get(step, 0) + number
-    return found
+    counts: dict[datetime, int] = {}
+    for prefix, number in runs.annotate(at=text).values_list("at").annotate(n=Count("pk")).order_by():
+        step = floor_to(period.step, moment(prefix))
+        counts[step] = counts.get(step, 0) + number
+    return counts
 
 
 def still_failed(principal: Principal, since: datetime) -> QuerySet[WorkflowRun]:
@@ -71,7 +71,7 @@ def moment(text: str) -> datetime:
 
 def throughput(scored: dict[datetime, int], failed: dict[datetime, int], period: Period, now: datetime) -> Chart:
     """What was scored and what failed, stacked."""
-    stacks = [(at, (scored.get(at, 0), failed.get(at, 0))) for at in period.steps(now)]
+    stacks = [(step, (scored.get(step, 0), failed.get(step, 0))) for step in period.steps(now)]
     return columns(
         "Scored and failed", stacks, ("Scored", "Failed"), tones=("good", "bad"), since=period.since(now),
         empty="Nothing was scored, and nothing failed, in this time.",
@@ -80,7 +80,7 @@ def throughput(scored: dict[datetime, int], failed: dict[datetime, int], period:
 
 def numbers(scored: Scored) -> dict[datetime, int]:
     """How many scores each step has."""
-    return {at: int(sums.get((SCORED, None, None), 0)) for at, sums in scored.items()}
+    return {step: int(sums.get((SCORED, None, None), 0)) for step, sums in scored.items()}
 
 
 def sampled(scored: Scored) -> bool:
@@ -109,20 +109,20 @@ def _most(scored: Scored, place: int) -> list[Any]:
         for key, amount in sums.items():
             if key[0] == NUMBER:
                 counts[key[place]] = counts.get(key[place], 0) + amount
-    return sorted(counts, key=lambda one: (-counts[one], str(one)))[:SHOWN]
+    return sorted(counts, key=lambda subject: (-counts[subject], str(subject)))[:SHOWN]
 
 
-def _means(title: str, scored: Scored, place: int, named: Callable[[Any], str], period: Period, now: datetime) -> Chart:
+def _means(title: str, scored: Scored, place: int, label: Callable[[Any], str], period: Period, now: datetime) -> Chart:
     series = []
-    for one in _most(scored, place):
-        points = [(at, _mean(scored.get(at, {}), place, one)) for at in period.steps(now)]
-        series.append(Series(named(one), points))
+    for subject in _most(scored, place):
+        points = [(step, _mean(scored.get(step, {}), place, subject)) for step in period.steps(now)]
+        series.append(Series(label(subject), points))
     return lines(
         title, series, since=period.since(now), until=now, low=0, high=1, wide=False, empty="No scores in this time."
     )
 
 
-def _mean(sums: Sums, place: int, one: Any) -> float | None:
-    number = sum(amount for key, amount in sums.items() if key[0] == NUMBER and key[place] == one)
-    value = sum(amount for key, amount in sums.items() if key[0] == VALUE and key[place] == one)
+def _mean(sums: Sums, place: int, subject: Any) -> float | None:
+    number = sum(amount for key, amount in sums.items() if key[0] == NUMBER and key[place] == subject)
+    value = sum(amount for key, amount in sums.items() if key[0] == VALUE and key[place] == subject)
     return value / number if number else None

@@ -9,7 +9,7 @@ from uuid import UUID
 from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.site.overviews import counted, links
-from autotune.site.overviews.counted import Counted, Told
+from autotune.site.overviews.counted import Counted, GraderFigures
 from autotune.site.overviews.periods import Period
 from graders.models import Grader
 from graders.states import GraderStatus
@@ -35,12 +35,12 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the overview says of one grader."""
+    """One grader in the overview."""
 
     grader: Standing
     url: str
     note: str
-    told: Told
+    figures: GraderFigures
     trend: str
 
 
@@ -64,13 +64,13 @@ def runs_graders(principal: Principal) -> bool:
     )
 
 
-def rows(graders: Sequence[Standing], told: Counted, period: Period, now: datetime) -> list[Row]:
+def rows(graders: Sequence[Standing], counters: Counted, period: Period, now: datetime) -> list[Row]:
     """Those in trouble first, then those with the most calls."""
-    of_each = counted.by_grader(told)
-    figures = {grader.pk: counted.told(of_each.get(grader.pk, {}).values()) for grader in graders}
+    of_each = counted.by_grader(counters)
+    figures = {grader.pk: counted.figures_of(of_each.get(grader.pk, {}).values()) for grader in graders}
     worst = sorted(
         graders,
-        key=lambda one: (WORST_FIRST.index(GraderStatus(one.status)), -figures[one.pk].calls, one.name),
+        key=lambda grader: (WORST_FIRST.index(GraderStatus(grader.status)), -figures[grader.pk].calls, grader.name),
     )
     return [
         Row(

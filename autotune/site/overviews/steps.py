@@ -41,13 +41,13 @@ def of(principal: Principal, graders: Sequence[Standing]) -> list[Step]:
     }
     if not any(may.values()):
         return []
-    there = _there(principal)
+    has_any = _there(principal)
     steps = [
-        *(_of_graders(principal, graders, there["score"]) if may["grader"] else ()),
-        *([_task(there["task"])] if may["task"] else ()),
-        *([_key(there["key"])] if may["key"] else ()),
-        *([_submit(principal, there["completion"])] if may["completion"] else ()),
-        *([_export(there["export"])] if may["export"] else ()),
+        *(_of_graders(principal, graders, has_any["score"]) if may["grader"] else ()),
+        *([_task(has_any["task"])] if may["task"] else ()),
+        *([_key(has_any["key"])] if may["key"] else ()),
+        *([_submit(principal, has_any["completion"])] if may["completion"] else ()),
+        *([_export(has_any["export"])] if may["export"] else ()),
     ]
     return [] if all(step.done for step in steps) else steps
 
@@ -66,8 +66,8 @@ def _there(principal: Principal) -> dict[str, bool]:
         "score": Score.objects.visible_to(principal),
     }
     exists = [Exists(_within(rows, principal)) for rows in own.values()]
-    found = Organization.objects.filter(pk=principal.organization.pk).values_list(*exists).get()
-    return dict(zip(own, map(bool, found), strict=True))
+    flags = Organization.objects.filter(pk=principal.organization.pk).values_list(*exists).get()
+    return dict(zip(own, map(bool, flags), strict=True))
 
 
 def _within(rows: QuerySet, principal: Principal) -> QuerySet:
@@ -113,11 +113,11 @@ def _submit(principal: Principal, done: bool) -> Step:
     if not done:
         own = Task.objects.visible_to(principal).filter(organization=principal.organization, archived=False)
         task = own.order_by("-pk").values_list("pk", flat=True).first()
-    named = ids.encode("task", task) if task else "task_…"
+    task_id = ids.encode("task", task) if task else "task_…"
     command = (
         f"curl {settings.PUBLIC_URL}/api/v1/completions \\\n"
         '  -H "Authorization: Bearer $AUTOTUNE_API_KEY" -H "Content-Type: application/json" \\\n'
-        f"""  -d '{{"taskId": "{named}", "modelId": "my-model", "prompt": "What is 2 + 2?", "response": "4"}}'"""
+        f"""  -d '{{"taskId": "{task_id}", "modelId": "my-model", "prompt": "What is 2 + 2?", "response": "4"}}'"""
     )
     return Step("Submit completions", "One by one, or ten thousand in a batch.", done, command="" if done else command)
 

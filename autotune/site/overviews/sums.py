@@ -37,29 +37,30 @@ def over_time(
     grain = grain or period.bucket
     key = f"{name}:{period.name}:{hashlib.sha256(scope.encode()).hexdigest()}"
     first = period.since(now)
-    made, until, known = kept.get(key) or (now, first, {})
-    if until < first or now - made > KEPT_FOR:
-        made, until, known = now, first, {}
-    found = {at: sums for at, sums in known.items() if at >= first} | _floored(fetch(until), grain)
+    cached_at, until, settled_sums = kept.get(key) or (now, first, {})
+    if until < first or now - cached_at > KEPT_FOR:
+        cached_at, until, settled_sums = now, first, {}
+    sums_by_time = {moment: sums for moment, sums in settled_sums.items() if moment >= first}
+    sums_by_time |= _floored(fetch(until), grain)
     settled = floor_to(grain, now - SETTLES)
     if settled > until:
-        value = (made, settled, _by_step({at: sums for at, sums in found.items() if at < settled}, period, settled))
-        kept.set(key, value, KEPT_FOR.total_seconds())
-    return _by_step(found, period, None)
+        settled_sums = {moment: sums for moment, sums in sums_by_time.items() if moment < settled}
+        kept.set(key, (cached_at, settled, _by_step(settled_sums, period, settled)), KEPT_FOR.total_seconds())
+    return _by_step(sums_by_time, period, None)
 
 
-def _floored(found: Mapping[datetime, Sums], grain: timedelta) -> dict[datetime, Sums]:
+def _floored(sums_by_time: Mapping[datetime, Sums], grain: timedelta) -> dict[datetime, Sums]:
     pieces: dict[datetime, Sums] = {}
-    for at, sums in found.items():
-        add(pieces.setdefault(floor_to(grain, at), {}), sums)
+    for moment, sums in sums_by_time.items():
+        add(pieces.setdefault(floor_to(grain, moment), {}), sums)
     return pieces
 
 
-def _by_step(found: Mapping[datetime, Sums], period: Period, settled: datetime | None) -> dict[datetime, Sums]:
+def _by_step(sums_by_time: Mapping[datetime, Sums], period: Period, settled: datetime | None) -> dict[datetime, Sums]:
     """Pieces added up to steps; with `settled` only those of steps that are over by then."""
     steps: dict[datetime, Sums] = {}
-    for at, sums in found.items():
-        step = floor_to(period.step, at)
+    for moment, sums in sums_by_time.items():
+        step = floor_to(period.step, moment)
         is_whole = settled is None or step + period.step <= settled
-        add(steps.setdefault(step if is_whole else at, {}), sums)
+        add(steps.setdefault(step if is_whole else moment, {}), sums)
     return steps

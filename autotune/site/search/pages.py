@@ -13,7 +13,7 @@ MAX_TEXT: Final = 200
 
 @page()
 def results(request: PageRequest) -> HttpResponse:
-    """What the search finds; htmx takes its list alone."""
+    """Show what the search finds; htmx takes only its list."""
     text = request.GET.get("q", "").replace("\0", "").strip()[:MAX_TEXT]
-    found = search_results.find(request.principal, text) if text else []
-    return render(request, "site/search.html", {"title": "Search", "search_text": text, "found": found})
+    matches = search_results.find(request.principal, text) if text else []
+    return render(request, "site/search.html", {"title": "Search", "search_text": text, "found": matches})

@@ -22,7 +22,7 @@ NEWEST: Final = 2_000  # completions whose models can be found by name: there is
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchMatch:
     """One result. `kind` is the word for what it is, `note` what tells it from others of its name."""
 
     kind: str
@@ -67,78 +67,80 @@ KINDS: Final[dict[str, Kind]] = {
 }
 
 
-def find(principal: Principal, text: str) -> list[Found]:
+def find(principal: Principal, text: str) -> list[SearchMatch]:
     """What has this id, else what has the text in its name; what has no page here is left out."""
     kind, _, _ = text.rpartition("_")
-    if kind in KINDS and (found := _by_id(principal, kind, text)):
-        return found
+    if kind in KINDS and (matches := _by_id(principal, kind, text)):
+        return matches
     by_name = (_tasks, _graders, _endpoints, _webhooks, _models, _members, _keys)
-    return [found for search in by_name for found in search(principal, text) if found.url]
+    return [match for search in by_name for match in search(principal, text) if match.url]
 
 
-def _by_id(principal: Principal, kind: str, text: str) -> list[Found]:
-    known = KINDS[kind]
+def _by_id(principal: Principal, kind: str, text: str) -> list[SearchMatch]:
+    definition = KINDS[kind]
     try:
         pk = ids.decode(kind, text)
     except ValueError:
         return []
-    shown = known.visible(principal).filter(**{known.key: pk}).values_list(known.shown_by, flat=True).first()
-    url = _url(kind, shown) if shown else ""
-    return [Found(known.word, text, url)] if url else []
+    page_id = (
+        definition.visible(principal).filter(**{definition.key: pk}).values_list(definition.shown_by, flat=True).first()
+    )
+    url = _url(kind, page_id) if page_id else ""
+    return [SearchMatch(definition.word, text, url)] if url else []
 
 
-def _tasks(principal: Principal, text: str) -> Iterator[Found]:
+def _tasks(principal: Principal, text: str) -> Iterator[SearchMatch]:
     tasks = Task.objects.visible_to(principal).search(text).order_by("name", "pk")
     for pk, name in tasks.values_list("pk", "name")[:SHOWN]:
-        yield Found("task", name, _url("task", pk))
+        yield SearchMatch("task", name, _url("task", pk))
 
 
-def _graders(principal: Principal, text: str) -> Iterator[Found]:
+def _graders(principal: Principal, text: str) -> Iterator[SearchMatch]:
     graders = Grader.objects.live().visible_to(principal).matching(search=text)
-    for one in graders.order_by("name", "pk")[:SHOWN]:
-        yield Found("grader", one.name, _url("grader", one.pk), _foreign(one.organization_id, principal))
+    for grader in graders.order_by("name", "pk")[:SHOWN]:
+        yield SearchMatch("grader", grader.name, _url("grader", grader.pk), _foreign(grader.organization_id, principal))
 
 
-def _endpoints(principal: Principal, text: str) -> Iterator[Found]:
+def _endpoints(principal: Principal, text: str) -> Iterator[SearchMatch]:
     """They have no name of their own: the model's tells which, and the task's where the principal sees the task."""
-    seen = Task.objects.visible_to(principal).filter(pk=OuterRef("task_id")).order_by().values("name")[:1]
-    named = Q(model_id__icontains=text) | Q(task_name__icontains=text)
-    rows = RewardEndpoint.objects.visible_to(principal).annotate(task_name=Subquery(seen)).filter(named)
+    task_names = Task.objects.visible_to(principal).filter(pk=OuterRef("task_id")).order_by().values("name")[:1]
+    has_text = Q(model_id__icontains=text) | Q(task_name__icontains=text)
+    rows = RewardEndpoint.objects.visible_to(principal).annotate(task_name=Subquery(task_names)).filter(has_text)
     for pk, task, model in rows.order_by("task_name", "pk").values_list("pk", "task_name", "model_id")[:SHOWN]:
-        yield Found("endpoint", task or model, _url("rwd", pk), model if task else "")
+        yield SearchMatch("endpoint", task or model, _url("rwd", pk), model if task else "")
 
 
-def _webhooks(principal: Principal, text: str) -> Iterator[Found]:
+def _webhooks(principal: Principal, text: str) -> Iterator[SearchMatch]:
     """By what was written of them; their addresses are ciphertext."""
     rows = Webhook.objects.live().visible_to(principal).filter(description__icontains=text).order_by("-pk")
     for pk, description in rows.values_list("pk", "description")[:SHOWN]:
-        yield Found("webhook", description, _url("whk", pk))
+        yield SearchMatch("webhook", description, _url("whk", pk))
 
 
-def _models(principal: Principal, text: str) -> Iterator[Found]:
+def _models(principal: Principal, text: str) -> Iterator[SearchMatch]:
     newest = Completion.objects.visible_to(principal).order_by("-pk").values_list("model_id", flat=True)[:NEWEST]
     names = sorted({name for name in newest if text.casefold() in name.casefold()})
     for name in names[:SHOWN]:
-        yield Found("model", name, _page("completions", modelId=name))
+        yield SearchMatch("model", name, _page("completions", modelId=name))
 
 
-def _members(principal: Principal, text: str) -> Iterator[Found]:
-    named = Q(user__name__icontains=text) | Q(user__email__icontains=text)
-    rows = members().visible_to(principal).filter(named, user__isnull=False).order_by("user__email", "pk")
+def _members(principal: Principal, text: str) -> Iterator[SearchMatch]:
+    has_text = Q(user__name__icontains=text) | Q(user__email__icontains=text)
+    rows = members().visible_to(principal).filter(has_text, user__isnull=False).order_by("user__email", "pk")
     for uid, name, email in rows.values_list("uid", "user__name", "user__email")[:SHOWN]:
-        yield Found("member", name or email, _url("member", uid), email if name else "")
+        yield SearchMatch("member", name or email, _url("member", uid), email if name else "")
 
 
-def _keys(principal: Principal, text: str) -> Iterator[Found]:
+def _keys(principal: Principal, text: str) -> Iterator[SearchMatch]:
     rows = api_keys().visible_to(principal).filter(name__icontains=text, revoked_at=None).order_by("name", "pk")
     for pk, name, last_four in rows.values_list("pk", "name", "last_four")[:SHOWN]:
-        yield Found("API key", name, _url("key", pk), f"…{last_four}")
+        yield SearchMatch("API key", name, _url("key", pk), f"…{last_four}")
 
 
 def _url(kind: str, pk: Any) -> str:
-    known = KINDS[kind]
+    definition = KINDS[kind]
     try:
-        return reverse(known.route, kwargs={known.parameter: pk})
+        return reverse(definition.route, kwargs={definition.parameter: pk})
     except NoReverseMatch:
         return ""
 

@@ -96,7 +96,7 @@ def _last_hour(since: datetime) -> Iterable[GaugeMetricFamily]:
     scored, attempts = _counted(since)
     ended = WorkflowRun.objects.filter(status=RunStatus.FAILED, completed_at__gte=since)
     failed: Counter[str] = Counter(dict(ended.values_list("error_code").annotate(Count("pk")).order_by()))
-    ours = sum(count for code, count in failed.items() if fault(code) == "platform")
+    platform_failures = sum(count for code, count in failed.items() if fault(code) == "platform")
     ended_in_all = scored + failed.total()
     yield _one("autotune_scores_last_hour", "Completions that a grader scored in the last hour.", scored)
     yield _by_code("autotune_failed_attempts_last_hour", "Failed calls by completion, those retried too.", attempts)
@@ -104,7 +104,7 @@ def _last_hour(since: datetime) -> Iterable[GaugeMetricFamily]:
     yield _one(
         "autotune_platform_failure_ratio",
         "Share of the runs ended in the last hour that failed by the platform's fault; promised: under 0.01.",
-        ours / ended_in_all if ended_in_all else 0,
+        platform_failures / ended_in_all if ended_in_all else 0,
     )
 
 
@@ -126,22 +126,24 @@ def _counted(since: datetime) -> tuple[int, Counter[str]]:
 def _deliveries(since: datetime) -> Iterable[GaugeMetricFamily]:
     pending = Delivery.objects.pending().count()
     yield _one("autotune_deliveries_pending", "Deliveries to webhooks still to be made.", pending)
-    made = Delivery.objects.filter(pk__gte=ids.first_of(since)).values_list("status").annotate(Count("pk")).order_by()
-    by_status = _all(DeliveryStatus.values, made)
+    deliveries = (
+        Delivery.objects.filter(pk__gte=ids.first_of(since)).values_list("status").annotate(Count("pk")).order_by()
+    )
+    by_status = _all(DeliveryStatus.values, deliveries)
     yield _by("autotune_deliveries_last_hour", "Deliveries that began in the last hour.", "status", by_status)
 
 
 def _endpoints() -> GaugeMetricFamily:
-    """What trainers were answered since ever. A share of stand-ins that grows is a training run that learns nothing."""
+    """Samples answered so far. A growing share of stand-ins means a training run that learns nothing."""
     family = GaugeMetricFamily(
         "autotune_reward_endpoint_samples",
         "Samples that reward endpoints of today answered; `neutral` had no score.",
         labels=["protocol", "reward"],
     )
     sums = RewardEndpoint.objects.values_list("protocol").annotate(Sum("answered"), Sum("unscored_count")).order_by()
-    found = {protocol: (answered, missing) for protocol, answered, missing in sums}
+    by_protocol = {protocol: (answered, missing) for protocol, answered, missing in sums}
     for protocol in Protocol.values:
-        answered, missing = found.get(protocol, (0, 0))
+        answered, missing = by_protocol.get(protocol, (0, 0))
         family.add_metric([protocol, "scored"], answered - missing)
         family.add_metric([protocol, "neutral"], missing)
     return family

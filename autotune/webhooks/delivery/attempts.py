@@ -24,9 +24,9 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u206
 class Outcome:
     """What became of a try.
 
-    status  of the answer, None without one; `error` says then why
-    asked   the wait that the endpoint asked for
-    final   no other try can help
+    status          of the answer; None without one, and `error` has the reason
+    requested_wait  the wait that the endpoint requested
+    final           no other try can help
     """
 
     trial: Try
@@ -36,7 +36,7 @@ class Outcome:
     status: int | None = None
     error: str = ""
     excerpt: str | None = None
-    asked: timedelta | None = None
+    requested_wait: timedelta | None = None
     final: bool = False
 
     @property
@@ -71,7 +71,7 @@ def outcome(trial: Try, result: Result, at: datetime) -> Outcome:
         status=result.status,
         error="" if good else _complaint(result),
         excerpt=None if trial.kind == EventKind.TEST else excerpt(result.body),  # a test shows nobody's answers
-        asked=None if good else retry_after(result.header("Retry-After"), at),
+        requested_wait=None if good else retry_after(result.header("Retry-After"), at),
     )
 
 

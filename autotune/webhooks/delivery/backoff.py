@@ -12,18 +12,20 @@ MAX_RETRY_AFTER: Final = timedelta(hours=12)
 DOUBLINGS: Final = 20  # far beyond LONGEST
 
 
-def next_try(failures: int, queued_at: datetime, now: datetime, *, asked: timedelta | None = None) -> datetime | None:
+def next_try(
+    failures: int, queued_at: datetime, now: datetime, *, requested_wait: timedelta | None = None
+) -> datetime | None:
     """When to try again after `failures` failures; None once three days have passed. The last try is on their last day.
 
-    asked   the wait that the endpoint asked for; it lengthens ours, within bounds
+    requested_wait  the wait that the endpoint requested; it can lengthen the delay, up to MAX_RETRY_AFTER
     """
     end = queued_at + GIVE_UP
     if now >= end:
         return None
     wait = min(FIRST * 2 ** min(failures - 1, DOUBLINGS), LONGEST)
     wait *= random.uniform(0.75, 1.25)  # noqa: S311 - jitter, no secret
-    if asked is not None:
-        wait = max(wait, min(asked, MAX_RETRY_AFTER))
+    if requested_wait is not None:
+        wait = max(wait, min(requested_wait, MAX_RETRY_AFTER))
     return min(now + wait, end)
 
 

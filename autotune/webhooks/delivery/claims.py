@@ -59,21 +59,21 @@ def claim(busy: Mapping[UUID, int], *, room: int, struggling_room: int) -> list[
     endpoints = Webhook.objects.active().with_any_of(due).exclude(pk__in=full)
     well_first = F("failing_since").desc(nulls_first=True)
     webhooks = {webhook.pk: webhook for webhook in endpoints.order_by(well_first, "pk")[:ENDPOINTS_AT_ONCE]}
-    held: list[Delivery] = []
+    batch: list[Delivery] = []
     with transaction.atomic():
         for webhook in webhooks.values():
             limit = PER_ENDPOINT
             if struggles(webhook, now):
                 limit = min(PER_STRUGGLING, struggling_room)
-            share = min(limit - busy.get(webhook.pk, 0), room - len(held))
+            share = min(limit - busy.get(webhook.pk, 0), room - len(batch))
             if share <= 0:
                 continue
             rows = due.filter(webhook=webhook).order_by("next_at", "pk")
-            found = list(rows.select_for_update(skip_locked=True, no_key=True)[:share])
-            held += found
-            struggling_room -= len(found) if struggles(webhook, now) else 0
-        _lease([delivery.pk for delivery in held], now)
-    return load(held, webhooks, now)
+            deliveries = list(rows.select_for_update(skip_locked=True, no_key=True)[:share])
+            batch += deliveries
+            struggling_room -= len(deliveries) if struggles(webhook, now) else 0
+        _lease([delivery.pk for delivery in batch], now)
+    return load(batch, webhooks, now)
 
 
 def lease_one(delivery: Delivery, now: datetime) -> None:
@@ -82,10 +82,10 @@ def lease_one(delivery: Delivery, now: datetime) -> None:
 
 
 def give_back(tries: Sequence[Try]) -> None:
-    """What was claimed and will not be tried from here: due at once for others."""
+    """Return claimed deliveries that this process will not try: they are due at once for other processes."""
     now = database_now()
-    for one in tries:
-        Delivery.objects.pending().filter(pk=one.delivery_id, attempt=one.attempt).update(
+    for trial in tries:
+        Delivery.objects.pending().filter(pk=trial.delivery_id, attempt=trial.attempt).update(
             next_at=now, leased_until=None
         )
 
@@ -98,7 +98,7 @@ def struggles(webhook: Webhook, now: datetime) -> bool:
 def load(deliveries: Sequence[Delivery], webhooks: Mapping[UUID, Webhook], now: datetime) -> list[Try]:
     """What the tries need. `deliveries` as they were before the lease."""
     events = Event.objects.in_bulk({delivery.event_id for delivery in deliveries})
-    return [_try(one, webhooks[one.webhook_id], events[one.event_id], now) for one in deliveries]
+    return [_try(delivery, webhooks[delivery.webhook_id], events[delivery.event_id], now) for delivery in deliveries]
 
 
 def _lease(keys: Sequence[Any], now: datetime) -> None:
@@ -138,8 +138,8 @@ def _readable(webhook: Webhook, event: Event, now: datetime) -> tuple[bytes | No
 
 def secrets_of(webhook: Webhook, now: datetime) -> tuple[str, ...]:
     """The secrets that sign now: the current one, and the one before for its grace period."""
-    held = [str(webhook.secret)]
+    secrets = [str(webhook.secret)]
     in_grace = webhook.previous_valid_until is not None and webhook.previous_valid_until > now
     if in_grace and not is_damaged(webhook, "previous_secret"):  # otherwise only the current one signs
-        held += filter(None, [webhook.previous_secret])
-    return tuple(held)
+        secrets += filter(None, [webhook.previous_secret])
+    return tuple(secrets)

@@ -36,25 +36,27 @@ def settle(outcomes: Sequence[Outcome]) -> None:
 
 
 def _settle(outcomes: Sequence[Outcome], now: datetime) -> None:
-    keys = {one.trial.delivery_id for one in outcomes}
-    open_ones = Delivery.objects.pending().filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
-    rows = {row.pk: row for row in open_ones}
-    active = set(Webhook.objects.active().filter(pk__in={one.trial.webhook_id for one in outcomes}).values_list("pk"))
+    keys = {outcome.trial.delivery_id for outcome in outcomes}
+    pending = Delivery.objects.pending().filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
+    rows = {row.pk: row for row in pending}
+    active = set(
+        Webhook.objects.active().filter(pk__in={outcome.trial.webhook_id for outcome in outcomes}).values_list("pk")
+    )
     written = {}
-    for one in outcomes:
-        row = rows.get(one.trial.delivery_id)
+    for outcome in outcomes:
+        row = rows.get(outcome.trial.delivery_id)
         if row is None or row.status != DeliveryStatus.PENDING:
             continue
-        if one.delivered:
+        if outcome.delivered:
             row.status = DeliveryStatus.DELIVERED
-        elif row.attempt != one.trial.attempt:
+        elif row.attempt != outcome.trial.attempt:
             continue
         else:
-            _after_failure(row, one, now, active=(one.trial.webhook_id,) in active)
+            _after_failure(row, outcome, now, active=(outcome.trial.webhook_id,) in active)
         row.leased_until = None
         row.ended_at = None if row.status == DeliveryStatus.PENDING else now
-        log = [*row.tries, _entry(one)][-LOGGED:]
-        row.log = _LOG.envelope(cipher_for(one.trial.organization_id), row.pk, log)
+        log = [*row.tries, _entry(outcome)][-LOGGED:]
+        row.log = _LOG.envelope(cipher_for(outcome.trial.organization_id), row.pk, log)
         written[row.pk] = row
     _write(written.values())
 
@@ -69,31 +71,31 @@ def _write(rows: Iterable[Delivery]) -> None:
         )
 
 
-def _after_failure(row: Delivery, one: Outcome, now: datetime, *, active: bool) -> None:
+def _after_failure(row: Delivery, outcome: Outcome, now: datetime, *, active: bool) -> None:
     """Due again later, or parked: after three days, for an endpoint that is off, and for a test at once."""
     row.failures += 1
-    later = backoff.next_try(row.failures, row.queued_at, now, asked=one.asked)
-    if later is None or one.final or one.gone or not active or one.trial.kind == EventKind.TEST:
+    later = backoff.next_try(row.failures, row.queued_at, now, requested_wait=outcome.requested_wait)
+    if later is None or outcome.final or outcome.gone or not active or outcome.trial.kind == EventKind.TEST:
         row.status = DeliveryStatus.PARKED
     else:
         row.next_at = later
 
 
-def _entry(one: Outcome) -> dict[str, Any]:
+def _entry(outcome: Outcome) -> dict[str, Any]:
     return {
-        "at": clock.wire(one.at),
-        "status": one.status,
-        "latencyMs": round(one.latency_ms, 1),
-        "error": one.error or None,
-        "excerpt": one.excerpt,
+        "at": clock.wire(outcome.at),
+        "status": outcome.status,
+        "latencyMs": round(outcome.latency_ms, 1),
+        "error": outcome.error or None,
+        "excerpt": outcome.excerpt,
     }
 
 
 def _note_endpoints(outcomes: Sequence[Outcome], now: datetime) -> None:
     """Since when an endpoint fails; any success ends it. One by one in order: two settlers must not deadlock."""
-    real = [one for one in outcomes if one.trial.kind != EventKind.TEST and not one.final]
-    well = {one.trial.webhook_id for one in real if one.delivered}
-    for webhook_id in sorted({one.trial.webhook_id for one in real}):
+    real = [outcome for outcome in outcomes if outcome.trial.kind != EventKind.TEST and not outcome.final]
+    well = {outcome.trial.webhook_id for outcome in real if outcome.delivered}
+    for webhook_id in sorted({outcome.trial.webhook_id for outcome in real}):
         row = Webhook.objects.filter(pk=webhook_id)
         if webhook_id in well:
             row.filter(failing_since__isnull=False).update(failing_since=None)
@@ -102,14 +104,14 @@ def _note_endpoints(outcomes: Sequence[Outcome], now: datetime) -> None:
 
 
 def _disable_hopeless(outcomes: Sequence[Outcome], now: datetime) -> None:
-    failed = [one for one in outcomes if not one.delivered and one.trial.kind != EventKind.TEST]
+    failed = [outcome for outcome in outcomes if not outcome.delivered and outcome.trial.kind != EventKind.TEST]
     if not failed:
         return
-    gone = {one.trial.webhook_id for one in failed if one.gone}
+    gone = {outcome.trial.webhook_id for outcome in failed if outcome.gone}
     for webhook_id in sorted(gone):
         endpoints.disable(webhook_id, GONE_REASON)
     failing = Webhook.objects.active().filter(
-        pk__in={one.trial.webhook_id for one in failed} - gone, failing_since__lte=now - DISABLE_AFTER
+        pk__in={outcome.trial.webhook_id for outcome in failed} - gone, failing_since__lte=now - DISABLE_AFTER
     )
     for webhook_id in failing.values_list("pk", flat=True):
         endpoints.disable(webhook_id, FAILING_REASON)

@@ -20,11 +20,11 @@ class Example:
 
 
 def of(kinds: Iterable[str], organization_id: UUID) -> list[Example]:
-    """One of each kind that has one, in the order given."""
-    found = []
+    """An example of each kind that has one, in the order of `kinds`."""
+    examples = []
     for kind in map(EventKind, kinds):
         data = payloads.example(kind, organization_id)
         if data is not None:
             body = fanout.body(Event(kind=kind, organization_id=organization_id), data)
-            found.append(Example(kind.value, msgspec.json.format(body, indent=2).decode()))
-    return found
+            examples.append(Example(kind.value, msgspec.json.format(body, indent=2).decode()))
+    return examples

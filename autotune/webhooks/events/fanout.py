@@ -41,11 +41,11 @@ def fan_out(limit: int = AT_ONCE) -> int:
 
 def _fan_out(events: Sequence[Event], now: datetime) -> None:
     subscribers = _subscribers(events)
-    wanted = [event for event in events if subscribers[event.pk]]
-    bodies = _bodies(wanted)
+    subscribed = [event for event in events if subscribers[event.pk]]
+    bodies = _bodies(subscribed)
     Delivery.objects.bulk_create(
         Delivery(webhook=webhook, event=event, queued_at=now, next_at=now, created_at=now)
-        for event in wanted
+        for event in subscribed
         if event.pk in bodies
         for webhook in subscribers[event.pk]
     )
@@ -66,16 +66,16 @@ def body(event: Event, data: Data) -> bytes:
 def _subscribers(events: Sequence[Event]) -> Mapping[UUID, list[Webhook]]:
     """The endpoints of each event."""
     by_organization: dict[UUID, list[Webhook]] = defaultdict(list)
-    wanted = {event.organization_id for event in events}
-    for webhook in Webhook.objects.active().filter(organization_id__in=wanted).order_by("pk"):
+    organization_ids = {event.organization_id for event in events}
+    for webhook in Webhook.objects.active().filter(organization_id__in=organization_ids).order_by("pk"):
         by_organization[webhook.organization_id].append(webhook)
-    owners = _owners(events) if any(hook.own_only for held in by_organization.values() for hook in held) else {}
+    owners = _owners(events) if any(hook.own_only for hooks in by_organization.values() for hook in hooks) else {}
 
     def concerns(webhook: Webhook, event: Event) -> bool:
         if event.kind not in webhook.events:
             return False
-        limited = webhook.own_only and EventKind(event.kind) in payloads.OWNED
-        return not limited or (event.subject_id and owners.get(event.subject_id)) == webhook.created_by_id
+        is_limited = webhook.own_only and EventKind(event.kind) in payloads.OWNED
+        return not is_limited or (event.subject_id and owners.get(event.subject_id)) == webhook.created_by_id
 
     return {
         event.pk: [webhook for webhook in by_organization[event.organization_id] if concerns(webhook, event)]
@@ -84,30 +84,30 @@ def _subscribers(events: Sequence[Event]) -> Mapping[UUID, list[Webhook]]:
 
 
 def _owners(events: Sequence[Event]) -> Mapping[UUID, UUID]:
-    found: dict[UUID, UUID] = {}
+    owners: dict[UUID, UUID] = {}
     for kind, subjects in _subjects(event for event in events if EventKind(event.kind) in payloads.OWNED).items():
-        found |= payloads.owners(kind, subjects)
-    return found
+        owners |= payloads.owners(kind, subjects)
+    return owners
 
 
 def _bodies(events: Sequence[Event]) -> Mapping[UUID, bytes]:
     """The payload of each event; those whose subject is gone are left out."""
-    kept = {event.pk: _kept(event) for event in events}
+    stored = {event.pk: _stored_data(event) for event in events}
     rendered: dict[tuple[str, UUID | None], Data] = {}
-    for kind, subjects in _subjects(event for event in events if kept[event.pk] is None).items():
-        for subject, made in _render(kind, subjects).items():
-            rendered[kind, subject] = made
-    found = {}
+    for kind, subjects in _subjects(event for event in events if stored[event.pk] is None).items():
+        for subject, payload in _render(kind, subjects).items():
+            rendered[kind, subject] = payload
+    bodies = {}
     for event in events:
-        data = kept[event.pk]
+        data = stored[event.pk]
         if data is None:
             data = rendered.get((event.kind, event.subject_id))
         if data is not None:
-            found[event.pk] = body(event, data)
-    return found
+            bodies[event.pk] = body(event, data)
+    return bodies
 
 
-def _kept(event: Event) -> Data | None:
+def _stored_data(event: Event) -> Data | None:
     """The data that came with the event."""
     try:
         return event.data
@@ -119,15 +119,15 @@ def _kept(event: Event) -> Data | None:
 
 
 def _subjects(events: Iterable[Event]) -> Mapping[EventKind, list[UUID]]:
-    found: dict[EventKind, dict[UUID, None]] = defaultdict(dict)
+    by_kind: dict[EventKind, dict[UUID, None]] = defaultdict(dict)
     for event in events:
         if event.subject_id is not None:
-            found[EventKind(event.kind)][event.subject_id] = None
-    return {kind: list(subjects) for kind, subjects in found.items()}
+            by_kind[EventKind(event.kind)][event.subject_id] = None
+    return {kind: list(subjects) for kind, subjects in by_kind.items()}
 
 
 def _render(kind: EventKind, subjects: Sequence[UUID]) -> Mapping[UUID, Data]:
-    """All at once; one by one if that fails, so that one damaged subject holds up no other."""
+    """Render all subjects at once; one by one if that fails, so that a damaged subject does not block the others."""
     try:
         with transaction.atomic():
             return payloads.render(kind, subjects)
@@ -137,15 +137,15 @@ def _render(kind: EventKind, subjects: Sequence[UUID]) -> Mapping[UUID, Data]:
         if len(subjects) == 1:
             logger.exception("the event %s about %s cannot be rendered and is dropped", kind.value, subjects[0])
             return {}
-    found: dict[UUID, Data] = {}
+    rendered: dict[UUID, Data] = {}
     for subject in subjects:
-        found.update(_render(kind, [subject]))
-    return found
+        rendered.update(_render(kind, [subject]))
+    return rendered
 
 
 def _store(events: Sequence[Event], bodies: Mapping[UUID, bytes], now: datetime) -> None:
-    """The bodies, encrypted, and that the events have been fanned out."""
-    ciphers = {one: cipher_for(one) for one in {event.organization_id for event in events if event.pk in bodies}}
+    """Store the encrypted bodies, and mark the events as fanned out."""
+    ciphers = {pk: cipher_for(pk) for pk in {event.organization_id for event in events if event.pk in bodies}}
     sealed = [
         _BODY.envelope(ciphers[event.organization_id], event.pk, bodies[event.pk].decode())
         if event.pk in bodies

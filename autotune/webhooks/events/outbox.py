@@ -22,8 +22,8 @@ class Emitted(NamedTuple):
 def emit(kind: EventKind, entries: Sequence[Emitted]) -> None:
     """Write the events that somebody has subscribed to. Inside the caller's transaction; two queries for any number."""
     listening = _listening(kind, {entry.organization_id for entry in entries})
-    wanted = [entry for entry in entries if entry.organization_id in listening]
-    if wanted:
+    subscribed = [entry for entry in entries if entry.organization_id in listening]
+    if subscribed:
         Event.objects.bulk_create(
             Event(
                 organization_id=entry.organization_id,
@@ -31,7 +31,7 @@ def emit(kind: EventKind, entries: Sequence[Emitted]) -> None:
                 subject_id=entry.subject_id,
                 data=entry.data,
             )
-            for entry in wanted
+            for entry in subscribed
         )
 
 
@@ -39,5 +39,7 @@ def _listening(kind: EventKind, organizations: set[UUID]) -> set[UUID]:
     """Those of the organizations with an active webhook for this kind."""
     if not organizations:
         return set()
-    found = Webhook.objects.active().filter(organization_id__in=organizations).values_list("organization_id", "events")
-    return {organization for organization, events in found if kind in events}
+    webhooks = (
+        Webhook.objects.active().filter(organization_id__in=organizations).values_list("organization_id", "events")
+    )
+    return {organization for organization, events in webhooks if kind in events}

@@ -23,8 +23,8 @@ _SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size", "er
 
 def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
     """See Statements."""
-    wanted = [success.run.run_id for success in successes]
-    open_runs = WorkflowRun.objects.filter(pk__in=wanted, status__in=transitions.sources(RunStatus.COMPLETED))
+    run_ids = [success.run.run_id for success in successes]
+    open_runs = WorkflowRun.objects.filter(pk__in=run_ids, status__in=transitions.sources(RunStatus.COMPLETED))
     moved = set(open_runs.exclude(waits_for__in=transitions.UNANSWERABLE).values_list("pk", flat=True))
     if not moved:
         return moved
@@ -41,9 +41,11 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     )
     for success in successes:
         if success.step is not None and success.run.run_id in moved:
-            _tell(success.run.run_id, success.step)
+            _add_step(success.run.run_id, success.step)
     pairs = [pair for pair in zip(successes, prepare(successes), strict=True) if pair[0].run.run_id in moved]
-    Score.objects.bulk_create(_score(success, one, grader_id, grader_version_id, now) for success, one in pairs)
+    Score.objects.bulk_create(
+        _score(success, prepared, grader_id, grader_version_id, now) for success, prepared in pairs
+    )
     sole = [success for success, _ in pairs if success.run.panel_size == 1]
     Reward.objects.bulk_create(
         [_reward(success, now) for success in sole],
@@ -76,39 +78,39 @@ def sleep(failures: Sequence[Failed]) -> None:
 
 def rest(paused: Sequence[Paused]) -> None:
     """See Statements."""
-    for one in paused:
-        _pause(one, RunStatus.SLEEPING, WaitsFor.GRADER)
+    for pause in paused:
+        _pause(pause, RunStatus.SLEEPING, WaitsFor.GRADER)
 
 
 def wait(paused: Sequence[Paused]) -> None:
     """See Statements."""
-    for one in paused:
-        _pause(one, RunStatus.WAITING, WaitsFor.CALLBACK)
+    for pause in paused:
+        _pause(pause, RunStatus.WAITING, WaitsFor.CALLBACK)
 
 
-def _pause(one: Paused, to: RunStatus, waits_for: str) -> None:
-    held = WorkflowRun.objects.filter(pk=one.run_id, attempt=one.attempt, status=RunStatus.RUNNING)
-    moved = held.update(status=to, waits_for=waits_for, wake_at=one.until, leased_until=None)
-    if moved and one.step is not None:
-        _tell(one.run_id, one.step)
+def _pause(pause: Paused, to: RunStatus, waits_for: str) -> None:
+    runs = WorkflowRun.objects.filter(pk=pause.run_id, attempt=pause.attempt, status=RunStatus.RUNNING)
+    moved = runs.update(status=to, waits_for=waits_for, wake_at=pause.until, leased_until=None)
+    if moved and pause.step is not None:
+        _add_step(pause.run_id, pause.step)
 
 
-def _tell(run_id: UUID, step: dict[str, Any]) -> None:
+def _add_step(run_id: UUID, step: dict[str, Any]) -> None:
     """Add an entry to a run's timeline."""
     run = WorkflowRun.objects.filter(pk=run_id)
     run.update(steps=timeline.appended(run.values_list("steps", flat=True).get(), step))
 
 
 def _move(failure: Failed, message: Ciphertext | None, to: RunStatus, **changes: Any) -> int:
-    held = WorkflowRun.objects.filter(pk=failure.run_id, status__in=transitions.sources(to))
+    runs = WorkflowRun.objects.filter(pk=failure.run_id, status__in=transitions.sources(to))
     if not failure.of_review:
-        held = held.exclude(waits_for__in=transitions.UNANSWERABLE)
+        runs = runs.exclude(waits_for__in=transitions.UNANSWERABLE)
     if failure.attempt is not None:
-        ours = Q(status=RunStatus.RUNNING)
+        of_attempt = Q(status=RunStatus.RUNNING)
         if to == RunStatus.FAILED:
-            ours |= Q(waits_for=WaitsFor.CALLBACK)
-        held = held.filter(ours, attempt=failure.attempt)
-    moved = held.update(
+            of_attempt |= Q(waits_for=WaitsFor.CALLBACK)
+        runs = runs.filter(of_attempt, attempt=failure.attempt)
+    moved = runs.update(
         status=to,
         leased_until=None,
         error_code=failure.code,
@@ -118,14 +120,14 @@ def _move(failure: Failed, message: Ciphertext | None, to: RunStatus, **changes:
         **changes,
     )
     if moved and failure.step is not None:
-        _tell(failure.run_id, failure.step)
+        _add_step(failure.run_id, failure.step)
     return moved
 
 
-def _score(success: Success, one: Prepared, grader_id: UUID, grader_version_id: UUID, now: datetime) -> Score:
+def _score(success: Success, prepared: Prepared, grader_id: UUID, grader_version_id: UUID, now: datetime) -> Score:
     run, verdict = success.run, success.verdict
     score = Score(
-        id=one.score_id,
+        id=prepared.score_id,
         organization_id=run.organization_id,
         run_id=run.run_id,
         completion_id=run.completion_id,
@@ -136,10 +138,10 @@ def _score(success: Success, one: Prepared, grader_id: UUID, grader_version_id: 
         value=verdict.value,
         confidence=verdict.confidence,
         raw_value=verdict.value,
-        dimensions=None if one.dimensions is None else json.loads(one.dimensions),
+        dimensions=None if prepared.dimensions is None else json.loads(prepared.dimensions),
         created_at=now,
     )
-    score.reasoning = one.reasoning  # already an envelope
+    score.reasoning = prepared.reasoning  # already an envelope
     return score
 
 

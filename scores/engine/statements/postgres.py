@@ -89,9 +89,9 @@ select run_id from moved
 """  # noqa: S608 - constants alone
 
 
-def _failing(guard: str, held: str) -> str:
-    """`_due` for failures: if an attempt is given, it must be the attempt that holds the run."""
-    of_attempt = f"(x.attempt is null or (x.attempt = r.attempt and {held}))"
+def _failing(guard: str, is_holder: str) -> str:
+    """`_due` for failures: if a failure names an attempt, that attempt must hold the run."""
+    of_attempt = f"(x.attempt is null or (x.attempt = r.attempt and {is_holder}))"
     return _due(f"{guard} and (x.of_review or {_ANSWERABLE}) and {of_attempt}")
 
 
@@ -141,12 +141,12 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     prepared = prepare(successes)
     columns: list[Any] = [
         [success.run.run_id for success in successes],
-        [one.score_id for one in prepared],
-        [one.event_id for one in prepared],
+        [row.score_id for row in prepared],
+        [row.event_id for row in prepared],
         [success.verdict.value for success in successes],
         [success.verdict.confidence for success in successes],
-        [one.reasoning for one in prepared],
-        [one.dimensions for one in prepared],
+        [row.reasoning for row in prepared],
+        [row.dimensions for row in prepared],
         [success.aggregation for success in successes],
         [success.reward for success in successes],
         [_json(success.step) for success in successes],
@@ -200,10 +200,10 @@ def _pause(statement: str, paused: Sequence[Paused]) -> None:
         return
     paused = sorted(paused, key=lambda pause: pause.run_id)
     columns: list[Any] = [
-        [one.run_id for one in paused],
-        [one.attempt for one in paused],
-        [one.until for one in paused],
-        [_json(one.step) for one in paused],
+        [pause.run_id for pause in paused],
+        [pause.attempt for pause in paused],
+        [pause.until for pause in paused],
+        [_json(pause.step) for pause in paused],
     ]
     with connection.cursor() as cursor:
         cursor.execute(statement, columns)

@@ -37,8 +37,10 @@ def messages(failures: Sequence[Failed]) -> list[Ciphertext | None]:
     """The ciphertext of each failure's message, in order: graders wrote some of them."""
     ciphers = _Ciphers()
     return [
-        _MESSAGE.envelope(ciphers[one.organization_id], one.run_id, one.message[:MAX_MESSAGE]) if one.message else None
-        for one in failures
+        _MESSAGE.envelope(ciphers[failure.organization_id], failure.run_id, failure.message[:MAX_MESSAGE])
+        if failure.message
+        else None
+        for failure in failures
     ]
 
 
@@ -57,7 +59,10 @@ def _prepare(success: Success, ciphers: _Ciphers) -> Prepared:
     dimensions = None
     if verdict.dimensions is not None:
         dimensions = json.dumps(
-            [{"name": one.name, "value": one.value, "weight": one.weight} for one in verdict.dimensions],
+            [
+                {"name": dimension.name, "value": dimension.value, "weight": dimension.weight}
+                for dimension in verdict.dimensions
+            ],
             ensure_ascii=False,
         )
     return Prepared(score_id, ids.new(), reasoning, dimensions)

@@ -29,19 +29,19 @@ EDIT = ("GET", "HEAD", "POST")
 
 @page((RESOURCE, "create"), methods=EDIT)
 def new(request: PageRequest) -> HttpResponse:
-    """Made once for each form. The address is shown on the answer to the POST alone."""
+    """Create an endpoint, once for each form. Only the response to the POST shows its address."""
     first = {"protocol": "openrlhf", "unscored": "hold", "task_id": request.GET.get("taskId", "")}
     form = NewForm(request.POST if request.method == "POST" else None, request.principal, initial=first)
     acts.concerns(RESOURCE, "create")
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewRewardEndpoint)
-            made = once.do(request, lambda: endpoints.create(request.principal, body))
+            address = once.do(request, lambda: endpoints.create(request.principal, body))
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns(RESOURCE, "create", made.endpoint.public_id)
-            return _shown(request, made.endpoint, url=made.url, status=201)
+            acts.concerns(RESOURCE, "create", address.endpoint.public_id)
+            return _render_detail(request, address.endpoint, url=address.url, status=201)
     context = {
         "title": "New reward endpoint",
         "crumbs": navigation.crumbs(("Live rewards", reverse("reward_endpoints"))),
@@ -57,101 +57,101 @@ def new(request: PageRequest) -> HttpResponse:
 
 @page((RESOURCE, "read"))
 def endpoint(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
-    return _shown(request, _found(request, endpoint_id, "read"))
+    return _render_detail(request, _endpoint_for(request, endpoint_id, "read"))
 
 
 @page((RESOURCE, "update"), methods=EDIT)
 def change(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
-    found = _found(request, endpoint_id, "update")
-    acts.concerns(RESOURCE, "update", found.public_id)
-    form = ChangeForm(request.POST) if request.method == "POST" else ChangeForm.of(found)
+    row = _endpoint_for(request, endpoint_id, "update")
+    acts.concerns(RESOURCE, "update", row.public_id)
+    form = ChangeForm(request.POST) if request.method == "POST" else ChangeForm.of(row)
     if request.method == "POST" and form.is_valid():
         try:
             acting.do(
-                request, lambda: endpoints.change(found.pk, form.body(RewardEndpointPatch)), said="The change is saved."
+                request, lambda: endpoints.change(row.pk, form.body(RewardEndpointPatch)), toast="The change is saved."
             )
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            return redirect("reward_endpoint", found.pk)
-    caller = PROTOCOLS[found.protocol][0]
+            return redirect("reward_endpoint", row.pk)
+    caller = PROTOCOLS[row.protocol][0]
     context = {
         "title": "Change the endpoint",
         "crumbs": navigation.crumbs(
-            ("Live rewards", reverse("reward_endpoints")), (f"{caller} endpoint", _address(found))
+            ("Live rewards", reverse("reward_endpoints")), (f"{caller} endpoint", _address(row))
         ),
         "form": form,
-        "endpoint": found,
+        "endpoint": row,
         "policies": POLICIES,
         "without_text": WITHOUT_TEXT,
-        "deadlines": [one for one in deadlines() if one[0] == caller],
+        "deadlines": [entry for entry in deadlines() if entry[0] == caller],
     }
     return render(request, "rewards/change.html", context, status=400 if form.errors else 200)
 
 
 @page((RESOURCE, "update"), methods=("POST",))
 def switch(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
-    """On or off, by the value of `enabled`."""
-    found, on = _found(request, endpoint_id, "update"), request.POST.get("enabled") == "true"
-    acts.concerns(RESOURCE, "update", found.public_id, fields=("enabled",))
-    said = "It takes calls again." if on else "It refuses calls until it is switched on again."
-    acting.attempt(request, lambda: endpoints.change(found.pk, RewardEndpointPatch(enabled=on)), said=said)
-    return redirect("reward_endpoint", found.pk)
+    """Switch the endpoint on or off, by the value of `enabled`."""
+    row, on = _endpoint_for(request, endpoint_id, "update"), request.POST.get("enabled") == "true"
+    acts.concerns(RESOURCE, "update", row.public_id, fields=("enabled",))
+    message = "It takes calls again." if on else "It refuses calls until it is switched on again."
+    acting.attempt(request, lambda: endpoints.change(row.pk, RewardEndpointPatch(enabled=on)), toast=message)
+    return redirect("reward_endpoint", row.pk)
 
 
 @page((RESOURCE, "update"), methods=("POST",))
 def rotate(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
-    """Made once for each form. The new address is shown on this answer alone."""
-    found = _found(request, endpoint_id, "update")
-    acts.concerns(RESOURCE, "update", found.public_id)
+    """Replace the address, once for each form. Only this response shows the new one."""
+    row = _endpoint_for(request, endpoint_id, "update")
+    acts.concerns(RESOURCE, "update", row.public_id)
     try:
-        made = once.do(request, lambda: endpoints.rotate(request.principal, found.pk))
+        address = once.do(request, lambda: endpoints.rotate(request.principal, row.pk))
     except AutotuneError as exc:
-        return _shown(request, found, refused=exc.detail, status=exc.status)
-    return _shown(request, made.endpoint, url=made.url, rotated=True)
+        return _render_detail(request, row, refused=exc.detail, status=exc.status)
+    return _render_detail(request, address.endpoint, url=address.url, rotated=True)
 
 
 @page((RESOURCE, "delete"), methods=EDIT)
 def delete(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
-    """Asks first."""
-    found = _found(request, endpoint_id, "delete")
-    acts.concerns(RESOURCE, "delete", found.public_id)
+    """Delete the endpoint, after a confirmation."""
+    row = _endpoint_for(request, endpoint_id, "delete")
+    acts.concerns(RESOURCE, "delete", row.public_id)
     if request.method == "POST":
-        acting.do(request, found.delete, said="The endpoint is deleted. Its address is refused from now on.")
+        acting.do(request, row.delete, toast="The endpoint is deleted. Its address is refused from now on.")
         return redirect("reward_endpoints")
     context = {
         "title": "Delete this endpoint?",
         "crumbs": navigation.crumbs(
-            ("Live rewards", reverse("reward_endpoints")), (f"{PROTOCOLS[found.protocol][0]} endpoint", _address(found))
+            ("Live rewards", reverse("reward_endpoints")), (f"{PROTOCOLS[row.protocol][0]} endpoint", _address(row))
         ),
-        "endpoint": found,
-        "task": _task(request, found),
+        "endpoint": row,
+        "task": _task(request, row),
     }
     return render(request, "rewards/delete.html", context)
 
 
 @page((RESOURCE, "read"), methods=("POST",))
 def attempt(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
-    """One prompt and response, answered in place. It waits, so no transaction is held around it."""
-    found, form = _found(request, endpoint_id, "read"), TryForm(request.POST)
+    """Score one prompt and response in place. It waits for the reward, so it holds no transaction."""
+    row, form = _endpoint_for(request, endpoint_id, "read"), TryForm(request.POST)
     tried = None
-    acts.concerns("rewards", "create", found.public_id)
+    acts.concerns("rewards", "create", row.public_id)
     if form.is_valid():
-        given = form.cleaned_data
+        fields = form.cleaned_data
         try:
             tried = acting.do(
                 request,
                 lambda: trying.once(
-                    request.principal, found, prompt=given["prompt"], response=given["response"], label=given["label"]
+                    request.principal, row, prompt=fields["prompt"], response=fields["response"], label=fields["label"]
                 ),
                 calls_out=True,
             )
         except AutotuneError as exc:
             form.refuse(exc)
-    return _shown(request, found, form=form, tried=tried, status=400 if form.errors else 200)
+    return _render_detail(request, row, form=form, tried=tried, status=400 if form.errors else 200)
 
 
-def _shown(
+def _render_detail(
     request: PageRequest,
     endpoint: RewardEndpoint,
     *,
@@ -162,7 +162,7 @@ def _shown(
     tried: Tried | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The page; `url` is told once."""
+    """Render the page. `url` is the address with the token, which is shown only once."""
     principal, caller = request.principal, PROTOCOLS[endpoint.protocol][0]
     lately = figures.lately(endpoint, principal)
     answered, unscored = endpoint.answered, endpoint.unscored_count
@@ -197,9 +197,9 @@ def _shown(
     return render(request, "rewards/detail.html", context, status=status)
 
 
-def _found(request: PageRequest, endpoint_id: UUID, action: str) -> RewardEndpoint:
-    found: RewardEndpoint = find_for(RewardEndpoint.objects.all(), request.principal, endpoint_id, action, WHAT)
-    return found
+def _endpoint_for(request: PageRequest, endpoint_id: UUID, action: str) -> RewardEndpoint:
+    row: RewardEndpoint = find_for(RewardEndpoint.objects.all(), request.principal, endpoint_id, action, WHAT)
+    return row
 
 
 def _address(endpoint: RewardEndpoint) -> str:

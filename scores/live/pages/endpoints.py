@@ -35,22 +35,24 @@ class Row:
 
 @page(("reward_endpoints", "read"))
 def endpoints(request: PageRequest) -> HttpResponse:
-    """The newest first, as the API lists them."""
-    asked = listing.read(request, RewardEndpointQuery)
-    query, principal = asked.query, request.principal
-    found = RewardEndpoint.objects.visible_to(principal)
+    """List the endpoints, newest first, as the API does."""
+    filters = listing.read(request, RewardEndpointQuery)
+    query, principal = filters.query, request.principal
+    queryset = RewardEndpoint.objects.visible_to(principal)
     if query.task_id is not None:
-        found = found.filter(task=query.task_id.uuid)
+        queryset = queryset.filter(task=query.task_id.uuid)
     if query.protocol is not None:
-        found = found.filter(protocol=query.protocol)
-    shown, pages = pagination.page(found, query, ORDER, owner=principal.organization.pk)
-    names = Names.of(principal, tasks={row.task_id for row in shown})
+        queryset = queryset.filter(protocol=query.protocol)
+    rows, pages = pagination.page(queryset, query, ORDER, owner=principal.organization.pk)
+    names = Names.of(principal, tasks={row.task_id for row in rows})
     context = {
         "title": "Live rewards",
-        "rows": [Row(row, PROTOCOLS[row.protocol][0], names.task(row.task_id)) for row in shown],
-        "asked": asked,
-        "pager": listing.pager(pages, len(shown)),
-        "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", asked.given.get("taskId", "")),
+        "rows": [Row(row, PROTOCOLS[row.protocol][0], names.task(row.task_id)) for row in rows],
+        "asked": filters,
+        "pager": listing.pager(pages, len(rows)),
+        "task_choices": choices.by_name(
+            Task.objects.visible_to(principal), "task", filters.form_values.get("taskId", "")
+        ),
         "protocols": [(name, PROTOCOLS[name][0]) for name in offered()],
         "may_create": policy.reach(principal, "reward_endpoints", "create") is not None,
     }

@@ -66,11 +66,11 @@ class NewForm(PolicyForm):
     task_id = IdField(label="Task")
     protocol = forms.ChoiceField(label="Who calls it", widget=forms.RadioSelect)
 
-    def __init__(self, given: Mapping[str, Any] | None, principal: Principal, **kwargs: Any) -> None:
-        super().__init__(given, **kwargs)
+    def __init__(self, data: Mapping[str, Any] | None, principal: Principal, **kwargs: Any) -> None:
+        super().__init__(data, **kwargs)
         task: Any = self.fields["task_id"]
         task.offer(choices.tasks(principal), none="Choose a task")
-        task.keep(str((given or kwargs.get("initial", {})).get("task_id", "")))
+        task.keep(str((data or kwargs.get("initial", {})).get("task_id", "")))
         self.fields["protocol"].choices = [(name, PROTOCOLS[name][0]) for name in offered()]  # type: ignore[attr-defined]
 
 
@@ -97,9 +97,9 @@ class TryForm(BodyForm):
 
 def offered() -> list[str]:
     """The protocols that this server speaks."""
-    return [one for one in PROTOCOLS if one != Protocol.FOUNDRY or settings.FOUNDRY_GRADER]
+    return [protocol for protocol in PROTOCOLS if protocol != Protocol.FOUNDRY or settings.FOUNDRY_GRADER]
 
 
 def deadlines() -> list[tuple[str, int, int]]:
     """(who calls, default, most) in milliseconds."""
-    return [(PROTOCOLS[one][0], *DEADLINES_MS[one]) for one in offered()]
+    return [(PROTOCOLS[protocol][0], *DEADLINES_MS[protocol]) for protocol in offered()]

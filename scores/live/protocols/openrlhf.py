@@ -24,17 +24,17 @@ def read(body: Any) -> list[Sample]:
         labels = [None] * len(queries)
     if not isinstance(labels, list):
         raise Invalid.field("/labels", "wrong_type", "must be a list, or null.")
-    for name, given in (("prompts", prompts), ("labels", labels)):
-        if len(given) != len(queries):
+    for name, entries in (("prompts", prompts), ("labels", labels)):
+        if len(entries) != len(queries):
             raise Invalid.field(f"/{name}", "invalid_length", f"give {len(queries)}, as many as in query.")
-    return [_sample(*one) for one in zip(queries, prompts, labels, strict=True)]
+    return [_sample(*row) for row in zip(queries, prompts, labels, strict=True)]
 
 
 def response_of(query: str, prompt: str) -> tuple[str, bool]:
-    """The response within a whole text, and whether the prompt was found before it.
+    """Split the response off a query. Return it, and whether the query begins with the prompt.
 
-    A tokenizer may add an opening token to one of the two, or lose it; that alone does not hide the prompt. A text
-    that does not begin with the prompt is given back whole.
+    A tokenizer may add an opening token to one of the two, or lose it; the prompt is recognized despite that. A query
+    that does not begin with the prompt is returned unchanged.
     """
     for text, start in ((query, prompt), (_opened(query), prompt), (query, _opened(prompt))):
         if text.startswith(start) and (start or not prompt):  # a lone token, once taken off, is before every text
@@ -52,9 +52,9 @@ def write(outcomes: list[Outcome]) -> dict[str, Any]:
 
 
 def _sample(query: str, prompt: str, label: Any) -> Sample:
-    response, found = response_of(query, prompt)
+    response, has_prompt = response_of(query, prompt)
     metadata = {} if label is None else {"label": label}
-    if not found:
+    if not has_prompt:
         metadata[WHOLE] = True
     return Sample(response, prompt=prompt, metadata=metadata or None)
 

@@ -44,7 +44,7 @@ def reply(output: Sequence[Any]) -> Reply:
 
     raises  Unmapped
     """
-    position = next((at for at in reversed(_last_turn(output)) if _is_answer(output[at])), None)
+    position = next((index for index in reversed(_last_turn(output)) if _is_answer(output[index])), None)
     if position is None:
         return Reply(conversation(output), None, [])
     message, rest = output[position], output[position + 1 :]
@@ -91,8 +91,8 @@ def _messages(item: Any, at: int) -> Iterable[dict[str, Any]]:
         raise Unmapped("unknown_item", f"{place} is no object.")
     kind = item.get("type", "message" if "role" in item else None)
     if kind == "message":
-        kept = {name: item[name] for name in KEPT if item.get(name)}
-        message = {"role": item.get("role", "assistant"), "content": content_of(item.get("content")), **kept}
+        chat_members = {name: item[name] for name in KEPT if item.get(name)}
+        message = {"role": item.get("role", "assistant"), "content": content_of(item.get("content")), **chat_members}
         return mapped([message], noun="Item", first=at)
     if kind == "reasoning":
         return []

@@ -97,4 +97,4 @@ def is_plain(value: Any) -> bool:
         return _NOT_PLAIN.search(value) is None
     if isinstance(value, dict):
         return is_plain(list(value)) and is_plain(list(value.values()))
-    return all(is_plain(one) for one in value) if isinstance(value, Sequence) else True
+    return all(is_plain(element) for element in value) if isinstance(value, Sequence) else True

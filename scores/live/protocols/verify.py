@@ -53,8 +53,10 @@ def write(raw: bytes, outcomes: list[Outcome]) -> bytes:
         added_members |= {FAILURE_CLASS: FAILED, CODE: outcome.code}
         added_members |= {REASON: outcome.reason} if outcome.reason else {}
     added = [f"{json.dumps(name)}:{json.dumps(value, allow_nan=False)}" for name, value in added_members.items()]
-    kept = [text for name, text in _members(str(raw, "utf-8")) if name not in (REWARD, FAILURE_CLASS, CODE, REASON)]
-    return f"{{{','.join([*kept, *added])}}}".encode()
+    received_members = [
+        text for name, text in _members(str(raw, "utf-8")) if name not in (REWARD, FAILURE_CLASS, CODE, REASON)
+    ]
+    return f"{{{','.join([*received_members, *added])}}}".encode()
 
 
 def _prompt(params: dict[str, Any]) -> tuple[str | list[dict[str, Any]], list[dict[str, Any]]]:
@@ -74,19 +76,19 @@ def _members(text: str) -> Iterator[tuple[str, str]]:
 
     It does not convert numbers: the answer must repeat every digit, and some numbers fit no double.
     """
-    at = text.index("{") + 1
+    position = text.index("{") + 1
     while True:
-        at = _skip(text, at, "," + _SPACE)
-        if text[at] == "}":
+        position = _skip(text, position, "," + _SPACE)
+        if text[position] == "}":
             return
-        name, colon = json.decoder.scanstring(text, at + 1)  # type: ignore[attr-defined]
+        name, colon = json.decoder.scanstring(text, position + 1)  # type: ignore[attr-defined]
         _, end = _scan(text, _skip(text, colon, ":" + _SPACE))
-        yield name, text[at:end]
-        at = end
+        yield name, text[position:end]
+        position = end
 
 
-def _skip(text: str, at: int, characters: str) -> int:
-    """The index of the first character from `at` on that is not one of `characters`."""
-    while text[at] in characters:
-        at += 1
-    return at
+def _skip(text: str, index: int, characters: str) -> int:
+    """The index of the first character from `index` on that is not one of `characters`."""
+    while text[index] in characters:
+        index += 1
+    return index

@@ -72,7 +72,7 @@ class Line:
 def compare(request: PageRequest) -> HttpResponse:
     """`a` and `b` side by side; with `a` alone, what it can be compared with."""
     principal = request.principal
-    a, b = _asked(request, "a"), _asked(request, "b")
+    a, b = _parse_id(request, "a"), _parse_id(request, "b")
     left = _find(principal, a) if a else None
     right = _find(principal, b) if b else None
     context: dict[str, Any] = {
@@ -83,39 +83,39 @@ def compare(request: PageRequest) -> HttpResponse:
         "b": right,
     }
     if left is None or right is None:
-        if one := left or right:
-            current_call.about(one.public_id)
+        if completion := left or right:
+            current_call.about(completion.public_id)
         return render(request, "completions/compare.html", context)
     if refusal := why_not(left, right):
         current_call.about(left.public_id)
         context["refusal"] = refusal
         return render(request, "completions/compare.html", context, status=409)
-    _told(left, right)
+    _record_reads(left, right)
     return render(request, "completions/compare.html", context | _sides(request, left, right))
 
 
-def _told(*shown: Completion) -> None:
-    """Tell the trail what is read: an event for each, so that either is found by its id; the last is the page's own."""
-    for one in shown[:-1]:
-        current_call.about(one.public_id)
+def _record_reads(*rows: Completion) -> None:
+    """Record a read of each completion in the audit log, so that each is found by its id; the page records the last."""
+    for row in rows[:-1]:
+        current_call.about(row.public_id)
         if (call := current_call.current()) is not None:
             trail.noted(call, 200)
-    current_call.about(shown[-1].public_id)
+    current_call.about(rows[-1].public_id)
 
 
 def siblings(principal: Principal, row: Completion, readable: CompletionQuerySet | None = None) -> list[Sibling]:
     """Other completions of the task with the same prompt, newest first, of those that the principal may read.
 
-    readable  these, where they were asked for before
+    readable  the completions that the principal may read, if the caller has that queryset
     """
     if not row.prompt_digest:
         return []
     readable = sharing.readable(principal) if readable is None else readable
-    same = readable.filter(task_id=row.task_id, prompt_digest=bytes(row.prompt_digest))
-    found = list(completion_filters.textless(same).exclude(pk=row.pk).order_by("-id")[:OFFERED])
-    shared = frozenset(one.pk for one in found if sharing.is_only_shared(one, principal))
-    standings = completion_filters.standings(found, shared=shared)
-    return [Sibling(one, standings[one.pk]) for one in found]
+    same_prompt = readable.filter(task_id=row.task_id, prompt_digest=bytes(row.prompt_digest))
+    others = list(completion_filters.textless(same_prompt).exclude(pk=row.pk).order_by("-id")[:OFFERED])
+    shared = frozenset(other.pk for other in others if sharing.is_only_shared(other, principal))
+    standings = completion_filters.standings(others, shared=shared)
+    return [Sibling(other, standings[other.pk]) for other in others]
 
 
 def why_not(left: Completion, right: Completion) -> str:
@@ -147,21 +147,21 @@ def _why_not_by_text(left: Completion, right: Completion) -> str:
 
 
 def _sides(request: PageRequest, left: Completion, right: Completion) -> dict[str, Any]:
-    """Both texts, and the scores beside each other."""
+    """The template context of both responses and their scores, side by side."""
     principal = request.principal
-    one, other = completions.seen([left, right], principal)
+    first, second = completions.seen([left, right], principal)
     view = request.GET.get("diff", "")
     view = view if view in VIEWS else ""
-    difference = differences.between(one.response or "", other.response or "", view) if view else None  # type: ignore[arg-type]  # of VIEWS
+    difference = differences.between(first.response or "", second.response or "", view) if view else None  # type: ignore[arg-type]  # of VIEWS
     return {
         "views": VIEWS.items(),
         "view": view,
         "difference": difference,
         "too_different": bool(view) and difference is None,
-        "sides": [_side(one, left.pk, difference, left=True), _side(other, right.pk, difference, left=False)],
-        "prompt": highlighting.plain(one.prompt or "", limit=SHOWN // 3),
+        "sides": [_side(first, left.pk, difference, left=True), _side(second, right.pk, difference, left=False)],
+        "prompt": highlighting.plain(first.prompt or "", limit=SHOWN // 3),
         "lines": lines(principal, left.pk, right.pk),
-        "by": _by(one, other),
+        "by": _reward_difference(first, second),
     }
 
 
@@ -175,38 +175,43 @@ def _side(out: CompletionOut, pk: UUID, difference: Difference | None, *, left: 
 
 def lines(principal: Principal, left: UUID, right: UUID) -> list[Line]:
     """The scores that count of both, by grader: those that the principal may see."""
-    found = Score.objects.live().visible_to(principal).filter(completion_id__in=(left, right), superseded=False)
-    scores = list(found.order_by("shadow", "id"))
-    outs = dict(zip((one.pk for one in scores), score_results.shapes(scores, Sight.of(principal)), strict=True))
-    names = Names.of(principal, graders=(one.grader_id for one in scores))
-    of_both: dict[UUID, dict[UUID, ScoreOut]] = {}
-    for one in scores:
-        of_both.setdefault(one.grader_id, {})[one.completion_id] = outs[one.pk]
-    return [_line(names.grader(pk), pair.get(left), pair.get(right)) for pk, pair in of_both.items()]
+    visible_scores = (
+        Score.objects.live().visible_to(principal).filter(completion_id__in=(left, right), superseded=False)
+    )
+    scores = list(visible_scores.order_by("shadow", "id"))
+    outs = dict(zip((score.pk for score in scores), score_results.shapes(scores, Sight.of(principal)), strict=True))
+    names = Names.of(principal, graders=(score.grader_id for score in scores))
+    by_grader: dict[UUID, dict[UUID, ScoreOut]] = {}
+    for score in scores:
+        by_grader.setdefault(score.grader_id, {})[score.completion_id] = outs[score.pk]
+    return [_line(names.grader(pk), pair.get(left), pair.get(right)) for pk, pair in by_grader.items()]
 
 
 def _line(grader: Named, left: ScoreOut | None, right: ScoreOut | None) -> Line:
     return Line(grader, left, right, right.value - left.value if left and right else None)
 
 
-def _by(one: CompletionOut, other: CompletionOut) -> float | None:
-    """The second reward less the first."""
-    return other.reward.value - one.reward.value if one.reward and other.reward else None
+def _reward_difference(first: CompletionOut, second: CompletionOut) -> float | None:
+    """The second reward minus the first; None if either is missing."""
+    return second.reward.value - first.reward.value if first.reward and second.reward else None
 
 
 def _find(principal: Principal, completion_id: UUID) -> Completion:
-    found = sharing.readable(principal).filter(pk=completion_id).first()
-    if found is None:
+    completion = sharing.readable(principal).filter(pk=completion_id).first()
+    if completion is None:
         raise NotFound("There is no such completion.")
-    return found
+    return completion
 
 
-def _asked(request: PageRequest, name: str) -> UUID | None:
-    """The completion that the address names; what is no id is none that there is."""
-    given = request.GET.get(name, "").strip()
-    if not given:
+def _parse_id(request: PageRequest, name: str) -> UUID | None:
+    """The id of the completion in a parameter of the address, None without one.
+
+    raises NotFound for text that is not an id
+    """
+    public_id = request.GET.get(name, "").strip()
+    if not public_id:
         return None
     try:
-        return ids.decode("comp", given)
+        return ids.decode("comp", public_id)
     except ValueError:
         raise NotFound("There is no such completion.") from None

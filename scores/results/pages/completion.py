@@ -64,8 +64,8 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
     }
     if request.headers.get("HX-Target") == PART:
         return render(request, "completions/_part.html", context)
-    told = audience(principal, row, task, members, names) if task is not None and not shared else []
-    context |= {"audience": told, "siblings": siblings(principal, row, readable)[:SIBLINGS]}
+    readers = audience(principal, row, task, members, names) if task is not None and not shared else []
+    context |= {"audience": readers, "siblings": siblings(principal, row, readable)[:SIBLINGS]}
     return render(request, "completions/completion.html", context | _still(request, row, out, task, members))
 
 
@@ -104,8 +104,8 @@ def _task(principal: Principal, row: Completion) -> tuple[Task | None, list[Pane
 
 def _reviews(principal: Principal, completion_id: UUID) -> list[Review]:
     """Reviews of its runs, newest first, without their texts."""
-    found = access.shown(principal).filter(completion_id=completion_id)
-    return list(found.defer("reasoning", "explanation", "dimensions").order_by("-id")[:20])
+    reviews = access.shown(principal).filter(completion_id=completion_id)
+    return list(reviews.defer("reasoning", "explanation", "dimensions").order_by("-id")[:20])
 
 
 def _may(principal: Principal, row: Completion, shared: bool) -> dict[str, bool]:

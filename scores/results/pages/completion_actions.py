@@ -55,15 +55,15 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             acting.do(
-                request, lambda: rescoring.rescore(completion_id, request.principal), said="It is being scored again."
+                request, lambda: rescoring.rescore(completion_id, request.principal), toast="It is being scored again."
             )
         except AutotuneError as exc:
             form.refuse(exc)
         else:
             return redirect("completion", completion_id)
     members = list(PanelMember.objects.filter(task_version_id=row.task_version_id))
-    names = Names.of(request.principal, graders=(one.grader_id for one in members))
-    panel = [(names.grader(one.grader_id), one.part == Part.SHADOW) for one in members]
+    names = Names.of(request.principal, graders=(member.grader_id for member in members))
+    panel = [(names.grader(member.grader_id), member.part == Part.SHADOW) for member in members]
     context = {**_context("Score again", row), "form": form, "panel": panel}
     return render(request, "completions/rescore.html", context, status=409 if form.errors else 200)
 
@@ -77,7 +77,7 @@ def erase(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     form = TypedForm(request.POST if request.method == "POST" else None, word="erase")
     if request.method == "POST" and form.is_valid():
         try:
-            acting.do(request, lambda: deleting.delete_completion(completion_id), said="The text is erased.")
+            acting.do(request, lambda: deleting.delete_completion(completion_id), toast="The text is erased.")
         except AutotuneError as exc:
             form.refuse(exc)
         else:
@@ -87,6 +87,6 @@ def erase(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
 
 
 def _context(title: str, row: Completion) -> dict[str, object]:
-    here = reverse("completion", args=[row.pk])
-    crumbs = navigation.crumbs(("Completions", reverse("completions")), (f"…{row.public_id[-6:]}", here))
-    return {"title": title, "crumbs": crumbs, "completion": row, "back": here}
+    completion_url = reverse("completion", args=[row.pk])
+    crumbs = navigation.crumbs(("Completions", reverse("completions")), (f"…{row.public_id[-6:]}", completion_url))
+    return {"title": title, "crumbs": crumbs, "completion": row, "back": completion_url}

@@ -28,22 +28,22 @@ class Seen:
 def audience(
     principal: Principal, completion: Completion, task: Task, members: Sequence[PanelMember], names: Names
 ) -> list[Seen]:
-    """For a reader of the whole completion and its task; two queries.
+    """Who sees which part of a completion, for a reader who sees all of it and its task; two queries.
 
-    What a grader redacts is told to who sees the whole grader, and the names of custom roles to who may read them.
+    A reader who sees all of a grader learns what it redacts; one who may read custom roles sees their names.
     """
     roles = _roles(principal, completion)
     graders = {
-        one.pk: one
-        for one in Grader.objects.filter(pk__in=[member.grader_id for member in members]).only(
+        grader.pk: grader
+        for grader in Grader.objects.filter(pk__in=[member.grader_id for member in members]).only(
             "pk", "organization_id", "created_by_id", "redact_reasoning", "redact_dimensions"
         )
     }
-    ours = [pk for pk, one in graders.items() if one.organization_id == completion.organization_id]
-    others = [pk for pk in graders if pk not in ours]
+    own_graders = [pk for pk, grader in graders.items() if grader.organization_id == completion.organization_id]
+    other_graders = [pk for pk in graders if pk not in own_graders]
     texts = Seen("Prompt, response, metadata", [f"Here: {_listed(_roles_with(roles, 'completions'))}."])
-    texts.who.extend(_shared(task, bool(others)))
-    if others:
+    texts.who.extend(_shared(task, bool(other_graders)))
+    if other_graders:
         texts.who.append(
             "The panel has graders of other organizations: to judge the response, their servers get the prompt, the "
             "response, the metadata and the task's system prompt."
@@ -55,13 +55,13 @@ def audience(
             "Who made a grader sees the scores that it gave, and neither the reward nor the others' scores.",
         ],
     )
-    told = [f"Here: {_listed(_roles_with(roles, 'reasoning'))}, as far as the grader lets them."]
-    told += [_kept(graders[pk], _name(names.grader(pk)), principal) for pk in ours]
-    told += [f"{_name(names.grader(pk))}: its owners decide what goes out." for pk in others]
+    reasoning = [f"Here: {_listed(_roles_with(roles, 'reasoning'))}, as far as the grader lets them."]
+    reasoning += [_redaction(graders[pk], _name(names.grader(pk)), principal) for pk in own_graders]
+    reasoning += [f"{_name(names.grader(pk))}: its owners decide what goes out." for pk in other_graders]
     operators = Seen(
         "All of it", ["Administrators of the organization that runs this server, but for what a grader redacts."]
     )
-    return [texts, numbers, Seen("Reasoning and dimensions", told), operators]
+    return [texts, numbers, Seen("Reasoning and dimensions", reasoning), operators]
 
 
 def _shared(task: Task, foreign: bool) -> list[str]:
@@ -77,12 +77,12 @@ def _shared(task: Task, foreign: bool) -> list[str]:
 def _roles(principal: Principal, completion: Completion) -> list[Role]:
     """The built-in ones, and those of the completion's organization that the reader may read."""
     built_in = Q(organization=None)
-    seen = querysets.roles().visible_to(principal).filter(organization_id=completion.organization_id)
-    return list(Role.objects.filter(built_in | Q(pk__in=seen.values("pk"))))
+    visible_roles = querysets.roles().visible_to(principal).filter(organization_id=completion.organization_id)
+    return list(Role.objects.filter(built_in | Q(pk__in=visible_roles.values("pk"))))
 
 
-def _kept(grader: Grader, name: str, principal: Principal) -> str:
-    """What a grader of this organization redacts for others, for who sees all of the grader."""
+def _redaction(grader: Grader, name: str, principal: Principal) -> str:
+    """What a grader of this organization redacts for others; only a reader who sees all of the grader learns it."""
     if not responses.sees_all_of(grader, principal):
         return f"{name} (yours): its owners decide what goes out."
     match grader.redact_reasoning, grader.redact_dimensions:
@@ -95,9 +95,9 @@ def _kept(grader: Grader, name: str, principal: Principal) -> str:
     return f"{name} (yours): redacts nothing."
 
 
-def _name(one: Named) -> str:
+def _name(grader: Named) -> str:
     """A name within a sentence: no direction control of it leaves it."""
-    return f"\u2068{brief(one.name or one.public_id, 60)}\u2069"
+    return f"\u2068{brief(grader.name or grader.public_id, 60)}\u2069"
 
 
 def _roles_with(roles: Iterable[Role], resource: str) -> list[str]:

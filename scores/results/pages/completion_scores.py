@@ -102,14 +102,14 @@ class Account:
 
     @property
     def unfinished(self) -> int:
-        return sum(one.unfinished for one in self.verdicts)
+        return sum(verdict.unfinished for verdict in self.verdicts)
 
 
 def visible_runs(principal: Principal, completion_id: UUID) -> tuple[list[WorkflowRun], list[WorkflowRun]]:
     """(all runs of a completion, those of them that the principal may see), in one query."""
     visible = WorkflowRun.objects.visible_to(principal).filter(pk=OuterRef("pk"))
-    of_it = WorkflowRun.objects.filter(completion_id=completion_id).annotate(seen=Exists(visible))
-    runs: list[Any] = list(of_it.order_by("id"))
+    all_runs = WorkflowRun.objects.filter(completion_id=completion_id).annotate(seen=Exists(visible))
+    runs: list[Any] = list(all_runs.order_by("id"))
     return runs, [run for run in runs if run.seen]
 
 
@@ -128,34 +128,35 @@ def account(
     """
     scores = list(Score.objects.live().visible_to(principal).filter(completion_id=completion_id).order_by("id"))
     sight = Sight.of(principal)
-    sight.judges.meet({run.grader_id for run in runs} | {one.grader_id for one in scores})
-    outs = dict(zip((one.pk for one in scores), score_results.shapes(scores, sight), strict=True))
-    panel = {one.grader_id: one for one in members}
-    graders = {run.grader_id for run in runs} | {one.grader_id for one in scores} | panel.keys()
-    names = Names.of(principal, graders=graders, versions=(one.grader_version_id for one in scores))
+    sight.judges.meet({run.grader_id for run in runs} | {score.grader_id for score in scores})
+    outs = dict(zip((score.pk for score in scores), score_results.shapes(scores, sight), strict=True))
+    panel = {member.grader_id: member for member in members}
+    graders = {run.grader_id for run in runs} | {score.grader_id for score in scores} | panel.keys()
+    names = Names.of(principal, graders=graders, versions=(score.grader_version_id for score in scores))
     view = _View(principal, sight, names, panel, outs, _shares(scores, panel, reward))
     pairs = _pairs(runs, scores)
-    now, earlier = _parted([view.verdict(run, score) for run, score in pairs[-SHOWN_RUNS:]], _newest(runs))
+    current, earlier = _split_verdicts([view.verdict(run, score) for run, score in pairs[-SHOWN_RUNS:]], _newest(runs))
     sentence = SENTENCES.get(reward.aggregation, "") if reward is not None and members else ""
     advice = failure_codes.advice(reward.error_code) if reward is not None and reward.error_code else ""
-    return Account(now, earlier, max(0, len(pairs) - SHOWN_RUNS), sentence, advice), names
+    return Account(current, earlier, max(0, len(pairs) - SHOWN_RUNS), sentence, advice), names
 
 
 def _pairs(runs: Sequence[WorkflowRun], scores: Sequence[Score]) -> list[tuple[WorkflowRun | None, Score | None]]:
     """Each run with its score, and the scores whose runs the reader may not see."""
-    of_run = {one.run_id: one for one in scores}
-    seen = {run.pk for run in runs}
+    of_run = {score.run_id: score for score in scores}
+    visible_run_ids = {run.pk for run in runs}
     pairs: list[tuple[WorkflowRun | None, Score | None]] = [(run, of_run.get(run.pk)) for run in runs]
-    return [*pairs, *((None, one) for one in scores if one.run_id not in seen)]
+    return [*pairs, *((None, score) for score in scores if score.run_id not in visible_run_ids)]
 
 
-def _parted(verdicts: list[Verdict], newest: set[UUID]) -> tuple[list[Verdict], list[Verdict]]:
-    """What counts or is under way, and what was before it; each in order."""
-    now: list[Verdict] = []
+def _split_verdicts(verdicts: list[Verdict], newest: set[UUID]) -> tuple[list[Verdict], list[Verdict]]:
+    """Split the verdicts into current ones, which count or are unfinished, and earlier ones; both in order."""
+    current: list[Verdict] = []
     earlier: list[Verdict] = []
-    for one in sorted(verdicts, key=_order):
-        (earlier if one.run is not None and one.run.pk not in newest and not one.counts else now).append(one)
-    return now, earlier
+    for verdict in sorted(verdicts, key=_order):
+        is_earlier = verdict.run is not None and verdict.run.pk not in newest and not verdict.counts
+        (earlier if is_earlier else current).append(verdict)
+    return current, earlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,30 +209,30 @@ def bars(out: ScoreOut | None) -> charts.Chart | None:
     """A score's dimensions with their weights; None without any that the reader may see."""
     if out is None or not out.dimensions:
         return None
-    rows = [_bar(one) for one in out.dimensions[:MAX_BARS]]
+    rows = [_bar(dimension) for dimension in out.dimensions[:MAX_BARS]]
     return charts.bars("Dimensions", rows)
 
 
-def _bar(one: object) -> charts.Bar:
+def _bar(dimension: object) -> charts.Bar:
     """A dimension, which a model's JSON column holds as a mapping."""
     name, value, weight = (
-        (one["name"], one["value"], one["weight"]) if isinstance(one, dict)
-        else (one.name, one.value, one.weight)  # type: ignore[attr-defined]
+        (dimension["name"], dimension["value"], dimension["weight"]) if isinstance(dimension, dict)
+        else (dimension.name, dimension.value, dimension.weight)  # type: ignore[attr-defined]
     )  # fmt: skip
     note = "" if weight is None else f"weight {weight:g}"
     return charts.Bar(name, value, note=note, total=1.0)
 
 
-def timeline(found: Iterable[Step]) -> list[TimelineStep]:
-    return [TimelineStep(one, _tone(one), _took(one.started_at, one.ended_at)) for one in found]
+def timeline(run_steps: Iterable[Step]) -> list[TimelineStep]:
+    return [TimelineStep(step, _tone(step), _took(step.started_at, step.ended_at)) for step in run_steps]
 
 
-def _tone(one: Step) -> str:
-    if one.outcome is None:
+def _tone(step: Step) -> str:
+    if step.outcome is None:
         return "busy"
-    if one.outcome in GOOD_STEPS:
+    if step.outcome in GOOD_STEPS:
         return "good"
-    if one.outcome in BAD_STEPS or one.outcome in failure_codes.CODES:
+    if step.outcome in BAD_STEPS or step.outcome in failure_codes.CODES:
         return "bad"
     return "neutral"
 
@@ -248,8 +249,8 @@ def _shares(scores: Sequence[Score], members: Mapping[UUID, PanelMember], reward
         return {}
     if reward.aggregation not in (Aggregation.MEAN, Aggregation.CONFIDENCE_WEIGHTED):
         return {}
-    counted = [one for one in scores if not one.shadow and not one.superseded]
-    weights = {one.pk: members[one.grader_id].weight if one.grader_id in members else 0.0 for one in counted}
+    counted = [score for score in scores if not score.shadow and not score.superseded]
+    weights = {score.pk: members[score.grader_id].weight if score.grader_id in members else 0.0 for score in counted}
     exact = {pk: Fraction(weight) for pk, weight in weights.items()}  # as in rewards.py: products may be very small
     if reward.aggregation == Aggregation.CONFIDENCE_WEIGHTED:
         confident = {score.pk: exact[score.pk] * Fraction(score.confidence) for score in counted}
@@ -265,7 +266,7 @@ def _newest(runs: Sequence[WorkflowRun]) -> set[UUID]:
     return set({run.grader_id: run.pk for run in sorted(runs, key=lambda run: (run.generation, run.pk))}.values())
 
 
-def _order(one: Verdict) -> tuple[bool, bool, int, UUID]:
+def _order(verdict: Verdict) -> tuple[bool, bool, int, UUID]:
     """Scoring graders before shadow ones, what counts before what was replaced, newest first."""
-    generation = one.run.generation if one.run is not None else 0
-    return one.shadow, one.superseded, -generation, one.key
+    generation = verdict.run.generation if verdict.run is not None else 0
+    return verdict.shadow, verdict.superseded, -generation, verdict.key

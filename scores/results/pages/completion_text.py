@@ -68,7 +68,7 @@ def text(request: PageRequest, completion_id: UUID, part: str) -> HttpResponse:
     """One text, whole, to download."""
     if part not in PARTS:
         raise NotFound("A completion has no such text.")
-    out = completions.one(request.principal, completion_id)
+    out = completions.read_completion(request.principal, completion_id)
     if out.erased_at is not None:
         raise Gone("The text was erased.", code="text_erased")
     if out.unreadable and part in out.unreadable:
@@ -85,21 +85,21 @@ def text(request: PageRequest, completion_id: UUID, part: str) -> HttpResponse:
 
 
 def _bubbles(messages: list[dict[str, Any]]) -> tuple[list[Bubble], int]:
-    """The newest messages, as many as a page bears, and how many are left out before them."""
-    found: list[Bubble] = []
-    left = SHOWN_MESSAGES
+    """As many of the newest messages as fit on a page, and how many older ones are left out."""
+    bubbles: list[Bubble] = []
+    remaining = SHOWN_MESSAGES
     for message in reversed(messages):
-        if len(found) == MAX_MESSAGES or left <= 0:
+        if len(bubbles) == MAX_MESSAGES or remaining <= 0:
             break
-        said, other = _said(message)
-        shown = highlighting.plain(said, limit=min(left, SHOWN_PROMPT))
-        left -= min(len(said), SHOWN_PROMPT) + 200  # a bubble has its own weight
-        found.append(Bubble(str(message.get("role", ""))[:40], shown, other))
-    return found[::-1], len(messages) - len(found)
+        content, other = _message_text(message)
+        shown = highlighting.plain(content, limit=min(remaining, SHOWN_PROMPT))
+        remaining -= min(len(content), SHOWN_PROMPT) + 200  # a bubble has its own weight
+        bubbles.append(Bubble(str(message.get("role", ""))[:40], shown, other))
+    return bubbles[::-1], len(messages) - len(bubbles)
 
 
-def _said(message: dict[str, Any]) -> tuple[str, list[str]]:
-    """The text of a message, and the kinds of what else is in it."""
+def _message_text(message: dict[str, Any]) -> tuple[str, list[str]]:
+    """The text of a message, and the kinds of its other parts."""
     content, other = message.get("content"), []
     if message.get("tool_calls"):
         other.append("tool calls")

@@ -15,7 +15,7 @@ from autotune.core.api import pagination
 from autotune.core.api.pagination import Pagination
 from autotune.core.errors import AutotuneError
 from autotune.core.pages import listing
-from autotune.core.pages.listing import Asked, Pager
+from autotune.core.pages.listing import ListRequest, Pager
 from scores.intake.requests import CompletionQuery
 from scores.results import completion_filters
 from scores.results.completion_filters import Standing
@@ -48,19 +48,21 @@ class Row:
 def completions(request: PageRequest) -> HttpResponse:
     """The completions that the principal may read; those that are only shared with its graders too."""
     principal = request.principal
-    asked = listing.read(request, CompletionQuery)
-    found, query, faults = _chosen(asked, principal)
-    rows, pages = _page(found, query, faults, principal)
-    given: dict[str, str] = {name: asked.given[name] for name in FILTERS if name in asked.given}
+    list_request = listing.read(request, CompletionQuery)
+    matches, query, faults = _chosen(list_request, principal)
+    rows, pages = _page(matches, query, faults, principal)
+    typed_filters: dict[str, str] = {
+        name: list_request.form_values[name] for name in FILTERS if name in list_request.form_values
+    }
     context = {
         "title": "Completions",
-        "given": given,
+        "given": typed_filters,
         "faults": faults,
-        "filtered": bool(given),
+        "filtered": bool(typed_filters),
         "rows": list_rows(rows, principal),
-        "pager": _foot(listing.pager(pages, len(rows)), found, query),
-        "spans": listing.spans(given),
-        "tasks": _tasks(principal, given.get("taskId")),
+        "pager": _foot(listing.pager(pages, len(rows)), matches, query),
+        "spans": listing.spans(typed_filters),
+        "tasks": _tasks(principal, typed_filters.get("taskId")),
         "statuses": STATUSES,
         "sources": Source.values,
         "may_submit": policy.reach(principal, "completions", "create") is not None,
@@ -69,24 +71,24 @@ def completions(request: PageRequest) -> HttpResponse:
     return render(request, "completions/list.html", context)
 
 
-def list_rows(found: list[Completion], principal: Principal) -> list[Row]:
+def list_rows(completions: list[Completion], principal: Principal) -> list[Row]:
     """Completions without their texts, as rows: three queries for any number."""
-    shared = frozenset(row.pk for row in found if sharing.is_only_shared(row, principal))
-    wanted = [row.pk for row in found]
-    names = Names.of(principal, tasks=(row.task_id for row in found))
-    standings = completion_filters.standings(found, shared=shared)
-    texts = completion_filters.excerpts(wanted)
+    shared = frozenset(row.pk for row in completions if sharing.is_only_shared(row, principal))
+    completion_ids = [row.pk for row in completions]
+    names = Names.of(principal, tasks=(row.task_id for row in completions))
+    standings = completion_filters.standings(completions, shared=shared)
+    texts = completion_filters.excerpts(completion_ids)
     return [
         Row(row, names.task(row.task_id), standings[row.pk], _beginning(texts.get(row.pk)), row.pk in shared)
-        for row in found
+        for row in completions
     ]
 
 
 def _chosen(
-    asked: Asked[CompletionQuery], principal: Principal
+    list_request: ListRequest[CompletionQuery], principal: Principal
 ) -> tuple[CompletionQuerySet, CompletionQuery, dict[str, str]]:
-    """What an address asks for; a filter that names nothing is told and left out."""
-    query, faults = asked.query, dict(asked.faults)
+    """The completions that an address selects. A filter that names nothing is reported in the faults and left out."""
+    query, faults = list_request.query, dict(list_request.faults)
     wire = dict(zip(query.__struct_encode_fields__, query.__struct_fields__, strict=True))
     while True:
         try:
@@ -100,10 +102,10 @@ def _chosen(
 
 
 def _page(
-    found: CompletionQuerySet, query: CompletionQuery, faults: dict[str, str], principal: Principal
+    matches: CompletionQuerySet, query: CompletionQuery, faults: dict[str, str], principal: Principal
 ) -> tuple[list[Any], Pagination]:
     """One page without texts."""
-    owner, textless = principal.organization.pk, completion_filters.textless(found)
+    owner, textless = principal.organization.pk, completion_filters.textless(matches)
     try:
         return pagination.page(textless, query, ORDER, owner=owner, counted=False)
     except AutotuneError as exc:
@@ -112,19 +114,19 @@ def _page(
         return pagination.page(textless, first, ORDER, owner=owner, counted=False)
 
 
-def _foot(foot: Pager, found: CompletionQuerySet, query: CompletionQuery) -> Pager:
-    """With how many there are. A status is not counted: that would look at every completion's runs."""
-    return foot if query.status or query.cursor else listing.counted(foot, found)
+def _foot(foot: Pager, matches: CompletionQuerySet, query: CompletionQuery) -> Pager:
+    """Add the number of matches. With a status they are not counted: that would read every completion's runs."""
+    return foot if query.status or query.cursor else listing.counted(foot, matches)
 
 
 def _beginning(texts: tuple[str, str] | None) -> tuple[str, str] | None:
     return None if texts is None else (texts[0][: BEGINNING * 4], texts[1][: BEGINNING * 4])
 
 
-def _tasks(principal: Principal, given: str | None) -> list[tuple[str, str]]:
-    """(public id, name) to choose from, with what was given though it is not among them."""
+def _tasks(principal: Principal, chosen: str | None) -> list[tuple[str, str]]:
+    """The (public id, name) of the tasks to choose from; the chosen one is always among them."""
     tasks = Task.objects.visible_to(principal).order_by("archived", "name").values_list("pk", "name")
     options = [(ids.encode("task", pk), name) for pk, name in tasks[:CHOICES]]
-    if given and given not in {option for option, _ in options}:
-        options.append((given, given))
+    if chosen and chosen not in {option for option, _ in options}:
+        options.append((chosen, chosen))
     return options

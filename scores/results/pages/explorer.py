@@ -21,7 +21,7 @@ from autotune.core.api import pagination
 from autotune.core.api.pagination import Pagination
 from autotune.core.errors import AutotuneError
 from autotune.core.pages import listing
-from autotune.core.pages.listing import Asked
+from autotune.core.pages.listing import ListRequest
 from graders.models import Grader, GraderVersion
 from scores.counters import narrowing
 from scores.models import Score
@@ -69,35 +69,37 @@ class Chosen:
 def explorer(request: PageRequest) -> HttpResponse:
     """The page, or for htmx its results alone."""
     principal = request.principal
-    asked = listing.read(request, ScoreListQuery)
-    chosen = checked(asked, principal)
+    list_request = listing.read(request, ScoreListQuery)
+    chosen = checked(list_request, principal)
     rows, pages = _page(chosen, principal)
-    given: dict[str, str] = {name: asked.given[name] for name in FILTERS if name in asked.given}
+    typed_filters: dict[str, str] = {
+        name: list_request.form_values[name] for name in FILTERS if name in list_request.form_values
+    }
     spread = distributions.of(chosen.selection)
     context = {
         "title": "Scores",
-        "given": given,
+        "given": typed_filters,
         "faults": chosen.faults,
-        "filtered": bool(given),
+        "filtered": bool(typed_filters),
         "rows": rows,
         "pager": listing.pager(pages, len(rows)),
-        "spans": listing.spans(given),
+        "spans": listing.spans(typed_filters),
         "sort": chosen.query.sort or ORDER.default,
-        "chart": chart(spread.counts, chosen.selection, given),
+        "chart": chart(spread.counts, chosen.selection, typed_filters),
         "figures": spread.figures,
         "newest": spread.newest,
-        "export": _export(principal, given),
-        "versions": _versions(principal, chosen.selection, given),
+        "export": _export(principal, typed_filters),
+        "versions": _versions(principal, chosen.selection, typed_filters),
         "may_submit": policy.reach(principal, "completions", "create") is not None,
     }
     if request.headers.get("HX-Target") == PART:
         return render(request, "scores/_part.html", context)
-    return render(request, "scores/list.html", context | _choices(principal, given))
+    return render(request, "scores/list.html", context | _choices(principal, typed_filters))
 
 
-def checked(asked: Asked[ScoreListQuery], principal: Principal) -> Chosen:
-    """The selection of an address; a filter that names nothing, or bounds that cross, are told and left out."""
-    query, faults = asked.query, dict(asked.faults)
+def checked(list_request: ListRequest[ScoreListQuery], principal: Principal) -> Chosen:
+    """The selection of an address. Filters that name nothing and bounds that cross are reported and left out."""
+    query, faults = list_request.query, dict(list_request.faults)
     wire = dict(zip(query.__struct_encode_fields__, query.__struct_fields__, strict=True))
     while True:
         try:
@@ -110,14 +112,16 @@ def checked(asked: Asked[ScoreListQuery], principal: Principal) -> Chosen:
             query = structs.replace(query, **{wire[name]: None})
 
 
-def chart(counts: list[int], selection: Selection, given: dict[str, str]) -> charts.Chart:
+def chart(counts: list[int], selection: Selection, typed_filters: dict[str, str]) -> charts.Chart:
     """How the scores are spread; each bucket leads to itself, and a brush across them to the bounds of the form."""
     low, high = selection.query.min_score, selection.query.max_score
     bounded = low is not None or high is not None
-    others = {name: text for name, text in given.items() if name not in ("minScore", "maxScore")}
-    here = reverse("scores")
+    others = {name: text for name, text in typed_filters.items() if name not in ("minScore", "maxScore")}
+    scores_url = reverse("scores")
     edges = [f"{place / len(counts):g}" for place in range(len(counts) + 1)]
-    links = [f"{here}?{urlencode({**others, 'minScore': low_, 'maxScore': high_})}" for low_, high_ in pairwise(edges)]
+    links = [
+        f"{scores_url}?{urlencode({**others, 'minScore': low_, 'maxScore': high_})}" for low_, high_ in pairwise(edges)
+    ]
     return charts.histogram(
         "Distribution", counts, chosen=(low or 0.0, 1.0 if high is None else high) if bounded else None, links=links,
         brush="score", wide=True, empty="No score that counts is in this selection.",
@@ -125,19 +129,19 @@ def chart(counts: list[int], selection: Selection, given: dict[str, str]) -> cha
 
 
 def _page(chosen: Chosen, principal: Principal) -> tuple[list[Row], Pagination]:
-    """One page. What its order or place cannot be is told, and the first page in the usual order shown."""
+    """One page. An invalid order or cursor is reported, and the first page in the default order is shown."""
     selection = chosen.selection
-    found = completion_filters.made_about(filters.scores(selection), selection.start, selection.end)
-    found = narrowing.of_model(selection, found).values_list(*COLUMNS, named=True)
+    matches = completion_filters.narrow_by_id(filters.scores(selection), selection.start, selection.end)
+    matches = narrowing.of_model(selection, matches).values_list(*COLUMNS, named=True)
     try:
         rows, pages = pagination.page(
-            found, chosen.query.page(), ORDER, owner=principal.organization.pk, counted=False
+            matches, chosen.query.page(), ORDER, owner=principal.organization.pk, counted=False
         )  # fmt: skip
     except AutotuneError as exc:
         chosen.faults["sort"] = exc.detail
         chosen.query = structs.replace(chosen.query, sort=None, offset=0, cursor=None)
         rows, pages = pagination.page(
-            found, chosen.query.page(), ORDER, owner=principal.organization.pk, counted=False
+            matches, chosen.query.page(), ORDER, owner=principal.organization.pk, counted=False
         )  # fmt: skip
     return list_rows(rows, principal), pages
 
@@ -146,27 +150,27 @@ def list_rows(scores: list[Any], principal: Principal) -> list[Row]:
     """Scores (rows of COLUMNS) with the names of what they belong to, as far as the principal sees it."""
     names = Names.of(
         principal,
-        tasks=(one.task_id for one in scores),
-        graders=(one.grader_id for one in scores),
-        versions=(one.grader_version_id for one in scores),
+        tasks=(score.task_id for score in scores),
+        graders=(score.grader_id for score in scores),
+        versions=(score.grader_version_id for score in scores),
     )
-    wanted = {one.completion_id for one in scores}
-    readable = sharing.readable(principal).filter(pk__in=wanted)
-    models = dict(readable.order_by().values_list("pk", "model_id")) if wanted else {}
+    completion_ids = {score.completion_id for score in scores}
+    readable = sharing.readable(principal).filter(pk__in=completion_ids)
+    models = dict(readable.order_by().values_list("pk", "model_id")) if completion_ids else {}
     return [
         Row(
-            one,
-            names.task(one.task_id),
-            names.grader(one.grader_id),
-            names.version(one.grader_version_id),
-            models.get(one.completion_id, ""),
-            one.completion_id in models,
+            score,
+            names.task(score.task_id),
+            names.grader(score.grader_id),
+            names.version(score.grader_version_id),
+            models.get(score.completion_id, ""),
+            score.completion_id in models,
         )
-        for one in scores
+        for score in scores
     ]
 
 
-def _choices(principal: Principal, given: dict[str, str]) -> dict[str, Any]:
+def _choices(principal: Principal, typed_filters: dict[str, str]) -> dict[str, Any]:
     """What the form offers: tasks, graders, and the models of late."""
     tasks = Task.objects.visible_to(principal).order_by("archived", "name").values_list("pk", "name")
     graders = Grader.objects.visible_to(principal).order_by("name").values_list("pk", "name")
@@ -174,35 +178,35 @@ def _choices(principal: Principal, given: dict[str, str]) -> dict[str, Any]:
     readable = sharing.readable(principal).filter(pk__in=list(recent))
     models = readable.order_by().values_list("model_id", flat=True).distinct()
     return {
-        "tasks": _options("task", tasks[:CHOICES], given.get("taskId")),
-        "graders": _options("grader", graders[:CHOICES], given.get("graderId")),
+        "tasks": _options("task", tasks[:CHOICES], typed_filters.get("taskId")),
+        "graders": _options("grader", graders[:CHOICES], typed_filters.get("graderId")),
         "models": sorted(models)[:CHOICES],
     }
 
 
-def _versions(principal: Principal, selection: Selection, given: dict[str, str]) -> list[tuple[str, str]]:
+def _versions(principal: Principal, selection: Selection, typed_filters: dict[str, str]) -> list[tuple[str, str]]:
     """The versions of the chosen grader, newest first."""
-    found: list[tuple[UUID, str]] = []
+    versions: list[tuple[UUID, str]] = []
     if selection.grader and Grader.objects.visible_to(principal).filter(pk=selection.grader).exists():
-        of_it = GraderVersion.objects.filter(grader_id=selection.grader).order_by("-first_seen_at")
-        found = list(of_it.values_list("pk", "label")[:CHOICES])
-    return _options("graderv", found, given.get("graderVersion"))
+        grader_versions = GraderVersion.objects.filter(grader_id=selection.grader).order_by("-first_seen_at")
+        versions = list(grader_versions.values_list("pk", "label")[:CHOICES])
+    return _options("graderv", versions, typed_filters.get("graderVersion"))
 
 
-def _options(kind: str, found: Iterable[tuple[UUID, str]], given: str | None) -> list[tuple[str, str]]:
-    """(public id, name) to choose from, with what was given though it is not among them."""
-    options = [(ids.encode(kind, pk), name) for pk, name in found]
-    if given and given not in {option for option, _ in options}:
-        options.append((given, given))
+def _options(kind: str, rows: Iterable[tuple[UUID, str]], chosen: str | None) -> list[tuple[str, str]]:
+    """The (public id, name) pairs to choose from; the chosen one is always among them."""
+    options = [(ids.encode(kind, pk), name) for pk, name in rows]
+    if chosen and chosen not in {option for option, _ in options}:
+        options.append((chosen, chosen))
     return options
 
 
-def _export(principal: Principal, given: dict[str, str]) -> str:
+def _export(principal: Principal, typed_filters: dict[str, str]) -> str:
     """Where this selection is exported; '' for who may not."""
     if policy.reach(principal, "exports", "create") is None:
         return ""
     try:
-        there = reverse("export_new")
+        export_url = reverse("export_new")
     except NoReverseMatch:
         return ""
-    return f"{there}?{urlencode(given)}" if given else there
+    return f"{export_url}?{urlencode(typed_filters)}" if typed_filters else export_url

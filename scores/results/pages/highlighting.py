@@ -108,43 +108,43 @@ def plain(text: str, *, limit: int = SHOWN) -> Shown:
 def marked(pieces: Iterable[tuple[str, bool]], element: str) -> SafeString:
     """Stretches of a text, those that are True within an element (`ins` or `del`)."""
     budget = _Budget()
-    shown = ((_visible(text, budget), on) for text, on in pieces)
-    html = (f"<{element}>{text}</{element}>" if on else text for text, on in shown)
+    visible_pieces = ((_visible(text, budget), is_marked) for text, is_marked in pieces)
+    html = (f"<{element}>{text}</{element}>" if is_marked else text for text, is_marked in visible_pieces)
     return _safe("".join(html))
 
 
 def _parts(text: str, budget: _Budget) -> Iterator[tuple[bool, str, str]]:
     """(is code, language, text) by turns, as CommonMark reads fences: one that never closes goes on to the end."""
     text = _unix(text)
-    at = begun = 0
-    while budget.segments > 0 and (opening := _FENCE.search(text, at)):
+    position = text_start = 0
+    while budget.segments > 0 and (opening := _FENCE.search(text, position)):
         fence, info = opening[1], opening[2].strip()
         closing = re.compile(rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$", re.MULTILINE)
         end = closing.search(text, min(opening.end() + 1, len(text)))
-        if before := text[begun : opening.start()].strip("\n"):
+        if before := text[text_start : opening.start()].strip("\n"):
             yield False, "", before
             budget.segments -= 1
         code = text[opening.end() + 1 : end.start() if end else len(text)]
         yield True, info.split()[0][:40] if info else "", code.removesuffix("\n")
         budget.segments -= 1
-        at = begun = min(end.end() + 1, len(text)) if end else len(text)
-    if rest := text[begun:].strip("\n") if begun else text:
+        position = text_start = min(end.end() + 1, len(text)) if end else len(text)
+    if rest := text[text_start:].strip("\n") if text_start else text:
         yield False, "", rest
 
 
 def _segment(code: bool, language: str, text: str, budget: _Budget) -> Segment:
     coloured = _coloured(text, language, budget) if code else None
-    shown = coloured or (_visible(text, budget) if code else _lines(text, budget))
-    return Segment(shown, code, language, coloured is not None)
+    html = coloured or (_visible(text, budget) if code else _lines(text, budget))
+    return Segment(html, code, language, coloured is not None)
 
 
 def _lines(text: str, budget: _Budget) -> SafeString:
     """What is no fenced code: as text, with `code` within a line as such; beyond the bound as it was written."""
-    html, at = [], 0
-    for found in islice(_INLINE.finditer(text), budget.inline):
-        html += [_visible(text[at : found.start()], budget), f"<code>{_visible(found[1], budget)}</code>"]
-        at, budget.inline = found.end(), budget.inline - 1
-    return _safe("".join([*html, _visible(text[at:], budget)]))
+    html, position = [], 0
+    for match in islice(_INLINE.finditer(text), budget.inline):
+        html += [_visible(text[position : match.start()], budget), f"<code>{_visible(match[1], budget)}</code>"]
+        position, budget.inline = match.end(), budget.inline - 1
+    return _safe("".join([*html, _visible(text[position:], budget)]))
 
 
 def _coloured(code: str, language: str, budget: _Budget) -> SafeString | None:
@@ -157,10 +157,10 @@ def _coloured(code: str, language: str, budget: _Budget) -> SafeString | None:
     before, runs, kind = time.thread_time(), [], ""
     stretch: list[str] = []
     for _, token, text in lexer.get_tokens_unprocessed(code):
-        now = _class(token)
-        if now != kind and not text.isspace():
+        token_class = _class(token)
+        if token_class != kind and not text.isspace():
             runs.append((kind, "".join(stretch)))
-            stretch, kind = [], now
+            stretch, kind = [], token_class
         stretch.append(text)
         if time.thread_time() > ends:
             budget.seconds = 0.0
@@ -179,12 +179,12 @@ _lexers: dict[str, Lexer] = {}
 
 
 def _lexer(language: str) -> Any:
-    known = LANGUAGES.get(language.lower())
-    if known is None:
+    lexer_name = LANGUAGES.get(language.lower())
+    if lexer_name is None:
         return None
-    if known not in _lexers:
-        _lexers[known] = get_lexer_by_name(known)
-    return _lexers[known]
+    if lexer_name not in _lexers:
+        _lexers[lexer_name] = get_lexer_by_name(lexer_name)
+    return _lexers[lexer_name]
 
 
 _classes: dict[_TokenType, str] = {}
@@ -199,13 +199,13 @@ def _class(token: _TokenType) -> str:
 def _visible(text: str, budget: _Budget) -> SafeString:
     """The text, escaped; what cannot be seen or turns it round is spelt out, beyond the bound a � for each run."""
 
-    def spelt(found: re.Match[str]) -> str:
+    def spelt(match: re.Match[str]) -> str:
         if budget.marks <= 0:
             return "\ufffd"
         budget.marks -= 1
-        code, count = f"U+{ord(found[1]):04X}", len(found[0])
+        code, count = f"U+{ord(match[1]):04X}", len(match[0])
         times = f" ×{count}" if count > 1 else ""
-        title = unicode_name(found[1], "control character").lower()
+        title = unicode_name(match[1], "control character").lower()
         return f'<span class="hidden-character" title="{title}">{code}{times}</span>'
 
     return _safe(_HIDDEN.sub(spelt, escape(text)))

@@ -29,7 +29,7 @@ SHOWN_REASONING = 70_000  # characters; a grader may write 64 Ki
 def score(request: PageRequest, score_id: UUID) -> HttpResponse:
     """One score, as `GET /scores/:id` tells it to this reader."""
     principal = request.principal
-    out = scores.one(score_id, principal)
+    out = scores.read_score(score_id, principal)
     row = Score.objects.defer("reasoning", "dimensions").get(pk=score_id)
     names = Names.of(principal, tasks=[row.task_id], graders=[row.grader_id], versions=[row.grader_version_id])
     sight = Sight.of(principal)

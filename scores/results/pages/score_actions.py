@@ -30,7 +30,7 @@ def delete(request: PageRequest, score_id: UUID) -> HttpResponseBase:
     form = TypedForm(request.POST if request.method == "POST" else None, word="delete")
     if request.method == "POST" and form.is_valid():
         try:
-            acting.do(request, lambda: deleting.delete_score(score_id), said="The score is deleted.")
+            acting.do(request, lambda: deleting.delete_score(score_id), toast="The score is deleted.")
         except AutotuneError as exc:
             form.refuse(exc)
         else:

@@ -64,12 +64,12 @@ def progress(request: PageRequest, task_id: UUID) -> HttpResponse:
 
 def _progress(principal: Principal, task: Task) -> dict[str, Any]:
     runs = task_counts.runs(principal, task)
-    named = ids.encode("task", task.pk)
+    public_id = ids.encode("task", task.pk)
     return {
         "counts": task_counts.of_tasks(principal, [task.pk])[task.pk],
         "runs": runs,
         "states": [
-            (state, count, task_figures.listed("runs", taskId=named, status=state))
+            (state, count, task_figures.listed("runs", taskId=public_id, status=state))
             for state, count in (runs.states.items() if runs else ())
         ],
         "failures": [
@@ -78,7 +78,7 @@ def _progress(principal: Principal, task: Task) -> dict[str, Any]:
                 "count": count,
                 "fault": failure_codes.fault(code),
                 "advice": failure_codes.advice(code),
-                "url": task_figures.listed("runs", taskId=named, status="failed", code=code),
+                "url": task_figures.listed("runs", taskId=public_id, status="failed", code=code),
             }
             for code, count in (runs.codes if runs else ())
         ],
@@ -86,16 +86,16 @@ def _progress(principal: Principal, task: Task) -> dict[str, Any]:
 
 
 def _panel(principal: Principal, task: Task) -> list[dict[str, Any]]:
-    """Each grader with its share of the weights; one that the reader may not look at by its id alone."""
+    """Each grader with its share of the weights; a grader that the reader may not see has only its id."""
     members = list(task.version.members.all()) if task.version else []
-    known = rights.readable_graders(principal, [member.grader_id for member in members])
+    graders = rights.readable_graders(principal, [member.grader_id for member in members])
     total = sum(member.weight for member in members if member.part == Part.SCORING)
     return [
         {
             "id": member.grader_id,
-            "grader": known.get(member.grader_id),
-            "foreign": (seen := known.get(member.grader_id)) is not None
-            and seen.organization_id != task.organization_id,
+            "grader": graders.get(member.grader_id),
+            "foreign": (grader := graders.get(member.grader_id)) is not None
+            and grader.organization_id != task.organization_id,
             "weight": member.weight,
             "share": member.weight / total if member.part == Part.SCORING and total else None,
             "part": member.part,
@@ -108,10 +108,10 @@ def _recent(principal: Principal, task: Task) -> list[dict[str, Any]]:
     """The newest completions with their state; no text is read for it."""
     visible = Completion.objects.visible_to(principal).filter(task=task).order_by("-pk")
     rows = list(visible.only("id", "model_id", "external_id", "created_at")[:RECENT])
-    wanted = [row.pk for row in rows]
-    rewards = Reward.objects.in_bulk(wanted)
+    completion_ids = [row.pk for row in rows]
+    rewards = Reward.objects.in_bulk(completion_ids)
     runs: dict[UUID, list[WorkflowRun]] = {}
-    for run in WorkflowRun.objects.filter(completion_id__in=wanted).only("completion_id", "attempt", "status"):
+    for run in WorkflowRun.objects.filter(completion_id__in=completion_ids).only("completion_id", "attempt", "status"):
         runs.setdefault(run.completion_id, []).append(run)
     shows = sees(principal, "scores") or sees(principal, "completions")
     return [
@@ -135,15 +135,15 @@ def _waits(out: TaskOut) -> dict[str, str]:
 
 def _links(principal: Principal, task: Task) -> dict[str, str]:
     """Addresses of pages about the task that the principal may open."""
-    named = ids.encode("task", task.pk)
-    wanted = (
+    public_id = ids.encode("task", task.pk)
+    pages = (
         ("export", "export_new", ("exports", "create")),
         ("scores", "scores", ("scores", "read")),
         ("runs", "runs", ("runs", "read")),
         ("completions", "completions", ("completions", "read")),
     )
     return {
-        name: task_figures.listed(route, taskId=named)
-        for name, route, need in wanted
+        name: task_figures.listed(route, taskId=public_id)
+        for name, route, need in pages
         if policy.reach(principal, *need) is not None
     }

@@ -67,12 +67,12 @@ def of_tasks(principal: Principal, tasks: Iterable[UUID]) -> Mapping[UUID, Count
     """The counts of each task, from counters. The mean is that of all rewards."""
     task_ids = list(tasks)
     progress_of = progress.of_tasks(task_ids)
-    with_completions = set(_told(principal, "completions", task_ids))
-    with_scores = set(_told(principal, "scores", task_ids))
+    with_completions = set(_readable_tasks(principal, "completions", task_ids))
+    with_scores = set(_readable_tasks(principal, "scores", task_ids))
     return {task: _counts(progress_of[task], task in with_completions, task in with_scores) for task in task_ids}
 
 
-def _told(principal: Principal, resource: str, tasks: list[UUID]) -> list[UUID]:
+def _readable_tasks(principal: Principal, resource: str, tasks: list[UUID]) -> list[UUID]:
     """Those of the tasks in which the principal reads all of the resource."""
     if sees(principal, resource):
         return tasks

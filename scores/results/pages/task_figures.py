@@ -24,8 +24,8 @@ NONE_YET: Final = "No completion of this task has been scored yet."
 class Figures:
     """What the page shows of a comparison.
 
-    shown    models in the charts, the highest mean first; `left_out` is how many more there are
-    single   of those the ones without an interval: they answered one prompt
+    single   models in the charts that have no interval, because they answered one prompt
+    left_out how many models are not in the charts
     pairs    the greatest differences first; `more_pairs` is how many more there are
     """
 
@@ -40,39 +40,39 @@ class Figures:
 
 
 def of_task(task_id: UUID) -> Figures:
-    """Of its newest scored completions. Whether the reader may see them is the page's to ask."""
-    found = comparisons.of_task(task_id)
-    known = sorted(found.models, key=lambda one: -one.count)
-    shown = sorted(known[:MOST_MODELS], key=lambda one: (-one.mean, one.model))
-    pairs = comparisons.differences(shown)
+    """The figures of a task's newest scored completions. The page checks that the reader may see them."""
+    comparison = comparisons.of_task(task_id)
+    models = sorted(comparison.models, key=lambda model: -model.count)
+    charted = sorted(models[:MOST_MODELS], key=lambda model: (-model.mean, model.model))
+    pairs = comparisons.differences(charted)
     return Figures(
-        comparison=found,
+        comparison=comparison,
         spread=charts.distributions(
-            "Spread by model", [(one.model, one.bins) for one in shown], empty=NONE_YET, noun="completions"
+            "Spread by model", [(model.model, model.bins) for model in charted], empty=NONE_YET, noun="completions"
         ),
-        means=_means(task_id, shown),
-        time=_over_time(found, known[:MOST_LINES]),
-        single=[one for one in shown if one.interval is None],
-        left_out=len(known) - len(shown),
+        means=_means(task_id, charted),
+        time=_over_time(comparison, models[:MOST_LINES]),
+        single=[model for model in charted if model.interval is None],
+        left_out=len(models) - len(charted),
         pairs=pairs[:MOST_PAIRS],
         more_pairs=max(0, len(pairs) - MOST_PAIRS),
     )
 
 
-def _means(task_id: UUID, shown: Sequence[ModelFigures]) -> charts.Chart:
+def _means(task_id: UUID, models: Sequence[ModelFigures]) -> charts.Chart:
     rows = [
-        charts.Interval(one.model, one.mean, *one.interval, one.count, href=scores_of(task_id, one.model))
-        for one in shown
-        if one.interval is not None
+        charts.Interval(model.model, model.mean, *model.interval, model.count, href=scores_of(task_id, model.model))
+        for model in models
+        if model.interval is not None
     ]
-    empty = "An interval needs two prompts of a model or more." if shown else NONE_YET
+    empty = "An interval needs two prompts of a model or more." if models else NONE_YET
     return charts.intervals("Mean by model, with its 95 % interval", rows, noun="completions", empty=empty)
 
 
-def _over_time(found: Comparison, models: Sequence[ModelFigures]) -> charts.Chart:
-    since = found.since or datetime.now(UTC)
-    until = max(found.until or since, since + timedelta(seconds=1))
-    series = [charts.Series(one.model, one.moments) for one in models]
+def _over_time(comparison: Comparison, models: Sequence[ModelFigures]) -> charts.Chart:
+    since = comparison.since or datetime.now(UTC)
+    until = max(comparison.until or since, since + timedelta(seconds=1))
+    series = [charts.Series(model.model, model.moments) for model in models]
     return charts.lines("Mean over time", series, since=since, until=until, low=0, high=1, empty=NONE_YET)
 
 

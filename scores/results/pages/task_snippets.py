@@ -21,14 +21,14 @@ class Snippets:
 
 
 def of(task_id: str, template: str) -> Snippets:
-    """Both with the task's own variables; the key comes from the environment, so that none is pasted anywhere."""
+    """Both commands with the task's variables. They read the key from the environment, so that nobody pastes it."""
     variables = dict.fromkeys(islice(templates.variables(template), MOST), "…")
-    given: dict[str, object] = {"variables": variables} if variables else {"prompt": "…"}
-    return Snippets(_curl(task_id, given), _python(task_id, given))
+    content: dict[str, object] = {"variables": variables} if variables else {"prompt": "…"}
+    return Snippets(_curl(task_id, content), _python(task_id, content))
 
 
-def _curl(task_id: str, given: dict[str, object]) -> str:
-    body = json.dumps({"taskId": task_id, "modelId": MODEL, **given, "response": "…"}, indent=2, ensure_ascii=False)
+def _curl(task_id: str, content: dict[str, object]) -> str:
+    body = json.dumps({"taskId": task_id, "modelId": MODEL, **content, "response": "…"}, indent=2, ensure_ascii=False)
     return (
         f"curl -sS {settings.PUBLIC_URL}/api/v1/completions \\\n"
         '  -H "Authorization: Bearer $AUTOTUNE_API_KEY" \\\n'
@@ -37,8 +37,8 @@ def _curl(task_id: str, given: dict[str, object]) -> str:
     )
 
 
-def _python(task_id: str, given: dict[str, object]) -> str:
-    name, value = next(iter(given.items()))
+def _python(task_id: str, content: dict[str, object]) -> str:
+    name, value = next(iter(content.items()))
     return f"""import os
 
 from autotune_sdk import AutotuneClient

@@ -32,18 +32,18 @@ VERSIONS: Final = TaskVersion.objects.defer("content").prefetch_related("members
 @page(("tasks", "read"))
 def tasks(request: PageRequest) -> HttpResponse:
     principal = request.principal
-    asked = listing.read(request, TaskQuery)
-    query = asked.query
+    list_request = listing.read(request, TaskQuery)
+    query = list_request.query
     if query.sort is not None and query.sort not in dict(SORTS):
         query = structs.replace(query, sort=None)
-    found = Task.objects.visible_to(principal).filter(archived=query.archived)
+    matches = Task.objects.visible_to(principal).filter(archived=query.archived)
     if query.search:
-        found = found.search(query.search)
+        matches = matches.search(query.search)
     if query.grader_id:
-        found = found.judged_by(query.grader_id.uuid)
+        matches = matches.judged_by(query.grader_id.uuid)
     if query.model:
-        found = found.filter(model_name=query.model)
-    light = found.only(
+        matches = matches.filter(model_name=query.model)
+    light = matches.only(
         "id", "name", "description", "created_at", "updated_at", "version_id", "archived", "organization_id"
     )
     rows, place = pagination.page(
@@ -52,12 +52,14 @@ def tasks(request: PageRequest) -> HttpResponse:
     context = {
         "title": "Tasks",
         "rows": _rows(principal, rows),
-        "asked": asked,
+        "asked": list_request,
         "sorts": SORTS,
-        "graders": _graders(principal, asked.given.get("graderId", "")),
+        "graders": _graders(principal, list_request.form_values.get("graderId", "")),
         "pager": listing.pager(place, len(rows)),
         "may_create": policy.reach(principal, "tasks", "create") is not None,
-        "narrowed": any(value for name, value in asked.given.items() if name in {"search", "graderId", "model"}),
+        "narrowed": any(
+            value for name, value in list_request.form_values.items() if name in {"search", "graderId", "model"}
+        ),
     }
     return render(request, "tasks/list.html", context)
 
@@ -65,17 +67,17 @@ def tasks(request: PageRequest) -> HttpResponse:
 def _rows(principal: Principal, tasks: list[Task]) -> list[dict[str, Any]]:
     counts = task_counts.of_tasks(principal, [task.pk for task in tasks])
     panels = {task.pk: list(task.version.members.all()) if task.version else [] for task in tasks}
-    known = rights.readable_graders(
+    graders = rights.readable_graders(
         principal, list({member.grader_id for panel in panels.values() for member in panel})
     )
     return [
-        {"task": task, "counts": counts[task.pk], "panel": [_name(known, member) for member in panels[task.pk]]}
+        {"task": task, "counts": counts[task.pk], "panel": [_name(graders, member) for member in panels[task.pk]]}
         for task in tasks
     ]
 
 
-def _name(known: dict[UUID, Grader], member: Any) -> dict[str, Any]:
-    grader = known.get(member.grader_id)
+def _name(graders: dict[UUID, Grader], member: Any) -> dict[str, Any]:
+    grader = graders.get(member.grader_id)
     return {"id": member.grader_id, "name": grader.name if grader else "", "part": member.part}
 
 

@@ -25,19 +25,19 @@ FIELDS = ("completionId", "taskId", "modelId")
 
 @page(("retention", "read"))
 def every(request: PageRequest) -> HttpResponse:
-    """All erasures, the newest first."""
+    """List all erasures, the newest first."""
     principal = request.principal
-    asked = listing.read(request, ErasureQuery)
-    found = Erasure.objects.visible_to(principal)
-    if asked.query.status is not None:
-        found = found.filter(status=asked.query.status)
-    rows, pages = pagination.page(found, asked.query, ERASURES, owner=principal.organization.pk)
+    list_request = listing.read(request, ErasureQuery)
+    visible_erasures = Erasure.objects.visible_to(principal)
+    if list_request.query.status is not None:
+        visible_erasures = visible_erasures.filter(status=list_request.query.status)
+    rows, pages = pagination.page(visible_erasures, list_request.query, ERASURES, owner=principal.organization.pk)
     names = people.Names(principal, [row.created_by_id for row in rows])
     context = {
         "title": "Erasures",
         "crumbs": places.crumbs(("Retention", reverse("retention"))),
         "erasures": [{"erasure": row, "out": erasure_out(row), "who": names.of(row.created_by_id)} for row in rows],
-        "asked": asked,
+        "asked": list_request,
         "statuses": ErasureStatus.values,
         "pager": listing.pager(pages, len(rows)),
         "may_create": policy.reach(principal, "retention", "create") is not None,
@@ -47,7 +47,7 @@ def every(request: PageRequest) -> HttpResponse:
 
 @page(("retention", "create"), methods=("GET", "HEAD", "POST"))
 def new(request: PageRequest) -> HttpResponseBase:
-    """Ask for an erasure; what it names is typed twice."""
+    """Request an erasure; its id or name must be typed twice."""
     principal = request.principal
     initial = {name: request.GET.get(name, "")[:200] for name in ("what", "which")}
     form = ErasureForm(request.POST or None, initial=initial)
@@ -55,12 +55,12 @@ def new(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             scope = scope_of(form.body(NewErasure), principal, needs_one=True)
-            said = "The erasure is on its way. What legal holds cover is left, and counted."
-            made = acting.do(request, lambda: erasures.request(scope, principal.user), said=said)
+            message = "The erasure is on its way. What legal holds cover is left, and counted."
+            erasure = acting.do(request, lambda: erasures.request(scope, principal.user), toast=message)
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("retention", "create", made.public_id, fields=FIELDS)
+            acts.concerns("retention", "create", erasure.public_id, fields=FIELDS)
             return redirect("erasures")
     context = {
         "title": "Erase texts",

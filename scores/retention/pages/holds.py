@@ -27,19 +27,19 @@ FIELDS = ("reason", "completionId", "taskId", "modelId")
 
 @page(("retention", "read"))
 def every(request: PageRequest) -> HttpResponse:
-    """All holds, the newest first, released ones too."""
+    """List all holds, the newest first, released ones too."""
     principal = request.principal
-    asked = listing.read(request, LegalHoldQuery)
-    found = LegalHold.objects.visible_to(principal)
-    if asked.query.active is not None:
-        found = found.filter(released_at__isnull=asked.query.active)
-    rows, pages = pagination.page(found, asked.query, HOLDS, owner=principal.organization.pk)
+    list_request = listing.read(request, LegalHoldQuery)
+    visible_holds = LegalHold.objects.visible_to(principal)
+    if list_request.query.active is not None:
+        visible_holds = visible_holds.filter(released_at__isnull=list_request.query.active)
+    rows, pages = pagination.page(visible_holds, list_request.query, HOLDS, owner=principal.organization.pk)
     names = people.Names(principal, [row.created_by_id for row in rows])
     context = {
         "title": "Legal holds",
         "crumbs": places.crumbs(("Retention", reverse("retention"))),
         "holds": [{"hold": row, "out": legal_hold_out(row), "who": names.of(row.created_by_id)} for row in rows],
-        "asked": asked,
+        "asked": list_request,
         "pager": listing.pager(pages, len(rows)),
         "may_create": policy.reach(principal, "retention", "create") is not None,
     }
@@ -56,13 +56,13 @@ def new(request: PageRequest) -> HttpResponseBase:
         try:
             body = form.body(NewLegalHold)
             scope = scope_of(body, principal, needs_one=False)
-            said = "The hold is placed: nothing that it covers is erased or deleted."
-            placed = acting.do(request, lambda: legal_holds.place(scope, body.reason, principal.user), said=said)
+            message = "The hold is placed: nothing that it covers is erased or deleted."
+            hold = acting.do(request, lambda: legal_holds.place(scope, body.reason, principal.user), toast=message)
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("retention", "create", placed.public_id, fields=FIELDS)
-            return redirect("legal_hold", placed.pk)
+            acts.concerns("retention", "create", hold.public_id, fields=FIELDS)
+            return redirect("legal_hold", hold.pk)
     context = {
         "title": "Place a legal hold",
         "crumbs": places.crumbs(("Retention", reverse("retention"))),
@@ -72,14 +72,14 @@ def new(request: PageRequest) -> HttpResponseBase:
 
 
 @page(("retention", "read"), methods=("GET", "HEAD", "POST"))
-def one(request: PageRequest, hold_id: UUID) -> HttpResponseBase:
-    """A hold, and its release."""
+def legal_hold(request: PageRequest, hold_id: UUID) -> HttpResponseBase:
+    """Show a hold; a POST releases it."""
     principal = request.principal
     if request.method == "POST":
         hold: LegalHold = find_for(LegalHold.objects.all(), principal, hold_id, "delete", "legal hold")
         acts.concerns("retention", "delete", hold.public_id)
-        said = "The hold is released. What it kept is subject to retention and erasure again."
-        acting.attempt(request, lambda: legal_holds.release(hold_id, principal.user), said=said)
+        message = "The hold is released. What it kept is subject to retention and erasure again."
+        acting.attempt(request, lambda: legal_holds.release(hold_id, principal.user), toast=message)
         return redirect("legal_hold", hold_id)
     hold = find(LegalHold.objects.visible_to(principal), hold_id, "legal hold")
     names = people.Names(principal, [hold.created_by_id, hold.released_by_id])

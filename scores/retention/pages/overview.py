@@ -41,7 +41,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
             if due is None or request.POST.get("confirmed") == "yes":
                 try:
                     body = form.body(OrganizationPatch)
-                    acting.do(request, lambda: lifecycle.change(principal, own.pk, body), said="The days are saved.")
+                    acting.do(request, lambda: lifecycle.change(principal, own.pk, body), toast="The days are saved.")
                 except AutotuneError as exc:
                     form.refuse(exc)
                 else:
@@ -53,9 +53,9 @@ def _page(request: PageRequest, form: DaysForm, due: dict[str, Any] | None) -> H
     principal = request.principal
     holds = LegalHold.objects.visible_to(principal).active().order_by("-pk")
     erasures = Erasure.objects.visible_to(principal).order_by("-pk")
-    held, asked = list(holds[: SHOWN + 1]), list(erasures[: SHOWN + 1])
-    makers = [*(row.created_by_id for row in held), *(row.created_by_id for row in asked)]
-    names = people.Names(principal, makers)
+    hold_rows, erasure_rows = list(holds[: SHOWN + 1]), list(erasures[: SHOWN + 1])
+    creator_ids = [*(row.created_by_id for row in hold_rows), *(row.created_by_id for row in erasure_rows)]
+    names = people.Names(principal, creator_ids)
     context = {
         "title": "Retention",
         "crumbs": places.crumbs(),
@@ -65,26 +65,27 @@ def _page(request: PageRequest, form: DaysForm, due: dict[str, Any] | None) -> H
         "may_create": policy.reach(principal, "retention", "create") is not None,
         "due": due,
         "holds": [
-            {"hold": row, "out": legal_hold_out(row), "who": names.of(row.created_by_id)} for row in held[:SHOWN]
+            {"hold": row, "out": legal_hold_out(row), "who": names.of(row.created_by_id)} for row in hold_rows[:SHOWN]
         ],
-        "more_holds": len(held) > SHOWN,
+        "more_holds": len(hold_rows) > SHOWN,
         "erasures": [
-            {"erasure": row, "out": erasure_out(row), "who": names.of(row.created_by_id)} for row in asked[:SHOWN]
+            {"erasure": row, "out": erasure_out(row), "who": names.of(row.created_by_id)}
+            for row in erasure_rows[:SHOWN]
         ],
-        "more_erasures": len(asked) > SHOWN,
+        "more_erasures": len(erasure_rows) > SHOWN,
     }
     return render(request, "settings/retention.html", context, status=400 if form.errors else 200)
 
 
 def _due(own: Organization, text_days: int | None, score_days: int | None) -> dict[str, Any] | None:
-    """What shorter days take away within the next hour; None where no days get shorter."""
+    """What shorter retention would delete within the next hour; None if no period gets shorter."""
     shorter = {
         "texts": _is_shorter(text_days, own.text_days) and text_days,
         "scores": _is_shorter(score_days, own.score_days) and score_days,
     }
     if not any(shorter.values()):
         return None
-    now, found = timezone.now(), {}
+    now, due = timezone.now(), {}
     for name, days in shorter.items():
         if days:
             before = now - timedelta(days=days)
@@ -92,8 +93,8 @@ def _due(own: Organization, text_days: int | None, score_days: int | None) -> di
             if name == "texts":
                 rows = rows.filter(erased_at=None, task__text_days=None)
             count = rows.order_by()[: COUNTED + 1].count()
-            found[name] = {"count": min(count, COUNTED), "more": count > COUNTED, "before": before, "days": days}
-    return found
+            due[name] = {"count": min(count, COUNTED), "more": count > COUNTED, "before": before, "days": days}
+    return due
 
 
 def _is_shorter(days: int | None, than: int | None) -> bool:

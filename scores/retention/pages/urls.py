@@ -8,7 +8,7 @@ urlpatterns: list[URLPattern] = [
     path("", overview.settings, name="retention"),
     path("/holds", holds.every, name="legal_holds"),
     path("/holds/new", holds.new, name="legal_hold_new"),
-    path("/holds/<hold:hold_id>", holds.one, name="legal_hold"),
+    path("/holds/<hold:hold_id>", holds.legal_hold, name="legal_hold"),
     path("/erasures", erasures.every, name="erasures"),
     path("/erasures/new", erasures.new, name="erasure_new"),
 ]

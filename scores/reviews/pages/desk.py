@@ -33,9 +33,9 @@ def desk(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST":
         return _next(request)
     by = access.reviewer(request.principal)
-    held = queue.held_by(_queue(request), by).select_related("completion", "task").first()
-    if held is not None:
-        current_call.about(held.public_id)
+    held_review = queue.held_by(_queue(request), by).select_related("completion", "task").first()
+    if held_review is not None:
+        current_call.about(held_review.public_id)
     context = {
         "title": "Reviewing",
         "crumbs": navigation.crumbs(("Reviews", reverse("reviews"))),
@@ -43,7 +43,7 @@ def desk(request: PageRequest) -> HttpResponseBase:
         "asked": _filters(request),
         "person": ids.encode("user", request.principal.user.pk),
         "empty": request.GET.get("empty") == "1",
-        **(item.context(request, held) if held else {}),
+        **(item.context(request, held_review) if held_review else {}),
     }
     return render(request, "reviews/desk.html", context)
 
@@ -64,7 +64,7 @@ def claim(request: PageRequest, review_id: UUID) -> HttpResponseBase:
 @page(("reviews", "update"), methods=("POST",))
 @replies
 def release(request: PageRequest, review_id: UUID) -> HttpResponseBase:
-    """Lets others have a review; `skip` goes on to the next one."""
+    """Release a review; `skip` goes on to the next one."""
     acts.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
     acting.do(request, lambda: queue.release(pk, by))
@@ -76,7 +76,7 @@ def release(request: PageRequest, review_id: UUID) -> HttpResponseBase:
 
 
 def onward(request: PageRequest, *, after: UUID | None = None) -> HttpResponse:
-    """To the desk with the next review on it, for who has no scripts."""
+    """Redirect to the desk with the next review, for browsers without scripts."""
     claimed = _claim(request, after)
     query = _filters(request) | ({} if claimed else {"empty": "1"})
     if claimed is None:
@@ -88,15 +88,15 @@ def _next(request: PageRequest) -> HttpResponseBase:
     acts.concerns("reviews", "update")
     after = _id(request.POST.get("after", ""))
     if not by_script(request):
-        held = queue.held_by(_queue(request), access.reviewer(request.principal)).exists()
-        return redirect(_desk_url(request)) if held else onward(request, after=after)
+        holds_review = queue.held_by(_queue(request), access.reviewer(request.principal)).exists()
+        return redirect(_desk_url(request)) if holds_review else onward(request, after=after)
     claimed = _claim(request, after)
-    left = _left(request) if request.POST.get("count") else None
+    remaining = _left(request) if request.POST.get("count") else None
     if claimed is None:
-        return JsonResponse({"item": None, "left": left})
-    shown = {**item.context(request, claimed), "asked": _filters(request)}
-    html = render(request, "reviews/_item.html", shown)
-    return JsonResponse({"item": html.content.decode(), "left": left})
+        return JsonResponse({"item": None, "left": remaining})
+    context = {**item.context(request, claimed), "asked": _filters(request)}
+    html = render(request, "reviews/_item.html", context)
+    return JsonResponse({"item": html.content.decode(), "left": remaining})
 
 
 def _claim(request: PageRequest, after: UUID | None) -> Review | None:
@@ -114,7 +114,7 @@ def _claim(request: PageRequest, after: UUID | None) -> Review | None:
 def _left(request: PageRequest) -> int:
     """How many wait, without those whose decision the browser holds back or is sending."""
     by = access.reviewer(request.principal)
-    return queue.left(_queue(request).exclude(pk__in=_ids(request, "decided")), by)
+    return queue.count_decidable(_queue(request).exclude(pk__in=_ids(request, "decided")), by)
 
 
 def _queue(request: PageRequest) -> ReviewQuerySet:
@@ -123,8 +123,8 @@ def _queue(request: PageRequest) -> ReviewQuerySet:
 
 
 def _filters(request: HttpRequest) -> dict[str, str]:
-    given = request.POST if request.method == "POST" else request.GET
-    return {name: given[name] for name in FILTERS if given.get(name)}
+    parameters = request.POST if request.method == "POST" else request.GET
+    return {name: parameters[name] for name in FILTERS if parameters.get(name)}
 
 
 def _desk_url(request: HttpRequest) -> str:

@@ -30,10 +30,10 @@ class DecisionForm(BodyForm):
         return self.cleaned_data["explanation"].replace("\r\n", "\n")
 
     def values(self) -> dict[str, Any]:
-        found = super().values()
-        if not found.get("approved"):
-            found.pop("value", None)
-        return found
+        values = super().values()
+        if not values.get("approved"):
+            values.pop("value", None)
+        return values
 
     def decision(self) -> Decision:
         """raises Invalid, as the API does"""
@@ -41,7 +41,7 @@ class DecisionForm(BodyForm):
 
 
 def people(principal: Principal, reviews: Iterable[Review]) -> dict[UUID, str]:
-    """Who claimed or decided, in words: `you`, the address of a member whom the reader may see, else the id alone."""
-    named = {pk for one in reviews for pk in (one.claimed_by_id, one.decided_by_id) if pk}
-    names = Names(principal, named)
-    return {pk: names.of(pk) for pk in named}
+    """The people who claimed or decided: `you`, the address of a member whom the reader may see, else only the id."""
+    user_ids = {pk for review in reviews for pk in (review.claimed_by_id, review.decided_by_id) if pk}
+    names = Names(principal, user_ids)
+    return {pk: names.of(pk) for pk in user_ids}

@@ -18,15 +18,15 @@ from tasks.models import Completion
 
 
 def context(request: PageRequest, review: Review, form: DecisionForm | None = None) -> dict[str, Any]:
-    """What `reviews/_item.html` shows."""
+    """The context of `reviews/_item.html`."""
     principal, by = request.principal, access.reviewer(request.principal)
     names = Names.of_rows(principal, [review])
     now = timezone.now()
-    held = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
-    open_ = review.status == ReviewStatus.OPEN and review.expires_at > now
-    known = people(principal, [review])
+    is_held = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
+    is_open = review.status == ReviewStatus.OPEN and review.expires_at > now
+    person_names = people(principal, [review])
     out = detail_out(review, Sight.of(principal))
-    submitted = review.completion.created_by_id == principal.user.pk
+    is_submitter = review.completion.created_by_id == principal.user.pk
     return {
         "review": review,
         "out": out,
@@ -37,11 +37,11 @@ def context(request: PageRequest, review: Review, form: DecisionForm | None = No
         "grader": names.grader(review.grader_id),
         "threshold": review.task.review_below_confidence,
         "decision": form or DecisionForm(),
-        "open": open_,
-        "holder": known.get(review.claimed_by_id, "") if held and review.claimed_by_id else "",
-        "mine": held and review.claimed_by_id == principal.user.pk,
-        "decider": known.get(review.decided_by_id, "") if review.decided_by_id else "",
-        "own": submitted and not by.administers,
+        "open": is_open,
+        "holder": person_names.get(review.claimed_by_id, "") if is_held and review.claimed_by_id else "",
+        "mine": is_held and review.claimed_by_id == principal.user.pk,
+        "decider": person_names.get(review.decided_by_id, "") if review.decided_by_id else "",
+        "own": is_submitter and not by.administers,
         "completion_seen": Completion.objects.visible_to(principal).filter(pk=review.completion_id).exists(),
         "person": ids.encode("user", principal.user.pk),
     }

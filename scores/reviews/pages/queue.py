@@ -17,7 +17,7 @@ from autotune.core.api import pagination
 from autotune.core.api.pagination import Pagination
 from autotune.core.errors import Invalid, NotFound
 from autotune.core.pages import listing
-from autotune.core.pages.listing import Asked
+from autotune.core.pages.listing import ListRequest
 from graders.models import Grader
 from scores.models import Review
 from scores.querysets import ReviewQuerySet
@@ -48,76 +48,76 @@ class Row:
 
 @page(("reviews", "read"))
 def reviews_page(request: PageRequest) -> HttpResponse:
-    """Reviews as the filters name them; the open ones, the oldest first, unless they say otherwise."""
+    """List the reviews that match the filters; without filters the open ones, the oldest first."""
     principal = request.principal
     show = _show(request)
-    asked = listing.read(request, ReviewQuery)
+    list_request = listing.read(request, ReviewQuery)
     readable = access.readable(principal)
     order = replace(access.ORDER, default="createdAt") if show in ("open", "mine") else access.ORDER
-    rows, pages = _page(principal, asked, _shown(readable, show, principal), order)
-    may = policy.reach(principal, "reviews", "update") is not None
-    given = asked.given
+    rows, pages = _page(principal, list_request, _reviews_of_tab(readable, show, principal), order)
+    may_decide = policy.reach(principal, "reviews", "update") is not None
+    filters = list_request.form_values
     context = {
         "title": "Reviews",
-        "asked": asked,
+        "asked": list_request,
         "show": show,
         "shows": SHOWS,
         "rows": _rows(principal, rows),
         "pager": listing.pager(pages, len(rows)),
-        "may_decide": may,
-        "progress": item.progress(request) if may else None,
-        "held": queue.held_by(readable, access.reviewer(principal)).count() if may else 0,
+        "may_decide": may_decide,
+        "progress": item.progress(request) if may_decide else None,
+        "held": queue.held_by(readable, access.reviewer(principal)).count() if may_decide else 0,
         "person": ids.encode("user", principal.user.pk),
-        "statuses": [str(one) for one in ReviewStatus],
-        "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", given.get("taskId", "")),
-        "grader_choices": choices.by_name(_graders(principal), "grader", given.get("graderId", "")),
+        "statuses": [str(status) for status in ReviewStatus],
+        "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", filters.get("taskId", "")),
+        "grader_choices": choices.by_name(_graders(principal), "grader", filters.get("graderId", "")),
     }
     return render(request, "reviews/list.html", context)
 
 
 def _show(request: PageRequest) -> str:
-    asked = request.GET.get("show", "")
-    if asked in {name for name, _ in SHOWS}:
-        return asked
+    show = request.GET.get("show", "")
+    if show in {name for name, _ in SHOWS}:
+        return show
     return "all" if request.GET.get("status") else "open"
 
 
-def _shown(found: ReviewQuerySet, show: str, principal: Principal) -> ReviewQuerySet:
+def _reviews_of_tab(reviews: ReviewQuerySet, show: str, principal: Principal) -> ReviewQuerySet:
     match show:
         case "open":
-            return found.filter(status=ReviewStatus.OPEN)
+            return reviews.filter(status=ReviewStatus.OPEN)
         case "mine":
-            return queue.held_by(found, access.reviewer(principal))
+            return queue.held_by(reviews, access.reviewer(principal))
         case "decided":
-            return found.filter(status__in=DECIDED)
-    return found
+            return reviews.filter(status__in=DECIDED)
+    return reviews
 
 
 def _page(
-    principal: Principal, asked: Asked[ReviewQuery], found: ReviewQuerySet, order: pagination.Order
+    principal: Principal, list_request: ListRequest[ReviewQuery], reviews: ReviewQuerySet, order: pagination.Order
 ) -> tuple[list[Review], Pagination]:
     try:
-        chosen = access.filtered(found, asked.query, principal).defer("reasoning", "explanation")
-        rows = chosen.annotate(submitted_by=F("completion__created_by_id"))
-        return pagination.page(rows, asked.query, order, owner=principal.organization.pk, counted=False)
+        matching = access.filtered(reviews, list_request.query, principal).defer("reasoning", "explanation")
+        rows = matching.annotate(submitted_by=F("completion__created_by_id"))
+        return pagination.page(rows, list_request.query, order, owner=principal.organization.pk, counted=False)
     except (Invalid, NotFound) as exc:
-        asked.faults[exc.errors[0].pointer.lstrip("?")] = exc.errors[0].detail
-        return [], Pagination(asked.query.limit, 0, None, None)
+        list_request.faults[exc.errors[0].pointer.lstrip("?")] = exc.errors[0].detail
+        return [], Pagination(list_request.query.limit, 0, None, None)
 
 
 def _rows(principal: Principal, rows: list[Any]) -> list[Row]:
-    names, known, now = Names.of_rows(principal, rows), people(principal, rows), timezone.now()
+    names, person_names, now = Names.of_rows(principal, rows), people(principal, rows), timezone.now()
     administers = access.reviewer(principal).administers
     return [
         Row(
-            one,
-            names.task(one.task_id),
-            names.grader(one.grader_id),
-            known.get(one.claimed_by_id, "") if _later(one.claimed_until, now) else "",
-            known.get(one.decided_by_id, ""),
-            one.submitted_by == principal.user.pk and not administers,
+            row,
+            names.task(row.task_id),
+            names.grader(row.grader_id),
+            person_names.get(row.claimed_by_id, "") if _later(row.claimed_until, now) else "",
+            person_names.get(row.decided_by_id, ""),
+            row.submitted_by == principal.user.pk and not administers,
         )
-        for one in rows
+        for row in rows
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the scripts of the reviews are answered: JSON, also for a refusal; a page for everybody else."""
+"""Replies to the scripts of the review pages: JSON, also for an error; everybody else gets a page."""
 
 import functools
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from autotune.core.api import problems
 
 
 def by_script(request: HttpRequest) -> bool:
-    """Whether a script asks."""
+    """Whether a script sent the request."""
     return "application/json" in request.headers.get("Accept", "")
 
 
 def replies(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Let a view's typed error be JSON for a script: code, detail, and whether the person decided it themselves."""
+    """Return a view's typed error to scripts as JSON: code, detail, and whether the person decided the review."""
 
     @functools.wraps(view)
     def answer(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -28,10 +28,10 @@ def replies(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
             if error is None or not by_script(request):
                 raise
             current = getattr(error.current, "review", None)
-            decided = getattr(current, "decided_by", None)
-            mine = decided is not None and decided == ids.encode("user", request.principal.user.pk)
-            told = {"code": error.code, "detail": error.detail, "mine": mine}
-            response = JsonResponse(told, status=error.status)
+            decided_by = getattr(current, "decided_by", None)
+            is_own = decided_by is not None and decided_by == ids.encode("user", request.principal.user.pk)
+            body = {"code": error.code, "detail": error.detail, "mine": is_own}
+            response = JsonResponse(body, status=error.status)
             response.problem_code = error.code  # type: ignore[attr-defined] # for the audit trail
             return response
 

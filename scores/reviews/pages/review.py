@@ -24,43 +24,45 @@ from scores.reviews.pages.replies import by_script, replies
 
 @page(("reviews", "read"))
 def review(request: PageRequest, review_id: UUID) -> HttpResponse:
-    """A review as it stands."""
-    return _shown(request, review_id)
+    """Show a review."""
+    return _review_page(request, review_id)
 
 
 @page(("reviews", "update"), methods=("POST",))
 @replies
 def decide(request: PageRequest, review_id: UUID) -> HttpResponseBase:
-    """Decides. A refusal shows the review as it stands by now, with all that was typed."""
+    """Decide on a review. After an error, show the review as it is now, with everything that was typed."""
     acts.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
     form = DecisionForm(request.POST)
     if not form.is_valid():
         if by_script(request):
-            told = " ".join(str(error) for errors in form.errors.values() for error in errors)
-            raise Invalid(told)
-        return _shown(request, review_id, form, 400)
+            detail = " ".join(str(error) for errors in form.errors.values() for error in errors)
+            raise Invalid(detail)
+        return _review_page(request, review_id, form, 400)
     try:
         decided = acting.do(request, lambda: decisions.decide(pk, form.decision(), by))
     except AutotuneError as exc:
         if by_script(request):
             raise
         form.refuse(exc)
-        return _shown(request, review_id, form, exc.status)
+        return _review_page(request, review_id, form, exc.status)
     if by_script(request):
         return JsonResponse({"status": decided.status, "value": decided.decided_value})
     messages.success(request, f"The review is {decided.status}.")
     return desk.onward(request, after=pk) if request.POST.get("back") == "next" else redirect("review", pk)
 
 
-def _shown(request: PageRequest, review_id: UUID, form: DecisionForm | None = None, status: int = 200) -> HttpResponse:
+def _review_page(
+    request: PageRequest, review_id: UUID, form: DecisionForm | None = None, status: int = 200
+) -> HttpResponse:
     principal = request.principal
     rows = access.readable(principal).select_related("completion", "task").defer("completion__metadata")
-    found: Review = find(rows, review_id, "review")
+    row: Review = find(rows, review_id, "review")
     context = {
         "title": "Review",
         "crumbs": navigation.crumbs(("Reviews", reverse("reviews"))),
         "may_decide": policy.reach(principal, "reviews", "update") is not None,
-        **item.context(request, found, form),
+        **item.context(request, row, form),
     }
     return render(request, "reviews/review.html", context, status=status)

@@ -39,7 +39,7 @@ FILTERS = ("code", "graderId", "taskId", "completionId")
 
 @dataclass(frozen=True, slots=True)
 class LettersRow:
-    """One code: what happened the last time, what to change, whose affair it is, and by which graders."""
+    """One failure code: the last failure, what to change, who is responsible, and the graders of the runs."""
 
     code: str
     number: int
@@ -54,50 +54,54 @@ class LettersRow:
 
 @page(("runs", "read"))
 def letters(request: PageRequest) -> HttpResponse:
-    """What has failed, by code."""
+    """Show the failed runs by code."""
     principal = request.principal
-    asked = listing.read(request, RunQuery)
-    chosen = filter_of(principal, asked)
+    list_request = listing.read(request, RunQuery)
+    chosen = filter_of(principal, list_request)
     groups = queue_counts.dead_letters(runs.visible(principal), chosen)
     context = {
         "title": "Dead letters",
         "crumbs": navigation.crumbs(("Runs", reverse("runs"))),
-        "asked": asked,
+        "asked": list_request,
         "rows": _rows(principal, groups, chosen),
         "total": sum(group.number for group in groups),
         "may_retry": policy.reach(principal, "runs", "update") is not None,
-        "rest": {name: asked.given[name] for name in FILTERS if name != "code" and name in asked.given},
-        **filter_choices(principal, asked),
+        "rest": {
+            name: list_request.form_values[name]
+            for name in FILTERS
+            if name != "code" and name in list_request.form_values
+        },
+        **filter_choices(principal, list_request),
     }
     return render(request, "runs/letters.html", context)
 
 
 @page(("runs", "update"), methods=("GET", "HEAD", "POST"))
 def retry(request: PageRequest) -> HttpResponseBase:
-    """Asks whether the failed runs that the filters name shall begin anew; does it on a POST."""
+    """Show a preview of retrying the failed runs that match the filters; a POST retries them."""
     acts.concerns("runs", "update")
     principal = request.principal
-    asked = listing.read(request, RunQuery, status="failed")
-    chosen = replace(RunFilter.of(asked.query), status=None)
-    if asked.faults or not chosen:
+    list_request = listing.read(request, RunQuery, status="failed")
+    chosen = replace(RunFilter.of(list_request.query), status=None)
+    if list_request.faults or not chosen:
         raise Invalid.field("", "missing_field", "Name the failed runs by a code, a grader, a task or a completion.")
     runs.require_known(principal, chosen, "?")
-    found = replace(chosen, status=RunStatus.FAILED).apply(WorkflowRun.objects.allowed(principal, "update"))
+    failed_runs = replace(chosen, status=RunStatus.FAILED).apply(WorkflowRun.objects.allowed(principal, "update"))
     if request.method == "POST":
-        done = acting.do(request, lambda: retrying.retry_all(found), calls_out=True)
-        current_call.about("", objects_count=done.retried)
-        _tell(request, done)
-        return redirect(_back(asked.given))
+        outcome = acting.do(request, lambda: retrying.retry_all(failed_runs), calls_out=True)
+        current_call.about("", objects_count=outcome.retried)
+        _report(request, outcome)
+        return redirect(_back(list_request.form_values))
     context = {
         "title": "Retry failed runs",
         "crumbs": navigation.crumbs(("Runs", reverse("runs")), ("Dead letters", reverse("runs_failed"))),
-        "preview": (seen := retry_preview.preview(found)),
-        "refused": [(count, retrying.REFUSALS[code]) for code, count in sorted(seen.refused.items())],
+        "preview": (preview := retry_preview.preview(failed_runs)),
+        "refused": [(count, retrying.REFUSALS[code]) for code, count in sorted(preview.refused.items())],
         "chosen": chosen,
         "advice": failure_codes.advice(chosen.code) if chosen.code else "",
-        "names": _named(principal, chosen),
+        "names": _filter_labels(principal, chosen),
         "most": retrying.MOST,
-        "back": _back(asked.given),
+        "back": _back(list_request.form_values),
     }
     return render(request, "runs/retry.html", context)
 
@@ -108,13 +112,13 @@ def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> lis
     newest: dict[str, WorkflowRun] = {}
     for run in failed.order_by("-pk")[:EXAMPLES_AMONG]:
         newest.setdefault(run.error_code, run)
-    shapes = runs.shapes(principal, list(newest.values()))
-    said = {one.error.code: one.error.message for one in shapes if one.error}
-    return [_row(group, names, said.get(group.code, ""), newest.get(group.code)) for group in groups]
+    outs = runs.shapes(principal, list(newest.values()))
+    error_messages = {out.error.code: out.error.message for out in outs if out.error}
+    return [_row(group, names, error_messages.get(group.code, ""), newest.get(group.code)) for group in groups]
 
 
-def _row(group: Letters, names: Names, said: str, example: WorkflowRun | None) -> LettersRow:
-    by_number = sorted(group.graders.items(), key=lambda one: -one[1])
+def _row(group: Letters, names: Names, message: str, example: WorkflowRun | None) -> LettersRow:
+    by_number = sorted(group.graders.items(), key=lambda grader_count: -grader_count[1])
     advice = failure_codes.advice(group.code)
     return LettersRow(
         group.code,
@@ -122,36 +126,36 @@ def _row(group: Letters, names: Names, said: str, example: WorkflowRun | None) -
         group.last,
         words.FAULTS[failure_codes.fault(group.code)],
         advice,
-        said.removesuffix(advice).strip(),
+        message.removesuffix(advice).strip(),
         example,
         [(names.grader(grader), number) for grader, number in by_number[:SHOWN_GRADERS]],
         max(0, len(by_number) - SHOWN_GRADERS),
     )
 
 
-def _named(principal: Principal, chosen: RunFilter) -> list[tuple[str, str]]:
-    """The filters in words."""
+def _filter_labels(principal: Principal, chosen: RunFilter) -> list[tuple[str, str]]:
+    """The filters as labels and texts."""
     names = Names.of(principal, tasks=filter(None, [chosen.task]), graders=filter(None, [chosen.grader]))
-    told = [("Code", chosen.code or "")]
+    labels = [("Code", chosen.code or "")]
     if chosen.grader:
-        told.append(("Grader", names.grader(chosen.grader).text))
+        labels.append(("Grader", names.grader(chosen.grader).text))
     if chosen.task:
-        told.append(("Task", names.task(chosen.task).text))
+        labels.append(("Task", names.task(chosen.task).text))
     if chosen.completion:
-        told.append(("Completion", ids.encode("comp", chosen.completion)))
-    return [(name, text) for name, text in told if text]
+        labels.append(("Completion", ids.encode("comp", chosen.completion)))
+    return [(name, text) for name, text in labels if text]
 
 
-def _back(given: dict[str, str]) -> str:
-    rest = urlencode({name: given[name] for name in FILTERS if name in given and name != "code"})
+def _back(filters: dict[str, str]) -> str:
+    rest = urlencode({name: filters[name] for name in FILTERS if name in filters and name != "code"})
     return f"{reverse('runs_failed')}{'?' if rest else ''}{rest}"
 
 
-def _tell(request: PageRequest, done: Retried) -> None:
-    left = done.skipped.total()
-    why = " ".join(retrying.REFUSALS[code] for code in sorted(done.skipped))
-    messages.success(request, f"{done.retried:,} {'run begins' if done.retried == 1 else 'runs begin'} anew.")
-    if left:
-        messages.warning(request, sentences.joined(f"{left:,} stayed as they are", why))
-    if done.more:
+def _report(request: PageRequest, outcome: Retried) -> None:
+    skipped_count = outcome.skipped.total()
+    why = " ".join(retrying.REFUSALS[code] for code in sorted(outcome.skipped))
+    messages.success(request, f"{outcome.retried:,} {'run begins' if outcome.retried == 1 else 'runs begin'} anew.")
+    if skipped_count:
+        messages.warning(request, sentences.joined(f"{skipped_count:,} stayed as they are", why))
+    if outcome.more:
         messages.warning(request, f"More are left: one request retries {retrying.MOST:,}. Retry again.")

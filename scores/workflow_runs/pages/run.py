@@ -39,34 +39,34 @@ class StepRow:
 
 @page(("runs", "read"))
 def run(request: PageRequest, run_id: UUID) -> HttpResponse:
-    """What happened to a run and what comes next."""
+    """Show what happened to a run and what comes next."""
     principal = request.principal
-    found: WorkflowRun = find(runs.visible(principal), run_id, "workflow run")
-    out = runs.shapes(principal, [found])[0]
-    names = Names.of_rows(principal, [found])
-    final = found.status in FINAL
-    may = WorkflowRun.objects.allowed(principal, "update").filter(pk=run_id).exists()
+    row: WorkflowRun = find(runs.visible(principal), run_id, "workflow run")
+    out = runs.shapes(principal, [row])[0]
+    names = Names.of_rows(principal, [row])
+    is_final = row.status in FINAL
+    may_update = WorkflowRun.objects.allowed(principal, "update").filter(pk=run_id).exists()
     advice = failure_codes.advice(out.error.code) if out.error else ""
     context = {
         "title": "Run",
         "crumbs": navigation.crumbs(("Runs", reverse("runs"))),
-        "run": found,
+        "run": row,
         "out": out,
-        "final": final,
-        "why": run_words.reason(found),
-        "wait": waiting_reasons.of_runs([found]).get(run_id),
-        "task": names.task(found.task_id),
-        "grader": names.grader(found.grader_id),
-        "steps": [_row(one) for one in steps.of(found)],
-        "completion_seen": Completion.objects.visible_to(principal).filter(pk=found.completion_id).exists(),
+        "final": is_final,
+        "why": run_words.reason(row),
+        "wait": waiting_reasons.of_runs([row]).get(run_id),
+        "task": names.task(row.task_id),
+        "grader": names.grader(row.grader_id),
+        "steps": [_row(step) for step in steps.of(row)],
+        "completion_seen": Completion.objects.visible_to(principal).filter(pk=row.completion_id).exists(),
         "score": Score.objects.live().visible_to(principal).filter(run_id=run_id).only("pk", "value").first(),
         "review": _review(principal, run_id),
         "advice": advice,
         "said": out.error.message.removesuffix(advice).strip() if out.error else "",
         "fault": run_words.FAULTS[out.error.fault] if out.error else "",
-        "may_retry": may and found.status == RunStatus.FAILED,
-        "may_cancel": may and not final,
-        "next_attempt": found.attempt + 1,
+        "may_retry": may_update and row.status == RunStatus.FAILED,
+        "may_cancel": may_update and not is_final,
+        "next_attempt": row.attempt + 1,
     }
     return render(request, "runs/run.html", context)
 
@@ -75,7 +75,7 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
 def retry(request: PageRequest, run_id: UUID) -> HttpResponseBase:
     acts.concerns("runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
-    acting.attempt(request, lambda: retrying.retry(run_id), said="The run begins anew.")
+    acting.attempt(request, lambda: retrying.retry(run_id), toast="The run begins anew.")
     return redirect("run", run_id)
 
 
@@ -83,7 +83,7 @@ def retry(request: PageRequest, run_id: UUID) -> HttpResponseBase:
 def cancel(request: PageRequest, run_id: UUID) -> HttpResponseBase:
     acts.concerns("runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
-    acting.attempt(request, lambda: cancelling.cancel(run_id), said="The run was cancelled.")
+    acting.attempt(request, lambda: cancelling.cancel(run_id), toast="The run was cancelled.")
     return redirect("run", run_id)
 
 
@@ -93,11 +93,13 @@ def _all() -> RunQuerySet:
 
 def _review(principal: Principal, run_id: UUID) -> Review | None:
     """The newest review of the run, for those who may open it."""
-    found = access.shown(principal).filter(run_id=run_id).order_by("-pk")
-    return found.only("pk", "status").first()
+    reviews = access.shown(principal).filter(run_id=run_id).order_by("-pk")
+    return reviews.only("pk", "status").first()
 
 
-def _row(one: Step) -> StepRow:
-    timed = one.started_at and one.ended_at
-    latency = (one.ended_at - one.started_at).total_seconds() * 1000 if timed else None  # type: ignore[operator]
-    return StepRow(one, run_words.step(one.step), run_words.outcome(one.outcome), run_words.tone(one.outcome), latency)
+def _row(step: Step) -> StepRow:
+    timed = step.started_at and step.ended_at
+    latency = (step.ended_at - step.started_at).total_seconds() * 1000 if timed else None  # type: ignore[operator]
+    return StepRow(
+        step, run_words.step(step.step), run_words.outcome(step.outcome), run_words.tone(step.outcome), latency
+    )

@@ -16,7 +16,7 @@ from autotune.core.api import pagination
 from autotune.core.api.pagination import Pagination
 from autotune.core.errors import Invalid, NotFound
 from autotune.core.pages import listing
-from autotune.core.pages.listing import Asked
+from autotune.core.pages.listing import ListRequest
 from graders import responses as grader_shapes
 from graders.models import Grader
 from graders.states import Trouble
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A grader's queue; what holds it is told to those who see the whole grader."""
+    """A grader's queue. `sees_all`: the reader sees all of the grader, so also what holds its queue."""
 
     queue: Queue
     grader: Named
@@ -58,60 +58,60 @@ class QueueRow:
     held_until: Any
     held_reason: str
     circuit_open: bool
-    told: bool
+    sees_all: bool
 
 
 @page(("runs", "read"))
 def runs_page(request: PageRequest) -> HttpResponse:
-    """Runs as their filters name them, the newest first."""
+    """List the runs that match the filters, the newest first."""
     principal = request.principal
-    asked = listing.read(request, RunQuery)
-    chosen = filter_of(principal, asked)
+    list_request = listing.read(request, RunQuery)
+    chosen = filter_of(principal, list_request)
     others = queue_counts.whatever_state(runs.visible(principal), chosen)
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
-    rows, pagination_ = _page(principal, asked, _of_status(chosen.status, others, failed))
-    shown = queue_counts.by_grader(others)
-    counts = queue_counts.by_status(shown, failed)
-    named = {run.grader_id for run in rows} | {queue.grader_id for queue in shown[:SHOWN_QUEUES]}
-    graders = Grader.objects.visible_to(principal).in_bulk(named) if named else {}
+    rows, pagination_ = _page(principal, list_request, _of_status(chosen.status, others, failed))
+    queues = queue_counts.by_grader(others)
+    counts = queue_counts.by_status(queues, failed)
+    grader_ids = {run.grader_id for run in rows} | {queue.grader_id for queue in queues[:SHOWN_QUEUES]}
+    graders = Grader.objects.visible_to(principal).in_bulk(grader_ids) if grader_ids else {}
     return render(
         request,
         "runs/list.html",
         {
             "title": "Runs",
-            "asked": asked,
-            "status": asked.query.status or "",
+            "asked": list_request,
+            "status": list_request.query.status or "",
             "tabs": [(name, name or "all", counts.get(name)) for name in TABS],
             "rows": _rows(principal, rows, graders),
             "pager": listing.pager(pagination_, len(rows)),
-            "queues": _queue_rows(principal, shown[:SHOWN_QUEUES], graders),
-            "queues_more": max(0, len(shown) - SHOWN_QUEUES),
+            "queues": _queue_rows(principal, queues[:SHOWN_QUEUES], graders),
+            "queues_more": max(0, len(queues) - SHOWN_QUEUES),
             "failed": counts[RunStatus.FAILED.value],
-            **filter_choices(principal, asked),
+            **filter_choices(principal, list_request),
         },
     )
 
 
-def filter_of(principal: Principal, asked: Asked[RunQuery]) -> RunFilter:
-    """The filters that name something; an id of nothing that may be seen is told as a fault, and finds nothing."""
-    chosen = RunFilter.of(asked.query)
+def filter_of(principal: Principal, list_request: ListRequest[RunQuery]) -> RunFilter:
+    """The filter of the runs; an id that the reader cannot see is reported as a fault, and matches nothing."""
+    chosen = RunFilter.of(list_request.query)
     try:
         runs.require_known(principal, chosen, "?")
     except NotFound as exc:
-        asked.faults[exc.errors[0].pointer.lstrip("?")] = exc.errors[0].detail
+        list_request.faults[exc.errors[0].pointer.lstrip("?")] = exc.errors[0].detail
     return chosen
 
 
-def filter_choices(principal: Principal, asked: Asked[Any]) -> dict[str, Any]:
-    """What the selects of the filters offer."""
-    given = asked.given
+def filter_choices(principal: Principal, list_request: ListRequest[Any]) -> dict[str, Any]:
+    """The options of the filters' selects."""
+    filters = list_request.form_values
     own = policy.reach(principal, "endpoint_graders", "read")
-    offered = (
+    graders = (
         policy.scope(Grader.objects.live(), principal, "endpoint_graders", "read") if own else Grader.objects.none()
     )
     return {
-        "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", given.get("taskId", "")),
-        "grader_choices": choices.by_name(offered, "grader", given.get("graderId", "")),
+        "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", filters.get("taskId", "")),
+        "grader_choices": choices.by_name(graders, "grader", filters.get("graderId", "")),
         "code_choices": sorted(failure_codes.CODES),
     }
 
@@ -122,12 +122,16 @@ def _of_status(status: str | None, others: RunQuerySet, failed: RunQuerySet) -> 
     return others if status is None else others.filter(status=status)
 
 
-def _page(principal: Principal, asked: Asked[RunQuery], found: RunQuerySet) -> tuple[list[WorkflowRun], Pagination]:
+def _page(
+    principal: Principal, list_request: ListRequest[RunQuery], matching_runs: RunQuerySet
+) -> tuple[list[WorkflowRun], Pagination]:
     try:
-        return pagination.page(found, asked.query, runs.ORDER, owner=principal.organization.pk, counted=False)
+        return pagination.page(
+            matching_runs, list_request.query, runs.ORDER, owner=principal.organization.pk, counted=False
+        )
     except Invalid as exc:  # a sort or cursor that was tampered with
-        asked.faults[exc.errors[0].pointer.lstrip("?")] = exc.errors[0].detail
-        return [], Pagination(asked.query.limit, 0, None, None)
+        list_request.faults[exc.errors[0].pointer.lstrip("?")] = exc.errors[0].detail
+        return [], Pagination(list_request.query.limit, 0, None, None)
 
 
 def _rows(principal: Principal, rows: list[WorkflowRun], graders: dict[UUID, Grader]) -> list[Row]:
@@ -139,22 +143,22 @@ def _rows(principal: Principal, rows: list[WorkflowRun], graders: dict[UUID, Gra
     ]
 
 
-def _queue_rows(principal: Principal, found: list[Queue], graders: dict[UUID, Grader]) -> list[QueueRow]:
-    return [_queue_row(principal, queue, graders.get(queue.grader_id)) for queue in found]
+def _queue_rows(principal: Principal, queues: list[Queue], graders: dict[UUID, Grader]) -> list[QueueRow]:
+    return [_queue_row(principal, queue, graders.get(queue.grader_id)) for queue in queues]
 
 
 def _queue_row(principal: Principal, queue: Queue, grader: Grader | None) -> QueueRow:
     name = Named(queue.grader_id, ids.encode("grader", queue.grader_id), grader.name if grader else "")
     if grader is None:
         return QueueRow(queue, name, "", None, "", False, False)
-    told = grader_shapes.sees_all_of(grader, principal)
-    held = told and grader.held_until is not None and grader.held_until > timezone.now()
+    sees_all = grader_shapes.sees_all_of(grader, principal)
+    is_held = sees_all and grader.held_until is not None and grader.held_until > timezone.now()
     return QueueRow(
         queue,
         name,
         grader.status,
-        grader.held_until if held else None,
-        words.hold(grader.held_reason) if held else "",
-        told and Trouble.CIRCUIT in grader.troubles,
-        told,
+        grader.held_until if is_held else None,
+        words.hold(grader.held_reason) if is_held else "",
+        sees_all and Trouble.CIRCUIT in grader.troubles,
+        sees_all,
     )

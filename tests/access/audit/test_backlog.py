@@ -23,7 +23,7 @@ def task(api):
 @pytest.fixture
 def unwritten(monkeypatch):
     """The backlog of this test, without a thread."""
-    own_backlog = Backlog(lambda: trail.losses.one())
+    own_backlog = Backlog(lambda: trail.losses.add())
     monkeypatch.setattr(own_backlog, "_watch", lambda: None)
     monkeypatch.setattr(backlog.connection, "close", lambda: None)  # it would close the test's transaction
     monkeypatch.setattr(trail, "unwritten", own_backlog)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exports.files.http_ranges import Unsatisfiable, chosen
+from exports.files.http_ranges import Unsatisfiable, parse_range
 
 TAG = '"abc"'
 
@@ -20,7 +20,7 @@ TAG = '"abc"'
     ],
 )
 def test_one_range(wanted, expected):
-    assert chosen(wanted, "", TAG, 10) == expected
+    assert parse_range(wanted, "", TAG, 10) == expected
 
 
 @pytest.mark.parametrize(
@@ -29,24 +29,24 @@ def test_one_range(wanted, expected):
      "bytes=" + "9" * 5000 + "-", "bytes=\u0663-\u0664", "bytes=+1-2", "bytes=1 2-3"],
 )  # fmt: skip
 def test_what_is_no_single_range_means_the_whole_file(wanted):
-    assert chosen(wanted, "", TAG, 10) is None
+    assert parse_range(wanted, "", TAG, 10) is None
 
 
 @pytest.mark.parametrize("wanted", ["bytes=10-", "bytes=10-20", "bytes=999999999999-", "bytes=-0"])
 def test_behind_the_end_is_refused(wanted):
     with pytest.raises(Unsatisfiable):
-        chosen(wanted, "", TAG, 10)
+        parse_range(wanted, "", TAG, 10)
 
 
 @pytest.mark.parametrize("wanted", ["bytes=0-", "bytes=-1", "bytes=0-0"])
 def test_an_empty_file_has_no_range(wanted):
     with pytest.raises(Unsatisfiable):
-        chosen(wanted, "", TAG, 0)
+        parse_range(wanted, "", TAG, 0)
 
 
 def test_a_range_of_another_version_is_the_whole_file():
-    assert chosen("bytes=2-5", TAG, TAG, 10) == (2, 6)
-    assert chosen("bytes=2-5", '"other"', TAG, 10) is None
-    assert chosen("bytes=99-", '"other"', TAG, 10) is None
-    assert chosen("bytes=2-5", f"W/{TAG}", TAG, 10) is None
-    assert chosen("bytes=2-5", "Sat, 28 Nov 2026 12:00:00 GMT", TAG, 10) is None
+    assert parse_range("bytes=2-5", TAG, TAG, 10) == (2, 6)
+    assert parse_range("bytes=2-5", '"other"', TAG, 10) is None
+    assert parse_range("bytes=99-", '"other"', TAG, 10) is None
+    assert parse_range("bytes=2-5", f"W/{TAG}", TAG, 10) is None
+    assert parse_range("bytes=2-5", "Sat, 28 Nov 2026 12:00:00 GMT", TAG, 10) is None

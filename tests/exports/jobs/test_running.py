@@ -79,8 +79,8 @@ def test_a_worker_that_dies_loses_its_part_at_most(api, scored, ask, run, storag
         dies_in(patch, place, name, after=after)
         with pytest.raises(Died):
             run()
-    assert running._one.acquire(blocking=False)
-    running._one.release()
+    assert running._run_lock.acquire(blocking=False)
+    running._run_lock.release()
     export.refresh_from_db()
     done = export.rows
     assert export.status == "running"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graders.guards import circuit
-from graders.guards.circuit import Told
+from graders.guards.circuit import CallEvent
 from graders.guards.state import Circuit
 
 LEASE_S = 35.0
@@ -13,7 +13,7 @@ LEASE_S = 35.0
 
 def told(results):
     """Calls that end in the order in which they were sent."""
-    return [Told(in_row, one == "g") for one in results for in_row in (False, True)]
+    return [CallEvent(in_row, one == "g") for one in results for in_row in (False, True)]
 
 
 def judge(state, results, *, now=1_000.0, holder="a", alone=True):

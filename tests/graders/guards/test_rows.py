@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graders.guards import Answered
-from graders.guards.rows import MAX_KEPT, Rows
+from graders.guards.rows import MAX_WAITING, Rows
 
 
 def bad(number):
@@ -67,8 +67,8 @@ def test_at_the_end_nothing_more_is_waited_for():
 
 
 def test_a_call_that_is_never_noted_holds_nothing_up_for_ever():
-    rows = sending(MAX_KEPT + 2)
-    assert in_row(rows.hear(bad(number) for number in range(2, MAX_KEPT + 3))).startswith("bbbbb")
+    rows = sending(MAX_WAITING + 2)
+    assert in_row(rows.hear(bad(number) for number in range(2, MAX_WAITING + 3))).startswith("bbbbb")
 
 
 @given(order=st.permutations(range(1, 30)), cuts=st.sets(st.integers(1, 28)))

@@ -76,7 +76,7 @@ def test_the_count_is_that_of_the_file(operator, task, scored, filters):
     principal = Principal(operator.organization, role, operator.user)
     query = parsing.convert({"taskId": public("task", task), **filters}, NewExport)
     layout = layouts.layout(query, score_filters.check(query, principal))
-    assert str(previews.look(query, principal).rows) == str(layout.expected())
+    assert str(previews.build_preview(query, principal).rows) == str(layout.expected())
 
 
 def test_it_says_how_many_are_left_out_and_why(operator, task, scored, see):

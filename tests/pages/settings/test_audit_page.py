@@ -37,7 +37,7 @@ def test_it_says_in_words_who_did_what(visitor):
 )
 def test_what_was_only_tried_says_so(outcome, said):
     event = AuditEvent(action="tasks.create", resource="tasks", object_id="task_x", outcome=outcome)
-    assert sentences.told(event) == said
+    assert sentences.describe(event) == said
 
 
 def test_the_filters_are_those_of_the_api_and_live_in_the_address(visitor):

@@ -76,7 +76,7 @@ def real(kind):
         case EventKind.REVIEW_REQUESTED:
             data = opening.requested(ReviewFactory())
         case _:
-            data = ending.said(ExportFactory())
+            data = ending.build_payload(ExportFactory())
     return json.loads(fanout.body(Event(kind=kind), data))
 
 

@@ -50,7 +50,7 @@ def watched(grader):
     """`watched(look)`: a drain in this thread that calls `look(drain)` at each step; true tells it of new work."""
 
     def run(look):
-        work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, asked=lambda: bool(look(work)))
+        work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, is_woken=lambda: bool(look(work)))
         work.run()
         return work
 

@@ -49,7 +49,7 @@ def watched():
 
     def run(grader, look):
         work = Drain(
-            callable_grader(grader.pk), until=time.monotonic() + 20, asked=lambda: False, ending=lambda: look(work)
+            callable_grader(grader.pk), until=time.monotonic() + 20, is_woken=lambda: False, ending=lambda: look(work)
         )
         work.run()
         return work

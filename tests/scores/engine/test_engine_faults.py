@@ -8,7 +8,7 @@ from django.db import OperationalError
 from autotune.core.clock import database_now
 from autotune.core.outbound import engine
 from scores.engine import claims, recording, sweep
-from scores.engine.call_results import Left, Results
+from scores.engine.call_results import PostponedRun, Results
 from scores.engine.materials import Facts
 from scores.models import Review, Score, WorkflowRun
 from scores.reviews import opening
@@ -45,7 +45,7 @@ def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_
     task = TaskFactory(review_below_confidence=0.5)
     grader = task.version.members.get().grader
     held = sorted((claim(run) for run in runs_of(task, 2)), key=lambda one: one.run_id)
-    accepted = Results(accepted=[Left(one, database_now() + timedelta(days=1), "accepted") for one in held])
+    accepted = Results(accepted=[PostponedRun(one, database_now() + timedelta(days=1), "accepted") for one in held])
     rivals = []
 
     def open_after_a_rival_came(*args):

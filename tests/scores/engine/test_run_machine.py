@@ -16,7 +16,7 @@ from autotune.core.clock import database_now
 from autotune.core.errors import Conflict
 from graders import pauses
 from scores.engine import claims, recording, sweep
-from scores.engine.call_results import Left, Results
+from scores.engine.call_results import PostponedRun, Results
 from scores.engine.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
 from scores.workflow_runs import cancelling, retrying
@@ -123,7 +123,7 @@ class RunMachine(RuleBasedStateMachine):
     def leave(self, data, accepted):
         """The grader has accepted it with 202, or is held."""
         claimed, state = self.lease(data)
-        left = [Left(claimed, database_now() + AWAY, "accepted" if accepted else pauses.RATE_LIMITED)]
+        left = [PostponedRun(claimed, database_now() + AWAY, "accepted" if accepted else pauses.RATE_LIMITED)]
         self.save(accepted=left if accepted else [], resting=[] if accepted else left)
         if state.is_held_by(claimed.attempt):
             state.status = "waiting" if accepted else "sleeping"

@@ -30,7 +30,7 @@ def watched():
     """`watched(grader, look)`: a drain that calls `look()` at each step."""
 
     def run(grader, look):
-        work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, asked=lambda: bool(look()))
+        work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, is_woken=lambda: bool(look()))
         work.run()
 
     yield run

@@ -110,7 +110,7 @@ def test_what_may_not_be_read_may_not_be_put_into_a_panel(api_for):
 def test_a_smaller_batch_size_under_load_plans_the_waiting_calls_anew(task, grader, fake):
     """The grader's limit is lowered while calls of the old size wait in the drain."""
     runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(25)]
-    work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, asked=lambda: False, ending=lambda: False)
+    work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, is_woken=lambda: False, ending=lambda: False)
     work._claim()
     ready = work.plan.next(room=1, fit=lambda runs: runs)
     assert len(ready.entries) == 10

@@ -62,7 +62,7 @@ def score():
 
     def run():
         for pk in Grader.objects.values_list("pk", flat=True):
-            Drain(callable_grader(pk), until=time.monotonic() + 20, asked=threading.Event().is_set).run()
+            Drain(callable_grader(pk), until=time.monotonic() + 20, is_woken=threading.Event().is_set).run()
 
     yield run
     engine.engine().abandon()

@@ -28,15 +28,15 @@ class Command(BaseCommand):
             User._meta.get_field("email").clean(email, None)
         except ValidationError:
             raise CommandError(f"--admin-email: {email!r} is not an email address.") from None
-        made = bootstrap(organization_name=name, admin_email=email)
-        shown = {
-            "organizationId": ids.encode("org", made.organization.pk),
-            "adminEmail": made.admin.email,
-            "adminPassword": made.password,
-            "apiKey": made.api_key,
+        bootstrapped = bootstrap(organization_name=name, admin_email=email)
+        output = {
+            "organizationId": ids.encode("org", bootstrapped.organization.pk),
+            "adminEmail": bootstrapped.admin.email,
+            "adminPassword": bootstrapped.password,
+            "apiKey": bootstrapped.api_key,
         }
         if options["json"]:
-            self.stdout.write(json.dumps(shown))
+            self.stdout.write(json.dumps(output))
             return
-        for label, value in shown.items():
+        for label, value in output.items():
             self.stdout.write(f"{label:15} {value or '(made before, not shown again)'}")

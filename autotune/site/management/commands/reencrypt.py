@@ -93,12 +93,12 @@ def _organization(text: str | None) -> Organization | None:
     if text is None:
         return None
     try:
-        found = Organization.objects.filter(pk=ids.decode("org", text)).first()
+        organization = Organization.objects.filter(pk=ids.decode("org", text)).first()
     except ValueError:
-        found = None
-    if found is None:
+        organization = None
+    if organization is None:
         raise CommandError(f"--organization: there is no {text}.")
-    return found
+    return organization
 
 
 def _as_json(row: Reencryption) -> dict[str, Any]:

@@ -77,10 +77,10 @@ def split(items: Iterable[Mapping[str, Any]], defaults: Mapping[str, Any], prior
 
 
 def shifted(error: FieldError, first: int) -> FieldError:
-    """An error of one request, told by the item's place in the whole sequence."""
-    found = ITEM_POINTER.match(error.pointer)
-    index = error.index if error.index is not None else int(found[2]) if found else None
+    """Return the error of one request with the item's index in the whole sequence."""
+    match = ITEM_POINTER.match(error.pointer)
+    index = error.index if error.index is not None else int(match[2]) if match else None
     pointer = error.pointer
-    if found:
-        pointer = f"{found[1] or ''}/{int(found[2]) + first}{error.pointer[found.end() :]}"
+    if match:
+        pointer = f"{match[1] or ''}/{int(match[2]) + first}{error.pointer[match.end() :]}"
     return replace(error, pointer=pointer, index=None if index is None else index + first)

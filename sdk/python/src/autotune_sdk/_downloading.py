@@ -74,13 +74,13 @@ class FileDownload:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Holds the lock of the part file, or makes it one of this call alone."""
-        held = self._locked()
-        if held is None:
+        """Hold the lock of the part file, or use a part file of this call only."""
+        lock = self._locked()
+        if lock is None:
             self.part = self.part.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
             yield
             return
-        with held:
+        with lock:
             yield
 
     def _locked(self) -> IO[bytes] | None:
@@ -105,7 +105,7 @@ class FileDownload:
 
     def _try(self) -> ExportFile:
         with self.part.open("ab") as file:
-            digest, size = self._taken(), file.tell()
+            digest, size = self._existing_digest(), file.tell()
             if size < self.file.bytes or not size:
                 digest, size = self._fetch(file, digest, size)
             file.flush()
@@ -124,12 +124,12 @@ class FileDownload:
             if size and response.status_code != PARTIAL:  # the whole file comes: begin anew
                 file.truncate(0)
                 digest, size = hashlib.sha256(), 0
-            told = self.on_progress
-            on_bytes = None if told is None else lambda more: told(size + more, self.file.bytes)
+            on_progress = self.on_progress
+            on_bytes = None if on_progress is None else lambda more: on_progress(size + more, self.file.bytes)
             return digest, size + copy(response, file, digest, on_bytes)
 
-    def _taken(self) -> hashlib._Hash:
-        """The digest of what is here already."""
+    def _existing_digest(self) -> hashlib._Hash:
+        """Return the digest of the bytes that are here already."""
         digest = hashlib.sha256()
         with self.part.open("rb") as file:
             while piece := file.read(PIECE * 16):

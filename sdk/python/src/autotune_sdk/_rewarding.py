@@ -57,9 +57,9 @@ def answers(transport: Transport, parts: Sequence[bytes], question: Question) ->
         with ThreadPoolExecutor(threads, thread_name_prefix="autotune-rewards") as pool:
             for done in [pool.submit(_ask_all, queue, chunks) for _ in range(threads)]:
                 done.result()
-    refused = [one.refusal for one in chunks if one.refusal is not None]
-    if len(refused) == len(chunks) or any(not is_passing(one) for one in refused):
-        raise next((one for one in refused if not is_passing(one)), refused[0])
+    refusals = [chunk.refusal for chunk in chunks if chunk.refusal is not None]
+    if len(refusals) == len(chunks) or any(not is_passing(error) for error in refusals):
+        raise next((error for error in refusals if not is_passing(error)), refusals[0])
     return [reward for chunk in chunks for reward in chunk.rewards()]
 
 
@@ -68,7 +68,7 @@ def _ask_all(queue: deque[_Chunk], chunks: Sequence[_Chunk]) -> None:
 
     What waiting does not mend ends the whole call, so that its caller has the time that is left.
     """
-    while queue and not any(one.refusal is not None and not is_passing(one.refusal) for one in chunks):
+    while queue and not any(other.refusal is not None and not is_passing(other.refusal) for other in chunks):
         try:
             chunk = queue.popleft()
         except IndexError:  # another thread was faster
@@ -93,14 +93,14 @@ class _Chunk:
     """The items of one request, and of the rounds after it that ask for those which are not final.
 
     turns    how many requests share a thread: each has its part of the time that is left
-    refusal  the error that ended it, with nothing known or by what waiting does not mend
+    refusal  the error that ended it, without any reward so far, or because waiting does not fix it
     """
 
     def __init__(
         self, transport: Transport, parts: Sequence[bytes], first: int, question: Question, turns: int
     ) -> None:
         self.transport, self.parts, self.first, self.question, self.turns = transport, parts, first, question, turns
-        self.found: list[LiveReward | None] = [None] * len(parts)
+        self.latest_rewards: list[LiveReward | None] = [None] * len(parts)
         self.open = list(range(len(parts)))
         self.answered = False
         self.refusal: AutotuneError | None = None
@@ -108,9 +108,9 @@ class _Chunk:
         self._fresh: tuple[bytes, str] | None = None
 
     def rewards(self) -> list[LiveReward]:
-        """One for each item, in order."""
+        """Return one reward for each item, in order."""
         code = self.refusal.code if self.refusal else None
-        return [one or LiveReward(None, None, None, "pending", code) for one in self.found]
+        return [reward or LiveReward(None, None, None, "pending", code) for reward in self.latest_rewards]
 
     def ask(self) -> bool:
         """One round; whether there is reason and time for another.
@@ -132,9 +132,9 @@ class _Chunk:
             error = exc
         if not self.open:
             return False
-        left = until - time.monotonic()
-        asked_s = getattr(error, "retry_after_s", None) or 0.0
-        if left > MARGIN_S and (self.answered or asked_s < left):
+        remaining_s = until - time.monotonic()
+        retry_after_s = getattr(error, "retry_after_s", None) or 0.0
+        if remaining_s > MARGIN_S and (self.answered or retry_after_s < remaining_s):
             return True
         if not self.answered:
             self.refusal = error
@@ -152,15 +152,15 @@ class _Chunk:
                 "/rewards", body, safe=True, idempotency_key=key, extra_s=wait_s, until=began + share
             )
         except APIError as exc:
-            exc.errors = tuple(self._placed(one) for one in exc.errors)
+            exc.errors = tuple(self._placed(error) for error in exc.errors)
             raise
         rewards = answer.get("rewards") if isinstance(answer, dict) else None
         if not isinstance(rewards, list) or len(rewards) != len(self.open):
             raise UnexpectedAnswer(f"the answer does not hold {len(self.open)} rewards")
-        for at, one in zip(self.open, [_wire.decode(LiveReward, one) for one in rewards], strict=True):
-            self.found[at] = one
+        for position, reward in zip(self.open, [_wire.decode(LiveReward, row) for row in rewards], strict=True):
+            self.latest_rewards[position] = reward
         self.answered = True
-        self.open = [at for at in self.open if not ((known := self.found[at]) and known.final)]
+        self.open = [index for index in self.open if not ((latest := self.latest_rewards[index]) and latest.final)]
 
     def _request(self, wait_s: float) -> tuple[bytes, str | None]:
         """The body, and the key of one that scores anew: it stays the same until it is answered.
@@ -171,17 +171,17 @@ class _Chunk:
         if fresh and self._fresh:
             return self._fresh
         head = {**self.question.head, "deadlineMs": max(1, int(wait_s * 1000)), **({"fresh": True} if fresh else {})}
-        body = _wire.dumps(head)[:-1] + b',"items":[' + b",".join(self.parts[at] for at in self.open) + b"]}"
+        body = _wire.dumps(head)[:-1] + b',"items":[' + b",".join(self.parts[index] for index in self.open) + b"]}"
         if not fresh:
             return body, None
         self._fresh = body, str(uuid4())
         return self._fresh
 
     def _placed(self, error: FieldError) -> FieldError:
-        """An error told by the item's place in the whole call."""
-        found = ITEM_POINTER.match(error.pointer.removeprefix("/items"))
-        if not error.pointer.startswith("/items/") or found is None or int(found[2]) >= len(self.open):
+        """Return the error with the item's index in the whole call."""
+        match = ITEM_POINTER.match(error.pointer.removeprefix("/items"))
+        if not error.pointer.startswith("/items/") or match is None or int(match[2]) >= len(self.open):
             return error
-        place = self.first + self.open[int(found[2])]
-        rest = error.pointer.removeprefix("/items")[found.end() :]
+        place = self.first + self.open[int(match[2])]
+        rest = error.pointer.removeprefix("/items")[match.end() :]
         return replace(error, pointer=f"/items/{place}{rest}", index=place)

@@ -30,13 +30,13 @@ WASTED_ROWS = 2000  # rows read with fewer than a tenth of use until a span is g
 INSTANT = timedelta(milliseconds=1)
 
 
-def one(api: Completions, completion_id: str, timeout_s: float | None) -> ScoreResult:
-    """The final result of one completion. Raises WaitTimeout."""
+def wait_for_score(api: Completions, completion_id: str, timeout_s: float | None) -> ScoreResult:
+    """Wait for the final result of one completion. Raises WaitTimeout."""
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     while True:
         began = time.monotonic()
-        left = MAX_POLL_S if deadline is None else max(0.0, deadline - began)
-        result = api.score(completion_id, min(left, MAX_POLL_S))
+        remaining_s = MAX_POLL_S if deadline is None else max(0.0, deadline - began)
+        result = api.score(completion_id, min(remaining_s, MAX_POLL_S))
         if result.final:
             return result
         if deadline is not None and time.monotonic() >= deadline:
@@ -48,7 +48,7 @@ def one(api: Completions, completion_id: str, timeout_s: float | None) -> ScoreR
 class ScoreWait:
     """One wait for a set of completions.
 
-    on_completion  called with each completion that a page showed, final and wanted (its texts come for free)
+    on_completion  called with each completion that a page showed, final and in the set (its text comes for free)
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class ScoreWait:
         self.api, self.order = api, list(dict.fromkeys(ids))
         self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self.on_progress, self.on_completion = on_progress, on_completion
-        self.found: dict[str, Outcome] = {}
+        self.outcomes: dict[str, Outcome] = {}
         self.reasons: dict[str, WaitingFor] = {}  # only of completions that were queried by id
         self.pending = sorted(self.order)
-        self.made: dict[str, tuple[datetime, str]] = {}  # when, and of which task, where it is known
+        self.origins: dict[str, tuple[datetime, str]] = {}  # creation time and task id, of completions already seen
 
     def run(self) -> dict[str, Outcome]:
         """Outcomes by id, in the order asked for. Raises WaitTimeout."""
@@ -74,33 +74,33 @@ class ScoreWait:
             if not self.pending:
                 self.pending, late = late, []
             chunk = self.pending[:CHUNK]
-            before, began = len(self.found), time.monotonic()
+            before, began = len(self.outcomes), time.monotonic()
             self._ask(chunk[-1], POLL_S)
             if len(chunk) <= FEW:
                 self._ask_each(chunk[:-1])
             else:
                 self._sweep(chunk)
-            if chunk[-1] in self.found:  # whoever is missing of this chunk is late
-                late += [i for i in chunk if i not in self.found]
+            if chunk[-1] in self.outcomes:  # whoever is missing of this chunk is late
+                late += [i for i in chunk if i not in self.outcomes]
                 self.pending = self.pending[len(chunk) :]
             else:
-                self.pending = [i for i in self.pending if i not in self.found]
+                self.pending = [i for i in self.pending if i not in self.outcomes]
             if self.pending or late:
                 self._check_deadline()
-                if len(self.found) - before < max(1, len(chunk) // 10) and time.monotonic() - began < PAUSE_S:
-                    time.sleep(min(PAUSE_S, self._left()))
-        return {i: self.found[i] for i in self.order}
+                if len(self.outcomes) - before < max(1, len(chunk) // 10) and time.monotonic() - began < PAUSE_S:
+                    time.sleep(min(PAUSE_S, self._remaining_s()))
+        return {i: self.outcomes[i] for i in self.order}
 
-    def _left(self) -> float:
+    def _remaining_s(self) -> float:
         return MAX_POLL_S if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
     def _check_deadline(self) -> None:
         if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise WaitTimeout(self.found, [i for i in self.order if i not in self.found], self.reasons)
+            raise WaitTimeout(self.outcomes, [i for i in self.order if i not in self.outcomes], self.reasons)
 
     def _ask(self, completion_id: str, wait_s: float = 0) -> None:
-        if completion_id not in self.found:
-            result = self.api.score(completion_id, min(wait_s, self._left()))
+        if completion_id not in self.outcomes:
+            result = self.api.score(completion_id, min(wait_s, self._remaining_s()))
             if result.waiting_for:
                 self.reasons[completion_id] = result.waiting_for
             self._record(Outcome(result.completion_id, result.status, result.reward))
@@ -111,21 +111,21 @@ class ScoreWait:
             self._ask(completion_id)
 
     def _record(self, outcome: Outcome) -> None:
-        if outcome.final and outcome.completion_id not in self.found:
-            self.found[outcome.completion_id] = outcome
+        if outcome.final and outcome.completion_id not in self.outcomes:
+            self.outcomes[outcome.completion_id] = outcome
             if self.on_progress:
-                self.on_progress(len(self.found), len(self.order))
+                self.on_progress(len(self.outcomes), len(self.order))
 
     def _sweep(self, chunk: list[str]) -> None:
-        """Reads the span of time in which the chunk was made, then asks for what it did not show."""
-        wanted = {i for i in chunk if i not in self.found}
-        if len(wanted) > FEW:
-            wanted -= self._read_span(wanted)
-        self._ask_each(i for i in chunk if i in wanted)
+        """Read the span of time in which the chunk was created, then ask for what it did not show."""
+        missing = {i for i in chunk if i not in self.outcomes}
+        if len(missing) > FEW:
+            missing -= self._read_span(missing)
+        self._ask_each(i for i in chunk if i in missing)
 
-    def _read_span(self, wanted: set[str]) -> set[str]:
-        """Ids of `wanted` that the list showed, final or not."""
-        (first, task_id), (last, _) = self._made(min(wanted)), self._made(max(wanted))
+    def _read_span(self, ids: set[str]) -> set[str]:
+        """Return those of `ids` that the list showed, final or not."""
+        (first, task_id), (last, _) = self._origin(min(ids)), self._origin(max(ids))
         start, end = min(first, last) - INSTANT, max(first, last) + 2 * INSTANT
         seen: set[str] = set()
         rows, cursor = 0, None
@@ -133,21 +133,21 @@ class ScoreWait:
             self._check_deadline()
             page = self.api.list(task_id=task_id, start_date=start, end_date=end, limit=PAGE, cursor=cursor)
             for completion in page.items:
-                if completion.id in wanted:
+                if completion.id in ids:
                     seen.add(completion.id)
                     self._take(completion)
             rows, cursor = rows + len(page), page.next_cursor
-            if cursor is None or len(seen) == len(wanted) or (rows >= WASTED_ROWS and len(seen) * 10 < rows):
+            if cursor is None or len(seen) == len(ids) or (rows >= WASTED_ROWS and len(seen) * 10 < rows):
                 return seen
 
-    def _made(self, completion_id: str) -> tuple[datetime, str]:
-        if completion_id not in self.made:
+    def _origin(self, completion_id: str) -> tuple[datetime, str]:
+        if completion_id not in self.origins:
             completion = self.api.get(completion_id)
-            self.made[completion_id] = (completion.created_at, completion.task_id)
-        return self.made[completion_id]
+            self.origins[completion_id] = (completion.created_at, completion.task_id)
+        return self.origins[completion_id]
 
     def _take(self, completion: Completion) -> None:
-        self.made[completion.id] = (completion.created_at, completion.task_id)
+        self.origins[completion.id] = (completion.created_at, completion.task_id)
         outcome = Outcome(completion.id, completion.status, completion.reward)
         if outcome.final and self.on_completion:
             self.on_completion(completion)

@@ -33,9 +33,11 @@ def verify_webhook(
     body     its octets as they came: parsed and written again they would no longer be what was signed
     raises   WebhookRefused
     """
-    given = {name.lower(): value for name, value in headers.items()}
+    headers_by_name = {name.lower(): value for name, value in headers.items()}
     try:
-        message_id, sent_at, signatures = (given[f"webhook-{part}"] for part in ("id", "timestamp", "signature"))
+        message_id, sent_at, signatures = (
+            headers_by_name[f"webhook-{part}"] for part in ("id", "timestamp", "signature")
+        )
     except KeyError as exc:
         raise WebhookRefused(f"the header {exc.args[0]} is missing") from None
     octets = body.encode() if isinstance(body, str) else body
@@ -48,8 +50,10 @@ def verify_webhook(
     if abs(time.time() - int(sent_at[:12])) > tolerance_s:
         raise WebhookRefused(f"webhook-timestamp is more than {tolerance_s:g} s off")
     expected = _signature(secret, f"{message_id}.{sent_at}.".encode() + octets)
-    found = [value for version, _, value in (one.partition(",") for one in signatures.split(" ")) if version == "v1"]
-    if not any(hmac.compare_digest(expected.encode(), value.encode()) for value in found):
+    candidates = [
+        value for version, _, value in (entry.partition(",") for entry in signatures.split(" ")) if version == "v1"
+    ]
+    if not any(hmac.compare_digest(expected.encode(), value.encode()) for value in candidates):
         raise WebhookRefused("no signature matches the secret and the body")
     return _wire.decode(WebhookEvent, {**json.loads(octets), "id": message_id})
 

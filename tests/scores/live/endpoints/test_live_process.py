@@ -298,7 +298,7 @@ def test_events_of_refused_calls_that_cannot_be_written_in_time_are_counted(app,
     for body, token in ((b"{}", "guess"), (b"{}", "another")):
         asyncio.run(caller(app, endpoint, body, token=token).go())
     assert "more calls are refused than can be recorded" in caplog.text
-    trail.losses.told()
+    trail.losses.report()
     (event,) = AuditEvent.objects.all()
     assert (event.action, event.objects_count) == ("audit.lost", 2)
 

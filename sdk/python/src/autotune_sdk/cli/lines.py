@@ -153,14 +153,16 @@ def _line(number: int, data: dict[str, Any], fields: Fields, size: int) -> Line:
     if not isinstance(model, str) or not model:
         raise _Bad(fields.model_field, "must be text")
     item: dict[str, Any] = {"model_id": model, "response": response}
-    given = [name for name in (fields.prompt_field, "messages", "variables") if data.get(name) is not None]
-    if len(given) != 1:
-        wanted = f"one of {fields.prompt_field}, messages and variables is needed"
-        raise _Bad(given[1] if given else fields.prompt_field, f"{wanted}, {len(given)} given")
+    prompt_members = [name for name in (fields.prompt_field, "messages", "variables") if data.get(name) is not None]
+    if len(prompt_members) != 1:
+        requirement = f"one of {fields.prompt_field}, messages and variables is needed"
+        raise _Bad(
+            prompt_members[1] if prompt_members else fields.prompt_field, f"{requirement}, {len(prompt_members)} given"
+        )
     prompt: str | None = None
-    if given[0] == "messages":
+    if prompt_members[0] == "messages":
         item["messages"], prompt = _messages(data["messages"])
-    elif given[0] == "variables":
+    elif prompt_members[0] == "variables":
         item["variables"] = _object(data, "variables")
     else:
         item["prompt"] = prompt = _text(data, fields.prompt_field)

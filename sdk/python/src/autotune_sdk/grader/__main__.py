@@ -35,10 +35,10 @@ def load(name: str) -> Grader:
             module = importlib.import_module(place)
     except (ImportError, FileNotFoundError) as exc:
         raise SystemExit(f"{place}: {exc}") from exc
-    found = getattr(module, attribute, None)
-    if not isinstance(found, Grader):
+    grader = getattr(module, attribute, None)
+    if not isinstance(grader, Grader):
         raise SystemExit(f"{place} has no Grader called {attribute!r}")
-    return found
+    return grader
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -128,8 +128,8 @@ def _score(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str,
         _report(request_id, [verdict])
         raise Problem(500, "the scoring function failed")
     grader.record([_graded(completion, request_id, verdict, error)])
-    said = {"score": verdict.wire(options)} if isinstance(verdict, Score) else {"error": error}
-    return 200, {"requestId": request_id, **said, "processingTimeMs": milliseconds}
+    outcome = {"score": verdict.wire(options)} if isinstance(verdict, Score) else {"error": error}
+    return 200, {"requestId": request_id, **outcome, "processingTimeMs": milliseconds}
 
 
 def _accepts(

@@ -21,8 +21,8 @@ class ItemLog:
         """Writes the items of one answer."""
         lines = []
         for item in items:
-            said = {"value": item.value} if item.error is None else {"error": item.error}
-            line = {"completionId": item.completion_id, **said, "requestId": item.request_id}
+            outcome = {"value": item.value} if item.error is None else {"error": item.error}
+            line = {"completionId": item.completion_id, **outcome, "requestId": item.request_id}
             lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
         data = memoryview("".join(lines).encode())
         with self._lock:

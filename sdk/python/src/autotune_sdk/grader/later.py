@@ -62,11 +62,11 @@ class Work:
     @classmethod
     def from_json(cls, text: str) -> Work:
         """What `to_json` wrote."""
-        kept = json.loads(text)
-        kept["expires_at"] = datetime.fromisoformat(kept["expires_at"])
-        kept["completions"] = tuple(Completion(**one) for one in kept["completions"])
-        kept["options"] = Options(**kept["options"])
-        return cls(**kept)
+        members = json.loads(text)
+        members["expires_at"] = datetime.fromisoformat(members["expires_at"])
+        members["completions"] = tuple(Completion(**completion) for completion in members["completions"])
+        members["options"] = Options(**members["options"])
+        return cls(**members)
 
 
 def read_work(
@@ -87,7 +87,7 @@ def read_work(
 
 
 def verdicts_of(work: Work, results: Any) -> dict[str, Score | CannotJudge]:
-    """What is to be said of each item.
+    """Return the verdict on each item.
 
     results  for a single completion its result; for a batch a list in order, or a mapping by id, which may be a part
     raises   InvalidScore for what is no score, ValueError for results that do not belong to the work
@@ -95,26 +95,26 @@ def verdicts_of(work: Work, results: Any) -> dict[str, Score | CannotJudge]:
     if not work.batch:
         results = results if isinstance(results, Mapping) else {work.completions[0].id: results}
     elif not isinstance(results, Mapping):
-        results = dict(zip([one.id for one in work.completions], list(results), strict=True))
-    unknown = set(results) - {one.id for one in work.completions}
+        results = dict(zip([completion.id for completion in work.completions], list(results), strict=True))
+    unknown = set(results) - {completion.id for completion in work.completions}
     if unknown or not results:
         raise ValueError(f"{len(unknown)} results are of no completion of this request" if unknown else "no results")
-    return {name: one if isinstance(one, CannotJudge) else to_score(one) for name, one in results.items()}
+    return {name: result if isinstance(result, CannotJudge) else to_score(result) for name, result in results.items()}
 
 
 def bodies_of(work: Work, verdicts: Mapping[str, Score | CannotJudge]) -> list[bytes]:
     """The callbacks to send: one, or several parts where a batch would be larger than the platform takes."""
-    said = {
-        name: {"score": one.wire(work.options)} if isinstance(one, Score) else {"error": to_error(str(one))}
-        for name, one in verdicts.items()
+    outcomes = {
+        name: {"score": verdict.wire(work.options)} if isinstance(verdict, Score) else {"error": to_error(str(verdict))}
+        for name, verdict in verdicts.items()
     }
     if not work.batch:
-        (only,) = said.values()
+        (only,) = outcomes.values()
         return [_dumps({"requestId": work.request_id, **only})]
     parts: list[list[dict[str, Any]]] = []
     room = 0
-    for name, one in said.items():
-        entry = {"completionId": name, **one}
+    for name, outcome in outcomes.items():
+        entry = {"completionId": name, **outcome}
         size = len(_dumps(entry)) + 1
         if not parts or size > room:
             parts.append([])
@@ -127,10 +127,10 @@ def bodies_of(work: Work, verdicts: Mapping[str, Score | CannotJudge]) -> list[b
 def graded_of(work: Work, verdicts: Mapping[str, Score | CannotJudge]) -> list[Graded]:
     """The items for the log."""
     return [
-        Graded(name, work.request_id, one.value, None)
-        if isinstance(one, Score)
-        else Graded(name, work.request_id, None, to_error(str(one)))
-        for name, one in verdicts.items()
+        Graded(name, work.request_id, verdict.value, None)
+        if isinstance(verdict, Score)
+        else Graded(name, work.request_id, None, to_error(str(verdict)))
+        for name, verdict in verdicts.items()
     ]
 
 

@@ -117,20 +117,20 @@ def verify(
     now      seconds since 1970; default the clock
     raises   Refused with the code of the first check that fails
     """
-    found: dict[bytes, list[bytes]] = {TIMESTAMP_HEADER: [], REQUEST_ID_HEADER: [], SIGNATURE_HEADER: []}
+    values_by_name: dict[bytes, list[bytes]] = {TIMESTAMP_HEADER: [], REQUEST_ID_HEADER: [], SIGNATURE_HEADER: []}
     for name, value in headers:
-        values = found.get(_octets(name).lower())
+        values = values_by_name.get(_octets(name).lower())
         if values is not None:
             values.append(_octets(value))
-    if not all(found.values()):
+    if not all(values_by_name.values()):
         raise Refused("missing_header")
-    if any(len(values) > 1 for values in found.values()):
+    if any(len(values) > 1 for values in values_by_name.values()):
         raise Refused("malformed_header")
-    timestamp, request_id, signature = (values[0] for values in found.values())
+    timestamp, request_id, signature = (values[0] for values in values_by_name.values())
     if not (TIMESTAMP.fullmatch(timestamp) and REQUEST_ID.fullmatch(request_id) and SIGNATURE.fullmatch(signature)):
         raise Refused("malformed_header")
-    given = bytes.fromhex(signature.decode("ascii"))
-    matching = [s for s in secrets if hmac.compare_digest(_digest(s, timestamp, request_id, body), given)]
+    received_digest = bytes.fromhex(signature.decode("ascii"))
+    matching = [s for s in secrets if hmac.compare_digest(_digest(s, timestamp, request_id, body), received_digest)]
     if not matching:
         raise Refused("bad_signature")
     if abs((time.time() if now is None else now) - int(timestamp)) > MAX_SKEW_S:

@@ -35,11 +35,11 @@ class Secrets:
         self._from_file: tuple[str, ...] = ()
 
     def active(self) -> tuple[str, ...]:
-        """The secrets of this moment; empty before any is known."""
-        given = self.values if self.values is not None else _secrets(os.environ.get(VARIABLE, ""))
+        """The secrets of this moment; empty until there is one."""
+        configured = self.values if self.values is not None else _secrets(os.environ.get(VARIABLE, ""))
         if self.path is None:
-            return given
-        return tuple(dict.fromkeys(self._file() + given))
+            return configured
+        return tuple(dict.fromkeys(self._file() + configured))
 
     def _file(self) -> tuple[str, ...]:
         assert self.path is not None
@@ -56,9 +56,9 @@ class Secrets:
                 except OSError as exc:
                     log.warning("the secret file cannot be read: %s", exc.strerror)
                     return self._from_file
-                found = _secrets(text)
-                if found:  # an empty file is one that is being written
-                    self._from_file = found
+                file_secrets = _secrets(text)
+                if file_secrets:  # an empty file is one that is being written
+                    self._from_file = file_secrets
                 fresh = time.time_ns() - stat.st_mtime_ns < RACY_NS
                 self._seen = None if fresh else state
         return self._from_file

@@ -107,8 +107,8 @@ def _item(prompt: Any, completion: Any, metadata: dict[str, Any]) -> dict[str, A
         if first:
             before = ([{"role": "user", "content": prompt}] if before is None else before) + first
     conversation = {"prompt": prompt} if before is None else {"messages": before}
-    whole = {**conversation, "response": response or "", **({"metadata": metadata} if metadata else {})}
-    return whole if response is not None else Refusal(NO_TEXT, "The answer of the model holds no text.", whole)
+    row = {**conversation, "response": response or "", **({"metadata": metadata} if metadata else {})}
+    return row if response is not None else Refusal(NO_TEXT, "The answer of the model holds no text.", row)
 
 
 def _split(new: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | None, list[dict[str, Any]]]:
@@ -117,7 +117,9 @@ def _split(new: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | N
     The response is the last message of the model's last turn that does more than call tools.
     """
     turn = last_turn([message["role"] for message in new])
-    last = next((at for at in reversed(turn) if new[at].get("content") is not None or not _calls(new[at])), None)
+    last = next(
+        (index for index in reversed(turn) if new[index].get("content") is not None or not _calls(new[index])), None
+    )
     if last is None:
         return list(new), None, []
     message, after = new[last], list(new[last + 1 :])

@@ -53,9 +53,9 @@ def scorer(
 
 
 def names(default: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """AUTOTUNE_REWARD_METADATA, or the default."""
-    given = os.environ.get("AUTOTUNE_REWARD_METADATA")
-    return default if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+    """Return the names in AUTOTUNE_REWARD_METADATA, or the default."""
+    setting = os.environ.get("AUTOTUNE_REWARD_METADATA")
+    return default if setting is None else tuple(name.strip() for name in setting.split(",") if name.strip())
 
 
 def _missing(default: Missing) -> Missing:

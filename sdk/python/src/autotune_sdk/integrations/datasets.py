@@ -140,36 +140,36 @@ def _without_maps(paths: list[str]) -> list[str]:
     import pyarrow.parquet as pq
 
     schema = pq.read_schema(paths[0])
-    at = schema.get_field_index(DIMENSIONS)
-    if at < 0 or not pa.types.is_map(schema.field(at).type):
+    column_index = schema.get_field_index(DIMENSIONS)
+    if column_index < 0 or not pa.types.is_map(schema.field(column_index).type):
         return paths
     names = sorted({name for path in paths for name in _names(path)})
     kind = pa.struct([(name, pa.float64()) for name in names])
-    changed = schema.set(at, pa.field(DIMENSIONS, kind)) if names else schema.remove(at)
-    done = []
+    changed = schema.set(column_index, pa.field(DIMENSIONS, kind)) if names else schema.remove(column_index)
+    converted_paths = []
     for path in paths:
         target = str(Path(path).with_suffix(".loaded.parquet"))
         with pq.ParquetFile(path) as source, pq.ParquetWriter(target, changed) as writer:
             for group in range(source.num_row_groups):
                 table = source.read_row_group(group)
-                rows = table.column(at)
-                table = table.remove_column(at)
+                rows = table.column(column_index)
+                table = table.remove_column(column_index)
                 if names:
-                    values = [None if one is None else dict(one) for one in rows.to_pylist()]
-                    table = table.add_column(at, changed.field(at), pa.array(values, kind))
+                    values = [None if dimensions is None else dict(dimensions) for dimensions in rows.to_pylist()]
+                    table = table.add_column(column_index, changed.field(column_index), pa.array(values, kind))
                 writer.write_table(table)
-        done.append(target)
-    return done
+        converted_paths.append(target)
+    return converted_paths
 
 
 def _names(path: str) -> set[str]:
     """The names of dimensions that occur in a file."""
     import pyarrow.parquet as pq
 
-    found: set[str] = set()
+    names: set[str] = set()
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             column = file.read_row_group(group, columns=[DIMENSIONS]).column(0)
             for chunk in column.chunks:
-                found.update(chunk.keys.unique().to_pylist())
-    return found
+                names.update(chunk.keys.unique().to_pylist())
+    return names

@@ -32,18 +32,18 @@ def reward_func(
     raises   what `Scorer.score` raises; OpenRLHF logs it, and the sample has no reward
     """
     scorer = _environment.scorer(DEADLINE_S, MISSING)
-    endings = tuple(one for one in os.environ.get(STRIP, "").split(",") if one)
-    known = labels if labels is not None else [None] * len(queries)
+    endings = tuple(ending for ending in os.environ.get(STRIP, "").split(",") if ending)
+    sample_labels = labels if labels is not None else [None] * len(queries)
     answers = [split(query, prompt, endings) for query, prompt in zip(queries, prompts, strict=True)]
     scored = scorer.score(
         [
-            _answers.item(prompt, response, _metadata(label, found))
-            for (response, found), prompt, label in zip(answers, prompts, known, strict=True)
+            _answers.item(prompt, response, _metadata(label, is_split))
+            for (response, is_split), prompt, label in zip(answers, prompts, sample_labels, strict=True)
         ]
     )
     logs = {
-        "autotune_unscored": [float(one.value is None) for one in scored.rewards],
-        "autotune_not_split": [float(not found) for _response, found in answers],
+        "autotune_unscored": [float(reward.value is None) for reward in scored.rewards],
+        "autotune_not_split": [float(not is_split) for _response, is_split in answers],
     }
     return {
         "rewards": _tensor(scored.numbers),
@@ -59,14 +59,14 @@ def split(query: str, prompt: str, endings: Sequence[str] = ()) -> tuple[str, bo
     that is such a token alone is no beginning of a text without it.
     endings  are taken off the end, again and again
     """
-    response, found = query, False
+    response, is_split = query, False
     for text, start in ((query, prompt), (_opened(query), prompt), (query, _opened(prompt))):
         if text.startswith(start) and (start or not prompt):
-            response, found = text[len(start) :], True
+            response, is_split = text[len(start) :], True
             break
-    while ending := next((one for one in endings if response.endswith(one)), ""):
+    while ending := next((suffix for suffix in endings if response.endswith(suffix)), ""):
         response = response[: -len(ending)]
-    return response, found
+    return response, is_split
 
 
 def _opened(text: str) -> str:
@@ -75,9 +75,12 @@ def _opened(text: str) -> str:
     return text[match.end() :] if match else text
 
 
-def _metadata(label: Any, found: bool) -> dict[str, Any]:
+def _metadata(label: Any, is_split: bool) -> dict[str, Any]:
     """What travels to graders; as a reward endpoint words it, so that both find the same work."""
-    return {**({} if label is None else {"label": _answers.as_json(label)}), **({} if found else {"wholeQuery": True})}
+    return {
+        **({} if label is None else {"label": _answers.as_json(label)}),
+        **({} if is_split else {"wholeQuery": True}),
+    }
 
 
 def _tensor(values: list[float]) -> Any:

@@ -231,7 +231,7 @@ class Scorer:
         while (open_ := [at for at, result in enumerate(results) if result is None]) and time.monotonic() < until:
             try:
                 rewards = self.client.rewards(
-                    [items[at] for at in open_],
+                    [items[index] for index in open_],
                     task_id=self.task_id,
                     model_id=self.model_id,
                     deadline_s=until - time.monotonic(),
@@ -241,8 +241,8 @@ class Scorer:
                 refused = {e.index: e for e in exc.errors if e.index is not None and e.index < len(open_)}
                 if not refused:
                     raise
-                for at, error in refused.items():
-                    results[open_[at]] = _unscored(error.code or exc.code, "failed")
+                for position, error in refused.items():
+                    results[open_[position]] = _unscored(error.code or exc.code, "failed")
                     reasons.setdefault(error.code or exc.code, f"{error.pointer}: {error.detail}")
             except AutotuneError as exc:
                 if not is_passing(exc) and exc.code != GRADER_INACTIVE:

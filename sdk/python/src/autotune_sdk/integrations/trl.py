@@ -47,14 +47,14 @@ class _Reward:
         log_extra: Callable[[str, list[Any]], None] | None,
         log_metric: Callable[[str, float], None] | None,
     ) -> list[float | None]:
-        """The values, after the trainer's log was told."""
+        """Report the call to the trainer's log, and return its values."""
         metrics = scored.metrics
         if log_metric:
             log_metric(f"{self.__name__}/unscored", float(metrics.unscored))
             log_metric(f"{self.__name__}/seconds", metrics.seconds)
         if log_extra:
-            log_extra(f"{self.__name__}_status", [one.code or one.status for one in scored.rewards])
-            log_extra(f"{self.__name__}_completion", [one.completion_id or "" for one in scored.rewards])
+            log_extra(f"{self.__name__}_status", [reward.code or reward.status for reward in scored.rewards])
+            log_extra(f"{self.__name__}_completion", [reward.completion_id or "" for reward in scored.rewards])
         return scored.values
 
 

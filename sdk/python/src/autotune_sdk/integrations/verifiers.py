@@ -75,12 +75,12 @@ def rubric_func(
     checked(missing, number=True)
     gathering = Gathering(Scorer(task_id, missing=missing, **{"deadline_s": DEADLINE_S, **options}))
 
-    async def autotune(prompt: Any, completion: Any, answer: Any = "", state: Any = None, **known: Any) -> float:
-        columns = _answers.chosen({"answer": answer, **known}, metadata)
-        found = await gathering.reward(_answers.item(prompt, completion, columns))
+    async def autotune(prompt: Any, completion: Any, answer: Any = "", state: Any = None, **members: Any) -> float:
+        columns = _answers.chosen({"answer": answer, **members}, metadata)
+        reward = await gathering.reward(_answers.item(prompt, completion, columns))
         if isinstance(state, dict):
-            state["autotune"] = {"completion": found.completion_id, "status": found.code or found.status}
-        return _number(gathering.scorer, found)
+            state["autotune"] = {"completion": reward.completion_id, "status": reward.code or reward.status}
+        return _number(gathering.scorer, reward)
 
     autotune.__name__ = name
     return autotune
@@ -101,6 +101,6 @@ def _of_messages(messages: list[Any], reply: Any, columns: dict[str, Any]) -> Ro
     return _answers.item(messages[: turn.start], messages[turn.start :], columns)
 
 
-def _number(scorer: Scorer, found: LiveReward) -> float:
-    value = scorer.value(found)
+def _number(scorer: Scorer, reward: LiveReward) -> float:
+    value = scorer.value(reward)
     return 0.0 if value is None else value

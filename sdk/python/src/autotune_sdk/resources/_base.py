@@ -69,6 +69,6 @@ def new_key() -> str:
     return str(uuid4())
 
 
-def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not None, under its wire name: on creation an absent member and a null are the same."""
+def wire_members(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are not None by wire name: on creation an absent member equals a null."""
     return {_wire.camel(name): value for name, value in parameters.items() if value is not None}

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 from .. import _wire
 from ..models import Page
 from ..models_access import ApiKey, IssuedKey, Member, Role
-from ._base import Resource, given, member, segment
+from ._base import Resource, member, segment, wire_members
 
 
 class KeyChanges(TypedDict, total=False):
@@ -43,7 +43,7 @@ class ApiKeys(Resource):
         """A new key of one's own with a role by name or id, no higher than one's own. The text is shown once."""
         ends = expires_at.isoformat() if isinstance(expires_at, datetime) else expires_at
         bound = None if networks is None else list(networks)
-        body = given({"name": name, "role": role, "expires_at": ends, "networks": bound, "kind": kind})
+        body = wire_members({"name": name, "role": role, "expires_at": ends, "networks": bound, "kind": kind})
         return _issued(self._transport.post("/api-keys", _wire.dumps(body), idempotency_key=idempotency_key))
 
     def list(
@@ -72,7 +72,7 @@ class ApiKeys(Resource):
 
     def rotate(self, key_id: str, *, grace_hours: int | None = None, idempotency_key: str | None = None) -> IssuedKey:
         """A new key in the place of one's own. The old one works on for 24 hours unless said; 0: not at all."""
-        body, path = _wire.dumps(given({"grace_hours": grace_hours})), f"/api-keys/{segment(key_id)}/rotate"
+        body, path = _wire.dumps(wire_members({"grace_hours": grace_hours})), f"/api-keys/{segment(key_id)}/rotate"
         return _issued(self._transport.post(path, body, idempotency_key=idempotency_key))
 
     def revoke(self, key_id: str) -> None:
@@ -87,7 +87,7 @@ class Members(Resource):
         self, *, email: str, role: str, organization_id: str | None = None, idempotency_key: str | None = None
     ) -> Member:
         """Invites somebody by mail; again: with a new link, which ends the one before."""
-        body = given({"email": email, "role": role, "organization_id": organization_id})
+        body = wire_members({"email": email, "role": role, "organization_id": organization_id})
         return _member(self._transport.post("/members", _wire.dumps(body), idempotency_key=idempotency_key))
 
     def list(
@@ -129,7 +129,7 @@ class Roles(Resource):
         idempotency_key: str | None = None,
     ) -> Role:
         """A role of the organization's own. permissions: {'resource', 'actions', 'scope'} each."""
-        body = given({"name": name, "permissions": list(permissions), "description": description})
+        body = wire_members({"name": name, "permissions": list(permissions), "description": description})
         return _role(self._transport.post("/roles", _wire.dumps(body), idempotency_key=idempotency_key))
 
     def list(

@@ -11,7 +11,7 @@ from typing import Any
 from .. import _batching, _waiting, _wire
 from ..errors import APIError, FieldError, UnexpectedAnswer
 from ..models import BatchItem, BatchSubmitted, Completion, Outcome, Page, ScoreResult, Submitted
-from ._base import Resource, given, member, new_key, segment
+from ._base import Resource, member, new_key, segment, wire_members
 
 MAX_WAIT_S = 30
 
@@ -104,7 +104,7 @@ class Completions(Resource):
         idempotency_key: str | None = None,
     ) -> Iterator[BatchSubmitted]:
         """As `submit_batch`, one result per request, as it is answered. Reads `completions` only as far as needed."""
-        defaults = given({"task_id": task_id, "model_id": model_id})
+        defaults = wire_members({"task_id": task_id, "model_id": model_id})
         parameters = {"partial": True} if partial else {}
         first_key = idempotency_key or new_key()
         for number, batch in enumerate(_batching.split(completions, defaults, priority)):
@@ -172,7 +172,7 @@ class Completions(Resource):
 
     def wait_for_score(self, completion_id: str, timeout_s: float | None = None) -> ScoreResult:
         """Waits until one completion is final ('completed' or 'failed'). Raises WaitTimeout; None waits for ever."""
-        return _waiting.one(self, completion_id, timeout_s)
+        return _waiting.wait_for_score(self, completion_id, timeout_s)
 
     def wait_for_scores(
         self,

@@ -110,21 +110,23 @@ class Exports(Resource):
         on_progress  called with (octets here, octets in all) of the file that comes
         raises       BrokenExport when the connection breaks again and again, DamagedFile, ExportNotCompleted
         """
-        known = export if isinstance(export, Export) and export.files else self.get(_id(export))
-        if known.status != "completed":
-            raise ExportNotCompleted(f"the export is {known.status}", known)
-        wanted = [one for one in known.files if file is None or one.name == file]
-        if file is not None and not wanted:
-            raise ValueError(f"the export has no file {file!r}; it has {', '.join(one.name for one in known.files)}")
+        job = export if isinstance(export, Export) and export.files else self.get(_id(export))
+        if job.status != "completed":
+            raise ExportNotCompleted(f"the export is {job.status}", job)
+        job_files = [job_file for job_file in job.files if file is None or job_file.name == file]
+        if file is not None and not job_files:
+            raise ValueError(
+                f"the export has no file {file!r}; it has {', '.join(job_file.name for job_file in job.files)}"
+            )
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        route = f"/exports/{segment(known.id)}/download"
-        got = {
-            one.name: FileDownload(self._transport, route, one, target / _plain(one), on_progress).run()
-            for one in wanted
+        route = f"/exports/{segment(job.id)}/download"
+        downloads = {
+            job_file.name: FileDownload(self._transport, route, job_file, target / _plain(job_file), on_progress).run()
+            for job_file in job_files
         }
-        rows = {one.name for one in known.data_files}
-        return tuple(done for name, done in got.items() if name in rows or file is not None)
+        rows = {job_file.name for job_file in job.data_files}
+        return tuple(local_file for name, local_file in downloads.items() if name in rows or file is not None)
 
     def link(self, export_id: str, *, file: str | None = None, expires_in_s: int | None = None) -> ExportLink:
         """An address from which a file can be had without a key: give it only to whom the data may be given."""

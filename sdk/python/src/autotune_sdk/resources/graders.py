@@ -19,7 +19,7 @@ from ..models_graders import (
     Redaction,
     Verification,
 )
-from ._base import Resource, given, member, segment
+from ._base import Resource, member, segment, wire_members
 
 
 class GraderFields(TypedDict, total=False):
@@ -49,7 +49,7 @@ class Graders(Resource):
         self, *, name: str, idempotency_key: str | None = None, **fields: Unpack[GraderFields]
     ) -> GraderRegistration:
         """Registers a grader by `endpoint` (its base URL) or `rubric`. The secret in the answer is shown once."""
-        body = given({"name": name, **_structures(fields)})
+        body = wire_members({"name": name, **_structures(fields)})
         answer = self._transport.post("/graders", _wire.dumps(body), idempotency_key=idempotency_key)
         return _registration(answer)
 
@@ -107,7 +107,7 @@ class Graders(Resource):
         idempotency_key: str | None = None,
     ) -> Credentials:
         """A new secret. The old one works for `grace_hours` (24); a second rotation inside them needs `force`."""
-        body = _wire.dumps(given({"force": force, "grace_hours": grace_hours}))
+        body = _wire.dumps(wire_members({"force": force, "grace_hours": grace_hours}))
         path = f"/graders/{segment(grader_id)}/rotate-secret"
         answer = self._transport.post(path, body, idempotency_key=idempotency_key)
         return _wire.decode(Credentials, member(answer, "credentials"))

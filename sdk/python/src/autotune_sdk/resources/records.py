@@ -9,7 +9,7 @@ from .. import _wire
 from ..models import Page
 from ..models_access import AuditEvent
 from ..models_retention import Erasure, LegalHold
-from ._base import Resource, given, member, segment
+from ._base import Resource, member, segment, wire_members
 
 
 class AuditEvents(Resource):
@@ -54,7 +54,7 @@ class Erasures(Resource):
         idempotency_key: str | None = None,
     ) -> Erasure:
         """Erases the texts of one completion, one task or one model, in the background. Scores stay."""
-        body = given({"completion_id": completion_id, "task_id": task_id, "model_id": model_id})
+        body = wire_members({"completion_id": completion_id, "task_id": task_id, "model_id": model_id})
         return _erasure(self._transport.post("/erasures", _wire.dumps(body), idempotency_key=idempotency_key))
 
     def list(
@@ -88,7 +88,7 @@ class LegalHolds(Resource):
     ) -> LegalHold:
         """Holds what is named, or the whole organization: nothing of it is erased or deleted until it is released."""
         scope = {"completion_id": completion_id, "task_id": task_id, "model_id": model_id}
-        body = given({"reason": reason, **scope})
+        body = wire_members({"reason": reason, **scope})
         return _hold(self._transport.post("/legal-holds", _wire.dumps(body), idempotency_key=idempotency_key))
 
     def list(

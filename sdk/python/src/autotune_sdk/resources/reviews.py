@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .. import _wire
 from ..models import Page
 from ..models_reviews import Review
-from ._base import Resource, given, member, new_key, segment
+from ._base import Resource, member, new_key, segment, wire_members
 
 PAGE = 500
 
@@ -68,7 +68,7 @@ class Reviews(Resource):
 
         raises  ConflictError once somebody else has decided, or the review has expired
         """
-        body = given({"approved": approved, "value": value, "explanation": explanation})
+        body = wire_members({"approved": approved, "value": value, "explanation": explanation})
         answer = self._transport.post(
             f"/reviews/{segment(review_id)}/decision", _wire.dumps(body), idempotency_key=idempotency_key or new_key()
         )

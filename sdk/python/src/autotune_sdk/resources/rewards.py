@@ -15,7 +15,7 @@ from ..models_rewards import (
     RewardEndpoint,
     RewardEndpointRegistration,
 )
-from ._base import Resource, given, member, segment
+from ._base import Resource, member, segment, wire_members
 
 ITEM = ("prompt", "messages", "response", "metadata")
 
@@ -42,8 +42,8 @@ class Rewards(Resource):
                     RateLimited or ConflictError (`conflict`) if nothing else came in all that time
         """
         until = time.monotonic() + deadline_s
-        parts = [_wire.dumps(_item(one)) for one in items]
-        head = given({"task_id": task_id, "model_id": model_id})
+        parts = [_wire.dumps(_item(item)) for item in items]
+        head = wire_members({"task_id": task_id, "model_id": model_id})
         return _rewarding.answers(self._transport, parts, _rewarding.Question(head, fresh, until))
 
 
@@ -79,7 +79,7 @@ class RewardEndpoints(Resource):
                       'empty' (scored as an empty text) or 'strict' (unscored, also an answer of only spaces)
         The token in the `url` of the answer is shown once: whoever has the address may have answers scored.
         """
-        body = given(
+        body = wire_members(
             {
                 "task_id": task_id,
                 "protocol": protocol,
@@ -147,7 +147,7 @@ class Preferences(Resource):
         conversational  also use conversations of several messages; each text is then a list of {'role', 'content'}
         For files of any size see `client.scores.export` and `client.exports` with layout='preferences'.
         """
-        body = given(
+        body = wire_members(
             {
                 "task_id": task_id,
                 "sample_size": sample_size,
@@ -160,7 +160,7 @@ class Preferences(Resource):
             }
         )
         answer = self._transport.post("/preference-pairs", _wire.dumps(body), safe=True)
-        pairs = tuple(_wire.decode(PreferencePair, one) for one in member(answer, "pairs"))
+        pairs = tuple(_wire.decode(PreferencePair, pair) for pair in member(answer, "pairs"))
         reasons = answer.get("leftOutByReason") or {}
         return PreferencePairs(pairs, answer.get("available"), answer.get("leftOut"), reasons)
 

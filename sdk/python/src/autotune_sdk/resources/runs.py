@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 from .. import _wire
 from ..models import Page
 from ..models_runs import Retried, WorkflowRun
-from ._base import Resource, given, member, new_key, segment
+from ._base import Resource, member, new_key, segment, wire_members
 
 PAGE = 500
 
@@ -59,7 +59,7 @@ class Runs(Resource):
 
     def retry_matching(self, *, idempotency_key: str | None = None, **filters: Unpack[RunFilters]) -> Retried:
         """Lets the failed runs that the filters name begin anew, at most 10,000 for one call; at least one filter."""
-        body = _wire.dumps(given(filters))
+        body = _wire.dumps(wire_members(filters))
         answer = self._transport.post("/workflow-runs/retry", body, idempotency_key=idempotency_key or new_key())
         member(answer, "retried")
         return _wire.decode(Retried, answer)

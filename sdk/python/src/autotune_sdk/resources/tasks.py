@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack
 from .. import _wire
 from ..models import Page
 from ..models_tasks import PanelMember, Task, TaskDetail, TaskVersion
-from ._base import Resource, given, member, segment
+from ._base import Resource, member, segment, wire_members
 
 Panel = Iterable[PanelMember | Mapping[str, Any]]
 STRUCTURES = ("graders", "review", "retry", "options", "retention")
@@ -49,7 +49,7 @@ class Tasks(Resource):
         self, *, name: str, prompt_template: str, idempotency_key: str | None = None, **fields: Unpack[TaskFields]
     ) -> Task:
         """A new task. One of `grader_id`, `graders` (a panel) and `rubric` is needed; None means left out."""
-        body = given({"name": name, "prompt_template": prompt_template, **_structures(fields)})
+        body = wire_members({"name": name, "prompt_template": prompt_template, **_structures(fields)})
         answer = self._transport.post("/tasks", _wire.dumps(body), idempotency_key=idempotency_key)
         return _wire.decode(Task, member(answer, "task"))
 
@@ -97,13 +97,13 @@ class Tasks(Resource):
 
     def versions(self, task_id: str) -> tuple[TaskVersion, ...]:
         """The versions of a task, the newest first."""
-        path, found, parameters = f"/tasks/{segment(task_id)}/versions", [], None
+        path, versions, parameters = f"/tasks/{segment(task_id)}/versions", [], None
         while True:
             answer = self._transport.get(path, parameters)
-            found += [_wire.decode(TaskVersion, version) for version in member(answer, "versions")]
+            versions += [_wire.decode(TaskVersion, version) for version in member(answer, "versions")]
             cursor = (answer.get("pagination") or {}).get("nextCursor")
             if not cursor:
-                return tuple(found)
+                return tuple(versions)
             parameters = {"cursor": cursor}
 
 

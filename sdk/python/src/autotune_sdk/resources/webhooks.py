@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack
 from .. import _wire
 from ..models import Page
 from ..models_webhooks import Delivery, Webhook, WebhookRegistration
-from ._base import Resource, given, member, segment
+from ._base import Resource, member, segment, wire_members
 
 
 class WebhookChanges(TypedDict, total=False):
@@ -32,7 +32,7 @@ class Webhooks(Resource):
         idempotency_key: str | None = None,
     ) -> WebhookRegistration:
         """Subscribes an address to events such as 'score.completed'. The secret in the answer is shown once."""
-        body = given({"url": url, "events": list(events), "description": description})
+        body = wire_members({"url": url, "events": list(events), "description": description})
         return _registration(self._transport.post("/webhooks", _wire.dumps(body), idempotency_key=idempotency_key))
 
     def list(
@@ -67,7 +67,7 @@ class Webhooks(Resource):
         self, webhook_id: str, *, force: bool | None = None, idempotency_key: str | None = None
     ) -> WebhookRegistration:
         """A new secret. The one before signs too for a day; a second rotation inside it needs `force`."""
-        body, path = _wire.dumps(given({"force": force})), f"/webhooks/{segment(webhook_id)}/rotate-secret"
+        body, path = _wire.dumps(wire_members({"force": force})), f"/webhooks/{segment(webhook_id)}/rotate-secret"
         return _registration(self._transport.post(path, body, idempotency_key=idempotency_key))
 
     def test(self, webhook_id: str) -> Delivery:

@@ -1,0 +1,108 @@
+"""Keeps names that say nothing out of the code: `found`, `told`, `one` and the like. Exit status 1 on a breach.
+
+  names.py [PATH ...]    the files and folders to check; without one, all of the server, the SDK and the tools
+
+A value is named by what it is (`grader`, `due_runs`), not by the fact that it was got or made. Checked are variables,
+parameters, loop targets, fields and functions. `at` may be an index of a range or a time: annotated as one, or a field.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+CHECKED = ("autotune", "graders", "tasks", "scores", "exports", "sdk/python/src", "tools")
+BANNED = frozenset({"found", "told", "said", "asked", "given", "wanted", "made", "known", "one"})
+TIMES = {"datetime", "date", "float", "int"}  # annotations with which `at` is a time or an index
+SDK = "sdk/python/src/autotune_sdk"
+ALLOWED = frozenset(  # "path: name", each with its reason beside it
+    {
+        "autotune/core/models.py: found",  # Reencryption.found, a column; renaming it needs a migration
+        f"{SDK}/cli/lines.py: known",  # Fields.known(), a public method of the published SDK
+        f"{SDK}/integrations/scoring.py: one",  # Totals.add(one), a public parameter of the published SDK
+        f"{SDK}/integrations/trl.py: told",  # Reward.told(), a public method of the published SDK
+    }
+)
+
+
+class Breach(NamedTuple):
+    path: str
+    line: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: `{self.name}` does not say what the value is"
+
+
+def breaches(root: Path, paths: tuple[str, ...] = CHECKED) -> list[Breach]:
+    """Every binding with a banned name in the files under `paths`; migrations are left out."""
+    return sorted(
+        Breach(path, line, name)
+        for path, tree in _trees(root, paths)
+        for name, line in _bindings(tree)
+        if f"{path}: {name}" not in ALLOWED
+    )
+
+
+def _trees(root: Path, paths: tuple[str, ...]) -> Iterator[tuple[str, ast.Module]]:
+    for start in paths:
+        files = [root / start] if (root / start).is_file() else sorted((root / start).rglob("*.py"))
+        for file in files:
+            path = file.relative_to(root)
+            if "migrations" not in path.parts:
+                yield str(path), ast.parse(file.read_text(encoding="utf-8"), filename=str(path))
+
+
+def _bindings(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """The banned names that a module binds, each with its line."""
+    times = _times(tree)
+    for node in ast.walk(tree):
+        name = _bound_name(node)
+        if name in BANNED or (name == "at" and id(node) not in times):
+            yield name, node.lineno  # type: ignore[attr-defined] # what binds a name has a line
+
+
+def _bound_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.ExceptHandler | ast.MatchAs):
+        return node.name or ""
+    return ""
+
+
+def _times(tree: ast.Module) -> set[int]:
+    """The nodes that bind `at` to a time or an index."""
+    allowed: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):  # a field
+            for field in node.body:
+                targets = [field.target] if isinstance(field, ast.AnnAssign) else getattr(field, "targets", [])
+                allowed.update(map(id, targets))
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            words = {inner.id for inner in ast.walk(node.annotation) if isinstance(inner, ast.Name)}
+            if words & TIMES:
+                allowed.add(id(node))
+        elif (
+            isinstance(node, ast.For | ast.comprehension)
+            and isinstance(node.iter, ast.Call)
+            and getattr(node.iter.func, "id", "") in {"range", "enumerate"}
+        ):
+            allowed.update(map(id, ast.walk(node.target)))
+    return allowed
+
+
+def main(arguments: list[str]) -> int:
+    lines = breaches(Path.cwd(), tuple(arguments) or CHECKED)
+    for line in lines:
+        print(line)
+    print(f"names: {len(lines)} breaches" if lines else "names: in order")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
