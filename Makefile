@@ -154,12 +154,13 @@ format: $(DEV) ## ruff, applied
 types: $(DEV) ## mypy
 	@env -u DATABASE_URL -u REDIS_URL $(BIN)/mypy
 
-imports: $(DEV) ## which module may import which, how full folders are, names that say nothing
+imports: $(DEV) ## which module may import which, how full folders are, names and words
 	@$(BIN)/lint-imports
 	@$(BIN)/python tools/house.py
 	@$(BIN)/python tools/names.py
+	@$(BIN)/python tools/words.py
 
-openapi: $(DEV) ## write docs/openapi.json anew
+openapi: $(DEV) ## write docs/openapi.json
 	@env -u DATABASE_URL -u REDIS_URL $(BIN)/python manage.py spectacular --format openapi-json --validate --fail-on-warn --file docs/openapi.json
 
 check: lint types imports test ## all of the above that can fail

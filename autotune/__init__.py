@@ -1,4 +1,4 @@
-"""The project package: what every app stands on, and the composition of the whole."""
+"""The project package: the shared code of all apps, the settings and the routes."""
 
 from autotune.celery import app as celery_app
 

@@ -1,4 +1,4 @@
-"""ASGI entry point, for hosts that speak nothing else; the views are synchronous."""
+"""ASGI entry point, for hosts that support only ASGI; the views are synchronous."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Reads settings from the environment: secrets from NAME or NAME_FILE, generated once where that is allowed."""
+"""Reads settings from the environment: secrets from NAME or NAME_FILE, or generated once if that is allowed."""
 
 import ipaddress
 import os
@@ -16,7 +16,7 @@ TLS_FILES = frozenset({"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"})
 
 
 def secret(name: str) -> str:
-    """The value of NAME, or the text of the file that NAME_FILE names, or ''.
+    """Return the value of NAME, or the text of the file that NAME_FILE names, or ''.
 
     raises ImproperlyConfigured if that file cannot be read
     """
@@ -29,12 +29,12 @@ def secret(name: str) -> str:
 
 
 def listed(name: str) -> list[str]:
-    """The comma-separated entries of NAME, without the spaces around them."""
+    """Return the comma-separated entries of NAME, without the spaces around them."""
     return [entry for part in os.environ.get(name, "").split(",") if (entry := part.strip())]
 
 
 def networks(name: str) -> list[str]:
-    """The entries of NAME, each a network such as 10.0.0.0/8.
+    """Return the entries of NAME, each a network such as 10.0.0.0/8.
 
     raises ImproperlyConfigured if one is not
     """
@@ -48,7 +48,7 @@ def networks(name: str) -> list[str]:
 
 
 def allowances(name: str) -> tuple[Allowance, ...]:
-    """The entries of NAME, each a network with optional ports such as 127.0.0.1/32:9100-9199.
+    """Return the entries of NAME, each a network with optional ports such as 127.0.0.1/32:9100-9199.
 
     raises ImproperlyConfigured for a malformed entry
     """
@@ -59,7 +59,7 @@ def allowances(name: str) -> tuple[Allowance, ...]:
 
 
 def whole_number(name: str, default: int, *, least: int = 1, most: int) -> int:
-    """The number NAME, or `default` where it is not set.
+    """Return the number NAME, or `default` if it is not set.
 
     raises ImproperlyConfigured if it is not a whole number from `least` to `most`
     """
@@ -70,7 +70,7 @@ def whole_number(name: str, default: int, *, least: int = 1, most: int) -> int:
 
 
 def one_of(name: str, words: tuple[str, ...]) -> str:
-    """The word NAME, or the first of `words` where it is not set.
+    """Return the word NAME, or the first of `words` if it is not set.
 
     raises ImproperlyConfigured if it is none of them
     """
@@ -81,7 +81,7 @@ def one_of(name: str, words: tuple[str, ...]) -> str:
 
 
 def bucket(name: str) -> tuple[str, str] | None:
-    """(bucket, prefix) of NAME, an address such as s3://bucket or s3://bucket/prefix; None where it is not set.
+    """Return (bucket, prefix) of NAME, an address such as s3://bucket or s3://bucket/prefix; None if it is not set.
 
     raises ImproperlyConfigured if it is another kind of address
     """
@@ -95,7 +95,7 @@ def bucket(name: str) -> tuple[str, str] | None:
 
 
 def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:
-    """The secret NAME; on the embedded default one that is made once and kept in `data_dir` (mode 0600).
+    """Return the secret NAME; in the embedded setup, one that is made once and kept in `data_dir` (mode 0600).
 
     raises ImproperlyConfigured if it is `required` (production form) and not set
     """
@@ -110,7 +110,7 @@ def kept_secret(name: str, *, data_dir: Path, required: bool, hint: str) -> str:
 
 
 def broker_tls(url: str) -> dict[str, object] | None:
-    """How Celery verifies the server of a `rediss://` address; None without TLS.
+    """Return how Celery verifies the server of a `rediss://` address; None without TLS.
 
     The address may name `ssl_ca_certs`, a private authority's file, and a client's `ssl_certfile` and `ssl_keyfile`.
 
@@ -134,7 +134,7 @@ def broker_tls(url: str) -> dict[str, object] | None:
 
 
 def secret_path(name: str, *, data_dir: Path) -> Path | None:
-    """The file that the secret NAME was read from; None if the environment itself holds it."""
+    """Return the file from which the secret NAME was read; None if the environment itself holds it."""
     if path := os.environ.get(f"{name}_FILE"):
         return Path(path)
     kept = data_dir / name.lower()
@@ -142,14 +142,14 @@ def secret_path(name: str, *, data_dir: Path) -> Path | None:
 
 
 def new_secret(name: str) -> str:
-    """A fresh random value in the form that the setting NAME takes."""
+    """Return a new random value in the form that the setting NAME takes."""
     if name == "AUTOTUNE_ENCRYPTION_KEYS":
         return f"k1:{secrets.token_hex(32)}"
     return secrets.token_urlsafe(48)
 
 
 def _write_once(path: Path, value: str) -> None:
-    """Write `value` whole or not at all; of two processes that start together the first one wins."""
+    """Write `value` whole or not at all; if two processes start together, the first wins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -53,7 +53,7 @@ if AUTOTUNE_KEY_PROVIDER == keyproviders.LOCAL:
     )
     masterkeys.parse(AUTOTUNE_ENCRYPTION_KEYS)  # a bad one stops the start, not the first text
 else:
-    AUTOTUNE_ENCRYPTION_KEYS = ""  # somebody else keeps them
+    AUTOTUNE_ENCRYPTION_KEYS = ""  # the key provider has them
 AUTOTUNE_ENCRYPTION_KEYS_PATH = secret_path("AUTOTUNE_ENCRYPTION_KEYS", data_dir=DATA_DIR)
 AUTOTUNE_OUTBOUND_ALLOW = allowances("AUTOTUNE_OUTBOUND_ALLOW")  # former name; not for webhooks
 AUTOTUNE_OUTBOUND_ALLOW_GRADERS = allowances("AUTOTUNE_OUTBOUND_ALLOW_GRADERS") or AUTOTUNE_OUTBOUND_ALLOW
@@ -66,7 +66,7 @@ ALLOWED_HOSTS = listed("ALLOWED_HOSTS") or [
 ]  # fmt: skip
 
 INSTALLED_APPS = [
-    "autotune.access.overrides",  # its commands stand before Django's
+    "autotune.access.overrides",  # first, so that its commands override Django's
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -165,7 +165,7 @@ DATABASES = {"default": {**_database, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": F
 if not PRODUCTION:  # a file, as in service: in memory, threads would share one cache and its table locks
     DATABASES["default"]["TEST"] = {"NAME": str(Path(gettempdir()) / f"autotune-test-{os.getpid()}.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# What all processes count together: guesses at logins and codes. In the database, so that no broker need be there.
+# Counts that all processes share: guesses at logins and codes. In the database, so that no broker is needed.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
@@ -187,7 +187,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",  # first: it refuses who guessed too often
+    "axes.backends.AxesStandaloneBackend",  # first: it rejects callers that guessed too often
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
 LOGIN_URL = "account_login"
@@ -214,7 +214,7 @@ ACCOUNT_ADAPTER = "autotune.access.accounts.adapters.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
-ACCOUNT_EMAIL_VERIFICATION = "none"  # an invitation reaches who reads that mailbox; there is no other way in
+ACCOUNT_EMAIL_VERIFICATION = "none"  # an invitation proves the mailbox, and there is no other sign-up
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Autotune: "
@@ -245,14 +245,14 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_TEMPLATE = "account/locked.html"
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "login", "password", "csrfmiddlewaretoken"]
-AXES_DISABLE_ACCESS_LOG = True  # the audit trail tells who logged in
+AXES_DISABLE_ACCESS_LOG = True  # the audit log records who logged in
 AXES_ENABLE_ADMIN = False  # access/accounts/admin.py shows them
 AXES_VERBOSE = False
 
 # --- single sign-on (docs/people.md) ---------------------------------------------------------------------------------
 AUTOTUNE_OIDC_ISSUER = env.str("AUTOTUNE_OIDC_ISSUER", default="").strip().rstrip("/")
 AUTOTUNE_OIDC_NAME = env.str("AUTOTUNE_OIDC_NAME", default="") or "single sign-on"
-# A person is known by issuer and subject: with another issuer nobody is anybody.
+# Issuer and subject identify a person, so no link of one issuer is valid for another.
 AUTOTUNE_OIDC_ID = f"oidc-{sha256(AUTOTUNE_OIDC_ISSUER.encode()).hexdigest()[:16]}"
 SOCIALACCOUNT_ADAPTER = "autotune.access.accounts.adapters.SignOnAdapter"
 SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
@@ -260,7 +260,9 @@ SOCIALACCOUNT_STORE_TOKENS = False
 SOCIALACCOUNT_PROVIDERS: dict[str, object] = {}
 if AUTOTUNE_OIDC_ISSUER:
     if not env.str("AUTOTUNE_OIDC_CLIENT_ID", default="") or not secret("AUTOTUNE_OIDC_CLIENT_SECRET"):
-        raise ImproperlyConfigured("AUTOTUNE_OIDC_ISSUER needs AUTOTUNE_OIDC_CLIENT_ID and _CLIENT_SECRET.")
+        raise ImproperlyConfigured(
+            "AUTOTUNE_OIDC_ISSUER requires AUTOTUNE_OIDC_CLIENT_ID and AUTOTUNE_OIDC_CLIENT_SECRET."
+        )
     _sign_on = {
         "provider_id": AUTOTUNE_OIDC_ID,
         "name": AUTOTUNE_OIDC_NAME,
@@ -270,7 +272,7 @@ if AUTOTUNE_OIDC_ISSUER:
     }
     SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [_sign_on]}}
 
-# --- what pages may load: files of our own, and nothing that is written into the page ---------------------------------
+# --- what pages may load: only files of our own, no inline scripts or styles ------------------------------------------
 CSRF_FAILURE_VIEW = "autotune.site.failures.csrf_failure"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -311,7 +313,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 LONG_POLL_MAX_WAITERS = 48
 LIVE_MAX_CALLS = 10_000  # that a process `live` holds at once
 LIVE_MAX_BYTES = 512 * 1024 * 1024  # of their bodies
-LIVE_COUNTS_EVERY_S = 5.0  # what reward endpoints answered is added to their rows; 0: at once
+LIVE_COUNTS_EVERY_S = 5.0  # how often the counts of reward endpoints are saved; 0: at once
 FOUNDRY_GRADER = one_of("AUTOTUNE_FOUNDRY_GRADER", ("off", "on")) == "on"  # whose shape is a private preview
 KEY_RATE_PER_MINUTE = whole_number("AUTOTUNE_KEY_RATE_PER_MINUTE", 6_000, least=0, most=1_000_000)  # 0: no limit
 FAILURE_RATE_PER_MINUTE = 60  # requests of one address without a valid key or session
@@ -458,6 +460,6 @@ LOGGING = {
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},  # an idle worker would write a line for each sweep
         "celery.beat": {"level": "WARNING"},
-        "axes": {"level": "ERROR"},  # the audit trail says it better
+        "axes": {"level": "ERROR"},  # the audit log has the same with more detail
     },
 }

@@ -1,4 +1,4 @@
-"""The composition of all routes. Names the apps by string and imports none of them."""
+"""All routes of the server. It names the apps by string and imports none of them."""
 
 from django.contrib import admin
 from django.urls import include, path

@@ -86,7 +86,7 @@ def _grader(organization, owner, name, names):
         failed = look in ((9, 10, 17, 20) if worn else (7,))
         GraderCheck.objects.create(
             grader=grader, name="health", passed=not failed, latency_ms=None if failed else 30 + look * 7 % 11,
-            detail="timeout: no answer within 2 s." if failed else "The grader says that it is healthy.",
+            detail="timeout: no answer within 2 s." if failed else "The grader reports that it is healthy.",
             at=now - timedelta(minutes=5 * (24 - look)),
         )  # fmt: skip
     GraderStatusChange.objects.create(grader=grader, previous="inactive", current="active", at=now - timedelta(days=20))

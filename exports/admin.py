@@ -1,4 +1,4 @@
-"""Admin pages of export jobs: records. One that is not over can be cancelled here as the API does it."""
+"""Admin pages of export jobs and their files, read-only except that an export that has not ended can be cancelled."""
 
 from types import MappingProxyType
 
@@ -25,7 +25,7 @@ from exports.work.responses import progress
 @admin.action(description="Cancel the selected exports", permissions=["cancel"])
 @confirmed(
     "Cancel these exports?",
-    warning="What they have written is deleted. Those that are over stay as they are.",
+    warning="Their files are deleted. Exports that have already ended do not change.",
     button="Cancel the exports",
 )
 def cancel(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Export]) -> None:
@@ -34,7 +34,7 @@ def cancel(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QueryS
 
 def _cancel(export: Export) -> None:
     if export.status == ExportStatus.CANCELLED:
-        raise Conflict("It was cancelled before.", code="export_over")
+        raise Conflict("The export was already cancelled.", code="export_over")
     ending.cancel(export.pk)
 
 
@@ -47,7 +47,7 @@ class FilesInline(Newest):
 
 @admin.register(Export)
 class ExportAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
-    """What was asked for and how far it is; never the key of its files."""
+    """Shows an export's query and progress. The key of its files is never shown."""
 
     kind = "exp"
     finds = MappingProxyType({"org": "organization_id", "user": "created_by_id", "key": "api_key_id"})
@@ -55,21 +55,21 @@ class ExportAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     actions = (cancel,)
     list_display = (
         "public_id", state(), "share", figure("rows", number), figure("bytes", octets, "size"),
-        linked("organization", order="organization__name"), linked("created_by", "asked by"),
-        moment("created_at", "asked"),
+        linked("organization", order="organization__name"), linked("created_by", "requested by"),
+        moment("created_at", "requested"),
         moment("expires_at", "expires"),
     )  # fmt: skip
     list_filter = ("status", named(Organization, "org"), "created_at")
     list_select_related = ("organization", "created_by")
     search_fields = ("organization__name", "created_by__email")
-    search_help_text = "A part of an organization's name or of an email, or an id (exp_…, org_…, user_… or key_…)"
+    search_help_text = "Part of an organization's name or of an email address, or an id (exp_…, org_…, user_… or key_…)"
     date_hierarchy = "created_at"
     show_full_result_count = False
     ordering = ("-id",)
     inlines = (FilesInline,)
     fieldsets = (
         (None, {"fields": ("public_id", state(), "organization", "created_by", "reach", "query")}),
-        ("How far it is", {"fields": (
+        ("Progress", {"fields": (
             "share", ("expected", "rows", "left_out"), "bytes", ("attempt", "failures"), "leased_until",
         )}),
         ("Result", {"fields": (
@@ -97,7 +97,7 @@ class ExportAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
 
 @admin.register(ExportFile)
 class ExportFileAdmin(PublicIdSearch, Record, admin.ModelAdmin):
-    """The files; what is in them is read through the API alone."""
+    """Lists export files. Their contents can be read only through the API."""
 
     finds = MappingProxyType({"exp": "export_id", "org": "export__organization_id"})
     list_display = (
@@ -106,7 +106,7 @@ class ExportFileAdmin(PublicIdSearch, Record, admin.ModelAdmin):
     list_filter = ("kind", named(Organization, "org", "export__organization"), "created_at")
     list_select_related = ("export",)
     search_fields = ("name", "=sha256")
-    search_help_text = "A part of a name, exactly a SHA-256, or an id (exp_… or org_…)"
+    search_help_text = "Part of a name, a complete SHA-256, or an id (exp_… or org_…)"
     show_full_result_count = False
     ordering = ("-id",)
     fields = ("export", "kind", "number", "name", "stored_as", "rows", "bytes", "sha256", "first", "last", "created_at")
@@ -115,4 +115,4 @@ class ExportFileAdmin(PublicIdSearch, Record, admin.ModelAdmin):
         return super().get_queryset(request).select_related("export").defer("values", "facts", "export__file_key")
 
 
-figures.tell("Exports under way", Export, lambda: Export.objects.filter(status__in=UNFINISHED), "", tone="busy")
+figures.tell("Exports in progress", Export, lambda: Export.objects.filter(status__in=UNFINISHED), "", tone="busy")

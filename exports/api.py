@@ -1,4 +1,4 @@
-"""The endpoint of exports, thin."""
+"""The API endpoint that streams an export as its response."""
 
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
@@ -20,22 +20,22 @@ class ExportView(ApiView):
         produces=MEDIA_TYPES,
     )
     def get(self, request: Request, query: ExportQuery) -> HttpResponseBase:
-        """A stream of rows, in the order of completion ids; a broken one ends without its last chunk.
+        """Stream the rows in the order of completion ids. After an error the stream ends without its last chunk.
 
-        `layout` says what a row is: `records` (a completion and its reward), `preferences` (a better and a worse answer
+        `layout` defines a row: `records` (a completion and its reward), `preferences` (a better and a worse answer
         to one prompt), `kto` (an answer and whether it is good), `verl` (a prompt, in veRL's columns). A parameter that
-        does not go with the layout or the `format` is 400 `does_not_fit`.
+        does not fit the layout or the `format` is rejected with 400 `does_not_fit`.
 
         `per=completion` (default): one record for each completion with a final reward. The bounds and the dates are
         those of the reward, `graderId` and `graderVersion` select completions that have a score by them, and for a
         panel the grader's members and `dimensions` are null. `per=grader`: one record for each score, to which all
-        filters apply. `minReward` is a bound on the reward in both. Shadow scores, failed completions and erased texts
+        filters apply. `minReward` is a bound on the reward in both. Shadow scores, failed completions and erased text
         are left out.
 
-        `dimensions=true` gives an object with the same names on every record, null where a score lacks one;
-        `dimensionColumns=true` gives each of them a column `dimension_<name>` in its place, which every loader knows.
+        `dimensions=true` adds an object with the same names to every record, null where a score lacks one;
+        `dimensionColumns=true` writes a column `dimension_<name>` for each instead, which every loader can read.
 
-        `compression` is around the file (`.jsonl.gz`), in Parquet inside it. `format=json` is one object
-        `{records, metadata}` of at most 10,000 rows, else 400 `too_many_records`. An empty selection is an empty file.
+        `compression` wraps the file (`.jsonl.gz`); Parquet is compressed internally. `format=json` is one object
+        `{records, metadata}` of at most 10,000 rows, else 400 `too_many_records`. Without rows the file is empty.
         """
         return streaming.respond(request._request, query, self.principal)

@@ -1,4 +1,4 @@
-"""An example of the webhook event of an export."""
+"""The example payload of the webhook event `export.completed`."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The first rows of an export, through the layout and the encoder that write the file."""
+"""Build the first rows of an export with the layout and the encoder that also write its file."""
 
 import json
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from exports.structure import Batch, Layout
 from scores.results.filters import Selection
 
 SAMPLE: Final = 5
-WIDTHS: Final = (200, 2_000)  # completions among whose prompts the first rows are sought
+WIDTHS: Final = (200, 2_000)  # completions whose prompts are searched for the first rows
 RANGES: Final = 3
 MAX_TEXT: Final = 2_000  # characters of a text in a sample row
 
 
 def sample(query: ExportQuery, selection: Selection) -> list[str]:
-    """The first rows as the file would have them, in JSON."""
+    """Return the first rows as the file would contain them, in JSON."""
     reader = readers.reader(query, selection)
     if query.layout not in prompts.LAYOUTS:
         names = _names_of_first(reader) if query.includes_dimensions else None
@@ -62,7 +62,7 @@ def _rows(layout: Layout, reader: "_FirstRowsReader") -> list[str]:
 
 
 def _written(layout: Layout, batch: Batch) -> list[str]:
-    """The first rows of a batch, by the encoder of JSON Lines."""
+    """Return the first rows of a batch, encoded as JSON Lines."""
     lines = b"".join(jsonl.pieces(layout.schema, [batch], Facts())).split(b"\n")[:SAMPLE]
     rows = [msgspec.json.decode(line) for line in lines if line]
     return [json.dumps(_shortened(row), ensure_ascii=False, indent=2) for row in rows]
@@ -80,7 +80,7 @@ def _shortened(value: Any) -> Any:
 
 
 class HasReader(Protocol):
-    """A layout, as all of them are."""
+    """The interface that all layouts share."""
 
     reader: Reader
 

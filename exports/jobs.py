@@ -1,4 +1,4 @@
-"""Celery's entry points of exports. A lost or doubled message does no harm: beat looks for what is due."""
+"""Celery tasks of exports. Losing or repeating a message is safe, since beat regularly starts what is due."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ def run() -> None:
 
 @shared_task(name="exports.expire", ignore_result=True)
 def expire() -> None:
-    """Delete the files of exports whose time is over."""
+    """Delete the files of exports whose storage period is over."""
     ending.expire(database_now())
 
 
 @shared_task(name="exports.clean_up", ignore_result=True)
 def clean_up() -> None:
-    """Delete what the storage holds for nobody."""
+    """Delete stored files that belong to no export."""
     ending.clean_up()
 
 

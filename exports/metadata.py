@@ -1,4 +1,4 @@
-"""What a data set says of itself."""
+"""The metadata that describes a data set: counts, tasks, models and the score distribution."""
 
 from array import array
 from collections import Counter
@@ -17,7 +17,7 @@ from scores.results.summary import DistributionOut, PercentilesOut
 
 @dataclass(slots=True)
 class Facts:
-    """Gathered while the rows go by: 8 octets a score are kept. The facts of parts add up to those of the whole."""
+    """Facts collected while rows are written, with 8 bytes kept for each score. Facts of parts can be added up."""
 
     exported_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     values: array = field(default_factory=lambda: array("d"))
@@ -29,7 +29,7 @@ class Facts:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def noting(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The batches, each noted before it goes on."""
+        """Yield the batches, and record the facts of each first."""
         for batch in batches:
             self.values.extend(batch.scores)
             self.tasks |= batch.tasks
@@ -41,7 +41,7 @@ class Facts:
             yield batch
 
     def merge(self, other: "Facts") -> None:
-        """Add those of another part."""
+        """Add the facts of another part."""
         self.values.extend(other.values)
         self.tasks |= other.tasks
         self.models |= other.models
@@ -51,7 +51,7 @@ class Facts:
         self.reasons.update(other.reasons)
 
     def as_json(self) -> dict[str, Any]:
-        """The data set's metadata, as it is in answers, sidecars and files."""
+        """Return the data set's metadata as responses, sidecar files and data files contain it."""
         return {
             "exportedAt": clock.wire(self.exported_at),
             "taskIds": sorted(self.tasks),
@@ -65,8 +65,8 @@ class Facts:
 
 
 def distribution(values: array) -> DistributionOut | None:
-    """The population's standard deviation, percentiles interpolated linearly; None without values."""
-    import numpy as np  # on first use: a web process that exports nothing does not carry it
+    """Return the distribution: population standard deviation and linear percentiles; None without values."""
+    import numpy as np  # imported on first use: a web process without exports saves the memory
 
     if not values:
         return None

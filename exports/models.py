@@ -1,4 +1,4 @@
-"""Export jobs and the files that they made."""
+"""Models of export jobs and their files."""
 
 from typing import ClassVar
 
@@ -13,22 +13,22 @@ from exports.states import ExportStatus, FileKind
 
 
 class Export(models.Model):
-    """A job that writes training data to files, part by part; a worker that dies loses at most the part it was at.
+    """A job that writes training data to files, part by part; a worker that dies loses at most the part in progress.
 
-    api_key       with which it was asked for, if with one: the job may do no more than that
-    reach         how widely it reads: own, organization or all. Who reads less widely does not see it
+    api_key       the key that requested it, if any: the job may do no more than that key
+    reach         how widely it reads: own, organization or all. People who read less widely do not see it
     query         the request's body as it was checked: filters, format, layout
     expected      rows that were counted when it began; null before
-    dimensions    the names of those that every row tells, settled when it began; null where it tells none
-    rows          in the parts that are done
+    dimensions    the names that every row has, fixed when it began; null if rows have none
+    rows          in the finished parts
     left_out      rows that it lacks: their text was erased or cannot be decrypted, or the layout cannot carry them
     left_out_by_reason  the same by reason, without erased rows (exports/reading/left_out.py)
-    cursor        how far the parts that are done reach; the reader's own text, '' at the beginning
+    cursor        where the finished parts end, in the reader's own format; '' at the beginning
     leased_until  while `running`: when another worker may take it; `attempt` is the lease's token. While `pending`: not
                   before
-    disturbed     counts the erasures of what it may hold: a part during which it changed is looked at again
-    purged_to     the greatest id of those that were deleted altogether: a part that reaches below it is made anew
-    file_key      32 octets in base64, with which its files are encrypted; null once they are gone
+    disturbed     counts erasures that may affect it: a part during which this changed is checked again
+    purged_to     the greatest id of completions deleted entirely: a part that starts below it is written again
+    file_key      32 bytes in base64 that encrypt its files; null once they are deleted
     storage_id    the folder that holds its files; null in a bucket, and until the export starts
     storage_host  the machine that created that folder
     sha256        of the only file, or of the manifest, as downloaded
@@ -95,10 +95,10 @@ class ExportFile(models.Model):
     """One file of an export, encrypted at rest; written once, in the transaction that moves the export's cursor.
 
     number      0, 1, … among the files of its kind
-    name        as it is downloaded, such as `part-00000.jsonl.gz`
+    name        of the download, such as `part-00000.jsonl.gz`
     stored_as   its name in the storage
     bytes, sha256     of what is downloaded
-    first, last       the least and the greatest completion id in it; null where it holds none
+    first, last       the least and the greatest completion id in it; null if it has none
     values      the scores of its rows as float64, until the export is completed and its distribution known
     """
 

@@ -1,4 +1,4 @@
-"""Pages of exports, preference pairs."""
+"""Routes of the pages of exports and preference pairs."""
 
 from django.urls import URLPattern, path
 

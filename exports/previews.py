@@ -1,8 +1,8 @@
-"""What an export would be, before it is asked for: how many rows, what is left out and why, and the first rows.
+"""Preview an export before it is created: the number of rows, what is left out and why, and the first rows.
 
-Bounded, so that a form may ask whenever somebody changes it: so many completions are looked at and no more, and a
-statement that takes longer than WAIT_MS is given up. The rows come through the layout and the encoder that write the
-file.
+Its cost is bounded, so a form can request it after each change: it examines a limited number of completions, and a
+statement that takes longer than WAIT_MS is cancelled. The layout and the encoder that write the file also make these
+rows.
 """
 
 from collections.abc import Iterator
@@ -29,20 +29,20 @@ from scores.results import filters
 from scores.results.filters import Selection
 from tasks.models import Completion
 
-# Completions that are looked at to count rows: where indexes tell enough, where each is read, where scores are listed,
-# and where they are grouped by prompt.
+# The most completions examined to count rows: with indexes only, when each is read, when scores are listed, and when
+# completions are grouped by prompt.
 MOST: Final = 100_000
 READ: Final = 20_000
 LISTED: Final = 1_000
 GROUPED: Final = 10_000
-TASKS: Final = 3  # where none was chosen
+TASKS: Final = 3  # counted if no task is chosen
 WAIT_MS: Final = 1_500
 UNITS: Final = {"preferences": "pair", "verl": "prompt"}
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number of rows: exactly so many, or `more` than that."""
+    """A number of rows: exact, or a lower bound if `more` is set."""
 
     value: int
     more: bool = False
@@ -61,13 +61,13 @@ class LeftOut:
 
 @dataclass(slots=True)
 class Preview:
-    """What is known of an export that was not asked for yet.
+    """What Autotune knows about an export before it is created.
 
     unit      what a row is
     rows      None: it took too long to count
     left_out  as far as it can be counted quickly
-    sample    the first rows as JSON; texts that are very long are cut
-    note      what the number does not tell
+    sample    the first rows as JSON; very long text is cut
+    note      the limits of the number
     """
 
     unit: str
@@ -90,7 +90,7 @@ def build_preview(query: ExportQuery, principal: Principal) -> Preview:
         if not preview.rows.more:
             preview.left_out = _left_out(query, selection, preview.rows)
     if state.late and preview.rows is None:
-        preview.note = "Counting took too long. Narrow the selection, or start: the export counts by itself."
+        preview.note = "Counting took too long. Narrow the selection, or start the export."
     return preview
 
 
@@ -104,8 +104,8 @@ def _checked(query: ExportQuery, principal: Principal) -> Selection:
 
 
 def _count(query: ExportQuery, selection: Selection) -> tuple[Amount, str]:
-    """How many rows, and what the number does not tell."""
-    plain = msgspec.structs.replace(query, dimensions=False, dimension_columns=False)  # which to count needs no names
+    """Return the number of rows, and a note on its limits."""
+    plain = msgspec.structs.replace(query, dimensions=False, dimension_columns=False)  # a count needs no dimensions
     layout = layouts.layout(plain, selection)
     reader = cast(first_rows.HasReader, layout).reader
     if query.layout in prompts.LAYOUTS:
@@ -118,7 +118,7 @@ def _count(query: ExportQuery, selection: Selection) -> tuple[Amount, str]:
 
 
 def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) -> tuple[Amount, str]:
-    """The completions with a reward: up to MOST where the rewards alone tell, else among the first READ completions."""
+    """Count the completions with a reward: up to MOST from the rewards only, else among the first READ completions."""
     is_simple = query.model_id is None and selection.grader is None and selection.grader_version is None
     if is_simple and reader.forms == left_out.ALL:
         rewards = selection.scoped(Reward.objects.filter(value__isnull=False), "exports")
@@ -137,7 +137,7 @@ def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[Amount, str]:
     row_count, remaining = 0, GROUPED
     for number, rewarded in enumerate(prompts.of_each_task(reader)):
         if number == TASKS or remaining <= 0:
-            return Amount(row_count, more=True), "Counted in the first tasks; choose one to have all of it counted."
+            return Amount(row_count, more=True), "Counted only in the first tasks. Choose one task to count all."
         last = prompts.digest_at(rewarded, remaining)
         if last is not None:
             row_count += _grouped(layout, rewarded.filter(prompt_digest__lte=last))
@@ -155,7 +155,7 @@ def _grouped(layout: Layout, rewarded: Any) -> int:
 
 
 def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[LeftOut]:
-    """Why completions of the task and model make no row."""
+    """Return why completions of the task and model make no row."""
     completions = selection.scoped(Completion.objects.all(), "exports")
     rewards = selection.scoped(Reward.objects.all(), "exports").order_by()
     if query.model_id is not None:
@@ -185,7 +185,7 @@ def _up_to(queryset: Any) -> Amount:
 
 
 def _looked_at(completions: int) -> str:
-    return f"Counted in the first {completions:,} completions; the export itself holds all."
+    return f"Counted only in the first {completions:,} completions. The export includes all."
 
 
 @dataclass(slots=True)
@@ -195,7 +195,7 @@ class _State:
 
 @contextmanager
 def _briefly() -> Iterator[_State]:
-    """A transaction whose statements may take WAIT_MS each: one that takes longer ends the block, and `late` is set."""
+    """Open a transaction whose statements may take WAIT_MS each; a slower one ends the block and sets `late`."""
     state = _State()
     try:
         with transaction.atomic():

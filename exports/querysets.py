@@ -1,4 +1,4 @@
-"""Queries for exports."""
+"""The queryset of exports, with the rules for who may see which."""
 
 from typing import Self
 
@@ -9,7 +9,7 @@ from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import ORDER, Principal
 from exports.states import UNFINISHED, ExportStatus
 
-DIMENSION_MEMBERS = ("dimensions", "dimensionColumns")  # of the stored query, which has only those that are true
+DIMENSION_MEMBERS = ("dimensions", "dimensionColumns")  # flags of the stored query, which has only those that are true
 
 
 class ExportQuerySet(ScopedQuerySet):
@@ -36,10 +36,10 @@ class ExportQuerySet(ScopedQuerySet):
         return self.filter(status__in=UNFINISHED)
 
     def with_files(self) -> Self:
-        """Those that have files, or make some."""
+        """Return the exports that have files or are writing some."""
         return self.filter(status__in=(*UNFINISHED, ExportStatus.COMPLETED))
 
 
 def _within(reach: str | None) -> tuple[str, ...]:
-    """What is not wider than `reach`."""
+    """Return the exports that read no more widely than `reach`."""
     return tuple(ORDER[: ORDER.index(reach) + 1]) if reach else ()

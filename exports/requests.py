@@ -1,4 +1,4 @@
-"""What an export can be asked for, and which parameters go together."""
+"""The parameters of an export, and the check of which of them fit together."""
 
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ CHOICES = {
     "compression": ("gzip", "zstd"),
     "strategy": ("best_worst", "all", "random"),
 }
-# Parameters of some layouts alone: with another they would be lost without a word.
+# Parameters that only some layouts use: with another layout they would be ignored silently.
 LAYOUTS_OF = {
     "per": ("records", "kto"),
     "dimensions": ("records",),
@@ -30,7 +30,7 @@ LAYOUTS_OF = {
     "seed": ("preferences",),
     "cap_per_prompt": ("preferences",),
 }
-FORMATS_OF = {"verl": ("jsonl", "parquet")}  # what its loader reads
+FORMATS_OF = {"verl": ("jsonl", "parquet")}  # the formats that the layout's loader reads
 CAPPED = ("all", "random")  # strategies that make several pairs of a prompt
 INCLUDED = ("metadata", "variables")  # data of the completion that a row may include, as JSON text
 MAX_CAP = 1_000
@@ -38,7 +38,7 @@ MAX_SEED = 2**53 - 1
 
 
 def _one_of(name: str) -> Any:
-    """Text whose choices the schema names; the check is `check`, whose sentence names them too."""
+    """Return a text type whose schema lists the choices; `check` rejects other values and names the choices."""
     return Annotated[str, Meta(extra_json_schema={"enum": list(CHOICES[name])})]
 
 
@@ -70,12 +70,12 @@ class ExportQuery(ScoreFilter):
 
     @property
     def includes_dimensions(self) -> bool:
-        """Whether rows include dimensions, as an object or as columns."""
+        """Return whether rows include dimensions, as an object or as columns."""
         return self.dimensions or self.dimension_columns
 
     @property
     def included(self) -> tuple[str, ...]:
-        """The members of INCLUDED that the query asks for, in their order."""
+        """Return the members of INCLUDED that the query asks for, in their order."""
         names = (self.include or "").split(",")
         return tuple(name for name in INCLUDED if name in names)
 
@@ -89,7 +89,7 @@ def check(query: ExportQuery, *, pointer_prefix: str = "?") -> None:
     wire = dict(zip(query.__struct_fields__, query.__struct_encode_fields__, strict=True))
     for name, choices in CHOICES.items():
         if getattr(query, name) not in (*choices, None):
-            raise Invalid.field(f"{pointer_prefix}{wire[name]}", "invalid_choice", f"give {' or '.join(choices)}.")
+            raise Invalid.field(f"{pointer_prefix}{wire[name]}", "invalid_choice", f"must be {' or '.join(choices)}.")
     plain = ExportQuery()
     for name, layouts in LAYOUTS_OF.items():
         if query.layout not in layouts and getattr(query, name) != getattr(plain, name):
@@ -97,14 +97,14 @@ def check(query: ExportQuery, *, pointer_prefix: str = "?") -> None:
             raise Invalid.field(
                 f"{pointer_prefix}{wire[name]}",
                 "does_not_fit",
-                f"it goes with {with_them}; leave it out, or change the layout.",
+                f"it requires {with_them}; omit it, or change the layout.",
             )
     if query.dimensions and query.dimension_columns:
         raise Invalid.field(
-            f"{pointer_prefix}dimensionColumns", "does_not_fit", "it stands in the place of `dimensions`."
+            f"{pointer_prefix}dimensionColumns", "does_not_fit", "it replaces `dimensions`; set only one of them."
         )
     if query.tools and not query.conversational:
-        detail = "it requires conversational=true: plain text has no place for tool calls."
+        detail = "it requires conversational=true, since plain text cannot hold tool calls."
         raise Invalid.field(f"{pointer_prefix}tools", "does_not_fit", detail)
     if query.include is not None and not set(query.include.split(",")) <= set(INCLUDED):
         detail = f"it must be {' or '.join(INCLUDED)}, or both separated by a comma."
@@ -112,15 +112,15 @@ def check(query: ExportQuery, *, pointer_prefix: str = "?") -> None:
     formats = FORMATS_OF.get(query.layout, CHOICES["format"])
     if query.format not in formats:
         raise Invalid.field(
-            f"{pointer_prefix}format", "does_not_fit", f"layout={query.layout} is written as {' or '.join(formats)}."
+            f"{pointer_prefix}format", "does_not_fit", f"layout={query.layout} requires format={' or '.join(formats)}."
         )
     if query.seed is not None and query.strategy != "random":
-        raise Invalid.field(f"{pointer_prefix}seed", "does_not_fit", "it goes with strategy=random alone.")
+        raise Invalid.field(f"{pointer_prefix}seed", "does_not_fit", "it requires strategy=random.")
     check_cap(query.cap_per_prompt, query.strategy, pointer_prefix=pointer_prefix)
 
 
 def check_cap(cap: int | None, strategy: str | None, *, pointer_prefix: str) -> None:
     """Reject a cap if the strategy makes only one pair of each prompt: raises Invalid."""
     if cap is not None and strategy not in CAPPED:
-        detail = "it goes with strategy=all or strategy=random; best_worst makes one pair of a prompt."
+        detail = "it requires strategy=all or strategy=random; best_worst makes one pair of a prompt."
         raise Invalid.field(f"{pointer_prefix}capPerPrompt", "does_not_fit", detail)

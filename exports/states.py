@@ -4,7 +4,7 @@ from django.db import models
 
 
 class ExportStatus(models.TextChoices):
-    """`withdrawn`: a text in it was erased since, and its files are gone. `expired`: so are they, after their time."""
+    """`withdrawn`: text in the export was erased, so its files were deleted. `expired`: its storage period ended."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -19,7 +19,7 @@ UNFINISHED = (ExportStatus.PENDING, ExportStatus.RUNNING)
 
 
 class FileKind(models.TextChoices):
-    """What a file of an export is: rows, the dataset's metadata, or the list of the others."""
+    """The kinds of an export's files: rows, the data set's metadata, or the list of the other files."""
 
     DATA = "data"
     METADATA = "metadata"

@@ -1,4 +1,4 @@
-"""An export as an HTTP answer: a stream that is never held whole, and that never looks whole when it is not."""
+"""Stream an export as an HTTP response, never fully in memory; a client can detect an incomplete stream."""
 
 import itertools
 import logging
@@ -18,10 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 def respond(request: HttpRequest, query: ExportQuery, principal: Principal) -> HttpResponseBase:
-    """The export that `query` asks for, as a stream.
+    """Return the export that `query` asks for as a streamed response.
 
-    The first piece is made before the answer begins, so that what is wrong with the request or the database is still
-    told as an error.
+    It builds the first piece before the response starts, so that it can still report errors of the request or the
+    database.
 
     raises  Invalid or NotFound for the query
     """
@@ -50,16 +50,16 @@ def _name(query: ExportQuery, facts: Facts) -> str:
 
 
 def _watched(pieces: Iterable[bytes], request_id: str) -> Iterator[bytes]:
-    """The pieces; an error among them is logged and raised again, which breaks the connection off before its end."""
+    """Yield the pieces. Log an error and raise it again, so that the connection breaks before the end of the body."""
     size = 0
     try:
         for piece in pieces:
             size += len(piece)
             yield piece
     except GeneratorExit:
-        logger.info("the client left an export after %d octets (request %s)", size, request_id)
+        logger.info("the client closed an export after %d bytes (request %s)", size, request_id)
         raise
     except Exception:
-        logger.exception("an export broke off after %d octets (request %s)", size, request_id)
+        logger.exception("an export failed after %d bytes (request %s)", size, request_id)
         raise
-    logger.info("exported %d octets (request %s)", size, request_id)
+    logger.info("exported %d bytes (request %s)", size, request_id)

@@ -1,4 +1,4 @@
-"""Routes of this app below `/api/v1/`."""
+"""Routes of exports under `/api/v1/`."""
 
 from django.urls import URLPattern, path
 

@@ -1,1 +1,1 @@
-"""Graders: who they are, how they are called, and what they have said."""
+"""Graders: their registration, secrets, calls, health and statistics."""

@@ -1,4 +1,7 @@
-"""Endpoints of graders. `DELETE` asks the higher apps through a signal, so that this app knows none of them."""
+"""API endpoints for graders.
+
+`DELETE` asks higher apps through a signal whether a grader is in use, so this app does not depend on them.
+"""
 
 from typing import Any
 from uuid import UUID
@@ -44,7 +47,7 @@ class Graders(ApiView):
         return _registered(registration, self.principal)
 
     @operation(
-        summary="List graders: the organization's own, and those that others list.",
+        summary="List graders: the organization's own, and those that other organizations list.",
         resource=RESOURCE,
         action="read",
         query=GraderQuery,
@@ -73,7 +76,7 @@ class GraderDetail(GraderView):
         return responses.GraderAnswer(responses.grader_out(self.grader(grader_id), self.principal))
 
     @operation(
-        summary="Change a grader. Another scheme, host or port makes a new secret and sets it inactive.",
+        summary="Change a grader. A new scheme, host or port creates a new secret and makes the grader inactive.",
         resource=RESOURCE,
         action="update",
         body=GraderPatch,
@@ -85,7 +88,7 @@ class GraderDetail(GraderView):
         return _registered(registration, self.principal)
 
     @operation(
-        summary="Delete a grader. Its scores keep naming it; refused while a task's panel names it.",
+        summary="Delete a grader that no task's panel names. Its scores still name it.",
         resource=RESOURCE,
         action="delete",
         answers={204: None},
@@ -97,7 +100,7 @@ class GraderDetail(GraderView):
 
 class GraderVerify(GraderView):
     @operation(
-        summary="Probe /health and a signed sample /score; all passed, the grader becomes active.",
+        summary="Verify a grader with /health and a signed sample /score. If all checks pass, it becomes active.",
         resource=RESOURCE,
         action="update",
         answers={200: responses.VerificationOut},
@@ -114,7 +117,7 @@ class GraderVerify(GraderView):
 
 class GraderRotateSecret(GraderView):
     @operation(
-        summary="Make a new secret, shown once. The old one works for a grace period.",
+        summary="Create a new secret, shown once. The previous one stays valid for a grace period.",
         resource=RESOURCE,
         action="update",
         body=RotateIn,
@@ -131,7 +134,7 @@ class GraderRotateSecret(GraderView):
 
 class GraderStats(GraderView):
     @operation(
-        summary="Measured figures over a window.",
+        summary="Read a grader's statistics over a window.",
         resource=RESOURCE,
         action="read",
         query=StatsQuery,
@@ -143,7 +146,7 @@ class GraderStats(GraderView):
 
 class GraderHealth(GraderView):
     @operation(
-        summary="Recent checks and changes of status, with reasons.",
+        summary="List a grader's recent checks and status changes, with reasons.",
         resource=RESOURCE,
         action="read",
         answers={200: responses.GraderHealthOut},
@@ -152,7 +155,7 @@ class GraderHealth(GraderView):
         return self._health_out(self.grader(grader_id))
 
     @operation(
-        summary="Ask the grader's /health now, as the platform does every five minutes.",
+        summary="Check a grader's health now. The platform does this every five minutes.",
         resource=RESOURCE,
         action="update",
         answers={200: responses.GraderHealthOut},
@@ -171,7 +174,7 @@ class GraderHealth(GraderView):
 
 class GraderVersions(GraderView):
     @operation(
-        summary="The versions that the grader reported, the newest first.",
+        summary="List the versions that a grader reported, newest first.",
         resource=RESOURCE,
         action="read",
         query=PageQuery,

@@ -1,6 +1,6 @@
-"""Clean-up: checks and changes of status that nobody reads any more, statistics finer than anybody asks for.
+"""Delete old health checks, status changes and guards, and compact old statistics.
 
-Two at once do no harm.
+It is safe to run two clean-ups at the same time.
 """
 
 from datetime import datetime, timedelta
@@ -13,14 +13,14 @@ from graders.statistics import folding
 CHECKS_FOR: Final = timedelta(days=30)
 CHANGES_FOR: Final = timedelta(days=400)
 GUARDS_FOR: Final = timedelta(days=1)  # after the grader was deleted
-KEPT: Final = 200  # of each grader's rows the newest stay, whatever their age
-MOST_CHECKS: Final = 20_000  # and no more checks than so many, however young
+KEPT: Final = 200  # the newest rows of each grader stay, whatever their age
+MOST_CHECKS: Final = 20_000  # upper limit of checks for each grader, whatever their age
 MOST_CHANGES: Final = 5_000  # likewise for status changes: nothing limits how often a grader changes status
 AT_ONCE: Final = 5_000  # rows in one statement
 
 
 def clean(now: datetime) -> int:
-    """Delete what is old. Returns how many rows there are less."""
+    """Delete old rows and compact old statistics; return by how many rows the tables shrank."""
     deleted = 0
     for grader_id in Grader.objects.order_by("pk").values_list("pk", flat=True).iterator(chunk_size=1_000):
         deleted += _prune(GraderCheck, grader_id, older_than=now - CHECKS_FOR, beyond=KEPT)
@@ -32,7 +32,7 @@ def clean(now: datetime) -> int:
 
 
 def _prune(model: type[GraderCheck | GraderStatusChange], grader_id: UUID, *, older_than: datetime, beyond: int) -> int:
-    """Delete a grader's rows before `older_than`, but for its newest `beyond`; in short statements."""
+    """Delete a grader's rows from before `older_than` in short statements, except its newest `beyond`."""
     rows = model.objects.filter(grader_id=grader_id)
     newest_doomed = model.objects.newest_of(grader_id).values_list("pk", flat=True)[beyond : beyond + 1].first()
     if newest_doomed is None:

@@ -1,4 +1,7 @@
-"""Shared secrets: made, rotated, confirmed and retired (docs/protocol/README.md, section 1). Each is shown once."""
+"""Create, rotate, confirm and revoke graders' shared secrets (docs/protocol/README.md, section 1).
+
+Each secret is shown once.
+"""
 
 import secrets
 from collections.abc import Iterable, Sequence
@@ -20,24 +23,24 @@ PREFIX: Final = "atgs_"
 RANDOM_BYTES: Final = 36
 DEFAULT_GRACE_HOURS: Final = 24
 MAX_GRACE_HOURS: Final = 720
-READABLE_AGAIN: Final = "Its shared secret can be read again."
+READABLE_AGAIN: Final = "Autotune can decrypt the grader's shared secret again."
 
 
 def new_secret() -> str:
-    """`atgs_` and 288 random bits in base64url, 53 characters. The whole text is the HMAC key."""
+    """Return a random secret: `atgs_` and 288 bits in base64url, 53 characters. The whole text is the HMAC key."""
     return PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
 
 
 def issue(grader: Grader) -> str:
-    """A first secret, or the only one from now on: whatever came before is refused at once. Inside a transaction."""
+    """Create a grader's only secret; earlier secrets are rejected at once. Call it inside a transaction."""
     GraderSecret.objects.filter(grader=grader).delete()
     return _create(grader)
 
 
 def active(secrets_: Iterable[GraderSecret], now: datetime | None = None) -> list[GraderSecret]:
-    """Of one grader's secrets those that count now, in signing order.
+    """Return those of one grader's secrets that are valid now, in signing order.
 
-    In a grace period the previous one signs until the grader has shown that it knows the current one.
+    In a grace period, Autotune signs with the previous secret until the grader has shown that it knows the current one.
     """
     now = now or clock.shared_now()
     usable = [secret for secret in secrets_ if secret.current or (secret.valid_until and secret.valid_until > now)]
@@ -46,13 +49,15 @@ def active(secrets_: Iterable[GraderSecret], now: datetime | None = None) -> lis
 
 
 def active_secrets(grader: Grader) -> Sequence[GraderSecret]:
-    """The grader's active secrets in signing order: one, or two in a grace period."""
+    """Return the grader's active secrets in signing order: one, or two in a grace period."""
     return active(GraderSecret.objects.filter(grader=grader))
 
 
 @transaction.atomic
 def rotate(grader: Grader, *, grace_hours: float | None = None, force: bool = False) -> str:
-    """A new current secret. The one before stays active for the grace period; none at all with `grace_hours=0`.
+    """Create a new current secret and return it.
+
+    The previous secret stays active for the grace period; with `grace_hours=0` it is deleted at once.
 
     raises  Conflict `rotation_in_progress` inside a grace period, unless forced: then the oldest ends at once
     """
@@ -62,7 +67,7 @@ def rotate(grader: Grader, *, grace_hours: float | None = None, force: bool = Fa
     grader_secrets = GraderSecret.objects.filter(grader=grader)
     if not force and grader_secrets.filter(current=False, valid_until__gt=now).exists():
         raise Conflict(
-            "The previous secret is still valid. Wait for the end of its grace period, or send `force`.",
+            "The previous secret is still valid. Wait until its grace period ends, or set `force` to end it now.",
             code="rotation_in_progress",
         )
     grader_secrets.filter(current=False).delete()
@@ -76,7 +81,7 @@ def rotate(grader: Grader, *, grace_hours: float | None = None, force: bool = Fa
 
 
 def confirm(key_id: str) -> bool:
-    """The grader knows this secret, since an answer verified with it. True the first time."""
+    """Record that an answer verified with this secret, so the grader knows it; return True the first time."""
     try:
         pk = ids.decode("gkey", key_id)
     except ValueError:
@@ -85,18 +90,21 @@ def confirm(key_id: str) -> bool:
 
 
 def note_verified(target: GraderTarget, key_id: str | None) -> None:
-    """An answer to a call for `target` verified with `key_id`. Writes only when that ends a rotation's first half."""
+    """Record that an answer to a call for `target` verified with `key_id`.
+
+    It writes only if that shows, during a rotation, that the grader knows the new secret.
+    """
     if key_id and key_id != target.signing[0].key_id and key_id == target.current.key_id:
         confirm(key_id)
 
 
 def retire(grader_id: UUID) -> None:
-    """Refuse every secret of a grader that is no more."""
+    """Delete every secret of a deleted grader, so that messages signed with them are rejected."""
     GraderSecret.objects.filter(grader_id=grader_id).delete()
 
 
 def drop_expired() -> int:
-    """Delete the secrets whose grace period is over; they are refused already. Returns how many."""
+    """Delete the secrets whose grace period has ended, which are rejected already; return how many."""
     return GraderSecret.objects.filter(Q(current=False) & Q(valid_until__lte=clock.shared_now())).delete()[0]
 
 

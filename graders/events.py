@@ -1,4 +1,4 @@
-"""What webhooks ask about graders, and an example of what they receive."""
+"""Owners and an example payload for the webhook event `grader.status_changed`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,10 +18,10 @@ def register() -> None:
 
 
 def owners(grader_ids: Sequence[UUID]) -> Mapping[UUID, UUID]:
-    """Who made these graders."""
+    """Return the user who created each grader."""
     return dict(Grader.objects.filter(pk__in=grader_ids).values_list("pk", "created_by_id"))
 
 
 def example(organization_id: UUID) -> dict[str, Any]:
-    """A grader of one's own that answers badly."""
+    """Return an example payload: an active grader becomes degraded."""
     return status.build_payload(ids.new(), GraderStatus.ACTIVE, GraderStatus.DEGRADED, status.AUTH_REASON)

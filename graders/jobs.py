@@ -1,4 +1,4 @@
-"""Celery's way into this app."""
+"""Celery tasks for graders."""
 
 from celery import shared_task
 
@@ -10,18 +10,18 @@ from graders.statistics import folding
 
 @shared_task(name="graders.fold_statistics", ignore_result=True)
 def fold_statistics() -> None:
-    """Fold the counters, and drop the secrets whose grace period is over."""
+    """Fold the counters, and delete the secrets whose grace period has ended."""
     folding.fold()
     credentials.drop_expired()
 
 
 @shared_task(name="graders.check_health", ignore_result=True)
 def check_health() -> None:
-    """Ask the graders in service how they are."""
+    """Check the health of every grader in service that is due."""
     reports.check_due()
 
 
 @shared_task(name="graders.clean_up", ignore_result=True)
 def clean_up() -> None:
-    """Delete what nobody reads any more."""
+    """Delete old checks, status changes and guards, and compact old statistics."""
     cleaning.clean(database_now())

@@ -1,4 +1,4 @@
-"""Graders: who judges, the secrets that sign, what they were when they judged, and how they did."""
+"""Models of graders, their secrets, versions, checks, status changes and statistics."""
 
 from typing import ClassVar
 from uuid import UUID
@@ -12,7 +12,7 @@ from autotune.core.crypto.fields import EncryptedNoteField, EncryptedTextField
 from graders.querysets import GraderPartQuerySet, GraderQuerySet
 from graders.states import GraderKind, GraderStatus, Visibility
 
-NO_VERSION = UUID(int=0)  # in counters: before the grader told a version
+NO_VERSION = UUID(int=0)  # in counters: before the grader reported a version
 
 
 def _choices(name: str, kind: type[models.TextChoices], field: str) -> models.CheckConstraint:
@@ -20,20 +20,20 @@ def _choices(name: str, kind: type[models.TextChoices], field: str) -> models.Ch
 
 
 class Grader(models.Model):
-    """Somebody's HTTP service that judges. Deleting it leaves a tombstone, since scores keep naming it.
+    """An HTTP service that judges completions. Deleting it leaves a tombstone, because its scores still name it.
 
-    version        what it reports to be now; scores are stored with it
-    avg_latency_ms as the grader says of itself; measured figures are in the statistics
+    version        the version that it reports now; scores are stored with it
+    avg_latency_ms the latency that its owner declared; measured latencies are in the statistics
     auth_failures  answers 401 or 403 in a row; three make it degraded
-    gone_at        when it answered a signed 410; its runs fail until it was verified again
-    switched_off   by its owner, who alone switches it on again
-    redact_…       its reasoning, its dimensions: for its own organization alone
+    gone_at        when it answered a signed 410; its runs fail until it is verified again
+    switched_off   True if its owner switched it off; only the owner switches it on again
+    redact_…       whether only its own organization reads its reasoning, its dimensions
     pins           SHA-256 of public keys (SPKI) in base64, one of which its certificate must have
     troubles       why it is degraded (graders.states.Trouble); it is active again when the last one ends
-    held_until     no call goes out before: rate limit, Retry-After, open circuit, or it says that it is unhealthy
-    health         what the last look at /health found (graders.states.HealthStatus); '' before the first
-    health_repeats how many looks in a row have found so
-    checked_at     when a process last took the grader on to ask its /health
+    held_until     no call is sent before: rate limit, Retry-After, open circuit, or it reports that it is unhealthy
+    health         the result of the last health check (graders.states.HealthStatus); '' before the first
+    health_repeats how many health checks in a row had this result
+    checked_at     when a process last claimed the grader for a health check
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -99,7 +99,7 @@ class Grader(models.Model):
 
 
 class GraderGuard(models.Model):
-    """What all workers share about calling a grader, where Redis does not keep it (graders/guards)."""
+    """The state that all workers share about calling a grader, if Redis does not hold it (graders/guards)."""
 
     grader = models.OneToOneField(Grader, primary_key=True, on_delete=models.CASCADE, related_name="guard")
     state = models.JSONField(default=dict)
@@ -110,7 +110,7 @@ class GraderGuard(models.Model):
 
 
 class GraderSecret(models.Model):
-    """A shared secret. One is current; after a rotation the old one is previous until `valid_until`.
+    """A grader's shared secret. One is current; after a rotation the previous one is valid until `valid_until`.
 
     confirmed  an answer verified with it: the grader knows it, so the platform signs with it
     """
@@ -136,12 +136,12 @@ class GraderSecret(models.Model):
 
     @property
     def key_id(self) -> str:
-        """The public id that travels as `X-Autotune-Key-Id`."""
+        """The public id that requests carry as `X-Autotune-Key-Id`."""
         return ids.encode("gkey", self.pk)
 
 
 class GraderVersion(models.Model):
-    """What the grader was when it judged: the version that it reports of itself."""
+    """A version that a grader reported of itself; each score names the version that judged."""
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     grader = models.ForeignKey(Grader, on_delete=models.CASCADE, related_name="versions")
@@ -163,7 +163,7 @@ class GraderVersion(models.Model):
 
 
 class GraderCheck(models.Model):
-    """One check of a grader: by verification or by a look at its /health. `uid`: what its ciphertext is bound to."""
+    """The result of one check of a grader, from a verification or a health check. `uid` binds its ciphertext."""
 
     id = models.BigAutoField(primary_key=True)
     uid = models.UUIDField(default=ids.new, editable=False)
@@ -190,7 +190,7 @@ class GraderCheck(models.Model):
 
 
 class GraderStatusChange(models.Model):
-    """A change of a grader's status, with its reason. `uid`: what its ciphertext is bound to."""
+    """A change of a grader's status, with its reason. `uid` binds its ciphertext."""
 
     id = models.BigAutoField(primary_key=True)
     uid = models.UUIDField(default=ids.new, editable=False)
@@ -212,9 +212,9 @@ class GraderStatusChange(models.Model):
 
 
 class Counted(models.Model):
-    """Counters of what a grader version did.
+    """Counters of the scores, latencies and errors of a grader version.
 
-    errors     {code: count}, one for each attempt on a completion that ended so
+    errors     {code: count}, one for each attempt on a completion that ended with the code
     latencies  {bucket: count} of calls by completion; see graders/statistics/latencies.py for the buckets
     histogram  10 counts of scores, bins of 0.1, the last closed
     """
@@ -232,9 +232,10 @@ class Counted(models.Model):
 
 
 class Tally(Counted):
-    """Counters of one saved group of results, written in the transaction of the save. Append only, so nobody waits.
+    """Counters of one saved group of results, written in the transaction of the save.
 
-    Folded into GraderStatistic and GraderHour by a job; a reader adds the tallies to either.
+    Rows are only appended, so no transaction waits for another. A job folds them into GraderStatistic and GraderHour;
+    readers add the tallies to either.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -263,9 +264,9 @@ class GraderStatistic(Counted):
 
 
 class GraderHour(Counted):
-    """The same counters over an hour: the sums of the hour's GraderStatistic, kept beside them by whoever writes those.
+    """Counters of one grader version over an hour: the sums of the hour's GraderStatistic rows.
 
-    Of days that are one row there, it is the same row here.
+    The code that writes those rows also writes these. A day that has one row there has the same row here.
     """
 
     id = models.BigAutoField(primary_key=True)

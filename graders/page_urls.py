@@ -1,4 +1,4 @@
-"""Pages of graders."""
+"""URL patterns of the grader pages."""
 
 from django.urls import URLPattern, path
 

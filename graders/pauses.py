@@ -1,6 +1,6 @@
-"""Holds: until when nobody may call a grader, and why. A column of its row, for drains, the sweep and `/moving`.
+"""Pauses: until when nobody may call a grader, and why. Columns of its row, for drains, the sweep and `/moving`.
 
-Work waits meanwhile and costs nothing: it is accepted, stays due, and no worker is kept by it.
+During a pause Autotune accepts completions for the grader. Their runs stay due and occupy no worker.
 """
 
 from datetime import datetime
@@ -17,11 +17,11 @@ UNHEALTHY: Final = "unhealthy"
 
 
 def hold(grader_id: UUID, until: datetime, reason: str) -> None:
-    """Let no call go out before `until`; a hold that lasts longer stays."""
+    """Pause calls to a grader until `until`; a longer pause stays."""
     shorter = Q(held_until=None) | Q(held_until__lt=until)
     Grader.objects.filter(shorter, pk=grader_id).update(held_until=until, held_reason=reason)
 
 
 def release(grader_id: UUID, reason: str) -> None:
-    """End a hold that was made for `reason`."""
+    """End a grader's pause if it has this reason."""
     Grader.objects.filter(pk=grader_id, held_reason=reason).update(held_until=None, held_reason="")

@@ -1,4 +1,4 @@
-"""The named questions about graders."""
+"""Querysets of graders and of the rows that belong to them."""
 
 from typing import Any, Self
 
@@ -11,12 +11,12 @@ from graders.states import Visibility
 
 
 class GraderQuerySet(ScopedQuerySet):
-    """Graders. `visible_to` adds, for roles that may read them, those that other organizations list."""
+    """Graders. For roles that may read listed graders, `visible_to` adds those of other organizations."""
 
     resource = "endpoint_graders"
 
     def live(self) -> Self:
-        """Not deleted."""
+        """Select the graders that are not deleted."""
         return self.filter(deleted_at=None)
 
     def visible_to(self, principal: Principal) -> Self:
@@ -26,26 +26,26 @@ class GraderQuerySet(ScopedQuerySet):
         return own | self.filter(visibility=Visibility.LISTED, deleted_at=None)
 
     def usable_by(self, principal: Principal) -> Self:
-        """What the principal may put into a panel: of what it sees, the organization's own and what is listed."""
+        """Select the graders that the principal may add to a panel: its organization's own and listed ones."""
         usable = Q(organization=principal.organization)
         if not principal.is_test:
             usable |= Q(visibility=Visibility.LISTED)
         return self.live().visible_to(principal).filter(usable)
 
     def with_details(self) -> Self:
-        """With what an answer of the API shows, in one more query for any number of rows."""
+        """Prefetch what an API response shows of graders, in one more query for any number of rows."""
         return self.prefetch_related("secrets")
 
     def search(self, text: str) -> Self:
-        """Name and description."""
+        """Select the graders whose name or description contains the text."""
         return self.filter(Q(name__icontains=text) | Q(description__icontains=text))
 
     def in_domain(self, domain: str) -> Self:
-        """Those that name the domain among their capabilities, letter by letter."""
+        """Select the graders whose capabilities name exactly this domain."""
         return self.filter(_Names("domains", Value(domain)))
 
     def matching(self, *, search: str | None = None, domain: str | None = None, **equal: str | None) -> Self:
-        """The graders that match a list's filters; a filter that is None matches all."""
+        """Select the graders that match a list's filters; a filter that is None matches all."""
         matches = self.filter(**{name: value for name, value in equal.items() if value is not None})
         if search is not None:
             matches = matches.search(search)
@@ -53,7 +53,7 @@ class GraderQuerySet(ScopedQuerySet):
 
 
 class _Names(Func):
-    """Whether a JSON list of texts holds a text."""
+    """A condition: a JSON list of strings contains a string."""
 
     template = "jsonb_exists(%(expressions)s)"
     output_field = BooleanField()
@@ -71,9 +71,9 @@ class GraderPartQuerySet(ScopedQuerySet):
     owner_path = "grader__created_by_id"
 
     def newest_of(self, grader: Any) -> Self:
-        """A grader's rows, the newest first; `grader` may be an OuterRef.
+        """Select a grader's rows, newest first; `grader` may be an OuterRef.
 
-        Asked for as a range, since PostgreSQL would rather walk the primary key back through the rows of all graders
-        until it has enough of this one's: through the whole table for a grader that has few.
+        The condition is a range, because for an equality PostgreSQL prefers to scan the primary key backwards through
+        the rows of all graders until it has enough of this one's: the whole table for a grader that has few.
         """
         return self.filter(grader__gte=grader, grader__lte=grader).order_by("grader_id", "-id")

@@ -1,4 +1,4 @@
-"""What waits for graders. Runs belong to a higher app, which answers through a signal."""
+"""Count the runs that wait for graders. Runs belong to a higher app, which answers through a signal."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from graders.signals import grader_queues
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Runs that nobody has taken on yet, and since when the oldest of them waits (None where none does)."""
+    """How many runs are not claimed yet, and since when the oldest of them waits (None if there is none)."""
 
     waiting: int = 0
     since: datetime | None = None
@@ -21,7 +21,7 @@ EMPTY = Queue()
 
 
 def of(grader_ids: Collection[UUID]) -> dict[UUID, Queue]:
-    """The queue of each grader."""
+    """Return the queue of each grader."""
     queues: dict[UUID, Any] = {}
     if grader_ids:
         for _, reply in grader_queues.send(sender=Queue, grader_ids=grader_ids):

@@ -1,4 +1,4 @@
-"""Registering graders, changing them, switching them off and on, and retiring them."""
+"""Register, change, switch off and on, and delete graders."""
 
 import re
 from collections.abc import Iterable
@@ -29,18 +29,18 @@ REDACTION: Final = {"reasoning": "redact_reasoning", "dimensions": "redact_dimen
 NAME_CONSTRAINT: Final = re.compile(r"\bgraders_grader(_|\.)name\b")  # PostgreSQL names it, SQLite its columns
 SWITCHED_OFF: Final = "Switched off by its owner."
 SWITCHED_ON: Final = "Switched on by its owner."
-MOVED: Final = "The endpoint's address changed; it is called again after it was verified."
+MOVED: Final = "The endpoint's address changed. Verify the grader, and Autotune calls it again."
 RETIRED: Final = "Deleted."
 _AFRESH: Final[dict[str, Any]] = {
     "verified_at": None, "gone_at": None, "auth_failures": 0, "troubles": [], "held_until": None, "held_reason": "",
     "health": "", "health_repeats": 0,
 }  # fmt: skip
-"""What is forgotten when a grader moves to another address."""
+"""Values that are reset when a grader moves to another address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A grader, and its new secret where one was made: it cannot be shown again."""
+    """A grader, and its new secret if one was created; the secret cannot be shown again."""
 
     grader: Grader
     secret: str | None
@@ -48,9 +48,9 @@ class Registration:
 
 @transaction.atomic
 def register(principal: Principal, body: GraderIn) -> Registration:
-    """A new grader, inactive until it was verified.
+    """Register a grader with a new secret. It is inactive until it is verified.
 
-    raises  Invalid for a name or an address that is not taken, Conflict `name_taken`
+    raises  Invalid for a name or an address that is not accepted, Conflict `name_taken`
     """
     requests.check(body)
     grader = Grader(
@@ -71,9 +71,11 @@ def register(principal: Principal, body: GraderIn) -> Registration:
 
 @transaction.atomic
 def patch(grader: Grader, body: GraderPatch) -> Registration:
-    """Change what the body names. Another scheme, host or port makes a new secret at once, and the grader inactive.
+    """Change the members that the body names.
 
-    raises  Invalid, Conflict `name_taken`, Conflict `not_verified`, NotFound if it was deleted meanwhile
+    A new scheme, host or port creates a new secret at once and makes the grader inactive.
+
+    raises  Invalid, Conflict `name_taken`, Conflict `not_verified`, NotFound if it was deleted in the meantime
     """
     requests.check(body)
     endpoint = None if body.endpoint is UNSET else _address(str(body.endpoint))
@@ -100,14 +102,14 @@ def patch(grader: Grader, body: GraderPatch) -> Registration:
 def switch(grader_id: UUID, *, on: bool) -> None:
     """Switch a grader off, or on again.
 
-    raises  Conflict `not_verified` for one that is not verified, NotFound
+    raises  Conflict `not_verified` if it is to be switched on and is not verified, NotFound
     """
     _switch(_locked(grader_id), on=on)
 
 
 @transaction.atomic
 def tombstone(grader: Grader) -> None:
-    """Delete a grader: it disappears, its scores keep naming it, its name is free again, its secrets are refused.
+    """Delete a grader and its secrets. Its scores still name it, and another grader may take its name.
 
     raises  Conflict `in_use` while something still names it (graders.signals), NotFound if it was deleted before
     """
@@ -119,7 +121,7 @@ def tombstone(grader: Grader) -> None:
 
 
 def _locked(grader_id: UUID) -> Grader:
-    """The row as it is now, held until the transaction ends. Rows that point at it can be written meanwhile."""
+    """Return the current row, locked until the transaction ends. Rows that refer to it can still be written."""
     grader = Grader.objects.live().select_for_update(no_key=True).filter(pk=grader_id).first()
     if grader is None:
         raise NotFound("There is no such grader.")
@@ -128,7 +130,7 @@ def _locked(grader_id: UUID) -> Grader:
 
 def _switch(grader: Grader, *, on: bool) -> None:
     if on and grader.verified_at is None:
-        raise Conflict("Only a verified grader becomes active: verify it first.", code="not_verified")
+        raise Conflict("Only a verified grader can be active. Verify the grader first.", code="not_verified")
     Grader.objects.filter(pk=grader.pk).exclude(switched_off=not on).update(switched_off=not on)
     if not on:
         status.change(grader.pk, GraderStatus.INACTIVE, SWITCHED_OFF)
@@ -137,14 +139,14 @@ def _switch(grader: Grader, *, on: bool) -> None:
 
 
 def _store(grader: Grader, update_fields: list[str] | None = None) -> None:
-    """Save; a name that another live grader of the organization has is a conflict, also when both come at once."""
+    """Save a grader. raises Conflict `name_taken` if another live one has its name, also if both are saved at once"""
     try:
         with transaction.atomic():
             grader.save(update_fields=update_fields)
     except IntegrityError as exc:
         if not NAME_CONSTRAINT.search(str(exc)):
             raise
-        raise Conflict("Another grader of the organization has this name.", code="name_taken") from None
+        raise Conflict("Another grader of the organization has this name. Enter another.", code="name_taken") from None
 
 
 def _changes(body: GraderPatch) -> dict[str, Any]:
@@ -202,7 +204,7 @@ def _defaults(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _address(endpoint: str) -> str:
-    """The endpoint in its normal form. raises Invalid"""
+    """Return the endpoint in its normal form. raises Invalid"""
     try:
         return check_url(endpoint, allow=settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS, kind="grader")
     except AddressRefused as exc:

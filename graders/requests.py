@@ -1,4 +1,4 @@
-"""What the API takes about graders. Structs state types and bounds; `check_*` the rules that a type cannot say."""
+"""Request bodies and queries of the grader API. Structs state types and bounds; `check` has all other rules."""
 
 from base64 import b64decode, b64encode
 from typing import Annotated, Final, Literal
@@ -29,7 +29,7 @@ Pins = Annotated[list[Pin], Meta(max_length=MAX_PINS)]
 
 
 class CapabilitiesIn(BodyStruct):
-    """What the grader can do; a member that is absent or null has its default."""
+    """The grader's capabilities; a member that is absent or null has its default."""
 
     max_batch_size: Annotated[int, Meta(ge=1, le=1000)] | None = None
     supports_dimensions: bool | None = None
@@ -40,7 +40,7 @@ class CapabilitiesIn(BodyStruct):
 
 
 class LimitsIn(BodyStruct):
-    """How hard the grader may be called. Absent: the default at first, later unchanged. Null: the default."""
+    """Limits for calls to the grader. Absent: the default at registration, later unchanged. Null: the default."""
 
     rate_per_minute: Rate | UnsetType | None = UNSET
     max_concurrency: Concurrency | UnsetType | None = UNSET
@@ -49,7 +49,7 @@ class LimitsIn(BodyStruct):
 
 
 class RedactionIn(BodyStruct):
-    """What only the grader's own organization may read of its verdicts. Absent: false at first, later unchanged."""
+    """What only the grader's own organization may read of its scores. Absent: false at first, later unchanged."""
 
     reasoning: bool | UnsetType | None = UNSET
     dimensions: bool | UnsetType | None = UNSET
@@ -85,15 +85,15 @@ class GraderPatch(BodyStruct):
 
 
 class RotateIn(BodyStruct):
-    """`graceHours`: how long the secret before stays valid, 0 for not at all; 24 unless given. `force`: also inside a
-    grace period."""
+    """`graceHours`: how long the previous secret stays valid; 24 by default, 0 ends it at once. `force`: rotate even
+    inside a grace period."""
 
     force: bool | None = None
     grace_hours: Annotated[float, Meta(ge=0, le=MAX_GRACE_HOURS)] | None = None
 
 
 class GraderQuery(PageQuery):
-    """`search` looks into name and description; `domain` is one of the grader's domains, letter by letter."""
+    """`search` matches a part of a name or description; `domain` must be exactly one of the grader's domains."""
 
     search: Annotated[str, Meta(max_length=200)] | None = None
     kind: Literal["endpoint", "rubric"] | None = None
@@ -107,7 +107,7 @@ class StatsQuery(QueryStruct):
 
 
 def check(body: GraderIn | GraderPatch) -> None:
-    """Check texts and pins. raises Invalid that names every text that is not one line, and every invalid pin"""
+    """Check names, domains and pins. raises Invalid that names each text of several lines and each invalid pin"""
     lines = [check_line(body.name, "/name")] if isinstance(body.name, str) else []
     if isinstance(body.capabilities, CapabilitiesIn):
         for place, domain in enumerate(body.capabilities.domains or ()):
@@ -120,12 +120,12 @@ def check(body: GraderIn | GraderPatch) -> None:
 
 
 def _pin(text: str, pointer: str) -> list[FieldError]:
-    """32 octets in base64, and not one character written otherwise than base64 writes it."""
+    """Check that a pin is 32 bytes in canonical base64; return an error otherwise."""
     try:
         octets = b64decode(text, validate=True)
     except ValueError:
         octets = b""
     if len(octets) == PIN_OCTETS and b64encode(octets).decode() == text:
         return []
-    message = "A pin is the SHA-256 of a public key (SPKI) in base64: 44 characters that stand for 32 octets."
+    message = "Enter the SHA-256 of a public key (SPKI) in base64: 44 characters that encode 32 bytes."
     return [FieldError(pointer, "invalid_pin", message)]

@@ -1,4 +1,4 @@
-"""What the API answers about graders. No queries here beyond what the caller prefetched."""
+"""Responses of the grader API. They use only what the caller prefetched and make no queries."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,7 +17,7 @@ from graders.models import Grader, GraderCheck, GraderStatusChange
 
 
 class CapabilitiesOut(ApiStruct):
-    """Consumers of other organizations see the domains alone; the rest is null for them."""
+    """Consumers of other organizations see only the domains; the rest is null for them."""
 
     max_batch_size: int | None
     supports_dimensions: bool | None
@@ -79,7 +79,7 @@ class GraderOut(ApiStruct):
 
 
 class CredentialsOut(ApiStruct):
-    """The secret is shown once: null where the answer is repeated for an `Idempotency-Key`."""
+    """The secret is shown once: it is null if the response is repeated for an `Idempotency-Key`."""
 
     grader_id: str
     shared_secret: str | None
@@ -90,7 +90,7 @@ class GraderAnswer(ApiStruct):
 
 
 class GraderRegistered(ApiStruct):
-    """`credentials` is null unless a secret was made."""
+    """`credentials` is null unless a secret was created."""
 
     grader: GraderOut
     credentials: CredentialsOut | None
@@ -133,7 +133,7 @@ class TimelinePointOut(ApiStruct):
 
 
 class GraderStatsOut(ApiStruct):
-    """Averages and rates are null where nothing was counted; `scoreDistribution` has bins of 0.1, the last closed."""
+    """Averages and rates are null if nothing was counted; `scoreDistribution` has bins of 0.1, the last includes 1."""
 
     total_scored: int
     avg_latency_ms: float | None
@@ -146,7 +146,7 @@ class GraderStatsOut(ApiStruct):
 
 
 class RecordedCheckOut(CheckOut):
-    """`clockSkewS` is the grader's clock less ours, in seconds.
+    """`clockSkewS` is the grader's clock minus Autotune's clock, in seconds.
 
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
@@ -170,10 +170,11 @@ class StatusChangeOut(ApiStruct):
 
 
 class GraderHealthOut(ApiStruct):
-    """The newest first.
+    """A grader's status, with its checks and status changes, newest first.
 
-    `health`: what /health said last, null before it was asked. `troubles`: why the grader is degraded. `heldUntil`: no
-    call goes out before. All four are null for consumers of other organizations.
+    `health`: the result of the last health check, null before the first. `troubles`: why the grader is degraded.
+    `heldUntil`: Autotune sends no call before this time, for `heldReason`. These four are null for consumers of other
+    organizations.
     """
 
     status: str
@@ -200,7 +201,7 @@ class VersionList(ApiStruct):
 
 
 def sees_all_of(grader: Grader, principal: Principal) -> bool:
-    """Whether the grader is in the principal's own reach, and not only listed by another organization."""
+    """Return whether the principal's role reaches the grader itself, not only its entry in the marketplace."""
     is_own = grader.organization_id == principal.organization.pk
     match policy.reach(principal, "endpoint_graders", "read"):
         case "all":
@@ -214,7 +215,7 @@ def sees_all_of(grader: Grader, principal: Principal) -> bool:
 
 
 def grader_out(grader: Grader, principal: Principal) -> GraderOut:
-    """The grader as this principal may see it. Wants its secrets prefetched (`with_details()`)."""
+    """Return the grader as this principal may see it. The caller prefetches its secrets (`with_details()`)."""
     sees_all = sees_all_of(grader, principal)
     return GraderOut(
         id=grader.public_id,
@@ -240,7 +241,7 @@ def grader_out(grader: Grader, principal: Principal) -> GraderOut:
 
 
 def credentials_out(grader: Grader, secret: str) -> CredentialsOut:
-    """A new secret, on its only way out."""
+    """Return a new secret for the one response that shows it."""
     return CredentialsOut(grader.public_id, secret)
 
 
@@ -252,7 +253,7 @@ def health_out(
     sees_all: bool,
     now: datetime,
 ) -> GraderHealthOut:
-    """A grader's health as the API shows it; a hold that has ended by `now` is left out."""
+    """Return a grader's health as the API shows it, without a pause that has ended by `now`."""
     held_until = grader.held_until if sees_all and grader.held_until and grader.held_until > now else None
     return GraderHealthOut(
         status=grader.status,

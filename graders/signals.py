@@ -1,21 +1,21 @@
-"""What higher apps are asked. Receivers run inside the sender's transaction."""
+"""Signals through which graders ask higher apps. Receivers run inside the sender's transaction."""
 
 from django.dispatch import Signal
 
 grader_retiring = Signal()
 """A grader is about to become a tombstone; its row is locked. Sent with `grader`.
 
-A receiver that knows of something which still names the grader raises `Conflict(code="in_use")`.
+A receiver raises `Conflict(code="in_use")` if something of its app still names the grader.
 """
 
 grader_audience = Signal()
-"""A grader's status changed: whom does it concern? Sent with `grader_id`.
+"""A grader's status changed. Sent with `grader_id`.
 
-A receiver returns the ids of organizations, beside the owner's, that are told.
+A receiver returns the ids of further organizations that receive the event, besides the owner's.
 """
 
 grader_queues = Signal()
-"""What waits for graders? Sent with `grader_ids`, those whose owners are asking.
+"""Somebody reads the queues of their graders. Sent with `grader_ids`.
 
-A receiver returns {grader_id: graders.queues.Queue}; one that has nothing waiting may be left out.
+A receiver returns {grader_id: graders.queued_runs.Queue}; it may omit graders for which nothing waits.
 """

@@ -28,7 +28,7 @@ class Trouble(models.TextChoices):
 
 
 class HealthStatus(models.TextChoices):
-    """What a look at /health found. `unreachable`: nothing that can be believed."""
+    """The result of a health check. `unreachable`: no answer with a valid signature."""
 
     HEALTHY = "healthy"
     DEGRADED = "degraded"

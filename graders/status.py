@@ -1,7 +1,8 @@
-"""The one place that moves a grader's status, with its reason on record; and what the answers to calls mean for it.
+"""Change a grader's status and record the reason. No other module writes the status.
 
-A degraded grader has troubles (graders.states.Trouble). Each is added and ended by whoever watches over it: /health and
-verification, the circuit, the row of refusals. The end of the last one makes the grader active again.
+A degraded grader has troubles (graders.states.Trouble). The code that watches for a trouble adds and ends it: health
+checks, verification, the circuit, the count of rejected signatures. When the last trouble ends, the grader is active
+again.
 """
 
 from collections.abc import Collection
@@ -23,7 +24,7 @@ AUTH_FAILURES_UNTIL_DEGRADED: Final = 3
 MAX_AUTH_FAILURES: Final = 1_000  # the counter stops here
 MAX_REASON: Final = 600
 AUTH_REASON: Final = (
-    f"The grader refused the platform's signature {AUTH_FAILURES_UNTIL_DEGRADED} times in a row (auth_failed)."
+    f"The grader rejected the platform's signature {AUTH_FAILURES_UNTIL_DEGRADED} times in a row (auth_failed)."
 )
 AUTH_OVER_REASON: Final = "The grader accepts the platform's signature again."
 GONE_REASON: Final = "The grader answered with a signed 410: it is no longer in service."
@@ -34,10 +35,10 @@ WORKING: Final = (GraderStatus.ACTIVE, GraderStatus.DEGRADED)
 def change(
     grader_id: UUID, to: GraderStatus, reason: str, *, only_from: Collection[GraderStatus] = tuple(GraderStatus)
 ) -> bool:
-    """Move a grader to `to`, record why, and notify those whom it concerns.
+    """Change a grader's status to `to`, record the reason, and notify the organizations that the change concerns.
 
-    only_from  the statuses that it may come from
-    returns    False if nothing moved: it is there already, comes from another status, or was deleted
+    only_from  the statuses that may change
+    returns    False if nothing changed: it has the status already, has a status not in `only_from`, or was deleted
     """
     grader = _locked(grader_id)
     if grader is None or grader.status == to or grader.status not in only_from:
@@ -53,7 +54,7 @@ def change(
 
 @transaction.atomic
 def trouble(grader_id: UUID, cause: Trouble, reason: str) -> bool:
-    """Add a cause of trouble; an active grader becomes degraded. True if it was not there before."""
+    """Add a trouble; an active grader becomes degraded. Return True if the grader did not have it before."""
     grader = _locked(grader_id)
     if grader is None:
         return False
@@ -66,7 +67,7 @@ def trouble(grader_id: UUID, cause: Trouble, reason: str) -> bool:
 
 @transaction.atomic
 def recovered(grader_id: UUID, cause: Trouble | Collection[Trouble], reason: str) -> bool:
-    """End a cause of trouble, or several. A degraded grader without any left becomes active, if it is verified.
+    """End one or several troubles. A verified, degraded grader with no troubles left becomes active.
 
     returns  whether anything changed
     """
@@ -85,7 +86,7 @@ def recovered(grader_id: UUID, cause: Trouble | Collection[Trouble], reason: str
 
 @transaction.atomic
 def admit(grader_id: UUID, reason: str) -> bool:
-    """Take a grader into service: active, or degraded while it has troubles. Whether it moved."""
+    """Make a grader active, or degraded while it has troubles; return whether its status changed."""
     grader = _locked(grader_id)
     if grader is None:
         return False
@@ -93,7 +94,7 @@ def admit(grader_id: UUID, reason: str) -> bool:
 
 
 def note_auth_failure(grader_id: UUID) -> None:
-    """A call ended with `auth_failed`. Three in a row make an active grader degraded. Once for each call."""
+    """Record, once for each call, that it ended with `auth_failed`. Three in a row make an active grader degraded."""
     with transaction.atomic():
         row = Grader.objects.filter(pk=grader_id)
         row.filter(auth_failures__lt=MAX_AUTH_FAILURES).update(auth_failures=F("auth_failures") + 1)
@@ -102,9 +103,9 @@ def note_auth_failure(grader_id: UUID) -> None:
 
 
 def note_auth_success(grader_id: UUID) -> None:
-    """A call's answer verified: the row of failures ends, and so does the trouble that it was.
+    """Record that an answer has a valid signature: reset the count of auth failures and end the trouble `auth`.
 
-    One look at the row by its key when there is nothing to do.
+    If there is nothing to do, this costs one query by the primary key.
     """
     failing = Grader.objects.filter(pk=grader_id, auth_failures__gt=0)
     if not failing.exists():
@@ -115,7 +116,7 @@ def note_auth_success(grader_id: UUID) -> None:
 
 
 def note_gone(grader_id: UUID) -> bool:
-    """A signed 410: the grader is inactive until it was verified again. True for the call that found it out."""
+    """Make a grader that answered a signed 410 inactive until it is verified again; return True the first time."""
     with transaction.atomic():
         fresh = (
             Grader.objects.live()
@@ -127,13 +128,13 @@ def note_gone(grader_id: UUID) -> bool:
 
 
 def _locked(grader_id: UUID) -> Grader | None:
-    """What matters here of a live grader, held until the transaction ends."""
+    """Return the columns that this module needs of a live grader, its row locked until the transaction ends."""
     row = Grader.objects.live().filter(pk=grader_id).select_for_update(no_key=True)
     return row.only("status", "troubles", "verified_at", "organization_id").first()
 
 
 def build_payload(grader_id: UUID, previous: str, current: str, reason: str | None) -> dict[str, Any]:
-    """The payload of the event `grader.status_changed`."""
+    """Return the payload of the event `grader.status_changed`."""
     return {
         "graderId": ids.encode("grader", grader_id),
         "previousStatus": str(previous),
@@ -143,9 +144,9 @@ def build_payload(grader_id: UUID, previous: str, current: str, reason: str | No
 
 
 def _emit_change(grader: Grader, previous: str, current: str, reason: str) -> None:
-    """An event for its owner, and one without the reason for each other organization that higher apps name.
+    """Emit an event for the owner's organization, and one without the reason for each that higher apps name.
 
-    Only the owner reads the reason: it may quote the grader.
+    Only the owner's organization reads the reason, because it may quote the grader.
     """
     organization_ids = {grader.organization_id}
     for _, audience in grader_audience.send(sender=Grader, grader_id=grader.pk):

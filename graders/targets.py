@@ -1,4 +1,4 @@
-"""A grader's row as the gateway's own small value, with its active secrets."""
+"""Load what the gateway needs to call graders: addresses, limits and active secrets."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,17 +10,17 @@ from graders import credentials
 from graders.gateway.types import GraderTarget, Secret
 from graders.models import Grader, GraderSecret
 
-SECRET_UNREADABLE: Final = "The grader's shared secret cannot be decrypted, so no call can be signed."  # noqa: S105
+SECRET_UNREADABLE: Final = "Autotune cannot decrypt the grader's shared secret, so it cannot sign calls."  # noqa: S105
 
 
 def load(grader: Grader) -> GraderTarget:
-    """What the gateway needs to call `grader`.
+    """Return what the gateway needs to call `grader`.
 
     raises  Conflict `no_secret` for a deleted grader, Unreadable `secret_unreadable` if its secret is damaged
     """
     secrets = list(GraderSecret.objects.filter(grader=grader))
     if not secrets:
-        raise Conflict("The grader has no secret and cannot be called.", code="no_secret")
+        raise Conflict("Autotune cannot call the grader: it has no shared secret.", code="no_secret")
     target = _target(grader, secrets)
     if target is None:
         raise Unreadable(SECRET_UNREADABLE, code="secret_unreadable")

@@ -1,6 +1,6 @@
-"""The try-it console: one sample goes to a grader by the real gateway, and all that went over the wire is shown.
+"""The try-it console: send one sample to a grader through the real gateway, and show the request and the answer.
 
-Nothing is stored: no score, no tally, no change of status. Secrets are taken out of whatever the grader said.
+Nothing is stored: no score, no tally, no status change. Secrets are removed from the grader's answer.
 """
 
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ MAX_TEXT: Final = 100_000
 MAX_SHOWN: Final = 20_000
 A_MINUTE: Final = Rate(per_minute=20, burst=5)
 REDACTED: Final = "[redacted]"
-NOT_AN_ANSWER: Final = "No answer came, so there is no signature."
+NOT_AN_ANSWER: Final = "The grader did not answer, so there is no signature."
 
 Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 
 
 class SampleIn(BodyStruct):
-    """One completion to be judged, as a task would send it. `systemPrompt` is the task's."""
+    """One completion to judge, as a task would send it. `systemPrompt` is the task's."""
 
     prompt: Text
     response: Text
@@ -43,7 +43,7 @@ class SampleIn(BodyStruct):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The request as it went out; its signature is that of this one message, and the secret is not in it."""
+    """The request as Autotune sent it. Its signature is valid only for this message; it does not show the secret."""
 
     method: str
     url: str
@@ -54,10 +54,10 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back. `status` is None where nothing did.
+    """The grader's answer. `status` is None if there was none.
 
-    verified_with  the id of the secret that the answer's signature holds with; None where it does not hold
-    refused        the code and the sentence why it does not
+    verified_with  the id of the secret with which the answer's signature is valid; None if it is not valid
+    refused        why it is not valid: a code and a sentence
     """
 
     status: int | None
@@ -71,9 +71,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One try. Either `verdict` or `failure` is set.
+    """The result of one sample. Either `verdict` or `failure` is set.
 
-    repeated  a first call was refused with the previous secret, and this one is signed with the current one
+    repeated  the grader rejected a first call, signed with the previous secret; this one has the current one
     """
 
     sent: Sent
@@ -84,7 +84,7 @@ class Trial:
 
 
 def send(principal: Principal, grader: Grader, sample: SampleIn) -> Trial:
-    """Have one sample judged. Waits for the answer as long as the grader's own time limit says.
+    """Send one sample to a grader and wait for its answer, up to the grader's timeout.
 
     raises  TooManyRequests, Conflict `no_secret`
     """
@@ -107,11 +107,11 @@ def send(principal: Principal, grader: Grader, sample: SampleIn) -> Trial:
 
 
 def _count(principal: Principal, grader: Grader) -> None:
-    """This is no way to send somebody many requests."""
+    """Limit how often a person can try a grader, so that nobody floods its server through Autotune."""
     allowance = rates.check(f"try:{principal.user.pk}:{grader.pk}", A_MINUTE)
     if not allowance.admitted:
         raise TooManyRequests(
-            f"A grader can be tried {A_MINUTE.per_minute} times a minute. Wait {allowance.retry_after_s} s.",
+            f"You can try a grader {A_MINUTE.per_minute} times a minute. Try again in {allowance.retry_after_s} s.",
             headers={"Retry-After": str(allowance.retry_after_s)},
         )
 
@@ -148,7 +148,7 @@ def _answer(call: Call, target: GraderTarget, result: Result, outcome: Outcome) 
 
 
 def _signature(call: Call, target: GraderTarget, result: OutboundResponse) -> tuple[str | None, tuple[str, str] | None]:
-    """Whether the signature of an answer holds, also of one whose status alone decides."""
+    """Check an answer's signature, also if its status alone decides the outcome."""
     try:
         verified = signing.verify_response(
             target.signing, result.headers, result.body, request_id=call.request_id, sent_signature=call.signature,

@@ -1,4 +1,4 @@
-"""Routes of this app below `/api/v1/`."""
+"""URL patterns of the grader API, below `/api/v1/`."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""What a grader was when it judged: the versions that it reported, in order of appearance."""
+"""Record and list the versions that graders report of themselves."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -26,7 +26,7 @@ ORDER: Final = Order("versions", {"firstSeenAt": "first_seen_at", "label": "labe
 
 
 def seen(grader: Grader, label: str | None) -> GraderVersion:
-    """The version with this label, made at its first appearance; it is the grader's current one from now on.
+    """Make the version with this label the grader's current one and return it; create it if it is new.
 
     Beyond MAX_NEW new versions within a day, further ones share one row, UNLISTED, and the grader is in trouble. So a
     grader whose version changes with each answer cannot fill the table.
@@ -57,13 +57,13 @@ def _new_count(grader: Grader) -> int:
 
 
 def listed(grader: Grader, query: PageQuery) -> tuple[list[VersionOut], Pagination]:
-    """A page of the grader's versions, the newest first, each with how many completions it scored and their mean."""
+    """Return a page of a grader's versions, newest first, each with its number of scores and their mean."""
     rows, pagination = page(GraderVersion.objects.filter(grader=grader), query, ORDER, owner=grader.pk)
     return with_counts(grader, rows), pagination
 
 
 def newest(grader: Grader, count: int) -> list[VersionOut]:
-    """The newest versions of a grader, in the form of `listed`."""
+    """Return the newest versions of a grader, in the form of `listed`."""
     return with_counts(grader, GraderVersion.objects.filter(grader=grader).order_by("-id")[:count])
 
 

@@ -1,4 +1,4 @@
-"""Celery's entry points of scoring. Each is one line; a lost or doubled message does no harm."""
+"""The Celery tasks of scoring. Each only calls a function, and is safe if its message is lost or delivered twice."""
 
 from typing import Any
 from uuid import UUID
@@ -20,20 +20,20 @@ _sweepers: list[Sweeper] = []
 
 @shared_task(name=wakeups.JOB, ignore_result=True)
 def score_pending(grader_id: str) -> None:
-    """A wake-up: the grader has work."""
+    """Score the due runs of a grader; a wake-up starts this."""
     drains.drain(UUID(grader_id))
 
 
 @shared_task(name="scores.sweep", ignore_result=True)
 def sweep() -> None:
-    """Beat's sweep, for the case that no worker's own sweeper lives: leases, sleepers, and what is due."""
+    """Run the sweep from beat, in case no worker's own sweeper is running: leases, sleeping runs and due runs."""
     for grader_id in sweeping.sweep(passes=1):
         drains.drain(grader_id)
 
 
 @shared_task(name="scores.clean_up", ignore_result=True)
 def clean_up() -> None:
-    """Delete what nobody reads any more."""
+    """Delete rows that are no longer needed."""
     cleaning.clean(database_now())
 
 
@@ -46,19 +46,19 @@ def fold_counters() -> None:
 
 @shared_task(name=erasures.JOB, ignore_result=True)
 def erase() -> None:
-    """Work off the erasures that people asked for; beat looks for them too."""
+    """Process the open erasures; beat starts this regularly too."""
     if erasures.work():
         queue.send(erasures.JOB)
 
 
 @shared_task(name=expiry.JOB, ignore_result=True)
 def retain() -> None:
-    """Erase texts and delete rows whose time is over."""
+    """Erase text and delete rows whose retention period is over."""
     if expiry.work(database_now()):
         queue.send(expiry.JOB)
 
 
-@worker_init.connect  # and not worker_ready, which waits for the broker: a worker may be started while that is away
+@worker_init.connect  # not worker_ready, which waits for the broker: a worker may start without it
 def _start_sweeper(**_: Any) -> None:
     sweeper = Sweeper()
     sweeper.start()

@@ -1,4 +1,4 @@
-"""Pages of scores; each kind of page has its routes beside it."""
+"""Routes of the pages of scores; each kind of page has its own module of routes."""
 
 from django.urls import URLPattern, URLResolver, include, path
 

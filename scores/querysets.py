@@ -1,4 +1,4 @@
-"""The named questions about runs, scores and rewards."""
+"""Querysets of runs, scores, rewards, reviews, erasures, legal holds and reward endpoints."""
 
 from typing import Any, Self
 
@@ -26,14 +26,14 @@ class RunQuerySet(ScopedQuerySet):
 
 
 class ScoreQuerySet(ScopedQuerySet):
-    """`own` is a score given by a grader that the caller made, whoever asked for it."""
+    """Scores. `own` covers the scores of graders that the caller created, for completions of all organizations."""
 
     resource = "scores"
     owner_path = "grader__created_by_id"
     owner_organization_path = "grader__organization_id"
 
     def live(self) -> Self:
-        """Not deleted: the rest are tombstones."""
+        """The scores that are not deleted."""
         return self.filter(deleted_at=None)
 
 

@@ -1,14 +1,16 @@
-"""What higher apps are told. Receivers run inside the sender's transaction."""
+"""Signals that notify higher apps. Receivers run inside the sender's transaction."""
 
 from django.dispatch import Signal
 
 texts_erased = Signal()
-"""The texts of completions are going. Sent with `completions` (locked; at most erasing.AT_ONCE ids) while their rows
-still hold what they held, and `deleted`: their rows will go too. A receiver takes the texts out of what it keeps, or
-marks that as gone.
+"""Sent before the text of completions is erased, while their rows are unchanged.
+
+`completions` are their ids (locked; at most erasing.AT_ONCE), and `deleted` says whether their rows will be deleted
+too. A receiver removes the text from what it stores, or marks that as erased.
 """
 
 score_deleted = Signal()
-"""Scores are deleted, and with them the rewards that they made. Sent with the
-`completions`, locked, that they judged.
+"""Sent when scores are deleted together with the rewards that include them.
+
+`completions` are the completions that the scores belong to; they are locked.
 """

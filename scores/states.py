@@ -1,4 +1,4 @@
-"""The states of a workflow run."""
+"""The states of runs, reviews, completions and erasures, and the choices of reward endpoints."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -12,7 +12,7 @@ LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class RunStatus(models.TextChoices):
-    """`sleeping` until `wake_at`; `waiting` for what WaitsFor names. `completed` and `failed` are final."""
+    """The status of a run: `sleeping` until `wake_at`, `waiting` for a WaitsFor; `completed` and `failed` are final."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -23,7 +23,7 @@ class RunStatus(models.TextChoices):
 
 
 class WaitsFor(models.TextChoices):
-    """The cause of a run's wait; a sleeping run may also wait for its grader, which is held.
+    """What a run waits for; a sleeping run may also wait for its grader, which is held.
 
     `reuse`: graders judge another completion of equal content, and this run will copy its score.
     """
@@ -51,7 +51,7 @@ class WaitingReason(models.TextChoices):
 
 
 class ReviewStatus(models.TextChoices):
-    """`cancelled`: the run ended otherwise while it was open."""
+    """The status of a review; `cancelled` if the run ended otherwise while the review was open."""
 
     OPEN = "open"
     APPROVED = "approved"
@@ -64,7 +64,7 @@ FINAL = (RunStatus.COMPLETED, RunStatus.FAILED)
 
 
 class CompletionStatus(models.TextChoices):
-    """Derived: from the reward where there is one, else from whether a run has begun."""
+    """The status of a completion, derived from its reward, or from whether a run has begun if there is no reward."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -79,7 +79,7 @@ class ErasureStatus(models.TextChoices):
 
 
 class Protocol(models.TextChoices):
-    """What a reward endpoint speaks (docs/rewards.md)."""
+    """The protocol of a reward endpoint (docs/rewards.md)."""
 
     OPENRLHF = "openrlhf"
     SLIME = "slime"
@@ -88,7 +88,7 @@ class Protocol(models.TextChoices):
 
 
 class Unscored(models.TextChoices):
-    """What a reward endpoint answers for work without a score: "ask again", a stated number, or an error."""
+    """What a reward endpoint returns for an item without a score: "ask again", a configured number, or an error."""
 
     HOLD = "hold"
     NEUTRAL = "neutral"
@@ -96,9 +96,9 @@ class Unscored(models.TextChoices):
 
 
 class WithoutText(models.TextChoices):
-    """What a reward endpoint does with an answer that holds no text: leave it unscored, or judge it as an empty text.
+    """What a reward endpoint does with an answer that has no text: leave it unscored, or judge it as an empty text.
 
-    STRICT also leaves answers unscored that hold only spaces.
+    STRICT also leaves answers unscored that have only spaces.
     """
 
     UNSCORED = "unscored"

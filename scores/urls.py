@@ -1,4 +1,4 @@
-"""Routes of this app below `/api/v1/`. What needs facts of scores is here, whatever its address."""
+"""Routes of this app below `/api/v1/`. Operations that read scores are here, also those under other apps' addresses."""
 
 from django.urls import URLPattern, path
 

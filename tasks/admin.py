@@ -33,12 +33,12 @@ def archive(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Query
 
 def _archive(task: Task) -> None:
     if task.archived:
-        raise Conflict("It is archived already.", code="archived")
+        raise Conflict("The task is already archived.", code="archived")
     definitions.archive(task)
 
 
 class TaskForm(forms.ModelForm):
-    """The organization stands on the page and not in the form, so Django alone would not look at its names."""
+    """The admin form of a task. Its organization is not a field, so the form checks that the name is unique in it."""
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -73,7 +73,7 @@ class PanelMemberInline(Newest):
 
 @admin.register(Task)
 class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
-    """What defines a task is changed through the API, which makes versions; here it is named and archived."""
+    """The admin page of tasks. It renames and archives them; other changes need the API, which creates versions."""
 
     kind = "task"
     finds = MappingProxyType({"org": "organization_id", "user": "created_by_id", "taskv": "versions__pk"})
@@ -93,11 +93,11 @@ class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
     fieldsets = (
         (None, {"fields": ("public_id", "organization", "name", "description", "archived")}),
         ("What defines it", {"fields": ("version", "panel", "model_name")}),
-        ("How it is worked off", {"fields": (
+        ("Scoring", {"fields": (
             ("max_attempts", "backoff_ms", "max_backoff_ms", "deadline_ms"),
             ("include_dimensions", "include_explanation"), "review_below_confidence",
         )}),
-        ("Texts", {"fields": ("text_days", "share_text")}),
+        ("Text", {"fields": ("text_days", "share_text")}),
         ("More", {"fields": ("its_lists", "created_by", "created_at", "updated_at")}),
     )  # fmt: skip
     readonly_fields = (
@@ -137,7 +137,7 @@ class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
 
     @admin.display(description="lists")
     def its_lists(self, task: Task) -> SafeString:
-        """What other apps have of it, by name: this app knows none of them."""
+        """Links to the task's lists in other apps. The apps are named as text, since this app imports none of them."""
         links = [(list_url(Completion, task=task.public_id), "completions")]
         links += [
             (f"{reverse(f'admin:scores_{page}_changelist')}?task={task.public_id}", text)

@@ -1,4 +1,4 @@
-"""The operations on tasks. `GET /tasks/:id` tells of runs, so `scores` adds it to TaskDetail and routes that."""
+"""The operations on tasks. `GET /tasks/:id` reports runs, so `scores` adds it to TaskDetail and routes that."""
 
 from uuid import UUID
 
@@ -20,7 +20,7 @@ VERSION_ORDER = pagination.Order("versions", {"createdAt": "created_at"})
 class TaskList(ApiView):
     @operation(summary="List tasks", resource="tasks", action="read", query=TaskQuery, answers={200: TaskPage})
     def get(self, request: Request, query: TaskQuery) -> TaskPage:
-        """Tasks that are not archived, or with `archived=true` those that are.
+        """List the tasks that are not archived, or with `archived=true` those that are.
 
         `search` looks in name and description, `graderId` in the current panel, `model` is the model's name.
         """
@@ -60,11 +60,13 @@ class TaskDetail(ApiView):
         errors=(409,),
     )
     def patch(self, request: Request, task_id: UUID, body: TaskPatch) -> TaskAnswer:
-        """`options`, `retry`, `review` and `retention` are merged member by member, the rest is replaced; null is the
+        """Change members of a task.
+
+        `options`, `retry`, `review` and `retention` are merged member by member, the others are replaced; null sets the
         default.
 
-        A change of what defines the task (prompts, schema, model, panel, aggregation) makes a new version. Completions
-        that are on their way keep theirs.
+        A change of what defines the task (prompts, schema, model, panel, aggregation) creates a new version.
+        Completions that were submitted before keep their version.
         """
         task = find_for(Task.objects.all(), self.principal, task_id, "update", "task")
         return TaskAnswer(task_out(definitions.patch(self.principal, task, body)))
@@ -78,7 +80,10 @@ class TaskDetail(ApiView):
         errors=(409,),
     )
     def delete(self, request: Request, task_id: UUID, query: TaskDeletion) -> None:
-        """Refused with 409 `has_completions` while it has completions; `archive=true` archives it in either case."""
+        """Delete the task, or archive it with `archive=true`.
+
+        A task with completions cannot be deleted (409 `has_completions`), only archived.
+        """
         task = find_for(Task.objects.all(), self.principal, task_id, "delete", "task")
         if query.archive:
             definitions.archive(task)
@@ -92,7 +97,7 @@ class TaskVersions(ApiView):
         answers={200: TaskVersionList},
     )  # fmt: skip
     def get(self, request: Request, task_id: UUID, query: VersionQuery) -> TaskVersionList:
-        """The newest first."""
+        """List the versions of a task, newest first."""
         task = find(Task.objects.visible_to(self.principal), task_id, "task")
         owner = f"{self.principal.organization.pk}.{task.pk}"
         rows, place = pagination.page(task.versions.all(), query, VERSION_ORDER, owner=owner, texts=("content",))

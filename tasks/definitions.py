@@ -1,4 +1,4 @@
-"""Making, changing, archiving and deleting tasks. Each is one transaction."""
+"""Create, change, archive and delete tasks. Each operation is one transaction."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ NAME_CONSTRAINT = "tasks_task_name"
 
 
 def create(principal: Principal, body: NewTask) -> Task:
-    """A task of the principal's organization, with its first version.
+    """Create a task of the principal's organization, with its first version.
 
     raises Invalid, NotFound with a grader's pointer, Conflict `name_taken`
     """
@@ -43,9 +43,9 @@ def create(principal: Principal, body: NewTask) -> Task:
 
 
 def patch(principal: Principal, task: Task, body: TaskPatch) -> Task:
-    """The task with its changes; a change of what defines it makes, or finds again, a version.
+    """Change a task and return it. A change of what defines it creates a version, or uses an earlier equal version.
 
-    raises Invalid, NotFound (the task is gone, or a grader, with its pointer), Conflict `name_taken`
+    raises Invalid, NotFound (for the task, or with a pointer for a grader), Conflict `name_taken`
     """
     requests.check(body)
     with _unique_name(), transaction.atomic():
@@ -68,7 +68,7 @@ def _differs(old: Any, new: Any) -> bool:
 
 
 def archive(task: Task) -> None:
-    """Take the task out of the usual list. Its name stays taken, and its completions stay."""
+    """Archive the task, which hides it from the usual list. It keeps its name and its completions."""
     with transaction.atomic():
         task = _locked(task)
         if not task.archived:
@@ -77,10 +77,10 @@ def archive(task: Task) -> None:
 
 
 def delete(task: Task) -> None:
-    """Remove a task that nothing names, with its versions.
+    """Delete a task without completions, with its versions.
 
-    The rows go by plain statements: Django's collector would load every row that names them, and scan the tables of
-    runs and scores. What is written at the same time is refused by the foreign keys, here or there, at the commit.
+    It uses plain statements: Django's collector would load every row that refers to the task, and scan the tables of
+    runs and scores. If a row that refers to it is written at the same time, a foreign key makes one commit fail.
 
     raises Conflict `has_completions`
     """
@@ -100,9 +100,9 @@ def delete(task: Task) -> None:
 
 
 def _locked(task: Task, *, blocks_references: bool = False) -> Task:
-    """The task's row under a lock; `blocks_references` also keeps out those who would refer to it.
+    """Lock the task's row and return it; `blocks_references` also blocks inserts of rows that refer to it.
 
-    Without its version: a join would show that as it was before a rival, for whom the lock waited, changed it.
+    The query does not join the version: after waiting for the lock it could return the version from before a change.
     """
     locked_task = Task.objects.select_for_update(no_key=not blocks_references).filter(pk=task.pk).first()
     if locked_task is None:
@@ -112,19 +112,19 @@ def _locked(task: Task, *, blocks_references: bool = False) -> Task:
 
 @contextmanager
 def _unique_name() -> Iterator[None]:
-    """Only the constraint knows, since a rival may take the name at the same time."""
+    """Turn a violation of the name's constraint into a Conflict. A check beforehand could miss a concurrent request."""
     try:
         yield
     except IntegrityError as exc:
         if NAME_CONSTRAINT not in str(exc) and "tasks_task.name" not in str(exc):  # PostgreSQL, SQLite
             raise
-        detail = "Another task of the organization has this name."
+        detail = "Another task of the organization has this name. Choose another name."
         errors = [FieldError("/name", "name_taken", detail)]
         raise Conflict(f"/name: {detail}", code="name_taken", errors=errors) from exc
 
 
 def _version(task: Task, task_patch: TaskPatch, principal: Principal) -> TaskVersion:
-    """The version that the task has after the change: the present one if what defines it stays the same."""
+    """The version of the task after the change: the current one if what defines the task stays the same."""
     present = task.version
     if present and all(getattr(task_patch, name) is UNSET for name in DEFINES):
         return present
@@ -198,7 +198,7 @@ def _default(name: str) -> Any:
 
 
 def _merged(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """The members that an object sets; null in its place sets all of them to their defaults."""
+    """The members that an object sets; null instead of the object sets all of them to their defaults."""
     if settings is UNSET or settings is None:
         return dict.fromkeys(names, settings)
     return {name: getattr(settings, name) for name in names}

@@ -1,4 +1,4 @@
-"""What changed between two versions of a task: texts line by line, the rest member by member."""
+"""Compare two versions of a task: texts line by line, the other members as a whole."""
 
 import json
 from collections import Counter
@@ -16,14 +16,14 @@ Kind = Literal["same", "added", "removed", "skipped"]
 CONTEXT: Final = 3  # lines that stay the same, shown around each change
 MOST_LINES: Final = 2_000  # of a text that are compared line by line
 MOST_REPLACED: Final = 500  # lines of each text, where they are shown as replaced
-MOST_PAIRS: Final = 50_000  # of equal lines in the two texts: what the comparing takes grows with them
+MOST_PAIRS: Final = 50_000  # of equal lines in the two texts: the time to compare grows with them
 TEXTS: Final = (("systemPrompt", "System prompt"), ("promptTemplate", "Prompt template"))
 OTHERS: Final = (("responseSchema", "Response schema"), ("model", "Model"))
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a text: its number before and after (None where it is not), or how many were left out (`skipped`)."""
+    """A line of a text: its number before and after (None if it is not there), or how many are left out (`skipped`)."""
 
     kind: Kind
     text: str
@@ -59,7 +59,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A member's value before and after, as text; '' is none."""
+    """A member's value before and after, as text; '' if there is none."""
 
     name: str
     before: str
@@ -79,9 +79,9 @@ class Change:
 
 
 def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]) -> Change:
-    """From `old` to `new`. Wants the members of both prefetched.
+    """Compare `old` with `new`, whose members must be prefetched.
 
-    grader_names  what to call a grader
+    grader_names  the name to show for each grader
     """
     contents = content_of(old), content_of(new)
     readable = None not in contents
@@ -109,7 +109,7 @@ def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]
 
 
 def names(old: TaskVersion, new: TaskVersion) -> list[str]:
-    """What differs, in words, without the work of comparing texts. Wants the members of both prefetched."""
+    """Name the members that differ, without comparing texts line by line. The members of both must be prefetched."""
     before, after = content_of(old), content_of(new)
     if before is None or after is None:
         labels = ["Unknown: one version cannot be read"]
@@ -123,7 +123,7 @@ def names(old: TaskVersion, new: TaskVersion) -> list[str]:
 
 
 def text_change(name: str, before: str, after: str, *, context: int = CONTEXT) -> TextChange:
-    """The lines of both texts, what is not near a change left out."""
+    """Compare two texts line by line; lines that are not near a change are left out."""
     old, new = before.splitlines(), after.splitlines()
     if old == new:  # only the ends of lines differ, or the last one: then all of it is shown as replaced
         return _replaced(name, old, new)
@@ -133,7 +133,7 @@ def text_change(name: str, before: str, after: str, *, context: int = CONTEXT) -
 
 
 def _replaced(name: str, old: Sequence[str], new: Sequence[str]) -> TextChange:
-    """The beginning of the one and of the other: a page of all lines of two megabytes would be a hundred times them."""
+    """Show the first lines of both texts as replaced. All lines of a text of 2 MB would make a page far larger."""
     more_removed, more_added = (max(0, len(lines) - MOST_REPLACED) for lines in (old, new))
     replaced_lines = [
         *_removed(old[:MOST_REPLACED], 0), *_left_out(more_removed, "removed"),
@@ -147,7 +147,7 @@ def _left_out(count: int, what: str) -> list[Line]:
 
 
 def seats_of(version: TaskVersion, grader_names: Mapping[UUID, str]) -> str:
-    """The panel, a grader a line: its name, weight and part."""
+    """The panel as text, one grader per line: its name, weight and part."""
     return "\n".join(
         f"{grader_names.get(member.grader_id, str(member.grader_id))}: weight {member.weight:g}, {member.part}"
         for member in version.members.all()
@@ -199,7 +199,7 @@ def _legibility(version: TaskVersion) -> str:
 
 
 def _written(value: Any) -> str:
-    """A value to read: text as it is, JSON indented with its members in order."""
+    """A value as text for readers: text unchanged, JSON indented with its members in order."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)

@@ -1,8 +1,8 @@
-"""Keyed digests by which equal prompts and equal answers find each other: ciphertext cannot be compared.
+"""Keyed digests that identify equal prompts and equal answers, since ciphertext cannot be compared.
 
-HMAC-SHA256 under the organization's digest key, which never rotates. A prompt that came as chat messages is equal to
-only the same messages, whatever its last text is. If the task's system prompt is in effect, the digest covers the
-whole conversation with that prompt first: answers under different system prompts are never equal.
+They are HMAC-SHA256 under the organization's digest key, which never rotates. A prompt that was submitted as chat
+messages is equal to only the same messages, whatever its last text is. If the task's system prompt is in effect, the
+digest covers the whole conversation with that prompt first: answers under different system prompts are never equal.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ import msgspec
 from autotune.core.crypto import encryption
 from tasks.conversations import system_prompt_in_effect, whole_conversation
 
-OCTETS: Final = 16  # that are stored; 2^64 completions would have to meet before two digests do by chance
+OCTETS: Final = 16  # bytes that are stored; two digests are equal by chance only after about 2^64 completions
 UNREADABLE: Final = b""  # of a text whose data key was dropped: equal to nothing, and not looked at again
 
 
 class Digester:
-    """The digests of one organization's completions. Made once for a batch: the key is set up once."""
+    """Computes the digests of one organization's completions. Create one for a batch, so the key is set up once."""
 
     def __init__(self, organization_id: UUID) -> None:
         self._empty = hmac.new(encryption.digest_key(organization_id), digestmod=hashlib.sha256)
@@ -29,7 +29,7 @@ class Digester:
     def stored(
         self, prompt: str, messages: Sequence[Any] | None, response: str, *, system_prompt: str | None = None
     ) -> tuple[bytes, bytes]:
-        """(`prompt_digest`, `answer_digest`) of a completion, OCTETS bytes each; the prompt is hashed once for both.
+        """(`prompt_digest`, `answer_digest`) of a completion, 16 bytes each; the prompt is hashed once for both.
 
         system_prompt  system prompt of the completion's task version
         """
@@ -41,7 +41,7 @@ class Digester:
     def answer(
         self, prompt: str, messages: Sequence[Any] | None, response: str, *, system_prompt: str | None = None
     ) -> bytes:
-        """The whole digest (32 octets) of what `answer_digest` holds the beginning of."""
+        """The whole answer digest (32 bytes); `answer_digest` stores its first 16 bytes."""
         mac = self._of_prompt(prompt, messages, system_prompt)
         _add(mac, response.encode())
         return mac.digest()
@@ -56,11 +56,11 @@ class Digester:
 
 
 def canonical_json(value: Any) -> bytes:
-    """JSON with the members of objects in order; nothing for None."""
+    """JSON with the members of objects in sorted order; empty for None."""
     return b"" if value is None else msgspec.json.encode(value, order="sorted")
 
 
 def _add(mac: hmac.HMAC, part: bytes) -> None:
-    """Framed by its length, so that no two lists of parts run together."""
+    """Add a part after its length, so that different lists of parts never give the same bytes."""
     mac.update(len(part).to_bytes(8, "big"))
     mac.update(part)

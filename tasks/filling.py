@@ -1,6 +1,6 @@
 """Add digests and forms to completions stored before these existed, in the background and in bounded steps.
 
-A partial index knows what is left, which mostly is nothing. Who is interrupted leaves the rest to the next one.
+A partial index holds the completions that are left, usually none. If a step is interrupted, the next one continues.
 """
 
 import logging
@@ -40,7 +40,7 @@ def undigested() -> QuerySet[Completion]:
 
 
 def work(budget_s: float = SHARE_S) -> int:
-    """Fill for `budget_s` seconds. Returns how many completions were filled."""
+    """Fill completions for `budget_s` seconds. Return the number of completions that were filled."""
     until, total = time.monotonic() + budget_s, 0
     while time.monotonic() < until:
         filled_count = step()
@@ -48,13 +48,13 @@ def work(budget_s: float = SHARE_S) -> int:
         if filled_count < AT_ONCE:
             break
     if total:
-        logger.info("%d older completions have their digests", total)
+        logger.info("added digests to %d older completions", total)
     return total
 
 
 @transaction.atomic
 def step() -> int:
-    """One batch. Its rows are locked in the order of ids, as whoever erases does; those that are locked are left."""
+    """Fill one batch and return its size. Rows are locked in id order, as by erasures; locked rows are skipped."""
     rows = list(undigested().order_by("pk").select_for_update(skip_locked=True, no_key=True)[:AT_ONCE])
     by_organization: dict[UUID, list[Completion]] = defaultdict(list)
     for row in rows:
@@ -77,7 +77,7 @@ def _derive(digester: Digester, system_prompts: SystemPrompts, row: Completion) 
     except MasterKeyMissing:
         raise
     except Undecryptable as exc:
-        logger.error("the completion %s gets no digests: %s", row.public_id, exc)
+        logger.error("no digests for completion %s: %s", row.public_id, exc)
         return DerivedColumns(row.pk, UNREADABLE, UNREADABLE, Form.PARTS)
 
 

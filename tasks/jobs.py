@@ -1,4 +1,4 @@
-"""Celery's entry points of tasks. Each is one line; a lost or doubled message does no harm."""
+"""The Celery task of this app. It only calls a function, and is safe if its message is lost or delivered twice."""
 
 from celery import shared_task
 
@@ -7,5 +7,5 @@ from tasks import filling
 
 @shared_task(name="tasks.fill_digests", ignore_result=True)
 def fill_digests() -> None:
-    """Give older completions their digests; every minute, and mostly there is nothing to do."""
+    """Add digests and forms to older completions; runs every minute, and usually finds nothing to do."""
     filling.work()

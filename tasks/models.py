@@ -1,4 +1,4 @@
-"""Tasks, their versions and panels, and the completions that are judged."""
+"""Models of tasks, their versions and panels, and the completions that graders judge."""
 
 from typing import Any, ClassVar
 
@@ -15,10 +15,10 @@ from tasks.states import Aggregation, Form, Part, Priority, Source
 
 
 class Task(models.Model):
-    """What is asked of a model. What defines it is in its versions; the rest (retry, deadline, options) is here.
+    """What a model is asked. Its versions hold what defines it; the settings (retry, deadline, options) are here.
 
-    text_days   how long prompts and responses are kept; null: as long as the organization keeps them
-    erased_to   id of a completion: up to it retention has erased all texts but what a legal hold keeps
+    text_days   days for which prompts and responses are kept; null: as long as the organization keeps them
+    erased_to   id of a completion: retention has erased all text up to it, except what a legal hold keeps
     share_text  owners of the task's graders may read prompts and responses
     """
 
@@ -58,11 +58,11 @@ class Task(models.Model):
 
 
 class TaskVersion(models.Model):
-    """A content-addressed snapshot of what defines a task. The same content is the same version; completions name it.
+    """A content-addressed snapshot of what defines a task: equal content is one version. Completions refer to it.
 
     digest      SHA-256 of `content` in canonical JSON, with the panel
     content     {systemPrompt, promptTemplate, responseSchema, model}, encrypted
-    created_by  who made it first; null where that was not kept
+    created_by  who created it first; null if that was not recorded
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -117,15 +117,15 @@ class PanelMember(models.Model):
 
 
 class Completion(models.Model):
-    """One answer of one model to one prompt. Written by bulk COPY: no defaults run there (scores/intake/submission.py).
+    """One answer of one model to one prompt. Rows are written by COPY, without defaults (scores/intake/submission.py).
 
-    content_digest  HMAC-SHA256 of model, prompt or messages, response and metadata; only where there is an external id
+    content_digest  HMAC-SHA256 of model, prompt or messages, response and metadata; only if there is an external id
     prompt_digest   the first 16 bytes of the HMAC of the conversation (tasks/digests.py)
     answer_digest   the same of conversation and response. Both are null for rows older than digests, until the
                     background job adds them (tasks/filling.py), and once the text is erased
     form            the form that carries the whole conversation (tasks/conversations.py), so that rows can be selected
                     and counted without decryption; null for rows older than forms, until the background job adds it
-    variables       the values that filled the prompt template; null if the prompt was sent as it is
+    variables       the values that filled the prompt template; null if the request had the prompt itself
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -136,7 +136,7 @@ class Completion(models.Model):
         User, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
     )
     model_id = models.CharField(max_length=200)
-    external_id = models.CharField(max_length=255, null=True, blank=True)  # null is "none", '' is not
+    external_id = models.CharField(max_length=255, null=True, blank=True)  # null means that there is none
     content_digest = models.BinaryField(max_length=32, null=True)
     prompt_digest = models.BinaryField(max_length=16, null=True)
     answer_digest = models.BinaryField(max_length=16, null=True)
@@ -171,7 +171,7 @@ class Completion(models.Model):
                 fields=["task", "prompt_digest"],
                 include=["answer_digest", "id", "form"],
                 name="tasks_completion_by_prompt",
-            ),  # it holds all that pairs are made of, but the rewards
+            ),  # it covers all columns that pairs need, except the rewards
             models.Index(
                 fields=["id"],
                 condition=models.Q(models.Q(prompt_digest=None) | models.Q(form=None), erased_at=None),

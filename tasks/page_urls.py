@@ -1,4 +1,4 @@
-"""Pages of tasks. The list and a task's own page tell of scores, so `scores` routes them."""
+"""Routes of the pages of tasks. The list and a task's own page show scores, so `scores` routes them."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""Panels: which graders judge a task, with what weight and part, and the rule that a grader in use stays."""
+"""Panels: the graders of a task with their weights and parts, and the rule that a grader in use is not deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,25 +31,25 @@ class Seat:
 
 
 def members(version: TaskVersion) -> list[PanelMember]:
-    """The panel of a version in its order, each member with its grader."""
+    """Return the panel of a version in its order, each member with its grader."""
     return list(version.members.select_related("grader"))
 
 
 def seats(version: TaskVersion) -> list[Seat]:
-    """The panel of a version as plain values."""
+    """Return the panel of a version as plain values."""
     return [Seat(member.grader_id, member.weight, member.part) for member in version.members.all()]
 
 
 def resolve(
     entries: Sequence[tuple[str, PanelEntry]], *, principal: Principal, organization: Organization
 ) -> list[Seat]:
-    """The panel that the entries name; call it inside the transaction that writes it.
+    """Return the panel for the entries; call it inside the transaction that writes the panel.
 
-    The graders' rows are locked, so one that is deleted at the same time is either seen as gone here, or its deletion
-    sees this panel.
+    The graders' rows are locked. If a grader is deleted at the same time, either this call sees that it is gone, or
+    the deletion sees this panel.
 
     entries       each with the JSON pointer of its grader
-    organization  whose task it is: an admin of the operating organization may change a task of another one
+    organization  owner of the task; an admin of the operating organization may change another organization's task
     raises        NotFound with a pointer for each grader that the organization may not use
     """
     asking = replace(principal, organization=organization)
@@ -72,7 +72,7 @@ def _seat(entry: PanelEntry) -> Seat:
 
 
 def keep_what_is_used(sender: object, *, grader: Grader, **_: object) -> None:
-    """Receiver of `grader_retiring`: a grader that the current version of a task names is not deleted."""
+    """Receive `grader_retiring`: prevent the deletion of a grader that the current version of a task names."""
     current = PanelMember.objects.filter(grader=grader, task_version=F("task_version__task__version"))
     if current.exists():
         raise Conflict("The panel of a task names this grader. Change or delete the task first.", code="in_use")

@@ -1,4 +1,4 @@
-"""The named questions about tasks and completions."""
+"""Querysets of tasks, task versions and completions."""
 
 from typing import Self
 from uuid import UUID
@@ -12,15 +12,15 @@ class TaskQuerySet(ScopedQuerySet):
     resource = "tasks"
 
     def with_panel(self) -> Self:
-        """With the current version, its panel and who made the task, in three queries for any number of rows."""
+        """Fetch the current version, its panel and the task's creator too, in three queries for any number of rows."""
         return self.select_related("version").prefetch_related("version__members__grader")
 
     def search(self, text: str) -> Self:
-        """Name and description only: everything else is ciphertext."""
+        """Filter by a text in name or description; everything else is ciphertext."""
         return self.filter(Q(name__icontains=text) | Q(description__icontains=text))
 
     def judged_by(self, grader_id: UUID) -> Self:
-        """Whose current panel names the grader."""
+        """Filter by a grader in the current panel."""
         return self.filter(version__members__grader_id=grader_id)
 
 

@@ -1,4 +1,4 @@
-"""What comes in about tasks, and the rules that a type cannot state."""
+"""Request bodies and queries of the operations on tasks, and the rules that types cannot express."""
 
 from typing import Annotated, Any
 
@@ -33,7 +33,7 @@ class GraderId(PublicId):
 
 
 class PanelEntry(BodyStruct):
-    """A grader in a panel. The weight is 1 and the part `scoring` unless said otherwise."""
+    """A grader in a panel. The default weight is 1, and the default part is `scoring`."""
 
     grader_id: GraderId
     weight: Weight | None = None
@@ -44,7 +44,10 @@ Panel = Annotated[list[PanelEntry], Meta(min_length=1, max_length=MAX_PANEL)]
 
 
 class RetryPolicy(BodyStruct):
-    """Attempts at one score, and the wait between them, which doubles up to `maxBackoffMs`. Null: the default."""
+    """The number of attempts for a score, and the delay between them, which doubles up to `maxBackoffMs`.
+
+    Null sets the default.
+    """
 
     max_attempts: Attempts | UnsetType | None = UNSET
     backoff_ms: Backoff | UnsetType | None = UNSET
@@ -52,20 +55,20 @@ class RetryPolicy(BodyStruct):
 
 
 class ReviewPolicy(BodyStruct):
-    """Scores whose confidence is under `belowConfidence` wait for a person. Null: the default, which is none do."""
+    """Scores with a confidence below `belowConfidence` wait for a reviewer. Null, the default: no score waits."""
 
     below_confidence: Annotated[float, Meta(ge=0, le=1)] | UnsetType | None = UNSET
 
 
 class TaskOptions(BodyStruct):
-    """What is asked of graders. Null: the default, which is true."""
+    """What Autotune requests from graders. Null sets the default, which is true."""
 
     include_dimensions: bool | UnsetType | None = UNSET
     include_explanation: bool | UnsetType | None = UNSET
 
 
 class RetentionPolicy(BodyStruct):
-    """How many days prompts and responses are kept. Null: as long as the organization keeps them."""
+    """The number of days for which prompts and responses are kept. Null: as long as the organization keeps them."""
 
     text_days: Annotated[int, Meta(ge=1, le=MAX_DAYS)] | UnsetType | None = UNSET
 
@@ -79,7 +82,7 @@ class ModelSpec(BodyStruct):
 
 
 class NewTask(BodyStruct):
-    """A task. Exactly one of `graderId` (a panel of one) and `graders` is given."""
+    """A new task, with exactly one of `graderId` (a panel of one grader) and `graders`."""
 
     name: Name
     prompt_template: Template
@@ -100,9 +103,9 @@ class NewTask(BodyStruct):
 
 
 class TaskPatch(BodyStruct):
-    """Changes of a task. `options`, `retry`, `review` and `retention` merge member by member, others are replaced.
+    """Changes of a task. `options`, `retry`, `review` and `retention` are merged member by member, others are replaced.
 
-    Null: the default.
+    Null sets the default.
     """
 
     name: Name | UnsetType = UNSET
@@ -125,7 +128,7 @@ class TaskPatch(BodyStruct):
 
 
 class TaskQuery(PageQuery):
-    """Without `archived` the list holds what is not archived."""
+    """Filters of the list of tasks. Without `archived` the list has only tasks that are not archived."""
 
     search: Annotated[str, Meta(max_length=200)] | None = None
     grader_id: GraderId | None = None
@@ -134,25 +137,25 @@ class TaskQuery(PageQuery):
 
 
 class VersionQuery(PageQuery):
-    """All versions at once unless they are very many or very long."""
+    """The page of a list of versions. By default one page has all versions, unless they are too many or too long."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 1000
 
 
 class TaskDeletion(QueryStruct):
-    """`archive=true` archives the task, whether or not it has completions."""
+    """How to delete a task: `archive=true` archives it instead, whether or not it has completions."""
 
     archive: bool = False
 
 
 def as_patch(body: NewTask) -> TaskPatch:
-    """A new task is an empty one, changed: what is null or absent stays at its default."""
+    """Return a new task as changes of an empty task: members that are null or absent have their defaults."""
     members = {name: getattr(body, name) for name in body.__struct_fields__}
     return TaskPatch(**{name: value for name, value in members.items() if value is not None})
 
 
 def check(task_patch: TaskPatch) -> None:
-    """The rules beyond the types.
+    """Check the rules that types cannot express.
 
     raises Invalid with a pointer for each member that breaks one
     """
@@ -162,7 +165,7 @@ def check(task_patch: TaskPatch) -> None:
 
 
 def panel_of(task_patch: TaskPatch) -> list[tuple[str, PanelEntry]] | None:
-    """The panel's entries, each with the pointer of its grader; None if the body names no panel."""
+    """Return the panel's entries, each with the pointer of its grader; None if the body has no panel."""
     if task_patch.grader_id is not UNSET:
         return [("/graderId", PanelEntry(grader_id=task_patch.grader_id))]
     if task_patch.graders is not UNSET:
@@ -213,10 +216,10 @@ def _panel(task_patch: TaskPatch) -> list[FieldError]:
 
 
 def plain_model(model: ModelSpec | str | UnsetType | None) -> Any:
-    """The model as it is stored and shown: an object, a name or null; unset stays unset."""
+    """Return the model as it is stored and shown: an object, a name or null; unset stays unset."""
     return msgspec.to_builtins(model) if isinstance(model, ModelSpec) else model
 
 
 def model_name(model: Any) -> str:
-    """The name that the list filters by; '' without a model."""
+    """Return the model's name, by which the list filters; '' without a model."""
     return model["name"] if isinstance(model, dict) else model or ""

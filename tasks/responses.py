@@ -1,4 +1,4 @@
-"""What goes out about tasks. The members stand in the order of the contract."""
+"""Response bodies of the operations on tasks. The members have the order of the contract."""
 
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ class ModelOut(ApiStruct):
 
 
 class ReviewPolicyOut(ApiStruct):
-    """Scores whose confidence is under it wait for a person."""
+    """Scores with a confidence below `belowConfidence` wait for a reviewer."""
 
     below_confidence: float
 
@@ -49,7 +49,7 @@ class RetentionOut(ApiStruct):
 
 
 class TaskOut(ApiStruct):
-    """`graderId` is the sole or first scoring grader; `version` the current version's id.
+    """A task. `graderId` is the only or first scoring grader; `version` is the current version's id.
 
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
@@ -113,14 +113,14 @@ class TaskVersionOut(ApiStruct):
 
 
 class TaskVersionList(ApiStruct):
-    """`limit` is smaller than asked for where the texts of more versions would be too much for one answer."""
+    """A page of versions. `limit` is smaller than requested if more versions would be too long for one response."""
 
     versions: list[TaskVersionOut]
     pagination: Pagination
 
 
 def task_out(task: Task) -> TaskOut:
-    """The task with its current version; makes no query for a task of `with_panel()`."""
+    """Return the task with its current version; makes no query for a task of `with_panel()`."""
     version = task.version
     assert version is not None
     text = Legible(task)
@@ -157,13 +157,13 @@ def task_out(task: Task) -> TaskOut:
 
 
 def content_of(version: TaskVersion) -> dict[str, Any] | None:
-    """A version's content: `systemPrompt`, `promptTemplate`, `responseSchema` and `model`; None if it is damaged."""
+    """Return a version's `systemPrompt`, `promptTemplate`, `responseSchema` and `model`; None if they are damaged."""
     content: dict[str, Any] | None = Legible(version).content
     return content
 
 
 def version_out(version: TaskVersion, *, current: bool) -> TaskVersionOut:
-    """A version with its panel; makes no query when its members were fetched."""
+    """Return a version with its panel; makes no query if its members were fetched."""
     content = content_of(version)
     unreadable = UNSET if content is not None else list(DEFINING)
     content = content or NOTHING

@@ -1,7 +1,7 @@
-"""Response schemas: JSON Schema, draft 2020-12, checked for form. Nothing is fetched and no pattern is run.
+"""Check that a response schema is a well-formed JSON Schema (draft 2020-12), without fetching or running anything.
 
-This reads the schema alone, in one linear pass. Answers are validated against it when evaluation runs come, which bring
-a validator with linear patterns.
+It reads only the schema, in one linear pass. It fetches no references and runs no patterns, and answers are not
+validated against the schema yet.
 """
 
 from collections.abc import Callable, Iterator
@@ -77,13 +77,13 @@ PLAIN: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check(schema: dict[str, Any], pointer: str) -> list[FieldError]:
-    """What is wrong with a schema: its depth, its size, a keyword's value, a reference that leaves the document."""
+    """Return the errors of a schema: its depth, its size, a keyword's value, or a reference out of the document."""
     try:
         strictjson.check_free(schema, pointer, max_depth=MAX_SCHEMA_DEPTH)
     except JSONRefused as exc:
         return [FieldError(exc.pointer, exc.code, exc.message)]
     if len(msgspec.json.encode(schema)) > MAX_SCHEMA_BYTES:
-        return [FieldError(pointer, "too_long", f"Larger than {MAX_SCHEMA_BYTES} octets of JSON.")]
+        return [FieldError(pointer, "too_long", f"Larger than {MAX_SCHEMA_BYTES} bytes of JSON.")]
     errors: list[FieldError] = []
     for error in _faults(schema, pointer):
         errors.append(error)
@@ -93,7 +93,7 @@ def check(schema: dict[str, Any], pointer: str) -> list[FieldError]:
 
 
 def _faults(schema: Any, pointer: str) -> Iterator[FieldError]:
-    """The faults of a schema and of those in it; the depth is bounded by then."""
+    """Yield the errors of a schema and its subschemas. Its depth was checked before, so the recursion is bounded."""
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
@@ -132,11 +132,11 @@ def _reference(value: Any, pointer: str) -> Iterator[FieldError]:
     if not isinstance(value, str):
         yield _fault(pointer, "must be a string.")
     elif not value.startswith("#"):
-        yield FieldError(pointer, "remote_reference", "A reference must stay in the schema: begin it with `#`.")
+        yield FieldError(pointer, "remote_reference", "A reference must point into this schema: begin it with `#`.")
 
 
 def _hidden_references(value: Any, pointer: str) -> Iterator[FieldError]:
-    """An unknown keyword is no schema until a local reference points into it, so references there are looked at too."""
+    """Check references under unknown keywords too: a local reference can make such a value part of the schema."""
     if isinstance(value, list):
         for index, part in enumerate(value):
             yield from _hidden_references(part, f"{pointer}/{index}")

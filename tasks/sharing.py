@@ -1,7 +1,7 @@
-"""Completions that a task shares with the owners of its graders (`shareText`): their texts, and not who asked what for.
+"""Completions that a task shares with the owners of its graders (`shareText`): only prompts and responses.
 
-Whoever made a grader that sat on the panel under which a completion was submitted reads its prompt, messages and
-response, as long as the task says so.
+While the task shares text, the owner of each grader in the panel of a completion's task version may read the
+completion's prompt, messages and response.
 """
 
 from django.db.models import Q
@@ -16,9 +16,9 @@ RESOURCE = "shared_completions"
 
 
 def readable(principal: Principal) -> CompletionQuerySet:
-    """The completions whose texts the principal may read: its own, and those that are shared with its graders.
+    """Return the completions whose text the principal may read: its own, and those that are shared with its graders.
 
-    The shared panels are looked up first: mostly there are none, and then the index on the organization answers.
+    Shared panels are looked up first. Usually there are none, and then the query can use the index on the organization.
     """
     own = Completion.objects.visible_to(principal)
     if policy.reach(principal, RESOURCE, "read") is None or policy.reach(principal, "completions", "read") == "all":

@@ -1,4 +1,4 @@
-"""Choices of tasks and completions."""
+"""The choices of the fields of tasks and completions."""
 
 from django.db import models
 
@@ -22,7 +22,7 @@ class Part(models.TextChoices):
 
 
 class Priority(models.IntegerChoices):
-    """Higher is claimed first; the wire says low, normal, high."""
+    """The priority of a completion: runs with a higher one are claimed first. The API names are low, normal, high."""
 
     LOW = 0
     NORMAL = 1

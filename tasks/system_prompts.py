@@ -1,4 +1,4 @@
-"""The system prompts of task versions, read once for many completions."""
+"""A cache of the system prompts of task versions, for operations on many completions."""
 
 from collections.abc import Collection
 from typing import Final

@@ -1,4 +1,4 @@
-"""Prompt templates: `{{name}}` stands for a variable. Nothing in them is evaluated."""
+"""Fill prompt templates, in which `{{name}}` stands for a variable. Templates are never evaluated as code."""
 
 import re
 from collections import Counter
@@ -13,15 +13,15 @@ VARIABLE = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*\}\}")
 
 
 def variables(template: str) -> list[str]:
-    """The names of a template's variables, each once, in the order in which they appear."""
+    """Return the names of a template's variables, each once, in the order in which they appear."""
     return list(dict.fromkeys(VARIABLE.findall(template)))
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """The prompt: each variable replaced by its value, once, so a value that holds `{{x}}` stays as it is.
+    """Replace each variable by its value and return the prompt. A value that contains `{{x}}` is not filled again.
 
-    raises Invalid, pointing to `/variables/<name>`, for every variable that is missing and every one that is extra; to
-           `/variables` if the prompt would be longer than a prompt may be, which is known before it is made
+    raises Invalid, pointing to `/variables/<name>` for every variable that is missing or unknown, and to `/variables`
+           if the prompt would be too long, which is checked before it is built
     """
     variable_names = variables(template)
     errors = [
@@ -32,13 +32,13 @@ def render(template: str, values: Mapping[str, str]) -> str:
     if errors:
         raise parsing.invalid(errors)
     if _length(template, values) > settings.MAX_TEXT_BYTES:
-        detail = f"The prompt would be longer than {settings.MAX_TEXT_BYTES} octets of UTF-8."
+        detail = f"The prompt would be longer than {settings.MAX_TEXT_BYTES} bytes of UTF-8."
         raise parsing.invalid([FieldError("/variables", "too_long", detail)])
     return VARIABLE.sub(lambda match: values[match[1]], template)
 
 
 def _length(template: str, values: Mapping[str, str]) -> int:
-    """Octets of the prompt that `render` would make."""
+    """The number of bytes of the prompt that `render` would return."""
     octets = len(VARIABLE.sub("", template).encode())
     return octets + sum(
         count * len(values[name].encode()) for name, count in Counter(VARIABLE.findall(template)).items()

@@ -1,4 +1,4 @@
-"""Versions of a task: content-addressed snapshots of what defines it. The same content is the same version."""
+"""Find and create versions of a task: content-addressed snapshots of what defines it. Equal content is one version."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from tasks.panels import Seat
 
 
 def digest(content: dict[str, Any], panel: Sequence[Seat], aggregation: str) -> str:
-    """SHA-256, in hex, of the canonical JSON of what `GET /tasks/:id/versions` shows as the version's content.
+    """Return the SHA-256, in hex, of the canonical JSON of the content that `GET /tasks/:id/versions` shows.
 
     content  {systemPrompt, promptTemplate, responseSchema, model}; the panel adds `graders`, then `aggregation`
     """
@@ -21,7 +21,7 @@ def digest(content: dict[str, Any], panel: Sequence[Seat], aggregation: str) -> 
 
 
 def canonical(value: Any) -> bytes:
-    """Canonical JSON (RFC 8785): sorted members, no spaces, UTF-8, numbers as ECMAScript prints them."""
+    """Return canonical JSON (RFC 8785): sorted members, no spaces, UTF-8, numbers as ECMAScript prints them."""
     if isinstance(value, dict):
         members = sorted(value.items(), key=lambda member: member[0].encode("utf-16-be"))
         return b"{" + b",".join(ecmajson.string(name) + b":" + canonical(part) for name, part in members) + b"}"
@@ -33,9 +33,9 @@ def canonical(value: Any) -> bytes:
 def find_or_create(
     task: Task, content: dict[str, Any], panel: Sequence[Seat], aggregation: str, maker: User
 ) -> TaskVersion:
-    """The task's version with this content. `maker` owns a new version; an existing one keeps its maker.
+    """Return the task's version with this content, or create it with `maker` as its creator.
 
-    The caller holds the task's row, so no rival creates it at the same time.
+    The caller must hold a lock on the task's row, so that no other request creates the version at the same time.
     """
     content_digest = digest(content, panel, aggregation)
     if version := TaskVersion.objects.filter(task=task, digest=content_digest).first():

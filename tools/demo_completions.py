@@ -1,4 +1,4 @@
-"""Writes the sample completions of the demo and the answer key of its grader.
+"""Write the sample completions of the demo and the answer key of its grader.
 
   python tools/demo_completions.py            writes both files; the same text on every machine
 
@@ -9,7 +9,7 @@
   slip    in the form that was asked for, but not right
   lost    neither
 
-What sets the models apart is how often they give which sort (`HABITS`). Nothing here was written by a model.
+The models differ in how often they give each sort (`HABITS`). No model wrote any of this text.
 """
 
 import json
@@ -32,13 +32,13 @@ HABITS = {
 
 @dataclass(frozen=True)
 class Sum:
-    """A question with a number for an answer."""
+    """A question whose answer is a number."""
 
     key: str
     question: str
     working: str
     answer: int
-    slip: int  # what a hasty solver gets
+    slip: int  # the result of a careless solver
     form = "answer_line"
 
     @property
@@ -76,12 +76,12 @@ class Sum:
 
 @dataclass(frozen=True)
 class Form:
-    """A question that asks for a form: what must be said, and how."""
+    """A question that prescribes the content and the form of its answer."""
 
     key: str
     prompt: str
     form: str
-    words: tuple[str, ...]  # what a right answer must hold
+    words: tuple[str, ...]  # what a correct answer must contain
     good: tuple[str, ...]
     loose: tuple[str, ...]
     slip: tuple[str, ...]
@@ -260,7 +260,7 @@ FORMS = (
 
 
 def sorts(model: str, rnd: random.Random) -> list[str]:
-    """The sort of each of a model's answers, in order of prompts and samples: its habit, shuffled in each score."""
+    """Return the sort of each of a model's answers, by prompt and sample: its habit, shuffled in every 20 answers."""
     deck = [sort for sort, many in HABITS[model].items() for _ in range(many)]
     dealt: list[str] = []
     while len(dealt) < (len(SUMS) + len(FORMS)) * SAMPLES:
@@ -269,7 +269,7 @@ def sorts(model: str, rnd: random.Random) -> list[str]:
 
 
 def completions() -> list[dict[str, object]]:
-    """What the demo submits, in a fixed order."""
+    """Return the completions that the demo submits, in a fixed order."""
     rows: list[dict[str, object]] = []
     for model in HABITS:
         rnd = random.Random(f"autotune demo {model}")
@@ -290,7 +290,7 @@ def completions() -> list[dict[str, object]]:
 
 
 def answers() -> dict[str, dict[str, object]]:
-    """The grader's own answer key, by prompt id. The platform never sees it."""
+    """Return the grader's own answer key, by prompt id. The platform never sees it."""
     return {question.key: question.truth() for question in (*SUMS, *FORMS)}
 
 

@@ -1,4 +1,4 @@
-"""Keeps the rules of the house. Run from the project's root; exit status 1 on a breach.
+"""Check the project's structure. Run it from the project's root; exit status 1 on a breach.
 
   upward imports   exports -> scores -> tasks -> graders -> autotune.{webhooks, llm} -> autotune.access ->
                    autotune.charts -> autotune.core; `apps.get_model` and a relation named by a string count as imports
@@ -31,7 +31,7 @@ RELATIONS = {"ForeignKey", "OneToOneField", "ManyToManyField", "GenericRelation"
 
 @dataclass(frozen=True)
 class Reference:
-    """A module that another one names: `target` is dotted and may go on into the module ("tasks.models.Task")."""
+    """A reference to a module: `target` is dotted and may continue inside the module ("tasks.models.Task")."""
 
     target: str
     line: int
@@ -47,7 +47,7 @@ class Module:
 
 
 def read(root: Path) -> dict[str, Module]:
-    """Every module of the server by its dotted name; migrations and tests left out."""
+    """Return every module of the server by its dotted name, without migrations and tests."""
     modules = {}
     for app in APPS:
         for path in sorted((root / app).rglob("*.py")):
@@ -62,7 +62,7 @@ def read(root: Path) -> dict[str, Module]:
 
 
 def references(tree: ast.Module, package: str) -> Iterator[Reference]:
-    """What a module names at run time: imports, `import_module("…")`, models by string; nothing under TYPE_CHECKING."""
+    """Yield run-time references of a module: imports, `import_module("…")`, models by string; not TYPE_CHECKING."""
     typing_only = {
         id(inner)
         for block in ast.walk(tree)
@@ -83,14 +83,14 @@ def references(tree: ast.Module, package: str) -> Iterator[Reference]:
 
 
 def absolute(node: ast.ImportFrom, package: str) -> str:
-    """The dotted module of `from … import`, relative ones resolved."""
+    """Return the dotted module of `from … import`, with relative imports resolved."""
     parts = package.split(".")
     base = parts[: len(parts) - node.level + 1] if node.level else []
     return ".".join([*base, *([node.module] if node.module else [])])
 
 
 def module_in_call(node: ast.Call) -> str | None:
-    """The module that a call names by a string: `import_module`, `get_model`, a relation's target."""
+    """Return the module that a call names by a string: `import_module`, `get_model`, a relation's target."""
     function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     first = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "to"), None)
     if not (isinstance(first, ast.Constant) and isinstance(first.value, str)):
@@ -104,7 +104,7 @@ def module_in_call(node: ast.Call) -> str | None:
 
 
 def module_of(target: str, modules: dict[str, Module]) -> str | None:
-    """The project's module behind a dotted name, or None for what is not ours."""
+    """Return the project's module of a dotted name, or None for other packages."""
     while target and target not in modules:
         target = target.rpartition(".")[0]
     return target or None
@@ -115,7 +115,7 @@ def composes(name: str) -> bool:
 
 
 def rank(name: str) -> tuple[int, int]:
-    """The place of a module: greater stands higher. Inside autotune/ plain modules (environment.py) have none: -1."""
+    """Return the layer of a module: greater is higher. Plain modules in autotune/ (environment.py) have none: -1."""
     if composes(name):
         return len(APPS), 0
     app, _, rest = name.partition(".")
@@ -129,7 +129,7 @@ def stands_higher(target: str, importer: str) -> bool:
 
 
 def edges(modules: dict[str, Module]) -> Iterator[tuple[Module, str, int]]:
-    """(importer, imported module, line) inside the project."""
+    """Yield (importer, imported module, line) inside the project."""
     for module in modules.values():
         for reference in module.references:
             target = module_of(reference.target, modules)
@@ -138,10 +138,10 @@ def edges(modules: dict[str, Module]) -> Iterator[tuple[Module, str, int]]:
 
 
 def upward(modules: dict[str, Module]) -> list[str]:
-    """Imports of a module that stands higher; nothing but the composition may."""
+    """Return imports of a module in a higher layer, which only the composition may have."""
     return sorted(
         {
-            f"{module.path}:{line}: {module.name} imports {target}, which stands higher"
+            f"{module.path}:{line}: {module.name} imports {target}, which is in a higher layer"
             for module, target, line in edges(modules)
             if not composes(module.name) and module.name != "autotune" and stands_higher(target, module.name)
         }
@@ -149,7 +149,7 @@ def upward(modules: dict[str, Module]) -> list[str]:
 
 
 def cycles(modules: dict[str, Module]) -> list[str]:
-    """Groups of modules that import one another (strongly connected, by reachability: our graphs are small)."""
+    """Return groups of modules that import one another (strongly connected, by reachability: the graph is small)."""
     graph: dict[str, set[str]] = {name: set() for name in modules}
     for module, target, _ in edges(modules):
         graph[module.name].add(target)
@@ -173,9 +173,9 @@ def cycles(modules: dict[str, Module]) -> list[str]:
 
 
 def http_clients(modules: dict[str, Module]) -> list[str]:
-    """Imports of an HTTP client outside the one outbound module."""
+    """Return imports of an HTTP client outside the one outbound module."""
     return sorted(
-        f"{module.path}:{reference.line}: imports {client}; outbound calls go through {OUTBOUND.replace('.', '/')}.py"
+        f"{module.path}:{reference.line}: imports {client}; make outbound calls through {OUTBOUND.replace('.', '/')}.py"
         for module in modules.values()
         if module.name != OUTBOUND
         for reference in module.references
@@ -185,17 +185,17 @@ def http_clients(modules: dict[str, Module]) -> list[str]:
 
 
 def crowded(modules: dict[str, Module]) -> list[str]:
-    """Folders with more modules than a reader can take in."""
+    """Return folders with too many modules to read easily."""
     counts = Counter(module.path.parent for module in modules.values() if module.path.name != "__init__.py")
     return sorted(
-        f"{folder}/: {count} modules; {FOLDER_MOST} are the most"
+        f"{folder}/: {count} modules; at most {FOLDER_MOST} are allowed"
         for folder, count in counts.items()
         if count > FOLDER_MOST
     )
 
 
 def breaches(root: Path) -> list[str]:
-    """A line for each breach in the tree under `root`."""
+    """Return a line for each breach in the tree under `root`."""
     modules = read(root)
     return [*upward(modules), *cycles(modules), *http_clients(modules), *crowded(modules)]
 

@@ -1,4 +1,4 @@
-"""Keeps names that say nothing out of the code: `found`, `told`, `one` and the like. Exit status 1 on a breach.
+"""Check that the code has no names that say nothing: `found`, `told`, `one` and the like. Exit status 1 on a breach.
 
   names.py [PATH ...]    the files and folders to check; without one, all of the server, the SDK and the tools
 
@@ -36,7 +36,7 @@ class Breach(NamedTuple):
 
 
 def breaches(root: Path, paths: tuple[str, ...] = CHECKED) -> list[Breach]:
-    """Every binding with a banned name in the files under `paths`; migrations are left out."""
+    """Return every binding with a banned name in the files under `paths`, without migrations."""
     return sorted(
         Breach(path, line, name)
         for path, tree in _trees(root, paths)
@@ -55,7 +55,7 @@ def _trees(root: Path, paths: tuple[str, ...]) -> Iterator[tuple[str, ast.Module
 
 
 def _bindings(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """The banned names that a module binds, each with its line."""
+    """Yield the banned names that a module binds, each with its line."""
     times = _times(tree)
     for node in ast.walk(tree):
         name = _bound_name(node)
@@ -76,7 +76,7 @@ def _bound_name(node: ast.AST) -> str:
 
 
 def _times(tree: ast.Module) -> set[int]:
-    """The nodes that bind `at` to a time or an index."""
+    """Return the nodes that bind `at` to a time or an index."""
     allowed: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):  # a field

@@ -1,4 +1,4 @@
-"""Writes `.env` from `.env.example`, with new secrets, readable by its owner only: `make env`."""
+"""Write `.env` from `.env.example`, with new secrets, readable only by its owner: `make env`."""
 
 import os
 import re
@@ -18,7 +18,7 @@ def main() -> None:
     try:
         descriptor = os.open(ROOT / ".env", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        sys.exit(".env exists already, and may hold the only copy of its keys: nothing was changed")
+        sys.exit(".env already exists and may hold the only copy of its keys; nothing was changed")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     print("wrote .env with new secrets: keep a copy of its keys")

@@ -1,4 +1,4 @@
-"""The walk over all pages: their routes, and the addresses that they have in a world with one object of each kind."""
+"""List the routes of all pages, and their addresses in a test world with one object of each kind."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,14 +13,14 @@ OUTSIDE = (
     "account",
     "invitations/",
     "settings/audit/none",
-)  # the API, the administration, who comes in
+)  # the API, the administration, signing in
 ID = re.compile(r"<(\w+):\w+>")
-PLAIN = {"str": "prompt", "int": "1"}  # what stands for a parameter that is no id
+PLAIN = {"str": "prompt", "int": "1"}  # values of parameters that are not ids
 
 
 @dataclass(frozen=True)
 class Page:
-    """A route of a page. `path` has `:kind` where ids stand; `view` is what `page` made of it."""
+    """A route of a page. `path` has `:kind` where ids stand; `view` is the wrapped view that `page` returned."""
 
     path: str
     name: str
@@ -28,7 +28,7 @@ class Page:
 
     @property
     def needs(self) -> tuple[tuple[str, str], ...] | None:
-        """What it asks of a role, one of them; None for what did not come through the door."""
+        """Return the permissions of which a role needs one; None for a view without access control."""
         return getattr(self.view, "needs", None)
 
     @property
@@ -37,16 +37,16 @@ class Page:
 
     @property
     def kinds(self) -> list[str]:
-        """Of the ids in its path."""
+        """Return the kinds of the ids in its path."""
         return [kind for kind in re.findall(r":(\w+)", self.path) if kind not in PLAIN]
 
     def address(self, ids: Mapping[str, str]) -> str:
-        """The path with an id of each kind put in."""
+        """Return the path with an id of each kind inserted."""
         return re.sub(r":(\w+)", lambda match: ids.get(match[1]) or PLAIN[match[1]], self.path)
 
 
 def pages() -> list[Page]:
-    """Every page of the product itself, sorted by path."""
+    """Return every page of the product itself, sorted by path."""
     by_path = {}
     for pattern, prefix in _patterns(get_resolver().url_patterns, ""):
         path = prefix + str(pattern.pattern)
@@ -65,5 +65,5 @@ def _patterns(patterns: Iterable[Any], prefix: str) -> Iterator[tuple[URLPattern
 
 
 def readable() -> list[Page]:
-    """The pages that answer GET."""
+    """Return the pages that accept GET."""
     return [page for page in pages() if "GET" in page.methods]

@@ -1,6 +1,6 @@
-"""Pictures of every page at 1440 and 390 px, light and dark, with data of an organization at work: `make screenshots`.
+"""Take screenshots of every page at 1440 and 390 px, light and dark, with sample data: `make screenshots`.
 
-Starts a server of its own on SQLite in a folder that goes afterwards. Writes PNGs to var/screenshots (--to), one for
+It starts its own server on SQLite in a temporary folder. It writes PNGs to var/screenshots (--to), one for
 each page, width and scheme, and an index.html that shows them beside each other.
 """
 
@@ -20,21 +20,21 @@ EMAIL = "ada@meridian.example"
 
 
 def main() -> int:
-    """Exit status 1 if a page answered 500."""
+    """Take the screenshots; return exit status 1 if a page returned a 500."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--to", type=Path, default=ROOT / "var/screenshots")
     parser.add_argument(
-        "--only", default="", help="pictures whose name holds this or, after =, is this; several by commas"
+        "--only", default="", help="only pictures whose name contains this or, after =, equals this; separate by commas"
     )
     parser.add_argument("--scores", type=int, default=6_000)
-    parser.add_argument("--whole", action="store_true", help="the whole height of each page")
+    parser.add_argument("--whole", action="store_true", help="capture the whole height of each page")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="autotune-screenshots-") as folder:
         return picture(chosen, Path(folder))
 
 
 def picture(chosen: argparse.Namespace, folder: Path) -> int:
-    """Start, fill, look."""
+    """Start a server, fill it with data, and take the screenshots."""
     from autotune.site.local import launch
     from autotune.site.local.ports import free_port
     from autotune.site.local.supervisor import Supervisor
@@ -57,10 +57,10 @@ def picture(chosen: argparse.Namespace, folder: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What there is to see.
+    """The world to take screenshots of.
 
-    cookies  of each person's session, by who they are; "" is nobody
-    shots    name of the picture -> (who looks, address)
+    cookies  session cookies by person; "" is nobody
+    shots    name of the picture -> (person, address)
     """
 
     cookies: dict[str, tuple[str, str] | None]
@@ -68,7 +68,7 @@ class World:
 
 
 def fill(chosen: argparse.Namespace) -> World:
-    """An organization at work and its people, in the server's database."""
+    """Create an organization with people and data in the server's database."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "autotune.settings"
     import django
 
@@ -105,7 +105,7 @@ def fill(chosen: argparse.Namespace) -> World:
 
 
 def cookie(user: Any) -> tuple[str, str]:
-    """(name, value) of a new session of the person's."""
+    """Return the cookie (name, value) of a new session of a person."""
     from django.conf import settings
     from django.test import Client
 
@@ -115,7 +115,7 @@ def cookie(user: Any) -> tuple[str, str]:
 
 
 def shots(organization: Any, objects: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Every page, with the query that fills it where one is needed, and those that the walk over pages leaves out."""
+    """Return every page, with the query that fills it if one is needed, and pages that the route list leaves out."""
     from bench import crowd
     from tools.page_routes import readable
 
@@ -163,12 +163,12 @@ def shots(organization: Any, objects: dict[str, Any]) -> dict[str, tuple[str, st
 
 
 def name_of(path: str) -> str:
-    """`/tasks/:task/edit` as a file is called."""
+    """Return a file name for a route such as `/tasks/:task/edit`."""
     return (path.strip("/").replace("/", "-").replace(":", "") or "overview").lower()
 
 
 def look(chosen: argparse.Namespace, address: str, world: World) -> int:
-    """Write the pictures."""
+    """Write the screenshots."""
     from playwright.sync_api import sync_playwright
 
     from tests.support import browsing
@@ -205,12 +205,12 @@ def look(chosen: argparse.Namespace, address: str, world: World) -> int:
 
 
 def is_selected(name: str, only: str) -> bool:
-    """Whether --only selects a picture."""
+    """Return whether --only selects a picture."""
     return any(part[1:] == name if part.startswith("=") else part in name for part in only.split(","))
 
 
 def index(folder: Path, names: list[str]) -> None:
-    """A page that shows them by page, each linked to its file."""
+    """Build an HTML page that shows the screenshots, each linked to its file."""
     rows = "".join(
         f'<a href="{name}"><figure><img src="{name}" loading="lazy" alt=""><figcaption>{name}</figcaption></figure></a>'
         for name in sorted(set(names))

@@ -1,4 +1,4 @@
-"""Finds the PostgreSQL and the Redis that tests and benchmarks may use.
+"""Find the PostgreSQL and Redis servers that tests and benchmarks may use.
 
 Prints `DATABASE_URL=… REDIS_URL=…` on one line: those of the environment where set, else servers that answer on
 127.0.0.1. Prints nothing when one of the two is missing; that is exit status 1 where it was named by the environment,
@@ -18,17 +18,17 @@ TIMEOUT_S = 3
 
 
 def postgres_fault(url: str) -> str | None:
-    """Why the server behind `url` cannot be used, or None. Its database need not exist; `postgres` must."""
+    """Return why PostgreSQL at `url` cannot be used, or None. Its database need not exist; `postgres` must."""
     try:
         with psycopg.connect(psycopg.conninfo.make_conninfo(url, dbname="postgres", connect_timeout=TIMEOUT_S)) as db:
             row = db.execute("select rolcreatedb or rolsuper from pg_roles where rolname = current_user").fetchone()
     except psycopg.Error as exc:
         return str(exc).strip().splitlines()[0]
-    return None if row and row[0] else "the role may not create databases, which tests need"
+    return None if row and row[0] else "the role may not create databases, which the tests require"
 
 
 def redis_fault(url: str) -> str | None:
-    """Why the server behind `url` cannot be used, or None."""
+    """Return why the Redis server at `url` cannot be used, or None."""
     try:
         with redis.Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S) as client:
             client.ping()
@@ -44,7 +44,7 @@ SERVICES: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
 
 
 def find() -> tuple[dict[str, str], dict[str, str]]:
-    """(urls by variable, faults by variable)."""
+    """Return (URLs by variable, faults by variable)."""
     urls, faults = {}, {}
     for name, local, fault_of in SERVICES:
         url = os.environ.get(name) or local

@@ -1,4 +1,7 @@
-"""DRF authentication: an API key as a bearer, or the web session with CSRF token. `request.auth` is the Principal."""
+"""Authenticate API requests by API key or web session, and set `request.auth` to the Principal.
+
+A key is sent as `Authorization: Bearer …`; a web session needs a CSRF token.
+"""
 
 from uuid import UUID
 
@@ -15,7 +18,7 @@ from autotune.core import ids
 
 
 class BearerAuthentication(BaseAuthentication):
-    """`Authorization: Bearer at_live_…`."""
+    """Authenticate by an API key in `Authorization: Bearer at_live_…`."""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
         header = request._request.META.get("HTTP_AUTHORIZATION")
@@ -25,7 +28,7 @@ class BearerAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             raise AuthenticationFailed("Send the API key as `Authorization: Bearer …`.")
         key = tokens.find(text, request._request.META.get("REMOTE_ADDR", ""))
-        if key is None or key.role is None:  # one answer for all: whether a key exists is nobody's business
+        if key is None or key.role is None:  # the same for every cause: it hides whether a key exists
             raise AuthenticationFailed("The API key is not valid.")
         return key.user, Principal(key.organization, key.role, key.user, key, key.held)
 
@@ -34,13 +37,13 @@ class BearerAuthentication(BaseAuthentication):
 
 
 class WebSessionAuthentication(SessionAuthentication):
-    """The session of the web pages, in the organization that the person chose there."""
+    """Authenticate by the session of the web pages, in the organization that the person chose there."""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
         user = getattr(request._request, "user", None)
         if not user or not user.is_active:
             return None
-        # DRF's own request would look for a parser of the body, and there is none.
+        # Check Django's request: DRF's own would look for a body parser, and there is none.
         self.enforce_csrf(request._request)  # type: ignore[arg-type]
         principal = of_session(request._request)
         if principal is None:
@@ -49,9 +52,9 @@ class WebSessionAuthentication(SessionAuthentication):
 
 
 def of_session(request: HttpRequest) -> Principal | None:
-    """The principal of a logged-in person, in the organization chosen in the session, else in the first of theirs.
+    """Return the principal of a logged-in person, in the organization chosen in the session or else their first one.
 
-    None without a membership in an organization that is not suspended
+    Returns None for a person without a membership in an organization that is not suspended.
     """
     membership = next(iter(memberships_of(request, at_most=1)), None)
     if membership is None or membership.user is None:
@@ -60,7 +63,7 @@ def of_session(request: HttpRequest) -> Principal | None:
 
 
 def memberships_of(request: HttpRequest, *, at_most: int | None = None) -> list[Membership]:
-    """A logged-in person's memberships in organizations that are not suspended, the one in which they act first."""
+    """Return a person's memberships in organizations that are not suspended; the one in which they act comes first."""
     if not isinstance(request.user, User):
         return []
     chosen_first = Case(When(organization_id=_chosen(request), then=0), default=1)
@@ -70,7 +73,7 @@ def memberships_of(request: HttpRequest, *, at_most: int | None = None) -> list[
 
 
 def _chosen(request: HttpRequest) -> UUID | None:
-    """`session["organization"]`, a public id."""
+    """Return the organization chosen in the session, which holds its public id."""
     try:
         return ids.decode("org", str(request.session.get("organization", "")))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The first organization, its admin and its key: made once, headless, with no default login and no default key."""
+"""Create the first organization with its admin and API key, without a browser and without default credentials."""
 
 import secrets
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from autotune.core import ids
 
 @dataclass(frozen=True)
 class Bootstrapped:
-    """`password` and `api_key` are None when they were made before: they cannot be told again."""
+    """What `bootstrap` created or found. `password` and `api_key` are None if they existed: only digests are stored."""
 
     organization: Organization
     admin: User
@@ -25,9 +25,9 @@ class Bootstrapped:
 
 @transaction.atomic
 def bootstrap(*, organization_name: str, admin_email: str) -> Bootstrapped:
-    """Make what is missing of an organization, its admin and a key; never change a password that exists.
+    """Create what is missing of an organization, its admin and a key; never change an existing password.
 
-    The row of the built-in role is the lock: of two that run at once, the second finds what the first made.
+    The row of the built-in role is the lock: of two processes, the second waits and finds what the first created.
     """
     Role.objects.select_for_update().get(organization=None, name=builtin.ADMIN)
     organization = Organization.objects.filter(name=organization_name).first()
@@ -54,7 +54,7 @@ def bootstrap(*, organization_name: str, admin_email: str) -> Bootstrapped:
 
 
 def _admin(organization: Organization, role: Role, email: str) -> tuple[User, str | None]:
-    """The organization's first admin, whatever `email` says now; else the person with that address, made if need be."""
+    """Return the organization's first admin, whatever `email` says; else the person with that email, created if new."""
     if there := _holders(organization, role).first():
         return there, None
     staff = organization.operating
@@ -65,5 +65,5 @@ def _admin(organization: Organization, role: Role, email: str) -> tuple[User, st
 
 
 def _holders(organization: Organization, role: Role) -> QuerySet[User]:
-    """The members with the role, the first of them first. Who is merely invited is none."""
+    """Return the members with the role, the oldest membership first. Invited people are not members."""
     return User.objects.filter(membership__organization=organization, membership__role=role).order_by("membership__pk")

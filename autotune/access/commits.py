@@ -1,4 +1,4 @@
-"""One transaction around a request's work, its event and its stored answer."""
+"""Run a request's work, its audit event and its stored answer in one transaction."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -15,19 +15,19 @@ _at_work: ContextVar[bool] = ContextVar("whole_at_work", default=False)
 
 
 class LookAgain(Exception):
-    """Somebody else was first, which a constraint found: what the work was begun with is not so any more.
+    """A constraint failed because another request changed the same objects first, so the work must start again.
 
-    Raised within `whole`, which does the work once more. So a capability needs no savepoint of its own there.
+    Raise it within `whole`, which runs the work again. A capability therefore needs no savepoint of its own there.
     """
 
 
 def whole(work: Callable[[], T]) -> T:
-    """What `work()` returns, once it is committed.
+    """Run `work()` in a transaction, and return its result after the commit.
 
-    What it refers to may have been deleted meanwhile, which the commit finds: the work finds that out when it looks
-    again, so it is done once more.
+    The commit fails if another request has deleted an object that the work refers to. The work then runs a second time,
+    which finds the object missing and reports it.
 
-    raises Conflict if that is refused too, and whatever the work raises
+    raises Conflict if the second commit fails too, and whatever the work raises
     """
     token = _at_work.set(True)
     try:
@@ -42,7 +42,7 @@ def whole(work: Callable[[], T]) -> T:
 
 
 def is_whole() -> bool:
-    """Whether `whole` is around, which does the work again after LookAgain."""
+    """Return whether the caller runs within `whole`, which runs the work again after LookAgain."""
     return _at_work.get()
 
 

@@ -1,4 +1,4 @@
-"""Who somebody is by now, for what was asked for before: a job that runs later, a link that is used later."""
+"""Find the present rights of the person behind earlier work: a job that runs later, or a link that is used later."""
 
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from autotune.access.principal import Principal
 
 
 def principal_now(organization_id: UUID, user_id: UUID, key_id: UUID | None) -> Principal | None:
-    """The principal of a person, or of the key with which they asked; None if they left or the key is of no use."""
+    """Return the present principal of a person, or of the key they used; None if they left or the key has ended."""
     if key_id is not None:
         return _of_key(organization_id, user_id, key_id)
     memberships = Membership.objects.select_related("organization", "role", "user")

@@ -1,7 +1,7 @@
-"""Idempotency keys: a POST that comes again with its key is answered with what it was answered first.
+"""Idempotency keys: a POST that is repeated with its key gets the response of the first request.
 
-The answer is stored in the transaction of the work itself, so that a crash leaves both or neither. Only a success is
-stored: a refusal rolls back what the work did, and is found anew. Scope: organization and route.
+The response is stored in the transaction of the work itself, so that a crash leaves both or neither. Only a success is
+stored: an error rolls the work back, and a repeated request runs it again. Scope: organization and route.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 POINTER: Final = f"@{HEADER}"
 KEPT: Final = timedelta(hours=24)
-RESERVED: Final = timedelta(minutes=6)  # longer than any work that waits: for somebody else's server, for rewards
+RESERVED: Final = timedelta(minutes=6)  # longer than any work that waits for another server or for rewards
 RETRY_AFTER_S: Final = 1
 CLEANED_AT_ONCE: Final = 5_000
 _IN_FLIGHT: Final = 0  # as the status of a row: reserved, not yet answered
-_ERASED: Final = 410  # the answer had a text that was erased since; nothing of the request is kept either
+_ERASED: Final = 410  # the answer contained text that has since been erased; nothing of the request is kept either
 _COLUMNS: Final = tuple(StoredAnswer._meta.concrete_fields)
 _PLACE: Final = StoredAnswer._meta.get_field("organization")
 _IS_STORED: Final = (
@@ -44,12 +44,12 @@ _INSERT: Final = (
     f"insert into access_storedanswer ({', '.join(str(column.column) for column in _COLUMNS)}) "  # noqa: S608 - names of the model
     f"values ({', '.join(['%s'] * len(_COLUMNS))})"
 )
-_KEY: Final = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")  # what HTTP leaves: spaces around a header's value are none
+_KEY: Final = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")  # HTTP strips the spaces around a header's value
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedRequest:
-    """A request with an idempotency key, as it is looked up."""
+    """A request with an idempotency key, as the table of stored answers identifies it."""
 
     organization_id: UUID
     route: str
@@ -58,7 +58,10 @@ class KeyedRequest:
 
     @classmethod
     def of(cls, request: HttpRequest, key: str, organization_id: UUID, *, person: UUID | None = None) -> Self:
-        """person: whose keys are theirs alone, since their role does not let them see what others of theirs are told"""
+        """Return the request with its key and body as digests.
+
+        person  keeps this person's keys apart, for a role that must not see the responses to other people's requests
+        """
         query = request.META.get("QUERY_STRING", "").encode()
         return cls(
             organization_id,
@@ -69,13 +72,13 @@ class KeyedRequest:
 
     @property
     def lock(self) -> int:
-        """A signed number of 64 bits for the advisory lock; two that share it by chance answer 409 for a moment."""
+        """A signed 64-bit number for the advisory lock; two keys that share it by chance answer 409 for a moment."""
         scope = self.organization_id.bytes + self.key_digest + self.route.encode()
         return int.from_bytes(hashlib.sha256(scope).digest()[:8], "big", signed=True)
 
 
 def key_of(request: HttpRequest) -> str | None:
-    """The request's key; None without the header.
+    """Return the request's idempotency key; None without the header.
 
     raises Invalid with the pointer `@Idempotency-Key`
     """
@@ -94,19 +97,19 @@ def once(
     secrets: Sequence[str] = (),
     calls_out: bool = False,
 ) -> HttpResponseBase:
-    """Return the answer of `work()`, or the answer that the same request got before.
+    """Return the response of `work()`, or the response that the same request got before.
 
-    secrets    members of the answer that are stored as null
-    calls_out  the work waits for somebody else's server: the key is reserved first, and the answer stored after it
+    secrets    members of the response that are stored as null
+    calls_out  the work waits for another server: the key is reserved before it, and the response stored after it
     raises     Conflict `idempotency_in_flight`, Unprocessable `idempotency_key_reused`, and whatever the work raises
     """
     return _reserved(keyed_request, work, secrets) if calls_out else _transacted(keyed_request, work, secrets)
 
 
 def forget(subjects: Collection[UUID], *, about: str = "") -> None:
-    """Take the stored answers that hold the texts of these completions; a repeated request is told 410 from then on.
+    """Erase the stored answers that contain text of these completions; a repeated request then gets 410.
 
-    about  a part of the routes whose answers go; without it all do
+    about  erase only the answers of routes that contain this; empty: of all routes
     """
     rows = StoredAnswer.objects.filter(subject__in=subjects)
     if about:
@@ -115,7 +118,7 @@ def forget(subjects: Collection[UUID], *, about: str = "") -> None:
 
 
 def in_flight(route: str) -> UUID:
-    """Stands for the subject of a request that is not answered yet: what is forgotten meanwhile is then not stored."""
+    """Return the placeholder subject of a request in progress, by which `forget` keeps its answer from being stored."""
     return uuid5(NAMESPACE_URL, route)
 
 
@@ -148,7 +151,7 @@ def _transacted(
 def _reserved(
     keyed_request: KeyedRequest, work: Callable[[], HttpResponseBase], secrets: Sequence[str]
 ) -> HttpResponseBase:
-    """No transaction is held while the work waits. A crash leaves the reservation, which ends by itself."""
+    """Reserve the key, run the work without a transaction, and store its response. After a crash, the row expires."""
     try:
         with transaction.atomic():
             now, is_stored = _lock(keyed_request)
@@ -156,13 +159,13 @@ def _reserved(
                 return _replay(stored, keyed_request)
             reservation = _row(keyed_request, now, secrets, None)
             reservation.save(force_insert=True)
-    except IntegrityError as exc:  # another one reserved it at this moment
+    except IntegrityError as exc:  # another request reserved the key at this moment
         raise _in_flight() from exc
     reserved_rows = StoredAnswer.objects.filter(pk=reservation.pk, status=_IN_FLIGHT)
     try:
         response = work()
     except BaseException:
-        with suppress(DatabaseError):  # then it ends by itself
+        with suppress(DatabaseError):  # the reservation then expires by itself
             reserved_rows.delete()
         raise
     if _is_success(response):
@@ -183,10 +186,10 @@ def _reserved(
 def _lock(keyed_request: KeyedRequest) -> tuple[datetime, bool]:
     """Lock the key for this transaction; return the present time, and whether an answer is stored.
 
-    One statement does both, for half the cost; what was committed between its beginning and the lock, it does not see.
-    Then the answer's own insert finds it.
+    One statement does both, at half the cost. It does not see what was committed between its start and the lock; in
+    that case the insert of the answer fails, and the work runs again.
 
-    raises Conflict if another request holds it. On the embedded engine the immediate transaction waited for it instead
+    raises Conflict if another request holds the lock. The embedded engine's immediate transaction waits for it instead
     """
     place = [
         _PLACE.get_db_prep_value(keyed_request.organization_id, connection),
@@ -208,7 +211,7 @@ def _lock(keyed_request: KeyedRequest) -> tuple[datetime, bool]:
 
 def _in_flight() -> Conflict:
     return Conflict(
-        f"A request with this {HEADER} is being worked on. Ask again for its answer.",
+        f"A request with this {HEADER} is in progress. Repeat it to get its response.",
         code="idempotency_in_flight",
         headers={"Retry-After": str(RETRY_AFTER_S)},
     )
@@ -227,9 +230,9 @@ def _stored(keyed_request: KeyedRequest, now: datetime) -> StoredAnswer | None:
 
 
 def _insert(row: StoredAnswer) -> None:
-    """The same as `save(force_insert=True)`, for a fraction of its cost.
+    """Insert the row as `save(force_insert=True)` does, at a fraction of its cost.
 
-    raises commits.LookAgain if an answer to the same request was stored at this moment
+    raises commits.LookAgain if another process has just stored an answer to the same request
     """
     values = [column.get_db_prep_save(column.pre_save(row, True), connection) for column in _COLUMNS]
     try:
@@ -245,11 +248,11 @@ def _replay(stored: StoredAnswer, keyed_request: KeyedRequest) -> HttpResponse:
     raises Unprocessable for another request, Conflict while there is no answer yet, Gone `erased`
     """
     if stored.status == _ERASED:
-        detail = "The request was answered, and the text in its answer was erased since."
+        detail = "The request was completed, but the text in its response has since been erased."
         raise Gone(detail, code="erased")
     if bytes(stored.request_digest) != keyed_request.request_digest:
         raise Unprocessable(
-            f"This {HEADER} was used for another body or query. Take a new key for another request.",
+            f"This {HEADER} was used for another body or query. Use a new key for a new request.",
             code="idempotency_key_reused",
         )
     if stored.status == _IN_FLIGHT:
@@ -282,7 +285,7 @@ def _row(
 
 
 def _subject(response: HttpResponse | None) -> UUID | None:
-    """The completion whose text is in the answer, or the task of those whose texts are."""
+    """Return the completion whose text is in the response, or the task if it has the text of several."""
     named = getattr(response, "subject", None)
     return ids.decode(named.rpartition("_")[0], named) if named else None
 

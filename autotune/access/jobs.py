@@ -1,4 +1,4 @@
-"""Celery's way into this app."""
+"""The app's Celery tasks, and the sealing thread of each worker."""
 
 from typing import Any
 
@@ -18,13 +18,13 @@ _sealers: list[Sealer] = []
 
 @shared_task(name="access.seal_audit", ignore_result=True)
 def seal_audit() -> None:
-    """Beat's way to seal, for the case that no worker's own sealer lives."""
+    """Seal the audit log from beat, in case no worker's sealing thread is alive."""
     sealing.seal()
 
 
 @shared_task(name="access.clean_up", ignore_result=True)
 def clean_up() -> None:
-    """Delete what is kept no longer; daily."""
+    """Delete expired answers, throttle rows, invitations and sessions; runs daily."""
     now = database_now()
     idempotency.clean(now)
     rates.clean(now)

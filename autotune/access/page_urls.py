@@ -1,4 +1,4 @@
-"""Pages of the organization, its members, roles and keys; below /settings/."""
+"""Routes of the pages of organizations, members, roles and keys, below /settings/."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""The one function that decides, and the one that scopes. Roles are data; each queryset class declares its paths."""
+"""Decide what a principal may do, and limit querysets to it. Roles are data; each queryset class declares its paths."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -14,10 +14,10 @@ Q_ = TypeVar("Q_", bound="ScopedQuerySet[Any]")
 class ScopedQuerySet(QuerySet):
     """A queryset that can be scoped to a principal.
 
-    resource                 the row of the role table
-    organization_path        lookup of the organization whose object it is
-    owner_path               lookup of the person who made it; '' where nobody owns one: then `own` reaches none
-    owner_organization_path  lookup of the organization in which the owner made it, where that is another
+    resource                 the resource that permissions name
+    organization_path        lookup of the organization to which the object belongs
+    owner_path               lookup of the person who created it; '' if objects have no owner: `own` then reaches none
+    owner_organization_path  lookup of the organization in which the owner created it, if that is another one
     """
 
     resource = ""
@@ -26,16 +26,16 @@ class ScopedQuerySet(QuerySet):
     owner_organization_path = ""
 
     def visible_to(self: Q_, principal: Principal) -> Q_:
-        """What the principal may read; what is not in it answers 404."""
+        """Return the objects that the principal may read; all others answer 404."""
         return scope(self, principal, self.resource, "read")
 
     def allowed(self: Q_, principal: Principal, action: str) -> Q_:
-        """What the principal may `create`, `read`, `update` or `delete`."""
+        """Return the objects on which the principal may do `action`: `create`, `read`, `update` or `delete`."""
         return scope(self, principal, self.resource, action)
 
 
 def reach(principal: Principal, resource: str, action: str) -> str | None:
-    """Return `own`, `organization`, `all` or None. Only the operating organization can have `all`."""
+    """Return an action's scope: `own`, `organization`, `all` or None. Only the operating organization has `all`."""
     scope = principal.grants.get((resource, action))
     if scope == "all" and not principal.organization.operating:
         return "organization"
@@ -43,13 +43,13 @@ def reach(principal: Principal, resource: str, action: str) -> str | None:
 
 
 def require(principal: Principal, resource: str, action: str) -> None:
-    """raises Forbidden if the role has no such action on the resource at all"""
+    """Raise Forbidden if the role does not allow the action on the resource in any scope."""
     if reach(principal, resource, action) is None:
         raise Forbidden(f"The role {principal.role.name} may not {action} {resource.replace('_', ' ')}.")
 
 
 def scope(queryset: Q_, principal: Principal, resource: str, action: str) -> Q_:
-    """The part of `queryset` on which the principal may do `action`."""
+    """Return the part of `queryset` on which the principal may do `action`."""
     match reach(principal, resource, action):
         case "all":
             return queryset
@@ -65,7 +65,7 @@ def scope(queryset: Q_, principal: Principal, resource: str, action: str) -> Q_:
 
 
 def covers(principal: Principal, permissions: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether each of the permissions lies within what the principal itself may do: nobody gives what they lack."""
+    """Return whether the principal has each of the permissions itself: nobody can give rights that they lack."""
     return all(
         wider(reach(principal, entry["resource"], action), entry["scope"])
         for entry in permissions

@@ -1,4 +1,4 @@
-"""Who asks: a person in one organization with one role, by key or by session."""
+"""The principal of a request: a person in one organization with one role, by API key or by session."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from typing import Any, Final
 from autotune.access.models import ApiKey, Organization, Role, User
 
 ORDER: Final = ("own", "organization", "all")
-OPEN: Final = "listed_graders"  # what owners list is open: holding it raises nobody above another
+OPEN: Final = "listed_graders"  # open to everybody: this permission ranks nobody above another
 Grants = dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
 class Principal:
-    """What a request is allowed to do follows from this alone.
+    """Who makes a request; it decides what the request may do.
 
-    held  for a key: what the person's membership allows now. The key does no more than that, whatever its role says
+    held  for a key: what the person's membership allows now. It limits the key, whatever the key's role allows
     """
 
     organization: Organization
@@ -27,7 +27,7 @@ class Principal:
 
     @property
     def is_test(self) -> bool:
-        """A test key may use only graders of its own organization."""
+        """Whether this is a test key, which may use only graders of its own organization."""
         return self.key is not None and self.key.kind == ApiKey.Kind.TEST
 
     @cached_property
@@ -49,7 +49,7 @@ def granted(permissions: Iterable[Mapping[str, Any]]) -> Grants:
 
 
 def wider(scope: str | None, than: str) -> bool:
-    """Whether `scope` reaches at least as far as `than`."""
+    """Return whether `scope` reaches at least as far as `than`."""
     return scope is not None and ORDER.index(scope) >= ORDER.index(than)
 
 

@@ -1,5 +1,7 @@
-"""The named questions about organizations, members, roles and keys. The models stand below the policy, so these are
-made from their classes and not by their managers."""
+"""Querysets of organizations, members, roles and keys, which can be limited to a principal.
+
+The models cannot import the policy, so these querysets are created from the model classes and not by managers.
+"""
 
 from typing import Self
 
@@ -12,7 +14,7 @@ from autotune.access.principal import Principal
 
 
 class OrganizationQuerySet(ScopedQuerySet):
-    """An organization has no owner: who may read it, reads their own, or all."""
+    """Organizations. They have no owner: a principal reads its own organization, or all."""
 
     resource = "organizations"
     organization_path = "pk"
@@ -20,14 +22,14 @@ class OrganizationQuerySet(ScopedQuerySet):
 
 
 class MemberQuerySet(ScopedQuerySet):
-    """Members, and who is invited. `own` is oneself."""
+    """Members and invitations. `own` is the person's own membership."""
 
     resource = "members"
     owner_path = "user_id"
 
 
 class RoleQuerySet(ScopedQuerySet):
-    """Roles have no owner. Who may read any reads the built-in ones too, which are nobody's to change."""
+    """Roles. They have no owner. A principal that may read any role also reads the built-in ones."""
 
     resource = "roles"
     owner_path = ""
@@ -38,12 +40,12 @@ class RoleQuerySet(ScopedQuerySet):
         return self.filter(organization=None) | policy.scope(self, principal, self.resource, "read")
 
     def assignable_in(self, organization: Organization) -> Self:
-        """What a member or a key of the organization may be given: the built-in ones and its own."""
+        """Return the roles that members and keys of the organization can have: the built-in ones and its own."""
         return self.filter(Q(organization=None) | Q(organization=organization))
 
 
 class ApiKeyQuerySet(ScopedQuerySet):
-    """API keys. `own` are those one made."""
+    """API keys. `own` are those that the person created."""
 
     resource = "keys"
     owner_path = "user_id"
@@ -54,7 +56,7 @@ def organizations() -> OrganizationQuerySet:
 
 
 def members() -> MemberQuerySet:
-    """With what an answer of the API shows."""
+    """Return all members and invitations, joined with what an API response shows."""
     return MemberQuerySet(Membership).select_related("organization", "role", "user", "invited_by")
 
 
@@ -63,5 +65,5 @@ def roles() -> RoleQuerySet:
 
 
 def api_keys() -> ApiKeyQuerySet:
-    """With what an answer of the API shows; never the digest."""
+    """Return all API keys, joined with what an API response shows and without the digest."""
     return ApiKeyQuerySet(ApiKey).select_related("organization", "role").defer("digest")

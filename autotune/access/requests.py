@@ -1,4 +1,4 @@
-"""What the API takes about organizations, members, roles and keys."""
+"""The request bodies and queries of organizations, members, roles and keys."""
 
 from typing import Annotated, Literal
 
@@ -32,14 +32,14 @@ class NewOrganization(BodyStruct):
 
 
 class RetentionPatch(BodyStruct):
-    """Days that prompts and responses, and scores, are kept. Null: until they are erased; for good."""
+    """Days for which prompts and responses (`textDays`) and scores (`scoreDays`) are kept. Null: no time limit."""
 
     text_days: Days | UnsetType | None = UNSET
     score_days: Days | UnsetType | None = UNSET
 
 
 class OrganizationPatch(BodyStruct):
-    """`retention` takes the update of retention, the rest that of organizations; `suspended` all of them."""
+    """`retention` needs the right to update retention, `name` to update organizations, `suspended` to update all."""
 
     name: OrganizationName | UnsetType = UNSET
     retention: RetentionPatch | UnsetType = UNSET
@@ -47,7 +47,7 @@ class OrganizationPatch(BodyStruct):
 
 
 class Invitation(BodyStruct):
-    """`role`: name or id. `organizationId`: another than one's own, for who may invite in all."""
+    """`role`: name or id. `organizationId`: another organization, for callers that may invite into all of them."""
 
     email: Annotated[str, Meta(min_length=3, max_length=254)]
     role: RoleText
@@ -88,7 +88,7 @@ class RolePatch(BodyStruct):
 
 
 class NewKey(BodyStruct):
-    """`role`: name or id. `networks`: address ranges from which alone the key works. `kind`: `live` unless said."""
+    """`role`: name or id. `networks`: the only address ranges from which the key works. `kind`: default `live`."""
 
     name: KeyName
     role: RoleText
@@ -98,14 +98,14 @@ class NewKey(BodyStruct):
 
 
 class KeyPatch(BodyStruct):
-    """`networks`: an empty list or null frees the key of them."""
+    """`networks`: an empty list or null lets the key work from every network."""
 
     name: KeyName | UnsetType = UNSET
     networks: Networks | UnsetType | None = UNSET
 
 
 class KeyRotation(BodyStruct):
-    """`graceHours`: how long the old key works on; 24 unless said, 0: not at all."""
+    """`graceHours`: how long the old key still works; default 24. 0 revokes it at once."""
 
     grace_hours: Annotated[int, Meta(ge=0, le=MAX_GRACE_HOURS)] | None = None
 

@@ -1,4 +1,4 @@
-"""What the API answers about organizations, members, roles and keys. A key's text goes out once, when it was made."""
+"""The API responses of organizations, members, roles and keys. Only the response to its creation contains a key."""
 
 from django.utils import timezone
 
@@ -11,7 +11,7 @@ from autotune.core.clock import wire
 
 
 class RetentionOut(ApiStruct):
-    """Null: texts until they are erased, scores for good."""
+    """Null: prompts and responses are kept until they are erased, scores without a time limit."""
 
     text_days: int | None
     score_days: int | None
@@ -36,7 +36,7 @@ class OrganizationPage(ApiStruct):
 
 
 class MemberOut(ApiStruct):
-    """`status`: `active`, `invited`, or `expired`: an invitation that ran out. `userId` is null until it is taken."""
+    """`status`: `active`, `invited`, or `expired` for an old invitation. `userId` is null until it is accepted."""
 
     id: str
     organization_id: str
@@ -67,7 +67,7 @@ class PermissionOut(ApiStruct):
 
 
 class RoleOut(ApiStruct):
-    """`builtIn`: read-only, of every organization; `organizationId` is null then."""
+    """`builtIn`: the role is read-only and exists in every organization; its `organizationId` is null."""
 
     id: str
     name: str
@@ -88,9 +88,9 @@ class RolePage(ApiStruct):
 
 
 class ApiKeyOut(ApiStruct):
-    """`lastUsedAt` is true to the minute. `replacedBy`: the key that a rotation made in its place.
+    """`lastUsedAt` is exact to the minute. `replacedBy`: the key that replaced this one in a rotation.
 
-    `role` is null where it was deleted after the key had ended.
+    `role` is null if it was deleted after the key had ended.
     """
 
     id: str
@@ -138,7 +138,7 @@ def organization_out(organization: Organization) -> OrganizationOut:
 
 
 def member_out(member: Membership) -> MemberOut:
-    """Wants organization, role, user and `invited_by` at hand."""
+    """Return a member or invitation as the API shows it; organization, role, user and `invited_by` must be loaded."""
     invitation = member.user is None
     over = invitation and member.expires_at is not None and member.expires_at <= timezone.now()
     return MemberOut(
@@ -171,7 +171,7 @@ def role_out(role: Role) -> RoleOut:
 
 
 def api_key_out(key: ApiKey) -> ApiKeyOut:
-    """Wants the role at hand."""
+    """Return an API key as the API shows it; its role must be loaded."""
     return ApiKeyOut(
         id=key.public_id,
         organization_id=ids.encode("org", key.organization_id),

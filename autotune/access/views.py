@@ -1,4 +1,4 @@
-"""The base of every API view: the principal, and the check of its role before anything is read."""
+"""The base class of every API view, which checks the caller's role before it reads anything."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -19,10 +19,10 @@ Q_ = TypeVar("Q_", bound="ScopedQuerySet[Any]")
 
 
 class ApiView(Throttled, OperationView):
-    """An operation's `resource` and `action` are what the caller's role must allow: 401 without a caller, else 403.
+    """Base of API views. The caller's role must allow the operation's `resource` and `action`: else 401 or 403.
 
-    Every POST takes an `Idempotency-Key` (autotune/access/idempotency). What changes something is one transaction with
-    its event of the audit trail (autotune/access/audit).
+    Every POST accepts an `Idempotency-Key` (autotune/access/idempotency). A change and its event in the audit log
+    (autotune/access/audit) are written in one transaction.
     """
 
     keyed_methods = frozenset({"POST"})
@@ -40,7 +40,7 @@ class ApiView(Throttled, OperationView):
 
     def heard(self, operation: Operation, body: Any) -> None:
         if isinstance(body, dict) and operation.body is not None:
-            field_names = operation.body.__struct_encode_fields__  # other names are whatever somebody sent
+            field_names = operation.body.__struct_encode_fields__  # any other name is unchecked input
             current_call.set_members([name for name in field_names if name in body])
 
     def perform(self, operation: Operation, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
@@ -57,7 +57,7 @@ class ApiView(Throttled, OperationView):
         return audited() if operation.calls_out else commits.whole(audited)
 
     def _recorded(self, work: Callable[[], HttpResponseBase]) -> Callable[[], HttpResponseBase]:
-        """The work and its event, for one transaction. A refusal that is no exception is noted after it, as others."""
+        """Return the work followed by its event, for one transaction. The middleware records a returned error later."""
 
         def audited() -> HttpResponseBase:
             response = response_subjects.noted(work())
@@ -68,7 +68,7 @@ class ApiView(Throttled, OperationView):
         return audited
 
     def _opened(self, work: Callable[[], HttpResponseBase]) -> Callable[[], HttpResponseBase]:
-        """The work after its event, which the middleware closes."""
+        """Return the work preceded by its event, which the middleware closes."""
 
         def audited() -> HttpResponseBase:
             if (call := current_call.current()) is not None:
@@ -79,9 +79,9 @@ class ApiView(Throttled, OperationView):
 
 
 def find(queryset: ScopedQuerySet, pk: UUID, what: str) -> Any:
-    """The object with this key in an already scoped queryset.
+    """Return the object with this key in a queryset that is already scoped.
 
-    raises NotFound, the same for what does not exist and for what is out of scope
+    raises NotFound, the same for an object that does not exist and for one out of scope
     """
     instance = queryset.filter(pk=pk).first()
     if instance is None:
@@ -90,9 +90,9 @@ def find(queryset: ScopedQuerySet, pk: UUID, what: str) -> Any:
 
 
 def find_for(queryset: ScopedQuerySet, principal: Principal, pk: UUID, action: str, what: str) -> Any:
-    """The object with this key on which the principal may do `action`.
+    """Return the object with this key if the principal may do `action` on it.
 
-    raises NotFound for what the principal may not even read, Forbidden for what it may read and no more
+    raises NotFound for an object that the principal may not read, Forbidden for one that it may only read
     """
     allowed = queryset.visible_to(principal) if action == "read" else queryset.allowed(principal, action)
     instance = allowed.filter(pk=pk).first()

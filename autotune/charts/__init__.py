@@ -4,7 +4,7 @@
     {% load charts %} {% chart chart %}                                  # in a template; a sparkline prints itself
 
 A page links `css/charts.css`, and `js/brush.js` as a module if a histogram has a brush. There are no `style` attributes
-and no scripts in the output, so a strict Content-Security-Policy holds. Texts are escaped here: give them as they are.
+and no scripts in the output, so a strict Content-Security-Policy holds. Text is escaped here: pass it unescaped.
 
     lines(title, series, *, since, until, unit="", low=None, high=None, wide=True, empty=...)
     columns(title, stacks, names, *, unit="", since=None, until=None, tones=(), wide=True, empty=...)
@@ -23,11 +23,11 @@ and no scripts in the output, so a strict Content-Security-Policy holds. Texts a
     distributions' rows                         (label, counts per bucket from `low` to `high`)
 
 All but the last three functions return a `Chart(title, summary, svg, table, wide, ...)`. `wide` is for a chart that has
-the page's breadth; without it a chart is drawn for half of that. A phone gets a drawing of its own either way. `empty`
-is the sentence that stands where there is nothing to draw. A NaN, an infinity, a negative count, a naive datetime or an
+the page's width; without it a chart is drawn for half of that. A phone gets a drawing of its own either way. `empty`
+is the sentence to show if there is nothing to draw. A NaN, an infinity, a negative count, a naive datetime or an
 address that leaves this site raises ValueError.
 
-brush   `brush="score"` sets the inputs with the ids `score-min` and `score-max`, tells them `change`, and submits their
+brush   `brush="score"` sets the inputs with the ids `score-min` and `score-max`, fires `change`, and submits their
         form, unless it (or an input) has an `hx-trigger` that waits for `change`. The module wires itself, also after
         `htmx:load`. `links` work without JavaScript.
 """

@@ -1,4 +1,4 @@
-"""The quiet parts of a plot: its frame, lines at ticks, and what stands at them."""
+"""Draws the frame of a plot, its grid lines and its tick labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ class Frame:
 
 
 def framed(width: float, height: float, value_ticks: Sequence[float], *, unit: str = "", right: float = 14) -> Frame:
-    """A frame that leaves room for the labels of its values at the left, a unit above and moments below."""
+    """Return a frame that leaves room for value labels at the left, a unit above and times below."""
     room = max(map(breadth, tick_labels(value_ticks)))
     return Frame(left=round(room) + 10, top=26 if unit else 12, right=width - right, bottom=height - 24)
 
 
 def value_axis(frame: Frame, ticks: Sequence[float], *, unit: str = "") -> str:
-    """Level lines with their values; the lowest is the ground line."""
+    """Draw horizontal lines with their values; the lowest is the ground line."""
     scale = Scale(ticks[0], ticks[-1], frame.bottom, frame.top)
     parts = [text(unit, 0, 12, "chart-faint")] if unit else []
     for tick, label in zip(ticks, tick_labels(ticks), strict=True):
@@ -40,7 +40,7 @@ def value_axis(frame: Frame, ticks: Sequence[float], *, unit: str = "") -> str:
 
 
 def time_axis(frame: Frame, since: datetime, until: datetime) -> str:
-    """Moments below the ground line, in UTC."""
+    """Draw times below the ground line, in UTC."""
     room = frame.right - frame.left
     ticks = time_ticks(since, until, max(2, int(room // LABEL_ROOM)))
     scale = Scale(since.timestamp(), until.timestamp(), frame.left, frame.right)
@@ -54,7 +54,7 @@ def time_axis(frame: Frame, since: datetime, until: datetime) -> str:
 
 
 def share_axis(frame: Frame, ticks: Sequence[float], scale: Scale, *, grid: bool = True) -> str:
-    """Values along the foot of a plot, with upright lines through it if `grid`."""
+    """Draw values along the foot of a plot, with vertical lines through it if `grid`."""
     parts = []
     for tick, label in zip(ticks, tick_labels(ticks), strict=True):
         x = round(scale(tick)) + 0.5

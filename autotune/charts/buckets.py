@@ -1,4 +1,4 @@
-"""Histograms, from which a range can be chosen."""
+"""Draws histograms, in which a person can select a range."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from autotune.charts.svg import element, linked, titled
 
 HEIGHT, NARROW_HEIGHT = 220, 200
 MOST = 100  # buckets; the usual number is 10 to 50
-LEAST_BAR = 1.5  # units: one score among a million is still there to be seen
+LEAST_BAR = 1.5  # units: one score among a million stays visible
 
 
 def histogram(
@@ -19,11 +19,11 @@ def histogram(
     chosen: tuple[float, float] | None = None, links: Sequence[str] | None = None, brush: str | None = None,
     noun: str = "scores", wide: bool = False, empty: str = "No scores in this time.",
 ) -> Chart:  # fmt: skip
-    """How many there are in each of equally broad buckets from `low` to `high`.
+    """Draw a histogram of counts in buckets of equal width from `low` to `high`.
 
-    chosen  the range that a filter keeps; the buckets outside of it are faint
+    chosen  the range that a filter keeps; the buckets outside it are faint
     links   one address per bucket, which filters to it
-    brush   prefix of two inputs' ids: a range drawn across the buckets goes to `<brush>-min` and `<brush>-max`
+    brush   prefix of two inputs' ids: a range drawn across the buckets sets `<brush>-min` and `<brush>-max`
     noun    what is counted
     """
     _check(counts, low, high, chosen, links)
@@ -49,13 +49,13 @@ def _check(
 
 
 def spread(counts: Sequence[int], low: float, high: float) -> str:
-    """`80 % between 0.4 and 0.9`: the middle of the distribution."""
+    """Describe the middle of the distribution: `80 % between 0.4 and 0.9`."""
     tenth, ninth = (short(middle(counts, low, high, share)) for share in (0.1, 0.9))
     return f"80{NBSP}% between {tenth} and {ninth}"
 
 
 def middle(counts: Sequence[int], low: float, high: float, share: float = 0.5) -> float:
-    """The median, or another quantile, to a hundredth of the range, the precision that buckets have."""
+    """Return the median, or another quantile, to a hundredth of the range, the precision that buckets have."""
     return round(quantile(counts, low, high, share), 2 - math.floor(math.log10(high - low)))
 
 
@@ -88,7 +88,7 @@ class _Plot:
         return Drawing(width, height, body, role, self._for_brush(frame) if self.brush else {})
 
     def _range(self, frame: Frame, across: Scale) -> str:
-        """The ground behind the chosen buckets; without a choice one of no breadth, for the brush to move."""
+        """Draw the ground behind the chosen buckets; without a choice it has no width, for the brush to move."""
         if not (self.chosen or self.brush):
             return ""
         left, right = (min(max(across(v), frame.left), frame.right) for v in self.chosen or (across.low, across.low))
@@ -97,7 +97,7 @@ class _Plot:
         )
 
     def _bucket(self, at: int, frame: Frame, across: Scale, up: Scale) -> str:
-        """One bar, on a ground of full height that is easier to hit."""
+        """Draw one bar, on a ground of full height that is easier to hit."""
         left, right, count = across(self.edges[at]), across(self.edges[at + 1]), self.counts[at]
         gap = min(2.0, (right - left) * 0.15)
         tall = max(frame.bottom - up(count), LEAST_BAR) if count else 0
@@ -127,7 +127,7 @@ class _Plot:
         return self.chosen[0] <= middle <= self.chosen[1]
 
     def _for_brush(self, frame: Frame) -> dict[str, str | float]:
-        """What `brush.js` needs: which inputs, which values, and where they lie in the drawing."""
+        """Return what `brush.js` needs: which inputs, which values, and their places in the drawing."""
         low, high = self.chosen or ("", "")
         return {
             "data_brush_min": f"{self.brush}-min", "data_brush_max": f"{self.brush}-max",

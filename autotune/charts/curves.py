@@ -1,4 +1,4 @@
-"""Lines over time."""
+"""Draws lines over time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ def lines(
     title: str, series: Sequence[Series], *, since: datetime, until: datetime, unit: str = "", low: float | None = None,
     high: float | None = None, wide: bool = True, empty: str = "No values in this time.",
 ) -> Chart:  # fmt: skip
-    """Up to six lines from `since` to `until`.
+    """Draw up to six lines from `since` to `until`.
 
     unit   of all values, such as `ms`
-    low    the least that the axis shows, and `high` the most; without them it fits the values
+    low    the lowest value of the axis, and `high` the highest; without them it fits the values
     """
     if len(series) > SERIES:
-        raise ValueError(f"{len(series)} series: only {SERIES} can be told apart")
+        raise ValueError(f"{len(series)} series: at most {SERIES} can be distinguished")
     full_series = [_within(line, since, until) for line in series]
     drawn_series = [Series(line.name, thinned(line.points, since, until)) for line in full_series]
     headers = ("Time (UTC)", *(line.name for line in series))
@@ -52,7 +52,7 @@ def lines(
 
 
 def _within(series: Series, since: datetime, until: datetime) -> Series:
-    """The points from `since` to `until`, ordered by time."""
+    """Return the points from `since` to `until`, ordered by time."""
     aware((since, until, *(time for time, _ in series.points)))
     if since >= until:
         raise ValueError("the time ends before it begins")
@@ -140,7 +140,7 @@ class _Plot:
         return Drawing(width, height, body)
 
     def _runs(self, series: Series, frame: Frame) -> list[list[tuple[float, float]]]:
-        """Places of the points, in runs without a gap."""
+        """Return the places of the points, in runs without a gap."""
         across = Scale(self.since.timestamp(), self.until.timestamp(), frame.left, frame.right)
         up = Scale(self.ticks[0], self.ticks[-1], frame.bottom, frame.top)
         runs: list[list[tuple[float, float]]] = [[]]
@@ -152,7 +152,7 @@ class _Plot:
         return [run for run in runs if run]
 
     def _targets(self, series: Series, runs: list[list[tuple[float, float]]]) -> str:
-        """Invisible circles that show a point's value when pointed at."""
+        """Draw invisible circles that show a point's value as a tooltip."""
         places = [point for run in runs for point in run]
         titles = (
             f"{isolated(series.name)} {moment(time)} UTC: {with_unit(exact(value), self.unit)}"
@@ -165,7 +165,7 @@ class _Plot:
 
 
 def _line(runs: list[list[tuple[float, float]]], series: str) -> str:
-    """One path for all runs; a point with a gap on both sides is a dot."""
+    """Draw one path for all runs; a point with a gap on both sides is a dot."""
     path = "".join(f"M{'L'.join(f'{x:.1f} {y:.1f}' for x, y in run)}" for run in runs if len(run) > 1)
     dots = "".join(
         element("circle", cx=x, cy=y, r=3, class_=f"chart-dot {series}") for (x, y), *more in runs if not more
@@ -174,17 +174,17 @@ def _line(runs: list[list[tuple[float, float]]], series: str) -> str:
 
 
 def _name_room(drawn_series: Sequence[Series], width: int) -> float:
-    """So much that the longest name is whole, within bounds: names of models differ at their ends."""
+    """Return the room that the longest name needs, within bounds: names of models often differ only at their ends."""
     return min(width * NAME_SHARE, max(NAME_ROOM, NAME_MARGIN + max(breadth(line.name) for line in drawn_series)))
 
 
 def _names(ends: Sequence[tuple[str, tuple[float, float], str]], frame: Frame, room: float) -> str:
-    """Each line's name beside its last point, moved up or down where two would touch."""
+    """Draw each line's name beside its last point, moved up or down if two would touch."""
     ordered = sorted(ends, key=lambda end: end[1][1])
     heights: list[float] = []
     for _, (_, y), _ in ordered:
         heights.append(max(y, heights[-1] + APART) if heights else y)
-    for at in range(len(heights) - 1, -1, -1):  # what was pushed past the foot goes back up
+    for at in range(len(heights) - 1, -1, -1):  # move names below the foot up again
         heights[at] = min(heights[at], frame.bottom - 2 if at == len(heights) - 1 else heights[at + 1] - APART)
     x = frame.right + 8
     return "".join(

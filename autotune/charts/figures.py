@@ -1,4 +1,4 @@
-"""What every chart is: a title, a sentence, drawings for some breadths, and a table of the same figures."""
+"""The parts of every chart: a title, a summary, drawings for several widths, and a table of the same figures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from django.utils.safestring import SafeString
 
 from autotune.charts.svg import element, join
 
-NARROW, HALF, FULL = 360, 560, 960  # breadths of a viewBox; charts.css shows the one that fits its container
+NARROW, HALF, FULL = 360, 560, 960  # widths of a viewBox; charts.css shows the one that fits its container
 SHORT_CELL = 20  # characters
 TONES = ("neutral", "good", "warn", "bad")
-SERIES = 6  # colours that can be told apart
+SERIES = 6  # how many colours a person can distinguish
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def _figure_class(cell: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One line of a legend: what a colour stands for."""
+    """One entry of a legend: a colour and its name."""
 
     name: str
     colour: str
@@ -55,9 +55,9 @@ class Chart:
     """A drawn chart; `{% chart value %}` prints it.
 
     summary   one or two sentences of what the figures say
-    svg       its drawings, one per breadth, of which the stylesheet shows one; empty if there is nothing to draw
-    wide      drawn for the whole breadth of the page
-    legend    what the colours stand for, where there are several
+    svg       its drawings, one per width, of which the stylesheet shows one; empty if there is nothing to draw
+    wide      drawn for the whole width of the page
+    legend    the names of the colours, if there are several
     labelled  the broader drawings name their series themselves, so the legend is for the narrow one
     """
 
@@ -85,19 +85,19 @@ class Drawing:
 
 
 def nothing(title: str, sentence: str, headers: tuple[str, ...], *, wide: bool = False) -> Chart:
-    """A chart of no data: the sentence stands where the drawing would."""
+    """Return a chart without data, which shows the sentence in place of the drawing."""
     return Chart(title, sentence, SafeString(""), Table(headers, []), wide)
 
 
 def drawn(title: str, summary: str, draw: Callable[[int], Drawing], *, wide: bool) -> SafeString:
-    """The drawings of a chart for each breadth it may get."""
+    """Draw a chart for each width that it may have."""
     return join(
         _svg(title, summary, draw(width), width) for width in ((NARROW, HALF, FULL) if wide else (NARROW, HALF))
     )
 
 
 def _svg(title: str, summary: str, drawing: Drawing, width: int) -> SafeString:
-    mark = f"chart-{token_hex(4)}"  # by chance, since parts of one page may be drawn by different processes
+    mark = f"chart-{token_hex(4)}"  # random, since different processes may draw parts of one page
     title_markup = element("title", escape(title), id=f"{mark}-t")
     summary_markup = element("desc", escape(summary), id=f"{mark}-d")
     return element(
@@ -108,10 +108,10 @@ def _svg(title: str, summary: str, drawing: Drawing, width: int) -> SafeString:
 
 
 def colour(place: int) -> str:
-    """The class of the series at `place`."""
+    """Return the CSS class of the series at `place`."""
     return f"chart-series-{place + 1}"
 
 
 def legend(names: Sequence[str], colours: Sequence[str]) -> tuple[Key, ...]:
-    """One key per name; none for a single one, which the title names."""
+    """Return one key per name; none for a single name, which the title shows."""
     return tuple(map(Key, names, colours)) if len(names) > 1 else ()

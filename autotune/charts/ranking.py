@@ -1,4 +1,4 @@
-"""Horizontal bars for things with names."""
+"""Draws horizontal bars for named things."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from autotune.charts.scales import Scale, alike, amounts, exact, with_unit
 from autotune.charts.svg import element, isolated, linked, own_address, titled
 
 ROW, THICK = 30, 14
-LEAST_BAR = 2.0  # units: more than nothing is there to be seen
+LEAST_BAR = 2.0  # units: any value above zero stays visible
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar.
+    """One bar of a bar chart.
 
     note   a few words beside the value, such as a weight
     href   where a click leads, on this site
@@ -33,7 +33,7 @@ class Bar:
 def bars(
     title: str, rows: Sequence[Bar], *, unit: str = "", wide: bool = False, empty: str = "Nothing to show."
 ) -> Chart:
-    """Bars from zero on one scale, in the order of `rows`, each with its value."""
+    """Draw bars from zero on one scale, in the order of `rows`, each with its value."""
     _check(rows)
     headers = _headers(rows, unit)
     if not rows:
@@ -96,7 +96,7 @@ class _Plot:
         return Drawing(width, layout.frame.bottom + 4, body, role)
 
     def _bar(self, bar: Bar, middle: float, across: Scale) -> str:
-        """The bar, on the ground of what it is a part of; it says its value when pointed at."""
+        """Draw the bar over its total, with its value as a tooltip."""
         full = across(across.high if bar.total is None else bar.total) - across.start
         ground = "chart-target" if bar.total is None else "chart-track"
         track = element("rect", x=across.start, y=middle - THICK / 2, width=full, height=THICK, rx=3, class_=ground)

@@ -1,4 +1,4 @@
-"""Distributions of several things above one axis."""
+"""Draws the distributions of several things above one axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ def distributions(
     title: str, rows: Sequence[Row], *, low: float = 0.0, high: float = 1.0, noun: str = "scores", wide: bool = False,
     empty: str = "No scores in this time.",
 ) -> Chart:  # fmt: skip
-    """One small histogram per row, all above one axis from `low` to `high`; each has the height of its own peak.
+    """Draw one small histogram per row, all above one axis from `low` to `high`, each scaled to its own peak.
 
     rows  (label, counts of equally broad buckets)
     """
@@ -55,7 +55,7 @@ def _summary(rows: Sequence[Row], low: float, high: float, noun: str) -> str:
     if len(median_rows) == 1:
         return f"{isolated(best[1])}: median {short(best[0])}; {total}; {spread(best[2], low, high)}."
     medians = f"{isolated(best[1])} {short(best[0])}; lowest: {isolated(worst[1])} {short(worst[0])}"
-    return f"{total}; highest median: {medians}. Each has the height of its own peak."
+    return f"{total}; highest median: {medians}. Each is scaled to its own peak."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class _Plot:
     def _ridge(
         self, label: str, counts: Sequence[int], foot: float, tall: float, across: Scale, *, narrow: bool
     ) -> str:
-        """Steps of the counts on a ground line, with a tick at the median."""
+        """Draw the counts as steps on a ground line, with a tick at the median."""
         ground = element("line", x1=across.start, x2=across.end, y1=foot, y2=foot, class_="chart-grid")
         if not any(counts):
             return ground

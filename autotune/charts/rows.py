@@ -1,4 +1,4 @@
-"""Rows with a label, a mark and a value: where each of these stands, on a desk and on a phone."""
+"""Places the label, mark and value of each row of a chart, for wide screens and phones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LABEL_LINE = 20  # on a phone the label has a line of its own above the mark
 class Layout:
     """Labels at the left, marks between `frame.left` and `frame.right`, notes and values at the right.
 
-    On a phone a label stands above its mark, with note and value in the same line, and marks have the whole breadth.
+    On a phone a label is above its mark, with note and value in the same line, and marks have the whole width.
 
     tall        from one row to the next
     label_room  for a label
@@ -34,12 +34,12 @@ class Layout:
     value_room: float
 
     def middle(self, at: int) -> float:
-        """The height at which the mark of a row is centred."""
+        """Return the height at which the mark of a row is centred."""
         top = self.frame.top + at * self.tall
         return top + (LABEL_LINE + (self.tall - LABEL_LINE) / 2 - 2 if self.narrow else self.tall / 2)
 
     def words(self, at: int, name: str, note: str, value: str) -> str:
-        """Label, note and value of a row."""
+        """Draw the label, note and value of a row."""
         y = self.frame.top + at * self.tall + LABEL_LINE - 6 if self.narrow else self.middle(at) + 4
         line = label(name, 0, y, self.label_room) + text(value, self.width, y, "chart-value", "end")
         if not note:
@@ -50,7 +50,7 @@ class Layout:
 def laid_out(
     width: int, labels: Sequence[str], values: Sequence[str], notes: Sequence[str] = (), *, mark: float, foot: float = 0
 ) -> Layout:
-    """A layout that gives labels, notes and values what they need, within bounds, and the marks what is left.
+    """Return a layout with the room that labels, notes and values need, within bounds; marks get the rest.
 
     mark  height of a mark with the space around it
     foot  height of what stands below the rows, such as an axis

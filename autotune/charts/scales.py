@@ -1,4 +1,4 @@
-"""Scales from values to places, ticks that a person would choose, and how numbers and moments are written."""
+"""Maps values to places, chooses round ticks, and formats numbers and times."""
 
 import math
 from bisect import bisect_left
@@ -37,37 +37,37 @@ class Scale:
 
 
 def finite(values: Iterable[float], what: str = "value") -> None:
-    """Raises ValueError at a NaN or an infinity: nothing can be drawn there, and a gap would be a lie."""
+    """Raise ValueError for a NaN or an infinity, which cannot be drawn and would be misread as a gap."""
     for value in values:
         if not math.isfinite(value):
             raise ValueError(f"a {what} is {value}")
 
 
 def amounts(values: Iterable[float], what: str = "count") -> None:
-    """Raises ValueError at what cannot be an amount: a NaN, an infinity, a negative number."""
+    """Raise ValueError for a value that is not an amount: a NaN, an infinity or a negative number."""
     for value in values:
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(f"a {what} is {value}")
 
 
 def aware(moments: Iterable[datetime]) -> None:
-    """Raises ValueError at a moment without a timezone: nobody knows when that is."""
+    """Raise ValueError for a time without a timezone, which is ambiguous."""
     if any(moment.tzinfo is None for moment in moments):
         raise ValueError("a moment has no timezone")
 
 
 def nice_step(span: float, count: int) -> float:
-    """The smallest of 1, 2, 2.5 and 5 times a power of ten that cuts `span` into at most `count` parts."""
+    """Return the smallest of 1, 2, 2.5 and 5 times a power of ten that cuts `span` into at most `count` parts."""
     raw = span / count
     power = 10.0 ** math.floor(math.log10(raw))
     return next((factor * power for factor in NICE if factor * power >= raw * (1 - 1e-9)), 10 * power)
 
 
 def nice_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) -> list[float]:
-    """Round values from at or below `low` to at or above `high`; one distance between all of them.
+    """Return round values from at or below `low` to at or above `high`, at equal distances.
 
     count   at most so many distances, give or take one
-    whole   for counts of things: no tick stands between two whole numbers
+    whole   for counts of things: all ticks are whole numbers
     """
     if high - low <= max(abs(high) * 1e-9, LEAST_SPAN):  # all values look equal: leave room around them
         room = abs(high) * 0.1
@@ -80,13 +80,13 @@ def nice_ticks(low: float, high: float, count: int = 5, *, whole: bool = False) 
 
 
 def inner_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """The round values within [low, high]: for an axis whose ends are given."""
+    """Return the round values within [low, high], for an axis whose ends are given."""
     room = (high - low) * 1e-9
     return [tick for tick in nice_ticks(low, high, count) if low - room <= tick <= high + room]
 
 
 def time_ticks(since: datetime, until: datetime, count: int = 6) -> list[datetime]:
-    """Round moments (UTC) within [since, until], about `count`: of minutes, hours, days, Mondays, months or years."""
+    """Return about `count` round times (UTC) within [since, until]: minutes, hours, days, Mondays, months or years."""
     spacing_s = max((until - since).total_seconds(), 1) / count
     if spacing_s > STEPS_S[-1]:
         return _month_ticks(since, until, spacing_s / MONTH_S)
@@ -115,7 +115,7 @@ def _month(moment: datetime) -> datetime:
 
 
 def time_labels(ticks: Sequence[datetime]) -> list[str]:
-    """What stands below each tick: as little as tells them apart; a midnight among hours is its day."""
+    """Return the shortest labels that distinguish the ticks; a midnight among hours shows its day."""
     step = (ticks[1] - ticks[0]).total_seconds() if len(ticks) > 1 else DAY_S
     return [_time_label(tick.astimezone(UTC), step) for tick in ticks]
 
@@ -131,12 +131,12 @@ def _time_label(tick: datetime, step: float) -> str:
 
 
 def moment(at: datetime, *, seconds: bool = False) -> str:
-    """`2026-11-28 14:00`, in UTC; columns and sentences say so once."""
+    """Format a time as `2026-11-28 14:00`, in UTC; headers and sentences name UTC."""
     return at.astimezone(UTC).isoformat(" ")[: 19 if seconds else 16]
 
 
 def short(value: float) -> str:
-    """A number for a drawing: `1.2 M`, `1,204`, `0.72`, `0.0003`; three digits that matter below a thousand."""
+    """Format a number for a drawing: `1.2 M`, `1,204`, `0.72`, `0.0003`; three significant digits below 1,000."""
     size = abs(value)
     if size >= SHORT_FROM:
         divisor, letter = next(pair for pair in MAGNITUDES if size >= pair[0] * 0.9995)
@@ -148,14 +148,14 @@ def short(value: float) -> str:
 
 
 def exact(value: float) -> str:
-    """A number for a table: whole ones in full with commas, others with up to six digits that matter."""
+    """Format a number for a table: whole numbers in full with commas, others with up to six significant digits."""
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{value:,.0f}"
     return _trimmed(_plain(value, 6))
 
 
 def tick_labels(ticks: Sequence[float]) -> list[str]:
-    """One label per tick, all with the decimals that the distance between them needs."""
+    """Return one label per tick, all with the decimals that the distance between them needs."""
     peak = max(map(abs, ticks))
     if peak >= SHORT_FROM:
         divisor, letter = next(pair for pair in MAGNITUDES if peak >= pair[0])
@@ -168,7 +168,7 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
 
 
 def alike(values: Sequence[float]) -> list[str]:
-    """Numbers that stand below each other: as `short` writes them, but all with the same decimals where that is few."""
+    """Format a column of numbers as `short` does, but all with the same decimals if these are few."""
     numbers = [short(value) for value in values]
     decimals = max(len(number.partition(".")[2]) for number in numbers)
     if decimals > MOST_DECIMALS or any(abs(value) >= 1000 for value in values):
@@ -177,12 +177,12 @@ def alike(values: Sequence[float]) -> list[str]:
 
 
 def with_unit(text: str, unit: str) -> str:
-    """`12 ms`; without a unit the number alone."""
+    """Return the number with its unit, such as `12 ms`; without a unit only the number."""
     return f"{text}{NBSP}{unit}" if unit else text
 
 
 def _plain(value: float, digits: int) -> str:
-    """Rounded to `digits` that matter."""
+    """Round to `digits` significant digits."""
     if value == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(value)))
@@ -196,7 +196,7 @@ def _trimmed(text: str) -> str:
 
 
 def quantile(counts: Sequence[int], low: float, high: float, share: float) -> float:
-    """The value below which `share` of the counted lie, as if each bucket were filled evenly.
+    """Return the value below which `share` of the counts lie, as if each bucket were filled evenly.
 
     counts  per bucket, equally broad, from `low` to `high`; their sum is positive
     """

@@ -1,4 +1,4 @@
-"""Lines of the size of a word."""
+"""Draws sparklines, which are as small as a word."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ POINTS = 2 * (WIDTH - 2 * ROOM)
 
 
 def sparkline(values: Sequence[float | None], *, label: str, tone: str = "neutral") -> SafeString:
-    """A line without axes, 96 by 24; None is a gap. It has no table, so `label` says what `spark_label` gives."""
+    """Draw a line without axes, 96 by 24; None is a gap. It has no table: pass the text of `spark_label` as `label`."""
     finite(value for value in values if value is not None)
     if tone not in TONES:
         raise ValueError("a tone is neutral, good, warn or bad")
@@ -24,7 +24,7 @@ def sparkline(values: Sequence[float | None], *, label: str, tone: str = "neutra
 
 
 def spark_label(values: Sequence[float | None], unit: str = "") -> str:
-    """`From 0.5 to 0.72; lowest 0.4, highest 0.9`."""
+    """Describe values in words: `From 0.5 to 0.72; lowest 0.4, highest 0.9`."""
     numbers = [value for value in values if value is not None]
     finite(numbers)
     if not numbers:
@@ -36,7 +36,7 @@ def spark_label(values: Sequence[float | None], unit: str = "") -> str:
 
 
 def _thinned(values: Sequence[float | None]) -> list[float | None]:
-    """The lowest and the highest of each piece, if there are more values than half-pixels."""
+    """Return the lowest and the highest of each piece, if there are more values than half-pixels."""
     if len(values) <= POINTS:
         return list(values)
     extremes: list[float | None] = []
@@ -49,7 +49,7 @@ def _thinned(values: Sequence[float | None]) -> list[float | None]:
 
 
 def _line(values: Sequence[float | None], tone: str) -> str:
-    """The line in runs between gaps, and a dot at the last value."""
+    """Draw the line in runs between gaps, and a dot at the last value."""
     numbers = [value for value in values if value is not None]
     if not numbers:
         return element("line", x1=ROOM, x2=WIDTH - ROOM, y1=HEIGHT / 2, y2=HEIGHT / 2, class_="chart-grid")

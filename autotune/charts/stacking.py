@@ -1,4 +1,4 @@
-"""Stacked columns over time."""
+"""Draws stacked columns over time."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ def columns(
     title: str, stacks: Sequence[Stack], names: Sequence[str], *, unit: str = "", since: datetime | None = None,
     until: datetime | None = None, tones: Sequence[str] = (), wide: bool = True, empty: str = "Nothing in this time.",
 ) -> Chart:  # fmt: skip
-    """One column per moment, made of one amount per name, the first at the foot.
+    """Draw one column per time, made of one amount per name, the first at the foot.
 
     stacks  (when the column's time begins, amounts in the order of `names`); equally far apart, but some may be missing
     since   where the axis begins, and `until` where it ends; without them it fits the columns
@@ -46,7 +46,7 @@ def columns(
 
 def _check(stacks: Sequence[Stack], names: Sequence[str], tones: Sequence[str]) -> None:
     if not 0 < len(names) <= SERIES:
-        raise ValueError(f"{len(names)} names: 1 to {SERIES} can be told apart")
+        raise ValueError(f"{len(names)} names: 1 to {SERIES} can be distinguished")
     if tones and (len(tones) != len(names) or not set(tones) <= set(TONES)):
         raise ValueError("each name has one tone of neutral, good, warn and bad")
     aware(time for time, _ in stacks)
@@ -57,13 +57,13 @@ def _check(stacks: Sequence[Stack], names: Sequence[str], tones: Sequence[str]) 
 
 
 def _step(times: Sequence[datetime]) -> timedelta:
-    """The time that one column stands for: the least distance between two."""
+    """Return the time that one column covers: the least distance between two."""
     gaps = [later - earlier for earlier, later in pairwise(times) if later > earlier]
     return min(gaps, default=timedelta(hours=1))
 
 
 def _merged(stacks: Sequence[Stack], step: timedelta) -> tuple[list[Stack], timedelta, int]:
-    """At most COLUMNS stacks, each the sum of so many neighbours; sums keep every count."""
+    """Merge neighbours into at most COLUMNS stacks, each of which is their sum."""
     first = stacks[0][0]
     merge_count = math.ceil((int((stacks[-1][0] - first) / step) + 1) / COLUMNS)
     sums: dict[int, list[float]] = {}
@@ -110,7 +110,7 @@ class _Plot:
         return Drawing(width, height, body)
 
     def _column(self, at: datetime, stack: Sequence[float], across: Scale, up: Scale) -> str:
-        """One column, which shows its amounts when pointed at."""
+        """Draw one column, with its amounts as a tooltip."""
         left, right = across(at.timestamp()), min(across((at + self.step).timestamp()), across.end)
         gap = min(2.0, (right - left) * 0.2)
         parts = [
@@ -129,7 +129,7 @@ class _Plot:
 
 
 def _pieces(stack: Sequence[float]) -> Iterator[tuple[int, float, float]]:
-    """(place, foot, top) of each amount above zero."""
+    """Yield (place, foot, top) of each amount above zero."""
     foot = 0.0
     for place, amount in enumerate(stack):
         if amount > 0:

@@ -1,4 +1,4 @@
-"""What went well and what did not, one after another, in the size of a word."""
+"""Draws a strip of successes and failures that is as small as a word."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ STEP, BAR, HEIGHT, LOW = 4, 3, 16, 10
 
 
 def strip(outcomes: Sequence[bool], *, label: str) -> SafeString:
-    """A bar for each outcome, the oldest first; one that failed is taller, so that colour is not all that tells.
+    """Draw a bar for each outcome, the oldest first. A failure is taller, so that it can be seen without colour.
 
-    `label` says the same in words: it has no table.
+    `label` must describe the outcomes in words, because a strip has no table.
     """
     width = max(STEP * len(outcomes) - (STEP - BAR), BAR)
     bars = "".join(_bar(at, passed) for at, passed in enumerate(outcomes))

@@ -1,4 +1,4 @@
-"""SVG as text: elements with escaped attributes, and labels of any origin.
+"""Writes SVG: elements with escaped attributes, and labels of any origin.
 
 Labels come from untrusted people. A label that does not fit is cut in the drawing; its title and the table show all of
 it. Every `text` is a paragraph of its own, so a direction control ends with it.
@@ -20,12 +20,12 @@ ISOLATE, END_ISOLATE, UNKNOWN = "\u2068", "\u2069", "\ufffd"
 
 
 def join(parts: Iterable[str]) -> SafeString:
-    """Pieces that are markup already, one after the other."""
+    """Join pieces that are already markup."""
     return mark_safe("".join(parts))  # noqa: S308  each piece was made by `element` or `text`
 
 
 def element(name: str, inside: str = "", **attributes: str | float) -> SafeString:
-    """One element. `inside` is markup; attributes are escaped; `class_` is class, and `_` in a name stands for `-`."""
+    """Return an element. `inside` is markup; attributes are escaped; `class_` is class, and `_` in a name means `-`."""
     attributes_markup = "".join(f' {_name(key)}="{_value(value)}"' for key, value in attributes.items())
     return mark_safe(f"<{name}{attributes_markup}>{inside}</{name}>" if inside else f"<{name}{attributes_markup}/>")  # noqa: S308
 
@@ -39,42 +39,42 @@ def _value(value: str | float) -> str:
 
 
 def place(value: float) -> str:
-    """A coordinate, to a tenth of a unit: `12` or `12.3`."""
+    """Format a coordinate, to a tenth of a unit: `12` or `12.3`."""
     text = f"{value:.1f}"
     return text[:-2] if text.endswith(".0") else text
 
 
 def text(line: str, x: float, y: float, class_: str = "", anchor: str = "start") -> SafeString:
-    """A line of text whose baseline starts, ends or is centred at (x, y)."""
+    """Return a line of text whose baseline starts, ends or is centred at (x, y)."""
     return element("text", escape(line), x=x, y=y, text_anchor=anchor, class_=f"chart-text {class_}".rstrip())
 
 
 def label(text: str, x: float, y: float, room: float, *, anchor: str = "start", class_: str = "") -> SafeString:
-    """A label of unknown origin: cut to `room` units, and whole in its title."""
+    """Return a label of unknown origin, cut to `room` units; its tooltip shows all of it."""
     visible = cut(text, room)
     inside = escape(visible) if visible == text else f"{escape(visible)}<title>{escape(text)}</title>"
     return element("text", inside, x=x, y=y, text_anchor=anchor, class_=f"chart-text chart-label {class_}".rstrip())
 
 
 def titled(name: str, title: str, inside: str = "", **attributes: str | float) -> SafeString:
-    """An element that shows `title` when it is pointed at."""
+    """Return an element with `title` as its tooltip."""
     return element(name, f"<title>{escape(title)}</title>{inside}", **attributes)
 
 
 def linked(href: str, inside: str) -> SafeString:
-    """`inside` as a link, if there is one."""
+    """Return `inside` as a link, if there is an address."""
     return element("a", inside, href=own_address(href)) if href else mark_safe(inside)  # noqa: S308
 
 
 def own_address(href: str) -> str:
-    """The address, if it stays on this site. Raises ValueError if not: a chart leads nowhere else and runs nothing."""
+    """Return the address. Raises ValueError if it leaves this site: a chart must not link elsewhere or run code."""
     if not href.startswith(("/", "?", "#")) or href.startswith(("//", "/\\")) or any(c in href for c in "\t\r\n"):
         raise ValueError("a chart links to addresses of this site only")
     return href
 
 
 def breadth(text: str) -> float:
-    """About how broad a text is, in units; on the safe side."""
+    """Estimate the width of a text in units, rather too high than too low."""
     return sum(map(_glyph, text))
 
 
@@ -87,7 +87,7 @@ def _glyph(glyph: str) -> float:
 
 
 def cut(text: str, room: float) -> str:
-    """The text in one line, with an ellipsis where it would pass `room`; never between a glyph and what modifies it."""
+    """Cut the text to one line of `room` units with an ellipsis; never between a glyph and what modifies it."""
     line = " ".join(text[:2000].split()) if len(text) > 2000 else " ".join(text.split())
     used, dots = 0.0, FONT
     fits = 0  # glyphs that leave room for the ellipsis
@@ -101,7 +101,7 @@ def cut(text: str, room: float) -> str:
 
 
 def isolated(text: str, longest: int = 40) -> str:
-    """A label within a sentence of plain text: cut, and unable to turn what stands around it.
+    """Return a label for a sentence of plain text: cut, and unable to change the direction of the text around it.
 
     A direction control of its own could end the isolation, so there it shows as the replacement character.
     """

@@ -1,4 +1,4 @@
-"""Fewer points where a drawing could not show them all, without losing a spike."""
+"""Reduces points to as many as a drawing can show, without losing a spike."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ Point = tuple[datetime, float | None]
 
 
 def thinned(points: Sequence[Point], since: datetime, until: datetime) -> list[Point]:
-    """The lowest and the highest point of each of COLUMNS equal times; a time without a value is a gap.
+    """Return the lowest and the highest point of each of COLUMNS equal times; a time without a value is a gap.
 
     points  ordered by time, all within [since, until]; returned as they are if they are few
     """

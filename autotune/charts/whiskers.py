@@ -1,4 +1,4 @@
-"""Means with their intervals, on one axis."""
+"""Draws means with their intervals on one axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ CAP = 4
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean, its interval [low, high], how many it is the mean of, and where a click leads."""
+    """A mean, its interval [low, high], the number of its values, and the address of its link."""
 
     label: str
     mean: float
@@ -30,7 +30,7 @@ def intervals(
     title: str, rows: Sequence[Interval], *, noun: str = "scores", wide: bool = False,
     empty: str = "No scores in this time.",
 ) -> Chart:  # fmt: skip
-    """Dots with whiskers, in the order of `rows`. The axis is [0, 1], or a part of it, which the summary then says."""
+    """Draw dots with whiskers, in the order of `rows`. The axis is [0, 1], or a part of it that the summary names."""
     _check(rows)
     headers = ("Name", "Mean", "Low", "High", noun.capitalize())
     if not rows:
@@ -52,7 +52,7 @@ def _check(rows: Sequence[Interval]) -> None:
 
 
 def axis(rows: Sequence[Interval]) -> list[float]:
-    """Ticks of the axis: [0, 1] unless all lie within a small part of it, or something lies outside."""
+    """Return the ticks of the axis: [0, 1] unless all lie within a small part of it, or something lies outside."""
     low, high = min(row.low for row in rows), max(row.high for row in rows)
     if low >= 0 and high <= 1 and high - low >= NARROW_SPAN:
         return [0, 0.2, 0.4, 0.6, 0.8, 1]
@@ -93,7 +93,7 @@ class _Plot:
         return Drawing(width, layout.frame.bottom + FOOT, body, role)
 
     def _whisker(self, row: Interval, y: float, across: Scale) -> str:
-        """The interval as a line with ends, the mean as a dot; they say their figures when pointed at."""
+        """Draw the interval as a line with ends and the mean as a dot, with the figures as a tooltip."""
         left, right = across(row.low), across(row.high)
         y = round(y)
         whisker = element(

@@ -1,4 +1,4 @@
-"""Many rows in one statement, without a parameter for each value.
+"""Inserts and deletes many rows in one statement, without a parameter for each value.
 
 Rows are inserted by binary COPY on PostgreSQL, by one prepared INSERT on SQLite. Neither runs field defaults nor
 `pre_save`: every column's value is given, as the model field takes it.

@@ -26,7 +26,7 @@ class DatabaseNow(Func):
 
 
 def database_now() -> datetime:
-    """The database server's present time."""
+    """Return the database server's present time."""
     if connection.vendor != "postgresql":
         return datetime.now(UTC)  # the embedded engine shares this machine's clock
     with connection.cursor() as cursor:
@@ -37,7 +37,7 @@ def database_now() -> datetime:
 
 
 def shared_time() -> float:
-    """Seconds since 1970 by the database's clock as this process last read it; before that, by the machine's clock.
+    """Return seconds since 1970 by the database's clock as last read; before the first reading, by the machine's clock.
 
     Runs no query, so a thread without a connection may call it. Machines whose clocks differ sign with the same time.
     """
@@ -45,7 +45,7 @@ def shared_time() -> float:
 
 
 def shared_now(*, may_read: bool = True) -> datetime:
-    """The time of `shared_time` as a datetime.
+    """Return the time of `shared_time` as a datetime.
 
     may_read  the caller has a connection: read the database's clock if the last reading is older than a minute
     """
@@ -89,12 +89,12 @@ _reading = _Reading()
 
 
 def wire(moment: datetime) -> str:
-    """`2026-11-28T01:02:03.456Z`."""
+    """Format a moment for the wire, such as `2026-11-28T01:02:03.456Z`."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def parse_filter(text: str, *, end: bool) -> datetime:
-    """The instant that a date or date-time of a filter means; a naive one is UTC.
+    """Return the instant that a date or date-time of a filter means; a naive one is UTC.
 
     end     for `endDate`: a date is inclusive, so its instant is the start of the next day
     raises  ValueError if the text is neither, or its instant lies outside the years 1 to 9999

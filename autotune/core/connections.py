@@ -1,4 +1,4 @@
-"""What a thread holds while it waits: the database connection, which it gives back, and its client, who may leave."""
+"""Connections of a waiting thread: releases the one to the database, and detects that the client has left."""
 
 import socket
 from typing import Final
@@ -13,15 +13,15 @@ ENDED: Final = psycopg.errors.IdleInTransactionSessionTimeout
 
 
 def release() -> None:
-    """Give the connection back before a long wait: for a client, a grader, a score. Not inside a transaction."""
+    """Release the database connection before a long wait for a client, grader or score. Not inside a transaction."""
     if not connection.in_atomic_block:
         connection.close()
 
 
 def has_left(request: HttpRequest) -> bool:
-    """Whether the client has closed the connection, as far as the server tells (gunicorn does): nobody reads an answer.
+    """Whether the client has closed the connection, so that nobody reads an answer. Only gunicorn reports this.
 
-    Octets that wait to be read are a next request, and are left where they are.
+    Bytes that wait to be read belong to a next request, and stay unread.
     """
     sock = request.META.get("gunicorn.socket")
     if sock is None:

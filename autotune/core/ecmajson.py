@@ -17,7 +17,7 @@ _INDEX = re.compile(r"(?:0|[1-9][0-9]{0,9})", re.ASCII)
 
 
 def dumps(value: Any) -> bytes:
-    """The UTF-8 JSON text of a value made of dict (names are strings), list, tuple, str, int, float, bool and None.
+    """Return the UTF-8 JSON of a value made of dict (names are strings), list, tuple, str, int, float, bool and None.
 
     raises  ValueError for a number that is not finite, TypeError for any other kind of value
     """
@@ -32,7 +32,7 @@ def dumps(value: Any) -> bytes:
 
 
 def string(text: str) -> bytes:
-    """One JSON string with its quotes, in UTF-8."""
+    """Return one JSON string with its quotes, in UTF-8."""
     try:
         return _encode(text)
     except UnicodeEncodeError:
@@ -40,7 +40,7 @@ def string(text: str) -> bytes:
 
 
 def number(value: float) -> str:
-    """A finite number as ECMAScript's Number::toString prints it.
+    """Return a finite number as ECMAScript's Number::toString prints it.
 
     raises  ValueError if the number is not finite as a double
     """

@@ -1,4 +1,4 @@
-"""Typed errors of the API. Capabilities raise them; `problems.py` alone turns them into answers."""
+"""Typed errors of the API. Capabilities raise them; only `problems.py` converts them to responses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class FieldError:
 class AutotuneError(Exception):
     """An error with a stable code and a status. `detail` is one sentence that names what to change.
 
-    current  a Struct of the object as it stands, where somebody else was first
+    current  a Struct of the present object, if another request changed it first
     """
 
     status = 500
@@ -45,13 +45,13 @@ class AutotuneError(Exception):
 
 
 class Invalid(AutotuneError):
-    """The request breaks a rule of the contract; `errors` name the members."""
+    """The request is invalid; `errors` lists the members at fault."""
 
     status, code, title = 400, "invalid_request", "Invalid request"
 
     @classmethod
     def field(cls, pointer: str, code: str, detail: str) -> "Invalid":
-        """The error of a single member, which is also the detail of the whole."""
+        """Return the error of a single member, which is also the detail of the whole."""
         return cls(f"{pointer or 'body'}: {detail}", errors=[FieldError(pointer, code, detail)])
 
 
@@ -68,7 +68,7 @@ class NotFound(AutotuneError):
 
     @classmethod
     def field(cls, pointer: str, what: str) -> "NotFound":
-        """The error of an id in the body or query that names nothing the caller may see."""
+        """Return the error of an id in the body or query that names nothing the caller may see."""
         detail = f"There is no such {what}."
         return cls(f"{pointer}: {detail}", errors=[FieldError(pointer, "not_found", detail)])
 
@@ -104,7 +104,7 @@ class Unreadable(Conflict):
 
 
 class Gone(AutotuneError):
-    """It was here, and is not any more; each use has its own code."""
+    """The object existed and is no longer available; each use has its own code."""
 
     status, title = 410, "Gone"
 
@@ -134,7 +134,7 @@ class ExpectationFailed(AutotuneError):
 
 
 class Unprocessable(AutotuneError):
-    """Well formed, and contradicts what came before; each use has its own code."""
+    """The request is well formed, but contradicts an earlier one; each use has its own code."""
 
     status, title = 422, "Unprocessable"
 
@@ -152,7 +152,7 @@ class VersionNotSupported(AutotuneError):
 
 
 class Unavailable(AutotuneError):
-    """The database is away. Worth another try."""
+    """The database is unavailable. A retry may succeed."""
 
     status, code, title = 503, "unavailable", "Service unavailable"
 

@@ -26,12 +26,12 @@ UNITS_SQL: Final = {  # of the column {value}; the same arithmetic as `units`, b
 
 
 def units(value: float) -> int:
-    """How many units a number in [0, 1] has."""
+    """Return how many units a number in [0, 1] has."""
     return int(value * 1e12 + 0.5)
 
 
 def split(amount: int, size: int) -> tuple[int, ...]:
-    """A whole number of any size as `size` columns of 64 bits, the lowest first. Columns may be summed."""
+    """Split a whole number of any size into `size` columns of 64 bits, the lowest first. Columns may be summed."""
     parts = []
     for _ in range(size - 1):
         amount, part = divmod(amount, BASE)
@@ -91,7 +91,7 @@ class Moments:
 
 
 def sums(field: str, **options: Any) -> dict[str, Any]:
-    """Aggregates of a column by name, from which `moments` computes its Moments.
+    """Return aggregates of a column by name, from which `moments` computes its Moments.
 
     options  of each aggregate, such as `filter`
     """

@@ -1,7 +1,7 @@
-"""How often a long-lived process looks for reference cycles.
+"""Makes long-lived processes look for reference cycles less often.
 
-Python looks after every 700 new containers, and now and then through all it has loaded. A batch of rows makes thousands
-of tuples, none of them in a cycle: exports spent about a fifth of their processor time on it.
+By default Python looks after every 700 new containers, and sometimes through all that it has loaded. A batch of rows
+makes thousands of tuples, none of them in a cycle: exports spent about a fifth of their processor time on it.
 """
 
 import gc
@@ -11,7 +11,7 @@ NEW_CONTAINERS: Final = 50_000  # a few MiB of what may be garbage
 
 
 def settle() -> None:
-    """Called once, when the process has loaded its code: that is never looked through again, the rest seldom."""
+    """Exempt the loaded code from garbage collection, and collect the rest less often. Call once, after loading."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(NEW_CONTAINERS, 50, 100)

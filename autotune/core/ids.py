@@ -14,23 +14,23 @@ _SUFFIX = re.compile(SUFFIX)
 
 
 def new() -> UUID:
-    """A fresh UUIDv7: ids made later sort later, to the millisecond."""
+    """Return a new UUIDv7: ids made later sort later, to the millisecond."""
     return uuid7()
 
 
 def first_of(moment: datetime) -> UUID:
-    """What no id that is made from this moment on is smaller than: a bound in time for a primary key."""
+    """Return the lowest UUIDv7 of a moment, as a lower bound in time for primary keys."""
     return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)
 
 
 def encode(kind: str, value: UUID) -> str:
-    """`comp_01jd…` for kind `comp`."""
+    """Return the public id of a UUID, such as `comp_01jd…` for kind `comp`."""
     number = value.int
     return f"{kind}_{''.join([PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])}"
 
 
 def decode(kind: str, text: str) -> UUID:
-    """The UUID of a public id.
+    """Return the UUID of a public id.
 
     raises ValueError if the text is not `kind`, an underscore and a well-formed suffix
     """

@@ -1,4 +1,4 @@
-"""Celery's way into the core."""
+"""The core's Celery jobs."""
 
 from celery import shared_task
 
@@ -7,11 +7,11 @@ from autotune.core.crypto import mending, reencryption
 
 @shared_task(name="core.reencrypt", ignore_result=True)
 def reencrypt() -> None:
-    """Go on with the re-encryption, if one is under way; every ten seconds."""
+    """Continue a re-encryption that is in progress. Runs every ten seconds."""
     reencryption.work()
 
 
 @shared_task(name="core.look_at_damaged", ignore_result=True)
 def look_at_damaged() -> None:
-    """Delete the records of damaged values that have been repaired; hourly."""
+    """Delete the records of damaged values that have been repaired. Runs hourly."""
     mending.delete_repaired()

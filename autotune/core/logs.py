@@ -6,8 +6,8 @@ import threading
 import time
 from typing import Final
 
-# Callbacks, invitations, the keys of password resets, reward endpoints, links to exports: whoever reads the log must
-# not use them. An address that was mistyped holds its token all the same.
+# Callbacks, invitations, the keys of password resets, reward endpoints, links to exports: readers of the log must not
+# be able to use them. A mistyped address contains its token as well.
 _SLASH = r"(?:/|%2f)++"
 _PLACES = (
     "callbacks", "invitations", "downloads", rf"account{_SLASH}password{_SLASH}reset",
@@ -17,7 +17,7 @@ SECRET_PATH = re.compile(rf"({_SLASH}(?:{'|'.join(_PLACES)}){_SLASH})(?!\[token\
 
 
 class RedactionFilter(logging.Filter):
-    """Takes the token out of an address, wherever a line quotes the path of a request."""
+    """Removes the token from each address that a log line quotes."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):  # one by one: uvicorn's formatter counts them
@@ -29,7 +29,7 @@ class RedactionFilter(logging.Filter):
 
 
 def redacted(text: str) -> str:
-    """The text without the tokens of the addresses in it."""
+    """Return the text without the tokens of the addresses in it."""
     return SECRET_PATH.sub(r"\1[token]", text)
 
 
@@ -66,7 +66,7 @@ class RepeatFilter(logging.Filter):
 
 
 def repeating(name: str) -> logging.Logger:
-    """A logger for lines that may repeat with each request or second: it writes each once in REPEATED_S seconds."""
+    """Return a logger for lines that repeat with each request or second: it writes each once in REPEATED_S seconds."""
     logger = logging.getLogger(f"{name}.repeating")
     if not any(isinstance(present, RepeatFilter) for present in logger.filters):
         logger.addFilter(RepeatFilter())

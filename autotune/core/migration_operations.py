@@ -1,4 +1,4 @@
-"""A migration step for PostgreSQL alone; the embedded engine passes it by."""
+"""A migration operation that runs only on PostgreSQL; SQLite skips it."""
 
 from typing import Any
 

@@ -10,8 +10,8 @@ class DataKey(models.Model):
 
     scope       the organization's id; no foreign key, since the core knows no organizations
     period      `YYYY-MM`, with a letter for a key that replaces a damaged one; or `digest`
-    wrapped     what the master key `wrapping_key` made of it (keyproviders.py)
-    retired_at  since when it encrypts nothing new; it is dropped when nothing is left under it
+    wrapped     the key, wrapped by the master key `wrapping_key` (keyproviders.py)
+    retired_at  from then on it encrypts nothing new; it is dropped when no value uses it any more
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -68,20 +68,20 @@ class DamagedValue(models.Model):
 
 
 class Reencryption(models.Model):
-    """How far one encrypted column is on its way off the retired data keys (reencryption.py).
+    """The progress of re-encryption in one encrypted column (reencryption.py).
 
-    It is gone through in passes, until one that began after `settled_at` finds nothing.
+    Workers read the column in passes, until a pass that began after `settled_at` finds nothing.
 
     column        such as `tasks.Completion.prompt`
-    number        of the pass, from 1
-    cursor        the last row that was looked at in this pass, as text; '' at its beginning
-    done, total   rows looked at in this pass, and how many there were when it began
+    number        the number of the pass, from 1
+    cursor        the last row that this pass has read, as text; '' at its beginning
+    done, total   rows that this pass has read, and how many there were when it began
     found         values under retired keys that this pass met
     unreadable    those of them that could not be decrypted, and stay as they are
-    rewritten     values in all passes
+    rewritten     values re-encrypted in all passes
     settled_at    from then on no process writes under a retired key any more
-    due_at        when the pass may begin, or go on
-    leased_until  while a worker is at it
+    due_at        when the pass may begin or continue
+    leased_until  until when a worker holds the column
     """
 
     column = models.CharField(max_length=200, primary_key=True)

@@ -1,4 +1,4 @@
-"""Redis, as a convenience: everything in it may vanish, and every use says what happens without it."""
+"""Access to Redis, which is optional: its data may vanish, and every use defines what happens without it."""
 
 import logging
 import threading
@@ -11,7 +11,7 @@ from django.conf import settings
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-AWAY_S = 1.0  # after a failure, how long nobody tries: an outage must not cost each request a time-out
+AWAY_S = 1.0  # no attempt for this long after a failure: an outage must not cost each request a timeout
 
 _lock = threading.Lock()
 _client: "redis.Redis | None" = None
@@ -19,7 +19,7 @@ _away_until = 0.0
 
 
 def attempt(use: Callable[["redis.Redis"], Any], *, otherwise: T) -> Any | T:
-    """What `use(client)` gives; `otherwise` without REDIS_URL or while Redis is away."""
+    """Return the result of `use(client)`, or `otherwise` without REDIS_URL or while Redis is away."""
     global _away_until
     if not settings.REDIS_URL or time.monotonic() < _away_until:
         return otherwise

@@ -1,4 +1,4 @@
-"""JSON from outside, read strictly.
+"""Parses JSON from outside strictly.
 
 Refused: text that is not UTF-8, NaN and Infinity, numbers that are not finite doubles, very long integers, a member
 name twice in one object, text after the value, deep nesting, lone surrogates and U+0000. The fast pass is the C scanner
@@ -26,7 +26,7 @@ class JSONRefused(ValueError):
     """The text is not acceptable JSON.
 
     code     invalid_json, number_not_finite, integer_out_of_range, duplicate_key, invalid_text, too_deep
-    message  one sentence for whoever sent the text
+    message  one sentence for the sender of the text
     pointer  JSON pointer of the fault, "" when it concerns the whole text
     """
 
@@ -78,7 +78,7 @@ def loads(
 
 
 class Faulty:
-    """Stands where an item of a list was refused, and says why."""
+    """Replaces an item of a list that was refused, and holds the reason."""
 
     __slots__ = ("refused",)
 
@@ -87,9 +87,9 @@ class Faulty:
 
 
 def loads_items(raw: bytes, member: str, *, max_digits: int = MAX_DIGITS, safe_integers: bool = False) -> Any:
-    """Parse a text whose `member` is a list of things that stand alone: a fault within one refuses that one only.
+    """Parse a text whose `member` is a list of independent items: a fault in one item refuses only that item.
 
-    A `Faulty` takes its place. Depth is left to the caller, but for a text too deep to be parsed at all.
+    A `Faulty` takes its place. The caller checks the depth, except for a text too deep to be parsed at all.
 
     raises  JSONRefused for a fault anywhere else
     """
@@ -113,7 +113,7 @@ def loads_items(raw: bytes, member: str, *, max_digits: int = MAX_DIGITS, safe_i
 def check_free(value: Any, pointer: str, *, max_depth: int | None = MAX_DEPTH, safe_integers: bool = True) -> None:
     """Check a free-form value that `loads` has already parsed, such as metadata: its depth and its integers.
 
-    pointer    where the value stands in its document
+    pointer    the place of the value in its document
     max_depth  levels of lists and objects, the value itself being the first
     raises     JSONRefused with the pointer of the first fault
     """
@@ -143,7 +143,7 @@ _UNSAFE = "The integer is beyond ±(2^53 − 1), which not every reader can hold
 
 
 class _Fault(Exception):
-    """Raised inside the scanner: what is wrong, without the place."""
+    """A fault that the scanner raises, without its place."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -204,7 +204,7 @@ def _decoder(numbers: _Numbers) -> Callable[[str], Any]:
 
 
 class _Mark:
-    """Stands in the parsed value where a fault is. `key` is set when a member name is at fault."""
+    """Marks a fault in the parsed value. `key` is set if a member name is at fault."""
 
     def __init__(self, fault: _Fault, key: str | None = None) -> None:
         self.fault = fault
@@ -223,7 +223,7 @@ def _located(text: str, fault: _Fault, numbers: _Numbers) -> JSONRefused:
 
 
 def _marked(text: str, numbers: _Numbers) -> Any:
-    """The value with a mark in the place of each fault that the scanner can step over."""
+    """Return the value with a mark in the place of each fault that the scanner can step over."""
 
     def lenient(parse: Callable[[str], Any]) -> Callable[[str], Any]:
         def hook(part: str) -> Any:
@@ -251,7 +251,7 @@ def _marked(text: str, numbers: _Numbers) -> Any:
 
 
 def _marks(value: Any, prefix: str) -> Iterator[JSONRefused]:
-    """What the marks in a value say, each with its pointer."""
+    """Yield the fault of each mark in a value, with its pointer."""
     for node, _, path in _walk(value):
         if type(node) is _Mark:
             if node.key is not None:

@@ -1,4 +1,4 @@
-"""Path converters: `<task:task_id>` takes a well-formed `task_…` id and gives its UUID; anything else is 404."""
+"""Path converters: `<task:task_id>` accepts a well-formed `task_…` id and returns its UUID; anything else is 404."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Probes, metrics, the OpenAPI document and its rendering: open to all but the metrics."""
+"""API views of probes, metrics and the OpenAPI document. All but the metrics are open to everyone."""
 
 from typing import Any
 
@@ -18,31 +18,37 @@ from autotune.site.status.probes import Health, Readiness
 
 
 class OpenView(OperationView):
-    """Needs and looks at no key."""
+    """A view that needs no key, and ignores one that is sent."""
 
     authentication_classes = ()
     permission_classes = ()
 
 
 class HealthView(OpenView):
-    @operation(summary="Is the process alive", answers={200: Health})
+    @operation(summary="Report whether the process is alive", answers={200: Health})
     def get(self, request: Request) -> Health:
         return Health("ok")
 
 
 class ReadyView(OpenView):
-    @operation(summary="Can the process accept work", answers={200: Readiness, 503: Readiness})
+    @operation(summary="Report whether the process can accept work", answers={200: Readiness, 503: Readiness})
     def get(self, request: Request) -> Answer:
-        """503 only for what submitting needs: database, migrations, disk. A broker that is away is `degraded`."""
+        """Return 503 only if something fails that submitting needs: the database, migrations, encryption or disk.
+
+        A broker that does not answer is `degraded`.
+        """
         state = probes.readiness()
         return Answer(state, 503 if state.status == "failed" else 200)
 
 
 class MovingView(OpenView):
-    @operation(summary="Does due work move", answers={200: Moving, 503: Moving})
+    @operation(summary="Report whether due work is being processed", answers={200: Moving, 503: Moving})
     def get(self, request: Request) -> Answer:
-        """503 while work that is due stands still: no worker sweeps, nobody takes the due runs of a grader, runs of
-        lost workers are not returned, or events wait. A large backlog that is worked on is no fault."""
+        """Return 503 while due work stands still.
+
+        That is the case if no worker sweeps, nobody takes the due runs of a grader, runs of lost workers are not
+        returned, or events, erasures or retention make no progress. A long queue that is shrinking is not an error.
+        """
         state = moving.state()
         return Answer(state, 503 if state.status == "failed" else 200)
 
@@ -55,15 +61,17 @@ class MayReadMetrics(BasePermission):
 class MetricsView(OperationView):
     permission_classes = (MayReadMetrics,)
 
-    @operation(summary="Metrics for Prometheus", answers={200: None}, produces=("text/plain",))
+    @operation(summary="Return metrics for Prometheus", answers={200: None}, produces=("text/plain",))
     def get(self, request: Request) -> HttpResponseBase:
-        """With a key that may read the administration of the operating organization, or without one from
-        `AUTOTUNE_METRICS_NETWORKS`."""
+        """Require a key that may read the administration of the operating organization.
+
+        Calls from `AUTOTUNE_METRICS_NETWORKS` need no key.
+        """
         return HttpResponse(metrics.text(), content_type=metrics.CONTENT_TYPE)
 
 
 class FirstRenderer(Negotiation):
-    """Whatever the browser asks for, the view's only renderer answers."""
+    """Select the view's only renderer, whatever format the browser requests."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
@@ -73,19 +81,19 @@ class SchemaView(OpenView):
     renderer_classes = [OpenApiJsonRenderer]
     content_negotiation_class = FirstRenderer
 
-    @operation(summary="The OpenAPI document", answers={200: None}, produces=(document.MEDIA_TYPE,))
+    @operation(summary="Return the OpenAPI document", answers={200: None}, produces=(document.MEDIA_TYPE,))
     def get(self, request: Request) -> HttpResponseBase:
         return HttpResponse(document.octets(), content_type=document.MEDIA_TYPE)
 
 
 class DocsView(OpenView, SpectacularSwaggerView):
-    """Rendered from files of our own: works without the internet."""
+    """A page that uses only files of this server, so that it works without internet access."""
 
     renderer_classes = [TemplateHTMLRenderer]
     content_negotiation_class = FirstRenderer
     url_name = "schema"
     title = "Autotune API"
 
-    @operation(summary="The OpenAPI document, rendered", answers={200: None}, produces=("text/html",))
+    @operation(summary="Show the OpenAPI document as a page", answers={200: None}, produces=("text/html",))
     def get(self, request: Request) -> HttpResponseBase:
         return SpectacularSwaggerView.get(self, request)

@@ -1,4 +1,4 @@
-"""The OpenAPI document as this process answers it."""
+"""Generate the OpenAPI document, once in each process."""
 
 import functools
 import threading
@@ -11,10 +11,10 @@ _one_at_a_time = threading.Lock()
 
 
 def octets() -> bytes:
-    """The document as JSON, made when it is first asked for.
+    """Return the document as JSON, generated at the first call.
 
-    drf-spectacular hangs what it makes of a view on the view's class, so two threads that generate at once take it from
-    each other; and nothing of a request is in it.
+    drf-spectacular stores its state for a view on the view's class, so two threads that generate at once would disturb
+    each other. The document does not depend on the request, so one copy serves all.
     """
     with _one_at_a_time:
         return _made()

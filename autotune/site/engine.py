@@ -1,4 +1,4 @@
-"""Reports that a process uses SQLite, where an operator might expect PostgreSQL."""
+"""Report that a process uses SQLite, where an operator might expect PostgreSQL."""
 
 import logging
 import sys
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def note() -> str | None:
-    """The sentence that reports SQLite; None on PostgreSQL."""
+    """Return the sentence that reports SQLite; None on PostgreSQL."""
     if settings.DATABASE_URL:
         return None
     return (

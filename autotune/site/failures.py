@@ -1,4 +1,4 @@
-"""Errors outside any view: problem+json below /api/; elsewhere a page, in the frame for who is logged in."""
+"""Answer errors outside any view: problem+json below /api/, elsewhere a page, framed for logged-in users."""
 
 import sys
 
@@ -20,7 +20,7 @@ def _answer(request: HttpRequest, error: errors.AutotuneError) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, errors.Invalid("The request is malformed, or its Host is not one of ours."))
+    return _answer(request, errors.Invalid("The request is malformed, or this server does not accept its Host header."))
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -32,7 +32,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer an exception outside a view. In the middleware too, a database that is away is 503."""
+    """Answer an exception outside a view. A database that does not answer is 503 in the middleware too."""
     failure = sys.exc_info()[1]
     if isinstance(failure, Exception) and (error := problems.typed(failure)) is not None and error.status == 503:
         return problems.answer(error, request)
@@ -42,5 +42,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _answer(
         request,
-        errors.Forbidden("The form was too old, or did not come from this site. Go back, reload, and try again."),
+        errors.Forbidden("The form has expired or did not come from this site. Go back, reload it and try again."),
     )

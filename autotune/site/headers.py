@@ -1,4 +1,4 @@
-"""Headers of every answer that Django's own middleware does not set."""
+"""Add the response headers that Django's own middleware does not set."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ POLICY = ", ".join(f"{feature}=()" for feature in ("camera", "geolocation", "mic
 
 
 class HeadersMiddleware:
-    """No feature of the device is asked for, and no other site may embed what is here."""
+    """Deny pages the features of the device, and forbid other sites to embed them."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -13,9 +13,9 @@ from autotune.site.overviews import page
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponseBase:
-    """The overview of who is logged in; what Autotune is, for everybody else."""
+    """Show logged-in users their overview, and everybody else what Autotune is."""
     if isinstance(request.user, User):
         return page.overview(request)
-    if request.headers.get("HX-Request"):  # a part of the overview, whose session has ended
+    if request.headers.get("HX-Request"):  # the overview refreshes after its session has ended
         return entry.to_login(request)
     return render(request, "site/home.html", {"public_url": settings.PUBLIC_URL})

@@ -1,4 +1,4 @@
-"""Routes that belong to all."""
+"""Routes of the home page, the search, the probes, the metrics and the OpenAPI document."""
 
 from django.urls import URLPattern, path
 

@@ -1,5 +1,7 @@
-"""Admin pages of webhooks. Subscribing is the API's; here endpoints are seen, switched off and on, and deliveries sent
-again. What events say is not shown: it holds what customers and graders wrote."""
+"""Admin pages of webhooks, which show endpoints, switch them off and on, and deliver events again.
+
+Subscribing is left to the API. The data of events is not shown, since customers and graders wrote it.
+"""
 
 from types import MappingProxyType
 from typing import Any
@@ -28,18 +30,18 @@ OrganizationFilter = named(Organization, "org")
 SECRETS = ("secret", "previous_secret")
 
 
-@admin.action(description="Switch the selected webhooks off", permissions=["switch"])
+@admin.action(description="Switch off the selected webhooks", permissions=["switch"])
 @confirmed(
-    "Switch these webhooks off?",
-    warning="Nothing is sent to them any more, and what waits for them is parked. Once they are on again, parked "
-    "deliveries must be sent again one by one.",
+    "Switch off these webhooks?",
+    warning="Autotune sends nothing to them any more, and parks their pending deliveries. After you switch them on "
+    "again, deliver the parked events again one by one.",
     button="Switch them off",
 )
 def switch_off(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
     each(model_admin, request, queryset, lambda webhook: endpoints.switch(webhook.pk, on=False), "switched off")
 
 
-@admin.action(description="Switch the selected webhooks on", permissions=["switch"])
+@admin.action(description="Switch on the selected webhooks", permissions=["switch"])
 def switch_on(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
     each(model_admin, request, queryset, lambda webhook: endpoints.switch(webhook.pk, on=True), "switched on")
 
@@ -50,16 +52,16 @@ def send_test(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Que
 
 
 def _test(webhook: Webhook) -> None:
-    """raises  Conflict where the test was sent and not taken, TooManyRequests, NotFound"""
+    """raises  Conflict if the test was not delivered, TooManyRequests, NotFound"""
     delivery = trying.test(webhook.pk)
     if delivery.status != DeliveryStatus.DELIVERED:
         last = delivery.tries[-1] if delivery.tries else {}
         raise Conflict(
-            f"The test was not taken: {last.get('status') or last.get('error') or 'no answer'}.", code="test"
+            f"The test was not delivered: {last.get('status') or last.get('error') or 'no answer'}.", code="test"
         )
 
 
-@admin.action(description="Deliver the selected ones again", permissions=["redeliver"])
+@admin.action(description="Deliver the selected events again", permissions=["redeliver"])
 def redeliver(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
     each(model_admin, request, queryset, lambda row: trying.redeliver(row.webhook_id, row.pk), "due now")
 
@@ -91,7 +93,7 @@ class EventDeliveriesInline(DeliveriesInline):
 
 @admin.register(Webhook)
 class WebhookAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
-    """Which endpoints there are; never their secrets. The values of a URL's query are masked."""
+    """The endpoints, without their secrets. The values of a URL's query are masked."""
 
     kind = "whk"
     finds = MappingProxyType({"org": "organization_id", "user": "created_by_id"})
@@ -106,7 +108,7 @@ class WebhookAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     )  # fmt: skip
     list_select_related = ("organization",)
     search_fields = ("organization__name", "description", "created_by__email")
-    search_help_text = "A part of an organization, description or email, or an id (whk_…, org_… or user_…)"
+    search_help_text = "Part of an organization's name, description or email, or an id (whk_…, org_… or user_…)"
     date_hierarchy = "created_at"
     show_full_result_count = False
     ordering = ("-id",)
@@ -114,7 +116,7 @@ class WebhookAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     inlines = (DeliveriesInline,)
     fieldsets = (
         (None, {"fields": ("public_id", "organization", "standing", "disabled_reason", "failing_since")}),
-        ("What goes where", {"fields": ("address", "kinds", "own_only", "description")}),
+        ("Subscription", {"fields": ("address", "kinds", "own_only", "description")}),
         ("Secrets (never shown)", {"fields": ("previous_valid_until",)}),
         ("Times", {"fields": ("created_by", "created_at", "updated_at", "deleted_at", "deliveries_link")}),
     )
@@ -141,11 +143,11 @@ class WebhookAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
 
     @admin.display(description="all deliveries")
     def deliveries_link(self, row: Webhook) -> SafeString:
-        return anchor(list_url(Delivery, webhook=row.public_id), "List them")
+        return anchor(list_url(Delivery, webhook=row.public_id), "List deliveries")
 
 
 class WebhookFilter(named(Webhook, "whk")):  # type: ignore[misc]
-    """By its id: a webhook has no name."""
+    """Find webhooks by id: they have no name."""
 
     def _matching_ids(self) -> list[Any]:
         try:
@@ -156,7 +158,7 @@ class WebhookFilter(named(Webhook, "whk")):  # type: ignore[misc]
 
 @admin.register(Event)
 class EventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
-    """The outbox."""
+    """The events of the outbox."""
 
     kind = "evt"
     finds = MappingProxyType(
@@ -166,7 +168,7 @@ class EventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     list_filter = ("kind", ("fanned_out_at", admin.EmptyFieldListFilter), OrganizationFilter, CreatedWithin)
     list_select_related = ("organization",)
     search_fields = ("=kind",)
-    search_help_text = "An id of an event, an organization or what the event is about, or exactly a kind"
+    search_help_text = "The id of an event, of an organization or of the event's subject, or an exact kind"
     inlines = (EventDeliveriesInline,)
     fields = ("public_id", "event_kind", "organization", "subject_id", "progress", "created_at", "fanned_out_at")
 
@@ -179,12 +181,12 @@ class EventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
 
     @admin.display(description="state")
     def progress(self, row: Event) -> SafeString:
-        return badge("delivered", "handed on") if row.fanned_out_at else badge("pending", "waits")
+        return badge("delivered", "fanned out") if row.fanned_out_at else badge("pending", "waits")
 
 
 @admin.register(Delivery)
 class DeliveryAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
-    """Events on their way to endpoints."""
+    """The deliveries of events to endpoints."""
 
     kind = "dlv"
     finds = MappingProxyType({"whk": "webhook_id", "evt": "event_id", "org": "webhook__organization_id"})
@@ -199,7 +201,7 @@ class DeliveryAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     )  # fmt: skip
     list_select_related = related
     search_fields = ("webhook__organization__name",)
-    search_help_text = "An id of a delivery, webhook, event or organization, or a part of the organization's name"
+    search_help_text = "The id of a delivery, webhook, event or organization, or part of an organization's name"
     actions = (redeliver,)
     fieldsets = (
         (None, {"fields": ("public_id", state(order=""), "event_link", "to")}),
@@ -249,7 +251,7 @@ def _last_answer(row: Delivery) -> str:
 
 
 figures.tell(
-    "Webhooks that fail", Webhook, lambda: Webhook.objects.active().exclude(failing_since=None),
+    "Failing webhooks", Webhook, lambda: Webhook.objects.active().exclude(failing_since=None),
     "status__exact=active&failing_since__isempty=0", tone="bad",
 )  # fmt: skip
 figures.tell(

@@ -1,4 +1,4 @@
-"""Endpoints of webhooks and their deliveries."""
+"""API views of webhooks and their deliveries."""
 
 from uuid import UUID
 
@@ -17,7 +17,7 @@ DELIVERY_ORDER = Order("deliveries", {"createdAt": "id"})  # ids are UUIDv7: the
 
 
 class WebhookView(ApiView):
-    """Base of the views below `/webhooks/:id`."""
+    """The base of the views below `/webhooks/:id`."""
 
     def webhook(self, webhook_id: UUID, action: str = "read") -> Webhook:
         return find_for(Webhook.objects.live(), self.principal, webhook_id, action, "webhook")
@@ -57,7 +57,7 @@ class WebhookDetail(WebhookView):
         return responses.WebhookAnswer(responses.webhook_out(self.webhook(webhook_id)))
 
     @operation(
-        summary="Change a webhook. Another scheme, host or port makes a new secret.",
+        summary="Change a webhook. Another scheme, host or port creates a new secret.",
         resource=RESOURCE,
         action="update",
         body=WebhookPatch,
@@ -67,7 +67,7 @@ class WebhookDetail(WebhookView):
         return _with_secret(endpoints.change(self.principal, self.webhook(webhook_id, "update").pk, body))
 
     @operation(
-        summary="Delete a webhook. Nothing is sent there any more.",
+        summary="Delete a webhook. Autotune sends nothing to it any more.",
         resource=RESOURCE,
         action="delete",
         answers={204: None},
@@ -78,7 +78,7 @@ class WebhookDetail(WebhookView):
 
 class WebhookRotateSecret(WebhookView):
     @operation(
-        summary="Make a new secret, shown once. The one before signs too for 24 hours.",
+        summary="Rotate the secret. The new one is shown once; the previous one also signs for 24 hours.",
         resource=RESOURCE,
         action="update",
         body=WebhookRotate,
@@ -93,7 +93,7 @@ class WebhookRotateSecret(WebhookView):
 
 class WebhookTest(WebhookView):
     @operation(
-        summary="Send a test event to this endpoint alone, and say what came of it.",
+        summary="Send a test event only to this endpoint, and report the result.",
         resource=RESOURCE,
         action="update",
         answers={200: responses.DeliveryAnswer},
@@ -123,7 +123,7 @@ class WebhookDeliveries(WebhookView):
 
 class WebhookRedeliver(WebhookView):
     @operation(
-        summary="Deliver an event to this endpoint once more.",
+        summary="Deliver an event to this endpoint again.",
         resource=RESOURCE,
         action="update",
         answers={202: responses.DeliveryAnswer},

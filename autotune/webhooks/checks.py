@@ -1,4 +1,4 @@
-"""A system check of whether the settings still allow the addresses of stored webhooks."""
+"""Check that the settings still allow the addresses of stored webhooks."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -37,7 +37,7 @@ def stored_addresses(databases: Sequence[str] | None = None, **_: Any) -> list[C
 
 
 def _refused() -> list[str]:
-    """Their public ids. Empty if the database has no such table yet, or is away: other checks report that."""
+    """Return the public ids of these webhooks; none if the table or database is missing: other checks report that."""
     refused = []
     try:
         with transaction.atomic():

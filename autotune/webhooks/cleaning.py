@@ -1,4 +1,4 @@
-"""Daily clean-up: events whose deliveries ended long ago, and webhooks that were deleted and have none left."""
+"""Delete, once a day, events whose deliveries ended long ago, and deleted webhooks without deliveries."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -12,7 +12,7 @@ AT_ONCE: Final = 1_000
 
 
 def clean(now: datetime) -> int:
-    """Delete old events and deleted webhooks. Returns the number of events."""
+    """Delete old events and deleted webhooks, and return the number of events."""
     total, before = 0, now - KEPT
     deliveries = Delivery.objects.filter(event=OuterRef("pk"))
     unfinished = Exists(deliveries.pending()) | Exists(deliveries.filter(ended_at__gt=before))

@@ -1,4 +1,4 @@
-"""Webhooks: made, changed, rotated, switched off and on, deleted."""
+"""Create, change, switch off and on, and delete webhooks, and rotate their secrets."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,13 +38,13 @@ class WebhookChange:
 
 @transaction.atomic
 def create(principal: Principal, body: WebhookIn) -> WebhookChange:
-    """A new webhook with its secret.
+    """Create a webhook with its secret.
 
-    raises  Invalid for an address or an event that is not taken, Conflict `too_many_webhooks`
+    raises  Invalid for an address or an event that is not allowed, Conflict `too_many_webhooks`
     """
     url, kinds = _address(body.url), requests.kinds(body.events, principal)
     if Webhook.objects.live().filter(organization=principal.organization).count() >= MAX_WEBHOOKS:
-        raise Conflict(f"An organization has at most {MAX_WEBHOOKS} webhooks.", code="too_many_webhooks")
+        raise Conflict(f"An organization has at most {MAX_WEBHOOKS} webhooks. Delete one.", code="too_many_webhooks")
     secret = signing.new_secret()
     webhook = Webhook.objects.create(
         organization=principal.organization,
@@ -60,10 +60,11 @@ def create(principal: Principal, body: WebhookIn) -> WebhookChange:
 
 @transaction.atomic
 def change(principal: Principal, webhook_id: UUID, body: WebhookPatch) -> WebhookChange:
-    """Change what the body names. Another scheme, host or port makes a new secret: what was signed for one receiver
-    must not pass at another.
+    """Change what the body names.
 
-    raises  Invalid, NotFound if it was deleted meanwhile
+    Another scheme, host or port creates a new secret: a signature for one receiver must not be valid at another.
+
+    raises  Invalid, NotFound if it has been deleted
     """
     webhook = locked(webhook_id)
     changes: dict[str, Any] = {}
@@ -88,9 +89,9 @@ def change(principal: Principal, webhook_id: UUID, body: WebhookPatch) -> Webhoo
 
 @transaction.atomic
 def rotate(webhook_id: UUID, *, force: bool = False) -> WebhookChange:
-    """A new secret. The one before signs too for a day, so that the receiver can change over.
+    """Create a new secret. The previous one also signs for a day, so that the receiver can change over.
 
-    raises  Conflict `rotation_in_progress` within that day, unless forced: then the oldest ends at once
+    raises  Conflict `rotation_in_progress` within that day, unless forced: then the oldest secret ends at once
     """
     webhook = locked(webhook_id)
     now = clock.database_now()
@@ -111,7 +112,7 @@ def rotate(webhook_id: UUID, *, force: bool = False) -> WebhookChange:
 
 @transaction.atomic
 def delete(webhook_id: UUID) -> None:
-    """Delete a webhook: nothing is sent there any more, and its secrets are forgotten."""
+    """Delete a webhook: Autotune sends nothing to it any more, and deletes its secrets."""
     webhook = locked(webhook_id)
     _save(webhook, {"deleted_at": timezone.now(), "secret": "", "previous_secret": None})
     park(webhook_id)
@@ -154,7 +155,7 @@ def park(webhook_id: UUID) -> int:
 
 
 def park_overlooked() -> int:
-    """Park what came to an endpoint in the moment in which it was switched off, or was out when its worker died."""
+    """Park deliveries that were queued just as their endpoint was disabled, or in flight when their worker died."""
     off = Webhook.objects.exclude(status=WebhookStatus.ACTIVE, deleted_at=None).with_any_of(Delivery.objects.pending())
     off_ids = list(off.values_list("pk", flat=True))
     late = Delivery.objects.due(clock.database_now()).filter(webhook_id__in=off_ids, leased_until__isnull=False)
@@ -163,9 +164,9 @@ def park_overlooked() -> int:
 
 
 def locked(webhook_id: UUID) -> Webhook:
-    """The row as it is now, held until the transaction ends.
+    """Return the current row, locked until the transaction ends.
 
-    raises  NotFound if it was deleted meanwhile
+    raises  NotFound if it has been deleted
     """
     webhook = Webhook.objects.live().select_for_update(no_key=True).filter(pk=webhook_id).first()
     if webhook is None:

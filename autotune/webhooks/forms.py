@@ -1,4 +1,4 @@
-"""The form of a webhook."""
+"""The form that adds or changes a webhook."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,21 +12,21 @@ from autotune.webhooks.states import EventKind
 
 ABOUT = {
     EventKind.SCORE_COMPLETED: "a completion has its final reward",
-    EventKind.SCORE_FAILED: "a completion got no reward, and why",
-    EventKind.GRADER_STATUS_CHANGED: "a grader went active, degraded or out of service",
-    EventKind.REVIEW_REQUESTED: "a person is asked to give a score",
-    EventKind.EXPORT_COMPLETED: "an export is over",
+    EventKind.SCORE_FAILED: "a completion received no reward; the event says why",
+    EventKind.GRADER_STATUS_CHANGED: "a grader became active, degraded or inactive",
+    EventKind.REVIEW_REQUESTED: "a review waits for a person's decision",
+    EventKind.EXPORT_COMPLETED: "an export has ended",
 }
 
 
 class WebhookForm(BodyForm):
-    """`held`: the kinds that the webhook has already; they are offered whoever edits it."""
+    """The form of a webhook. `held` are the kinds that it already has; every editor is offered them."""
 
     url = forms.CharField(
         max_length=2_000,
         label="Address",
         widget=forms.URLInput(attrs={"placeholder": "https://hooks.example.com/autotune", "class": "code"}),
-        help_text="https, reachable from this server. Its query may hold a secret of yours: lists mask it.",
+        help_text="Enter an https URL that this server can reach. Its query may contain a secret: lists mask it.",
     )
     events = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="Events")
     description = forms.CharField(
@@ -45,7 +45,7 @@ class WebhookForm(BodyForm):
         self.withheld = len(rules.SUBSCRIBABLE) - len(offered)
 
     def values(self) -> dict[str, Any]:
-        """Events that are as they were are not set anew: who edits an address need not be allowed to read them."""
+        """Leave out events that did not change: a person who edits the address may not be allowed to read them."""
         values = super().values()
         if self.held and sorted(values.get("events", [])) == sorted(self.held):
             values.pop("events", None)

@@ -1,4 +1,4 @@
-"""Celery's entry points of webhooks. A lost or doubled message does no harm: each worker pumps by itself."""
+"""Celery tasks of webhooks. Messages may be lost or repeated, since each worker also runs its own pump."""
 
 from typing import Any
 

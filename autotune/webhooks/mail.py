@@ -1,4 +1,4 @@
-"""Telling people by mail what happened to their webhooks."""
+"""Notify people by mail when their webhook is disabled."""
 
 import logging
 from uuid import UUID
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 def disabled(webhook_id: UUID, reason: str) -> None:
-    """Tell the maker of a webhook that it was disabled."""
+    """Send the creator of a webhook a mail that it was disabled."""
     webhook = Webhook.objects.select_related("created_by", "organization").get(pk=webhook_id)
     url = Legible(webhook).url
     address = "(cannot be read)" if url is None else mask(url)
@@ -23,13 +23,13 @@ def disabled(webhook_id: UUID, reason: str) -> None:
         f"The webhook {webhook.public_id} of {webhook.organization.name} was disabled.\n\n"
         f"Address: {address}\n"
         f"Reason: {reason}\n\n"
-        "What was still to be delivered is parked. Mend the endpoint, set the webhook's status to active, and have\n"
-        "parked deliveries sent again: PATCH /webhooks/:id and POST /webhooks/:id/deliveries/:id/redeliver.\n",
+        "Its pending deliveries are parked. Fix the endpoint, set the webhook's status to active, and deliver the\n"
+        "parked events again: PATCH /webhooks/:id and POST /webhooks/:id/deliveries/:id/redeliver.\n",
     )
 
 
 def tell(address: str, subject: str, text: str) -> None:
-    """Send one mail. A mail server that is away stops nothing: the state itself is on record."""
+    """Send one mail. An error of the mail server is only logged: the state itself is stored."""
     try:
         send_mail(subject, text, None, [address])
     except Exception:  # whatever the mail server's client raises

@@ -1,7 +1,7 @@
 """Subscriptions, the outbox of events, and their deliveries.
 
-An event is written in the transaction of the change that it tells of, and only where somebody has subscribed. It is
-rendered and fanned out to deliveries a moment later by the pump, which also delivers: nothing here waits in a broker.
+An event is written in the transaction of the change that it reports, and only if somebody has subscribed. A moment
+later the pump renders it and fans it out to deliveries. The pump also delivers: nothing here waits in a broker.
 """
 
 from typing import Any, ClassVar
@@ -19,13 +19,13 @@ from autotune.webhooks.states import DeliveryStatus, EventKind, WebhookStatus
 
 
 class Webhook(models.Model):
-    """Somebody's address for events.
+    """An address that receives events.
 
     url             its path or query may hold a secret of the receiver
-    events          kinds of event that go there
+    events          kinds of event that it receives
     secret          `whsec_` and base64; shown once. The previous one signs too until `previous_valid_until`
-    failing_since   when deliveries to it began to fail without a success between
-    own_only        of events about graders, those about its creator's own: whoever made it reads no others
+    failing_since   when deliveries to it began to fail, with no success since
+    own_only        whether it receives events only about its creator's own graders, as the creator reads no others
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -61,12 +61,12 @@ class Webhook(models.Model):
 
 
 class Event(models.Model):
-    """Something that happened: the outbox. Its id is the `webhook-id` of all its deliveries.
+    """An event in the outbox. Its id is the `webhook-id` of all its deliveries.
 
-    subject_id     what it is about, where `data` is made from it at fan-out (a completion, say)
-    data           what it says, where that must be kept from the moment itself
+    subject_id     what it is about, if `data` is made from it at fan-out (a completion, say)
+    data           its data, if that must be kept from the moment itself
     body           the payload as sent, made at fan-out and the same for every try
-    fanned_out_at  when its deliveries were made
+    fanned_out_at  when its deliveries were created
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -96,14 +96,14 @@ class Event(models.Model):
 
 
 class Delivery(models.Model):
-    """One event on its way to one endpoint.
+    """The delivery of one event to one endpoint.
 
     attempt       tries so far, and the lease's token
     failures      tries that failed since it was queued
-    queued_at     when it was made, or last asked for again: given up three days later
-    next_at       when it is due; while a try is out, the end of its lease
-    leased_until  while a try is out
-    log           of the last tries: [{at, status, latencyMs, error, excerpt}], bounded; null before the first
+    queued_at     when it was created or last requested again; it is given up three days later
+    next_at       when it is due; while a try is in flight, the end of its lease
+    leased_until  end of the lease, while a try is in flight
+    log           the last tries: [{at, status, latencyMs, error, excerpt}], bounded; null before the first
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -145,12 +145,12 @@ class Delivery(models.Model):
 
     @property
     def organization_id(self) -> UUID:
-        """Whose data key encrypts."""
+        """Return the organization whose data key encrypts the log."""
         return self.webhook.organization_id
 
     @property
     def tries(self) -> list[dict[str, Any]]:
-        """The log; none of it if it cannot be read any more, which must stop no delivery."""
+        """Return the log; an empty one if it cannot be read any more, which must not stop a delivery."""
         try:
             return self.log or []
         except MasterKeyMissing:

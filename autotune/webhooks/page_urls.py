@@ -1,4 +1,4 @@
-"""Pages of webhooks; below /settings/webhooks."""
+"""Routes of the webhook pages below /settings/webhooks."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""The pages of webhooks. A secret is on the answer to the form that made it, and nowhere else."""
+"""The pages of webhooks. A secret is shown only in the response to the form that created it."""
 
 from typing import Any, Literal
 from uuid import UUID
@@ -33,7 +33,7 @@ FIELDS = ("url", "events", "description")
 
 @page(("webhooks", "read"))
 def every(request: PageRequest) -> HttpResponse:
-    """Webhooks; the values of an address's query are masked."""
+    """List webhooks; the values of an address's query are masked."""
     principal = request.principal
     list_request = listing.read(request, WebhookQuery)
     webhooks = Webhook.objects.live().visible_to(principal)
@@ -70,13 +70,13 @@ def new(request: PageRequest) -> HttpResponse:
             form.refuse(exc)
         else:
             acts.concerns("webhooks", "create", change.webhook.public_id, fields=FIELDS)
-            return _secret_page(request, change, "The webhook is made")
+            return _secret_page(request, change, "The webhook was created")
     return _form(request, form, "Add a webhook", places.crumbs(("Webhooks", reverse("webhooks"))))
 
 
 @page(("webhooks", "update"), methods=("GET", "HEAD", "POST"))
 def edit(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
-    """Change a webhook; another host makes a new secret, which the next page shows once."""
+    """Change a webhook; another host creates a new secret, which the next page shows once."""
     principal = request.principal
     webhook = _webhook(principal, webhook_id, "update")
     initial = {"url": Legible(webhook).url, "events": webhook.events, "description": webhook.description}
@@ -123,7 +123,7 @@ def switch(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     to: Literal["active", "disabled"] = "active" if request.POST.get("to") == "active" else "disabled"
     acts.concerns("webhooks", "update", webhook.public_id, fields=("status",))
     body = WebhookPatch(status=to)
-    message = "Events go there again." if to == "active" else "Nothing is sent there any more. What waited is parked."
+    message = "Autotune sends events to it again." if to == "active" else "Its pending deliveries are parked."
     acting.attempt(request, lambda: endpoints.change(request.principal, webhook.pk, body), toast=message)
     return redirect("webhook", webhook_id)
 
@@ -153,10 +153,10 @@ def delete(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
 
 @page(("webhooks", "update"), methods=("POST",))
 def redeliver(request: PageRequest, webhook_id: UUID, delivery_id: UUID) -> HttpResponseBase:
-    """Deliver an event once more."""
+    """Deliver an event again."""
     webhook = _webhook(request.principal, webhook_id, "update")
     acts.concerns("webhooks", "update", ids.encode("dlv", delivery_id))
-    message = "It is due at once, with the same id and the same body."
+    message = "The event is queued for delivery now, with the same id and body."
     acting.attempt(request, lambda: trying.redeliver(webhook.pk, delivery_id), toast=message)
     return redirect("webhook", webhook_id)
 
@@ -171,7 +171,7 @@ def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None 
         deliveries, list_request.query, DELIVERY_ORDER, owner=principal.organization.pk, counted=False
     )
     for row in rows:
-        row.webhook = webhook  # whose data key the log is read with
+        row.webhook = webhook  # its organization's data key decrypts the log
     rotating = webhook.previous_valid_until is not None and webhook.previous_valid_until > clock.database_now()
     context = {
         "title": _host(webhook),
@@ -223,7 +223,7 @@ def _report_test(request: PageRequest, out: responses.DeliveryOut) -> None:
         took = f"{last.latency_ms or 0:.0f} ms"
         messages.success(request, f"The test was delivered: it answered {last.status} in {took}.")
     elif last is None:
-        messages.warning(request, "The test was sent, and nothing is known of its answer.")
+        messages.warning(request, "The test was sent, but its result is unknown.")
     else:
         why = last.error or f"it answered {last.status}"
         messages.error(request, f"The test was not delivered: {why[:300]}")
@@ -239,6 +239,6 @@ def _may(principal: Principal, webhook: Webhook, action: str) -> bool:
 
 
 def _host(webhook: Webhook) -> str:
-    """The name of a webhook: its address without what may be a secret."""
+    """Return the name of a webhook: its address without the parts that may be a secret."""
     url = Legible(webhook).url
     return webhook.public_id if url is None else responses.mask(url).removeprefix("https://")[:80]

@@ -1,4 +1,4 @@
-"""The named questions about webhooks and their deliveries."""
+"""Named queries of webhooks and their deliveries."""
 
 from datetime import datetime
 from typing import Self
@@ -13,17 +13,17 @@ class WebhookQuerySet(ScopedQuerySet):
     resource = "webhooks"
 
     def live(self) -> Self:
-        """Not deleted."""
+        """Select the webhooks that are not deleted."""
         return self.filter(deleted_at=None)
 
     def active(self) -> Self:
-        """Those that get events."""
+        """Select the webhooks that receive events."""
         return self.live().filter(status=WebhookStatus.ACTIVE)
 
     def with_any_of(self, deliveries: "DeliveryQuerySet") -> Self:
-        """Those that have at least one of the pending deliveries.
+        """Select the webhooks that have at least one of these pending deliveries.
 
-        By a scalar subquery, which reads one entry of an index for each webhook. PostgreSQL turns EXISTS into a join,
+        A scalar subquery reads one entry of an index for each webhook. PostgreSQL turns EXISTS into a join,
         for which it may read all deliveries.
         """
         first = deliveries.filter(webhook=OuterRef("pk")).order_by("next_at", "pk").values("next_at")[:1]
@@ -39,5 +39,5 @@ class DeliveryQuerySet(ScopedQuerySet):
         return self.filter(status=DeliveryStatus.PENDING)
 
     def due(self, now: datetime) -> Self:
-        """To be tried now: what is out comes into it when its lease ends."""
+        """Select the deliveries to try now. One in flight becomes due again when its lease ends."""
         return self.pending().filter(next_at__lte=now)

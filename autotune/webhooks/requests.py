@@ -1,4 +1,4 @@
-"""What the API takes about webhooks."""
+"""Bodies and queries of requests about webhooks."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
@@ -21,7 +21,7 @@ Description = Annotated[str, Meta(max_length=1_000)]
 
 
 class WebhookIn(BodyStruct):
-    """`url`: https, a query is allowed. `events`: each once."""
+    """A new webhook. `url` must be https and may have a query. `events` names each kind once."""
 
     url: str
     events: Kinds
@@ -29,7 +29,7 @@ class WebhookIn(BodyStruct):
 
 
 class WebhookPatch(BodyStruct):
-    """Another scheme, host or port of the `url` makes a new secret. `active` lets a disabled one begin anew."""
+    """Another scheme, host or port of the `url` creates a new secret. `active` enables a disabled webhook again."""
 
     url: str | UnsetType = UNSET
     events: Kinds | UnsetType = UNSET
@@ -38,7 +38,7 @@ class WebhookPatch(BodyStruct):
 
 
 class WebhookRotate(BodyStruct):
-    """`force`: also while the secret before still signs."""
+    """`force` rotates the secret even while the previous one still signs."""
 
     force: bool | None = None
 
@@ -52,13 +52,13 @@ class DeliveryQuery(PageQuery):
 
 
 def kinds(events: Sequence[str], principal: Principal) -> list[EventKind]:
-    """The kinds that are subscribed to.
+    """Return the kinds to subscribe to.
 
-    raises  Invalid that names each one that stands twice, or that this principal may not hear of
+    raises  Invalid that names each kind that is listed twice, or that this principal may not subscribe to
     """
     event_kinds = [EventKind(event) for event in events]
     twice = [
-        FieldError(f"/events/{place}", "duplicate", "It stands there already.")
+        FieldError(f"/events/{place}", "duplicate", "This event is listed twice: remove one.")
         for place, kind in enumerate(event_kinds)
         if kind in event_kinds[:place]
     ]

@@ -1,4 +1,4 @@
-"""What the API answers about webhooks and deliveries. A secret goes out once, when it was made."""
+"""Responses about webhooks and deliveries. A secret is returned only once, when it is created."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ MASK = "***"
 
 
 class WebhookOut(ApiStruct):
-    """In lists the values of the URL's query are masked. Until `previousValidUntil` the secret before signs too.
+    """A webhook. Lists mask the values of the URL's query. Until `previousValidUntil` the previous secret also signs.
 
     `unreadable` lists what cannot be decrypted: `url`, which is then null, or `secret`, without which Autotune sends
     nothing. Otherwise it is absent.
@@ -42,7 +42,7 @@ class WebhookAnswer(ApiStruct):
 
 
 class WebhookWithSecret(ApiStruct):
-    """`secret` is shown once; null where none was made."""
+    """`secret` is shown once; null if none was created."""
 
     webhook: WebhookOut
     secret: str | None
@@ -111,7 +111,7 @@ def webhook_out(webhook: Webhook, *, masked: bool = False) -> WebhookOut:
 
 
 def delivery_out(delivery: Delivery) -> DeliveryOut:
-    """Wants the event at hand (`select_related("event")`)."""
+    """Return a delivery, whose event should be loaded already (`select_related("event")`)."""
     pending = delivery.status == DeliveryStatus.PENDING
     tries = Legible(delivery).log or []
     return DeliveryOut(
@@ -129,7 +129,7 @@ def delivery_out(delivery: Delivery) -> DeliveryOut:
 
 
 def mask(url: str) -> str:
-    """The URL without the values of its query: they may be secrets of the receiver."""
+    """Return the URL without the values of its query, which may be secrets of the receiver."""
     query = urlsplit(url).query
     if not query:
         return url

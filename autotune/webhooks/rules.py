@@ -1,9 +1,9 @@
-"""Who may subscribe to what.
+"""Decide who may subscribe to which kinds of event.
 
-An event tells something of its subject, so a kind is for those who may read such subjects in their whole organization:
+An event reveals data of its subject, so a kind is open to those who may read such subjects in their whole organization:
 scores for the `score` kinds (and reasoning, which a completed one carries), reviews for `review.requested`, exports for
-`export.completed`, graders for `grader.status_changed`. Who reads only their own graders may subscribe to the last one
-too, and hears of their own graders alone (`own_only`).
+`export.completed`, graders for `grader.status_changed`. People who read only their own graders may subscribe to the
+last kind too, and receive only events about their own graders (`own_only`).
 """
 
 from collections.abc import Iterable
@@ -27,12 +27,12 @@ WIDE: Final = ("organization", "all")
 
 
 def refused(principal: Principal, kinds: Iterable[EventKind]) -> list[FieldError]:
-    """An error for each kind that this principal may not subscribe to."""
+    """Return an error for each kind that this principal may not subscribe to."""
     return [
         FieldError(
             f"/events/{place}",
             "event_refused",
-            f"The role {principal.role.name} may not read what {kind.value} tells of in the whole organization.",
+            f"The role {principal.role.name} may not read the data of {kind.value} in the whole organization.",
         )
         for place, kind in enumerate(kinds)
         if not _may(principal, kind)
@@ -40,7 +40,7 @@ def refused(principal: Principal, kinds: Iterable[EventKind]) -> list[FieldError
 
 
 def own_only(principal: Principal) -> bool:
-    """Whether what this principal subscribes tells of their own graders alone."""
+    """Return whether this principal's webhooks receive events only about their own graders."""
     return not _reads_widely(principal, EventKind.GRADER_STATUS_CHANGED)
 
 

@@ -13,7 +13,7 @@ class EventKind(models.TextChoices):
 
 
 class WebhookStatus(models.TextChoices):
-    """`disabled`: by its owner, by a 410, or after five days of failures."""
+    """`disabled`: switched off by its owner, or after a 410 or five days of failures."""
 
     ACTIVE = "active"
     DISABLED = "disabled"

@@ -1,4 +1,4 @@
-"""What people ask for: a test of an endpoint, and another delivery of an event."""
+"""Test an endpoint, or deliver an event again, when a person requests it."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -25,7 +25,7 @@ TEST_MESSAGE: Final = "This is a test of the webhook."
 
 
 def test(webhook_id: UUID) -> Delivery:
-    """Send `webhook.test` to this endpoint alone, and wait for its answer. It is tried once.
+    """Send `webhook.test` only to this endpoint, and wait for its answer. There are no retries.
 
     raises  TooManyRequests for a second test within a few seconds, NotFound
     """
@@ -42,20 +42,20 @@ def test(webhook_id: UUID) -> Delivery:
 
 @transaction.atomic
 def redeliver(webhook_id: UUID, delivery_id: UUID) -> Delivery:
-    """Deliver once more: at once, and again for three days. One that is pending is due at once.
+    """Deliver an event again: at once, with retries for three days. A pending delivery becomes due at once.
 
-    raises  NotFound, Conflict `webhook_disabled`, Conflict `delivery_in_flight` while a try is out
+    raises  NotFound, Conflict `webhook_disabled`, Conflict `delivery_in_flight` while a try is in flight
     """
     webhook = endpoints.locked(webhook_id)
     if webhook.status != WebhookStatus.ACTIVE:
-        raise Conflict("The webhook is disabled. Set it active first.", code="webhook_disabled")
+        raise Conflict("The webhook is disabled. Set its status to active first.", code="webhook_disabled")
     rows = Delivery.objects.filter(pk=delivery_id, webhook=webhook)
     delivery = rows.select_for_update(no_key=True, of=("self",)).select_related("event").first()
     if delivery is None:
         raise NotFound("There is no such delivery.")
     now = database_now()
     if delivery.leased_until is not None and delivery.leased_until > now:
-        raise Conflict("A try is out at this moment. Wait for its end.", code="delivery_in_flight")
+        raise Conflict("A try is in progress. Wait until it has ended.", code="delivery_in_flight")
     delivery.status = DeliveryStatus.PENDING
     delivery.failures, delivery.ended_at, delivery.leased_until = 0, None, None
     delivery.queued_at = delivery.next_at = now
@@ -65,7 +65,7 @@ def redeliver(webhook_id: UUID, delivery_id: UUID) -> Delivery:
 
 @transaction.atomic
 def _open_test(webhook_id: UUID) -> Try:
-    """The event, its body and its delivery, leased to us."""
+    """Create the event, its body and its delivery, leased to this process."""
     webhook = endpoints.locked(webhook_id)
     now = database_now()
     _require_rest(webhook, now)
@@ -78,12 +78,12 @@ def _open_test(webhook_id: UUID) -> Try:
 
 
 def _require_rest(webhook: Webhook, now: datetime) -> None:
-    """This is no way to send somebody many requests."""
+    """Limit tests, so that nobody can use them to send an address many requests."""
     tests = Event.objects.filter(kind=EventKind.TEST, organization_id=webhook.organization_id)
     if tests.filter(created_at__gt=now - TEST_EVERY, deliveries__webhook=webhook).exists():
-        raise _too_many("This webhook was tested a moment ago.", TEST_EVERY)
+        raise _too_many("This webhook was tested a moment ago. Wait five seconds.", TEST_EVERY)
     if tests.filter(created_at__gt=now - MINUTE).count() >= TESTS_A_MINUTE:
-        raise _too_many(f"The organization has made {TESTS_A_MINUTE} tests within a minute.", MINUTE)
+        raise _too_many(f"The organization has made {TESTS_A_MINUTE} tests within a minute. Wait a minute.", MINUTE)
 
 
 def _too_many(detail: str, wait: timedelta) -> TooManyRequests:

@@ -11,23 +11,23 @@ CONNECT_S, READ_S, ATTEMPTS = 5, 60, 4
 
 
 class Bucket(S3Storage):
-    """Reads a part of an object by itself: django-storages would fetch all of it first."""
+    """Reads only a part of an object; django-storages would download the whole object first."""
 
     def __init__(self, **options: Any) -> None:
-        style = "path" if options.get("endpoint_url") else None  # a service of one's own has no name for each bucket
+        style = "path" if options.get("endpoint_url") else None  # a self-hosted service has no DNS name for each bucket
         config = Config(
             connect_timeout=CONNECT_S,
             read_timeout=READ_S,
             retries={"max_attempts": ATTEMPTS, "mode": "standard"},
             s3={"addressing_style": style},
-            # checksums in trailers are new: many compatible services refuse them
+            # many compatible services reject checksums in trailers, which are new
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
         super().__init__(client_config=config, file_overwrite=True, **options)
 
     def read_from(self, name: str, offset: int) -> Any:
-        """The object's octets from `offset` on, as something to read and close.
+        """Return the object's bytes from `offset` on, as a stream to read and close.
 
         raises  FileNotFoundError if there is no such object
         """

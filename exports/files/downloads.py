@@ -1,4 +1,4 @@
-"""Which file of an export is downloaded, and whether it is there."""
+"""Select the file of an export to download, and check that it is available."""
 
 import base64
 import logging
@@ -17,7 +17,7 @@ from exports.models import Export, ExportFile
 from exports.states import ExportStatus, FileKind
 
 logger = logging.getLogger(__name__)
-JOINABLE: Final = ("jsonl", "tfrecord")  # files that may stand one behind the other, compressed ones too
+JOINABLE: Final = ("jsonl", "tfrecord")  # files of these formats can be concatenated, even compressed
 
 
 def find(export: Export, name: str | None, pointer: str = "?file") -> Download:
@@ -36,7 +36,7 @@ def find(export: Export, name: str | None, pointer: str = "?file") -> Download:
         chosen = [file for file in files if file.kind == FileKind.DATA]
         if len(chosen) > 1 and export.query.get("format", "jsonl") not in JOINABLE:
             raise Invalid.field(
-                pointer, "file_needed", f"it has {len(chosen)} files; manifest.json names them, give one."
+                pointer, "file_needed", f"it has {len(chosen)} files; set `file` to one of the names in manifest.json."
             )
     else:
         chosen = [file for file in files if file.name == name]
@@ -46,24 +46,28 @@ def find(export: Export, name: str | None, pointer: str = "?file") -> Download:
 
 
 def require_files(export: Export) -> None:
-    """raises Conflict for an export without files yet; Gone for one that has none any more"""
+    """Raise Conflict if the export has no files yet, or Gone if its files were deleted."""
     status = ExportStatus(export.status)
     if status == ExportStatus.COMPLETED and export.expires_at and export.expires_at <= database_now():
-        status = ExportStatus.EXPIRED  # whether or not the job came by yet
+        status = ExportStatus.EXPIRED  # even if the cleanup job has not run yet
     match status:
         case ExportStatus.COMPLETED:
             return
         case ExportStatus.EXPIRED:
-            raise Gone("The export's files were deleted after their time. Ask for it again.", code="export_expired")
+            raise Gone(
+                "The export's files were deleted at the end of their storage period. Create a new export.",
+                code="export_expired",
+            )
         case ExportStatus.WITHDRAWN:
             raise Gone(
-                "A text in the export was erased, so its files are gone. Ask for it again.", code="export_withdrawn"
+                "Text in the export was erased, so its files were deleted. Create a new export.",
+                code="export_withdrawn",
             )
         case ExportStatus.FAILED:
             raise Conflict("The export failed; it has no files.", code="export_failed")
         case ExportStatus.CANCELLED:
             raise Conflict("The export was cancelled; it has no files.", code="export_cancelled")
-    raise Conflict("The export is not finished yet; read it until it is completed.", code="export_unfinished")
+    raise Conflict("The export is not finished yet. Poll it until its status is `completed`.", code="export_unfinished")
 
 
 def _download(export: Export, files: Sequence[ExportFile]) -> Download:
@@ -83,7 +87,7 @@ def _download(export: Export, files: Sequence[ExportFile]) -> Download:
 
 
 def media_type(name: str) -> str:
-    """By how the file's name ends."""
+    """Return the content type that matches the end of the file's name."""
     ending = name.rpartition(".")[2]
     for kind, extension in compression.EXTENSIONS.items():
         if ending == extension:

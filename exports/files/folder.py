@@ -14,7 +14,7 @@ HOST_LENGTH: Final = 64
 
 
 class Folder(FileSystemStorage):
-    """A folder that its owner alone reads. A saved file is on the disk, so that a row may name it."""
+    """A folder that only its owner can read. Saving a file also flushes it to disk before a database row names it."""
 
     def __init__(self, location: str) -> None:
         super().__init__(location=location, file_permissions_mode=0o600, directory_permissions_mode=0o700)
@@ -55,8 +55,8 @@ class Folder(FileSystemStorage):
         return file
 
     def remove_folder(self, name: str) -> None:
-        """Remove a folder that is empty by now."""
+        """Remove a folder if it is empty."""
         try:
             os.rmdir(self.path(name))
-        except OSError:  # it is not there, or somebody has just written into it
+        except OSError:  # it does not exist, or another process has just written into it
             return

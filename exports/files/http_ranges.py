@@ -1,4 +1,4 @@
-"""`Range` and `If-Range` of a download (RFC 9110, 13 and 14): one range of octets, or the whole."""
+"""Parse `Range` and `If-Range` of a download (RFC 9110, 13 and 14): one range of bytes, or the whole file."""
 
 import re
 from typing import Final
@@ -7,7 +7,7 @@ _ONE: Final = re.compile(r"bytes[ \t]*=[ \t]*([0-9]{0,18})[ \t]*-[ \t]*([0-9]{0,
 
 
 class Unsatisfiable(Exception):
-    """The range begins behind the end: 416."""
+    """The range begins after the end of the file; the response is 416."""
 
 
 def parse_range(range_header: str, if_range: str, tag: str, size: int) -> tuple[int, int] | None:

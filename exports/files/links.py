@@ -1,4 +1,4 @@
-"""Links to a file of an export that need no key: signed, for a while, and as good as their maker's rights are then."""
+"""Signed links that download a file of an export without a key, until they expire or their creator loses access."""
 
 import base64
 import binascii
@@ -29,10 +29,10 @@ _NONE: Final = bytes(16)
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a token says.
+    """The contents of a link's token.
 
-    file  None: the data as a whole
-    organization, user, key  who made it, where, and with which API key, if with one
+    file  None: all data files as one
+    organization, user, key  who created it, in which organization, and with which API key, if any
     """
 
     export: UUID
@@ -44,7 +44,7 @@ class Link:
 
 
 def make(export: Export, file_name: str | None, principal: Principal, expires_in_s: int) -> tuple[str, datetime]:
-    """The address of a new link, and until when it is good: not longer than the files are there.
+    """Return the address of a new link and when it expires, which is never later than its files do.
 
     raises  what `downloads.find` does
     """
@@ -63,28 +63,28 @@ def make(export: Export, file_name: str | None, principal: Principal, expires_in
 
 
 def follow(token: str) -> Download:
-    """What a link leads to.
+    """Return the download that a link points to.
 
-    raises  NotFound for a token that is none of ours; Gone `link_expired`, or as the export is; Forbidden if its maker
-            may not read the export any more
+    raises  NotFound for an unknown token; Gone `link_expired`, or the export's own error; Forbidden if its creator
+            may no longer read the export
     """
     link = _read(token)
     export = Export.objects.select_related("organization").filter(pk=link.export).first()
     if export is None:
-        raise NotFound("There is no such link.")
+        raise NotFound("This link does not exist. Check that the address is complete.")
     principal = current_rights.principal_now(link.organization, link.user, link.key)
     current_call.by(principal.user.email if principal else "link", organization_id=export.organization_id)
     current_call.about(export.public_id)
     if link.expires_at <= database_now():
-        raise Gone(f"The link was good until {clock.wire(link.expires_at)}.", code="link_expired")
+        raise Gone(f"The link expired at {clock.wire(link.expires_at)}. Get a new one.", code="link_expired")
     if principal is None or not Export.objects.visible_to(principal).filter(pk=export.pk).exists():
-        raise Forbidden("Who made the link may not read the export any more.")
+        raise Forbidden("The person who created the link may no longer read the export.")
     name = None
     if link.file is not None:
         downloads.require_files(export)
         name = ExportFile.objects.filter(pk=link.file, export=export).values_list("name", flat=True).first()
         if name is None:
-            raise NotFound("There is no such file.")
+            raise NotFound("The export has no file with this name.")
     return downloads.find(export, name)
 
 
@@ -107,7 +107,7 @@ def _read(token: str) -> Link:
             base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         )
     except (BadSignature, binascii.Error, struct.error, ValueError):
-        raise NotFound("There is no such link.") from None
+        raise NotFound("This link does not exist. Check that the address is complete.") from None
     return Link(
         UUID(bytes=export),
         None if file == _NONE else UUID(bytes=file),

@@ -1,8 +1,8 @@
-"""A sealed file: AES-256-GCM in chunks, so that it is written as it comes and can be read from any offset.
+"""Encrypted files: AES-256-GCM in chunks, so that a file can be written as a stream and read from any offset.
 
-A chunk is a random nonce (12 octets), the ciphertext of CHUNK octets (of the last one: of what is left) and the tag
-(16). Associated data: the file's id, the chunk's number, and whether it is the last. So a chunk that was moved, left
-out, or that came from another file does not decrypt, and neither does a file that was cut off.
+A chunk is a random nonce (12 bytes), the ciphertext of CHUNK bytes (the last chunk holds the rest) and the tag
+(16). Associated data: the file's id, the chunk's number, and whether it is the last. So a chunk that was moved,
+removed, or taken from another file does not decrypt, and neither does a truncated file.
 """
 
 import os
@@ -21,7 +21,7 @@ KEY: Final = 32
 
 
 class Damaged(Exception):
-    """The stored octets are not what was written: altered, cut off, or of another file or key."""
+    """The stored bytes are not those that were written: altered, truncated, or from another file or key."""
 
 
 class Source(Protocol):
@@ -33,7 +33,7 @@ class Target(Protocol):
 
 
 class Sealer:
-    """Writes one file. It is whole after `close()` alone."""
+    """Writes one file. The file is complete only after `close()`."""
 
     def __init__(self, key: bytes, file_id: UUID, target: Target) -> None:
         self._aead, self._file, self._target = AESGCM(key), file_id.bytes, target
@@ -44,7 +44,7 @@ class Sealer:
         self._waiting += octets
         start = 0
         with memoryview(self._waiting) as view:
-            while len(view) - start > CHUNK:  # not >=: whether a chunk is the last shows when another octet comes
+            while len(view) - start > CHUNK:  # not >=: only another byte shows that this chunk is not the last
                 self._seal(view[start : start + CHUNK], last=False)
                 start += CHUNK
         if start:
@@ -62,29 +62,29 @@ class Sealer:
 
 
 def associated(file: bytes, number: int, *, last: bool) -> bytes:
-    """What binds a chunk to its place: file id (16 octets), number (8, big-endian), 1 for the last one, else 0."""
+    """Return what binds a chunk to its place: file id (16 bytes), number (8, big-endian), 1 if last, else 0."""
     return file + number.to_bytes(8, "big") + bytes([last])
 
 
 def chunks(size: int) -> int:
-    """How many chunks a file of `size` octets has: one at least."""
+    """Return the number of chunks of a file of `size` bytes, at least one."""
     return max(1, -(-size // CHUNK))
 
 
 def stored_size(size: int) -> int:
-    """The octets that a file of `size` octets takes in the storage."""
+    """Return the number of bytes that a file of `size` bytes takes in the storage."""
     return size + chunks(size) * (NONCE + TAG)
 
 
 def stored_offset(offset: int) -> int:
-    """Where in the storage the chunk begins that holds this octet of the file."""
+    """Return the storage offset of the chunk that holds this byte of the file."""
     return offset // CHUNK * SEALED_CHUNK
 
 
 def opened(source: Source, key: bytes, file_id: UUID, size: int, start: int, end: int) -> Iterator[bytes]:
-    """The octets from `start` up to `end` of a file of `size` octets, in pieces of up to CHUNK.
+    """Yield the bytes from `start` up to `end` of a file of `size` bytes, in pieces of up to CHUNK.
 
-    source   stands at `stored_offset(start)`
+    source   positioned at `stored_offset(start)`
     raises   Damaged
     """
     aead, last = AESGCM(key), chunks(size) - 1

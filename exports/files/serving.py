@@ -1,4 +1,4 @@
-"""A stored file, or several one after another, as the answer to a download: whole, in part, or unchanged."""
+"""Serve stored files, one or several concatenated, as a download: whole, one range, or 304 if unchanged."""
 
 import itertools
 import logging
@@ -16,7 +16,7 @@ from autotune.core.errors import AutotuneError
 from exports.files import http_ranges, storing
 
 logger = logging.getLogger(__name__)
-PIECE: Final = 256 * 1024  # a server copies what it sends
+PIECE: Final = 256 * 1024  # bounded, since a server copies what it sends
 
 
 class NotThere(AutotuneError):
@@ -25,7 +25,7 @@ class NotThere(AutotuneError):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One stored file. `size` is that of its plain octets."""
+    """One stored file. `size` counts its bytes before encryption."""
 
     id: UUID
     stored_as: str
@@ -34,7 +34,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """What is downloaded: segments that are read as one file.
+    """A download: segments that are read as one file.
 
     digest  of the content, as hexadecimal text: the strong ETag
     """
@@ -55,9 +55,9 @@ class Download:
 
 
 def respond(request: HttpRequest, download: Download) -> HttpResponseBase:
-    """The answer to a GET or HEAD. The first octets are read before it begins, so that what is wrong is told.
+    """Build the response to a GET or HEAD. It reads the first bytes before it starts, so that it can report an error.
 
-    raises  NotThere for a range behind the end; StorageAway
+    raises  NotThere for a range after the end; StorageAway
     """
     headers = {
         "ETag": download.etag,
@@ -95,12 +95,12 @@ def _part(request: HttpRequest, download: Download) -> tuple[int, int] | None:
         return http_ranges.parse_range(range_header, request.headers.get("If-Range", ""), download.etag, download.size)
     except http_ranges.Unsatisfiable:
         total = download.size
-        detail = f"The file has {total} octets."
+        detail = f"The file has {total} bytes."
         raise NotThere(detail, headers={"Content-Range": f"bytes */{total}", "Accept-Ranges": "bytes"}) from None
 
 
 def octets(download: Download, start: int, end: int) -> Iterator[bytes]:
-    """The octets from `start` up to `end`, in pieces of about PIECE.
+    """Yield the bytes from `start` up to `end`, in pieces of about PIECE.
 
     raises  StorageAway
     """
@@ -120,15 +120,15 @@ def octets(download: Download, start: int, end: int) -> Iterator[bytes]:
 
 
 def _watched(pieces: Iterator[bytes], name: str, request_id: str) -> Iterator[bytes]:
-    """The pieces; an error among them is logged and raised again, which breaks the connection off before its end."""
+    """Yield the pieces. Log an error and raise it again, so that the connection breaks before the end of the body."""
     size = 0
     try:
         for piece in pieces:
             size += len(piece)
             yield piece
     except GeneratorExit:
-        logger.info("the client left the download of %s after %d octets (request %s)", name, size, request_id)
+        logger.info("the client closed the download of %s after %d bytes (request %s)", name, size, request_id)
         raise
     except Exception:
-        logger.exception("the download of %s broke off after %d octets (request %s)", name, size, request_id)
+        logger.exception("the download of %s failed after %d bytes (request %s)", name, size, request_id)
         raise

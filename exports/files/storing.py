@@ -1,6 +1,6 @@
 """Where export files are kept: the storage `exports` of the settings, a local folder or a bucket.
 
-All names are made here, of ids: `<export>/<file>`. What is stored is sealed: whoever reads the storage reads nothing.
+All names are built from ids: `<export>/<file>`. Files are encrypted, so reading the storage reveals nothing.
 """
 
 import errno
@@ -27,7 +27,7 @@ NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file that is in the storage now. `bytes` and `sha256` are of what was written, before it was sealed."""
+    """A file that is now in the storage. `bytes` and `sha256` describe its content before encryption."""
 
     id: UUID
     name: str
@@ -36,7 +36,7 @@ class Stored:
 
 
 class StorageFull(Unavailable):
-    """There is no space for a file. Retrying helps once somebody has freed space."""
+    """There is no space for a file. A retry works once somebody has freed space."""
 
     code = "storage_full"
 
@@ -57,9 +57,9 @@ class StoredElsewhere(Unavailable):
 
 
 class StorageAway(Unavailable):
-    """The storage does not answer, or lost what it had. Worth another try."""
+    """The storage does not respond, or has lost a file. A retry may work."""
 
-    def __init__(self, detail: str = "The storage of exports is not reachable. Try again.") -> None:
+    def __init__(self, detail: str = "The storage for export files cannot be reached. Try again later.") -> None:
         super().__init__(detail)
 
 
@@ -84,7 +84,7 @@ def folder_of(export_id: UUID) -> str:
 
 
 def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> Stored:
-    """Seal the pieces and keep them as one file, which is there whole or not at all.
+    """Encrypt the pieces and store them as one file, completely or not at all.
 
     raises  StorageAway, StorageFull, and any error of the pieces
     """
@@ -100,7 +100,7 @@ def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -
 def _store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> Stored:
     settings.EXPORT_SCRATCH.mkdir(mode=0o700, parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
-    with tempfile.TemporaryFile(dir=settings.EXPORT_SCRATCH) as draft:  # without a name: nothing is left of it
+    with tempfile.TemporaryFile(dir=settings.EXPORT_SCRATCH) as draft:  # it has no name, so nothing remains of it
         sealer = Sealer(key, file_id, draft)
         for piece in pieces:
             digest.update(piece)
@@ -120,9 +120,9 @@ def _store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) 
 
 
 def read(name: str, file_id: UUID, key: bytes, size: int, start: int, end: int) -> Iterator[bytes]:
-    """The octets from `start` up to `end` of a file of `size` octets.
+    """Yield the bytes from `start` up to `end` of a file of `size` bytes.
 
-    raises  StorageAway also for a file that is damaged or not there any more
+    raises  StorageAway, also for a file that is damaged or missing
     """
     try:
         with closing(_source(name, sealed.stored_offset(start))) as source:
@@ -131,11 +131,11 @@ def read(name: str, file_id: UUID, key: bytes, size: int, start: int, end: int) 
         raise
     except Exception as exc:
         logger.error("exports: %s cannot be read: %s %s", name, type(exc).__name__, exc)
-        raise StorageAway("The export's file cannot be read.") from exc
+        raise StorageAway("The export's file cannot be read. Try again later, or create a new export.") from exc
 
 
 def delete(name: str) -> None:
-    """Delete a file; what does not work is logged, and done by `sweep` later."""
+    """Delete a file. A failure is logged, and the cleanup job deletes the file later."""
     try:
         _storage().delete(name)
     except Exception as exc:  # noqa: BLE001 - each storage raises its own, and no caller waits for this

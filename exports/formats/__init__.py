@@ -1,4 +1,4 @@
-"""Formats: octets of batches."""
+"""File formats: each encodes batches of rows as bytes."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
@@ -12,10 +12,10 @@ from exports.structure import Batch, Encoder, Schema
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a file is written.
+    """A file format.
 
-    pieces      `pieces(schema, batches, facts)` are its octets; the facts are whole when the batches are
-    compresses  it has compression of its own, named by a fourth argument
+    pieces      `pieces(schema, batches, facts)` yields its bytes; the facts are complete once the batches are
+    compresses  the format compresses by itself, as a fourth argument says
     """
 
     media_type: str
@@ -45,7 +45,7 @@ class _Encoder:
 
 
 def encoder(query: ExportQuery, schema: Schema, facts: Facts) -> Encoder:
-    """The encoder of one file as a checked query asks for it. `facts` are filled while it encodes."""
+    """Encodes one file as a checked query requires. `facts` are filled while it encodes."""
     file_format, compression_name = FORMATS[query.format], query.compression
 
     def make(batches: Iterable[Batch]) -> Iterator[bytes]:

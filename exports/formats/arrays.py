@@ -1,4 +1,4 @@
-"""Arrow arrays from Python values, built of their buffers.
+"""Build Arrow arrays from Python values, buffer by buffer.
 
 `pyarrow.array` would do it too, but it imports pandas on its first call: 60 MiB and a second of CPU in a web process.
 Every function takes the module as `pa`, since it is imported on first use (exports/parquet.py).
@@ -12,12 +12,12 @@ from exports.structure import MESSAGE_MEMBERS, Column, ColumnKind, ColumnValues
 
 
 def field(pa: Any, column: Column) -> Any:
-    """The Arrow field of a column."""
+    """Return the Arrow field of a column."""
     return pa.field(column.name, _type(pa, column), nullable=column.nullable)
 
 
 def array_of(pa: Any, column: Column, values: ColumnValues) -> Any:
-    """The Arrow array of a column's values."""
+    """Return the Arrow array of a column's values."""
     match column.kind:
         case ColumnKind.TEXT:
             return texts(pa, values)
@@ -60,7 +60,7 @@ def _messages_type(pa: Any, members: Sequence[str]) -> Any:
 
 
 def texts(pa: Any, values: Sequence[bytes | None]) -> Any:
-    """A string array of UTF-8. The octets of all values must stay under 2 GiB."""
+    """Build a string array of UTF-8. All values together must stay under 2 GiB."""
     validity = _validity(pa, values)
     data = values if validity is None else [value or b"" for value in values]
     buffers = [validity, _offsets(pa, data), pa.py_buffer(b"".join(data))]  # type: ignore[arg-type] # None is gone
@@ -68,19 +68,19 @@ def texts(pa: Any, values: Sequence[bytes | None]) -> Any:
 
 
 def floats(pa: Any, values: Sequence[float | None]) -> Any:
-    """A float64 array."""
+    """Build a float64 array."""
     octets = array("d", [0.0 if value is None else value for value in values])
     return pa.Array.from_buffers(pa.float64(), len(values), [_validity(pa, values), pa.py_buffer(octets)])
 
 
 def moments(pa: Any, values: Sequence[int]) -> Any:
-    """A timestamp array in UTC, of milliseconds since 1970."""
+    """Build a timestamp array in UTC, in milliseconds since 1970."""
     kind = pa.timestamp("ms", tz="UTC")
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(array("q", values))])
 
 
 def maps(pa: Any, values: Sequence[Mapping[str, float | None] | None]) -> Any:
-    """A map<string, double> array; the values may be null."""
+    """Build a map<string, double> array; the values may be null."""
     kind = pa.map_(pa.string(), pa.float64())
     names = texts(pa, [name.encode() for value in values for name in value or ()])
     numbers = floats(pa, [number for value in values for number in (value or {}).values()])
@@ -92,7 +92,7 @@ def maps(pa: Any, values: Sequence[Mapping[str, float | None] | None]) -> Any:
 def messages(
     pa: Any, values: Sequence[Sequence[Sequence[bytes]]], names: Sequence[str] = MESSAGE_MEMBERS[ColumnKind.MESSAGES]
 ) -> Any:
-    """A list<struct<role, content, …>> array.
+    """Build a list<struct<role, content, …>> array.
 
     names  of the members; each message has one text for each
     """
@@ -104,7 +104,7 @@ def messages(
 
 
 def _offsets(pa: Any, values: Sequence[Any]) -> Any:
-    """Where each value begins, and where the last one ends."""
+    """Return where each value begins, and where the last one ends."""
     import numpy as np
 
     offsets = np.zeros(len(values) + 1, np.int32)
@@ -113,12 +113,12 @@ def _offsets(pa: Any, values: Sequence[Any]) -> Any:
 
 
 def _validity(pa: Any, values: Sequence[object]) -> Any:
-    """A bit for each value, set where there is one; None if no value is null."""
+    """Return one bit for each value, set if it is not null; None if no value is null."""
     return _bits(pa, [value is not None for value in values]) if None in values else None
 
 
 def _bits(pa: Any, values: Sequence[bool]) -> Any:
-    """A bit for each value, the first in the lowest."""
+    """Return one bit for each value, the first in the lowest bit."""
     import numpy as np
 
     return pa.py_buffer(np.packbits(np.array(values, bool), bitorder="little"))

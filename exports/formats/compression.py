@@ -1,4 +1,4 @@
-"""Compression around a whole file. Files that were compressed apart may be put one behind the other."""
+"""Compress whole files. Files that were compressed separately can be concatenated."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -6,14 +6,14 @@ from typing import Any
 
 GZIP_LEVEL = 3
 ZSTD_LEVEL = 3
-AS_GZIP = 31  # zlib's window of 15 bits, in gzip's clothes; it writes no time, so that equal rows are equal octets
+AS_GZIP = 31  # a 15-bit window with a gzip header; without a time stamp, so that equal rows make equal bytes
 
 EXTENSIONS = {"gzip": "gz", "zstd": "zst"}
 MEDIA_TYPES = {"gzip": "application/gzip", "zstd": "application/zstd"}
 
 
 def compressed(pieces: Iterable[bytes], compression: str) -> Iterator[bytes]:
-    """The pieces as one gzip member or zstd frame. Nothing at all is a valid empty one."""
+    """Compress the pieces into one gzip member or zstd frame. No output at all is valid and means empty."""
     compressor = _compressor(compression)
     for piece in pieces:
         if octets := compressor.compress(piece):
@@ -24,6 +24,6 @@ def compressed(pieces: Iterable[bytes], compression: str) -> Iterator[bytes]:
 def _compressor(compression: str) -> Any:
     if compression == "gzip":
         return zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, AS_GZIP)
-    import zstandard  # on first use: a web process that exports nothing does not carry it
+    import zstandard  # imported on first use: a web process without exports saves the memory
 
     return zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True).compressobj()

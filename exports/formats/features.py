@@ -21,7 +21,7 @@ _VALUES: Final = {
 
 
 def of(query: ExportQuery, schema: Schema, dimensions: Sequence[str]) -> dict[str, Any]:
-    """`{"features": …}` for the files of a query, or {} where the files carry their types.
+    """Return `{"features": …}` for the files of a query, or {} if the files carry their types.
 
     dimensions  the names on every row, if the query asks for any
     """

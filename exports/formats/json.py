@@ -1,4 +1,4 @@
-"""One JSON object for small sets: `records`, and `metadata` at its end, where it is known."""
+"""Write a small data set as one JSON object: `records`, then `metadata`, which is known only at the end."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,9 +13,9 @@ MAX_RECORDS = 10_000
 
 
 def pieces(schema: Schema, batches: Iterable[Batch], facts: Facts) -> Iterator[bytes]:
-    """A piece for each batch, and the end.
+    """Yield a piece for each batch, then the end.
 
-    raises  Invalid beyond MAX_RECORDS, where the count before did not tell
+    raises  Invalid beyond MAX_RECORDS, if the estimate did not show it
     """
     objects = Objects(schema)
     lead = b'{"records":['
@@ -29,9 +29,9 @@ def pieces(schema: Schema, batches: Iterable[Batch], facts: Facts) -> Iterator[b
 
 
 def too_many(rows: int) -> Invalid:
-    """What is said instead of a JSON file that nobody can load."""
+    """Return the error for a JSON file that would be too large to load."""
     return Invalid.field(
         "?format",
         "too_many_records",
-        f"there are {rows} records, and JSON holds {MAX_RECORDS} at most; give format=jsonl, or a narrower filter.",
+        f"there are {rows} records, and JSON holds at most {MAX_RECORDS}; use format=jsonl, or narrow the filters.",
     )

@@ -1,4 +1,4 @@
-"""JSON Lines: UTF-8 as it is, one row a line."""
+"""Write JSON Lines: one row on each line, in UTF-8 without escapes where possible."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,7 +14,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def pieces(schema: Schema, batches: Iterable[Batch], facts: Facts) -> Iterator[bytes]:
-    """Each batch as one piece."""
+    """Yield each batch as one piece."""
     objects = Objects(schema)
     for batch in batches:
         if batch.rows:

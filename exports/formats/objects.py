@@ -1,4 +1,4 @@
-"""Rows as objects that JSON can be made of."""
+"""Convert rows to objects that can be encoded as JSON."""
 
 import keyword
 from collections.abc import Callable, Sequence
@@ -26,20 +26,20 @@ MESSAGE_TYPES: dict[ColumnKind, type[Message]] = {ColumnKind.MESSAGES: Message, 
 
 
 def conversation(kind: ColumnKind, messages: Sequence[Sequence[bytes]]) -> list[Message]:
-    """The messages of one row as objects."""
+    """Return the messages of one row as objects."""
     message_type = MESSAGE_TYPES[kind]
     return [message_type(*[text.decode() for text in message]) for message in messages]
 
 
 class Objects:
-    """Makes the objects of one schema; members come in its order."""
+    """Builds the objects of one schema, with members in its order."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._kinds: dict[Schema, Callable[..., Any]] = {}
 
     def of(self, batch: Batch) -> list[Any]:
-        """An object for each row."""
+        """Return an object for each row."""
         return self._rows(self._schema, batch.columns)
 
     def _rows(self, schema: Schema, columns: Sequence[ColumnValues]) -> list[Any]:
@@ -62,15 +62,15 @@ class Objects:
 
 
 def _kind(names: Sequence[str]) -> Callable[..., Any]:
-    """What makes an object of values: a Struct, which costs less, or a dict where a name is none of an attribute."""
+    """Return what builds an object: a Struct, which is cheaper, or a dict if a name cannot be an attribute."""
     if all(name.isidentifier() and not keyword.iskeyword(name) for name in names):
         return msgspec.defstruct("Row", [(name, Any) for name in names])
     return lambda *values: dict(zip(names, values, strict=True))
 
 
 def moments(values: ColumnValues) -> list[str]:
-    """`2026-11-28T01:02:03.456Z` of milliseconds since 1970."""
-    import numpy as np  # on first use: a web process that exports nothing does not carry it
+    """Format milliseconds since 1970 as `2026-11-28T01:02:03.456Z`."""
+    import numpy as np  # imported on first use: a web process without exports saves the memory
 
     if not values:
         return []

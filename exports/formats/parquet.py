@@ -1,6 +1,6 @@
-"""Parquet: row groups of bounded size, written to a sink that is drained after each.
+"""Write Parquet in row groups of bounded size, to a sink that is emptied after each.
 
-pyarrow is imported on first use: a web process that exports nothing does not carry it.
+pyarrow is imported on first use, so that a web process without exports saves the memory.
 """
 
 import io
@@ -22,7 +22,7 @@ LEVELS = {"zstd": 1, "gzip": 3}
 
 
 class Sink(io.RawIOBase):
-    """Takes what the writer writes until it is drained. Knows its position, cannot seek."""
+    """A file object that holds what the writer wrote until it is drained. It knows its position but cannot seek."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Sink(io.RawIOBase):
         return self.position
 
     def drain(self) -> Iterator[bytes]:
-        """What was written since the last time, in pieces of PIECE_BYTES: a server copies what it sends."""
+        """Yield what was written since the last call, in pieces of PIECE_BYTES, since a server copies what it sends."""
         parts, self.parts = self.parts, []
         piece = bytearray()
         for part in parts:
@@ -58,7 +58,7 @@ class Sink(io.RawIOBase):
 def pieces(
     schema: Schema, batches: Iterable[Batch], facts: Facts, compression: str = DEFAULT_COMPRESSION
 ) -> Iterator[bytes]:
-    """The file in pieces, one for each row group, and its end, which holds the data set's metadata."""
+    """Yield the file in pieces, one for each row group, and its footer, which holds the data set's metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -69,12 +69,12 @@ def pieces(
         arrow,
         compression=compression,
         compression_level=LEVELS[compression],
-        memory_pool=pa.system_memory_pool(),  # gives back what it frees; the default pools keep it
+        memory_pool=pa.system_memory_pool(),  # returns freed memory to the system; the default pools keep it
         write_statistics=[column.name for column in schema if column.kind is ColumnKind.FLOAT],
         use_dictionary=list(_repeating(schema)),
         store_schema=False,  # Arrow's own copy of the schema would hide the metadata that is added at the end
     )
-    with ThreadPoolExecutor(max_workers=1) as aside:  # encoding needs no interpreter: the next rows are read meanwhile
+    with ThreadPoolExecutor(max_workers=1) as aside:  # encoding releases the GIL, so the next rows are read in parallel
         writing: Future[None] | None = None
         for group in _groups(pa, arrow, schema, batches):
             if writing:
@@ -89,7 +89,7 @@ def pieces(
 
 
 def _groups(pa: Any, arrow: Any, schema: Schema, batches: Iterable[Batch]) -> Iterator[Any]:
-    """Tables of the batches, each large enough for a row group."""
+    """Combine batches into tables, each large enough for a row group."""
     waiting: list[Any] = []
     rows = size = 0
     for batch in batches:
@@ -105,7 +105,7 @@ def _groups(pa: Any, arrow: Any, schema: Schema, batches: Iterable[Batch]) -> It
 
 
 def _repeating(schema: Schema, path: str = "") -> Iterator[str]:
-    """The paths of columns that are worth a dictionary."""
+    """Return the paths of columns that a dictionary makes smaller."""
     for column in schema:
         yield from _repeating(column.members, f"{path}{column.name}.")
         if column.kind is ColumnKind.DIMENSIONS:
@@ -115,7 +115,7 @@ def _repeating(schema: Schema, path: str = "") -> Iterator[str]:
 
 
 def _metadata(facts: Facts) -> dict[str, str]:
-    """Each member of the data set's metadata as JSON, the time as plain text."""
+    """Return each member of the data set's metadata as JSON, and the time as plain text."""
     metadata = facts.as_json()
     moment = metadata.pop("exportedAt")
     return {"exportedAt": moment} | {name: msgspec.json.encode(value).decode() for name, value in metadata.items()}

@@ -1,7 +1,7 @@
-"""TFRecord: each row a `tf.train.Example` in a frame of lengths and checksums.
+"""Write TFRecord: each row is a `tf.train.Example` in a frame of lengths and checksums.
 
-    frame    length (8 octets, little-endian), its masked CRC-32C (4), the message, its masked CRC-32C (4)
-    message  Example {1: Features {1: map<string, Feature>}}, the entries by name, so that equal rows are equal octets
+    frame    length (8 bytes, little-endian), its masked CRC-32C (4), the message, its masked CRC-32C (4)
+    message  Example {1: Features {1: map<string, Feature>}}, the entries by name, so that equal rows make equal bytes
 
 There are no nested messages: a member of a struct is named `metadata/task_id`, a list of messages is JSON. A float
 list holds 32 bits, so `<name>_decimal` beside it has the exact number as text. A null is left out, as such files do.
@@ -26,38 +26,38 @@ MASK_64 = 2**64 - 1
 
 
 def pieces(schema: Schema, batches: Iterable[Batch], facts: Facts) -> Iterator[bytes]:
-    """Each batch as one piece."""
+    """Yield each batch as one piece."""
     for batch in batches:
         if batch.rows:
             yield b"".join(map(framed, examples(schema, batch)))
 
 
 def framed(message: bytes) -> bytes:
-    """A record of the file."""
+    """Return one record of the file."""
     length = _length(len(message))
     return b"".join((length, _checksum(masked(length)), message, _checksum(masked(message))))
 
 
 def masked(octets: bytes) -> int:
-    """The CRC-32C, turned right by 15 bits and moved by a constant: a checksum of data that holds checksums."""
+    """Return the masked CRC-32C: rotated right by 15 bits plus a constant, since the data may itself hold checksums."""
     crc = google_crc32c.value(octets)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def examples(schema: Schema, batch: Batch) -> Iterator[bytes]:
-    """The message of each row."""
+    """Return the message of each row."""
     features = dict(_features(schema, batch.columns))
     for row in zip(*(features[name] for name in sorted(features)), strict=True):
         yield example(b"".join(row))
 
 
 def example(entries: bytes) -> bytes:
-    """Example around the entries of its map."""
+    """Wrap the entries of the feature map in an Example."""
     return _field(b"\x0a", entries)
 
 
 def entry(name: str) -> Callable[[bytes], bytes]:
-    """What makes an entry of the map of a Feature."""
+    """Return a function that builds the map entry of a Feature."""
     key = _field(b"\x0a", name.encode())
 
     def make(feature: bytes) -> bytes:
@@ -67,22 +67,22 @@ def entry(name: str) -> Callable[[bytes], bytes]:
 
 
 def octets(value: bytes) -> bytes:
-    """A Feature of one text."""
+    """Return a Feature of one text."""
     return _field(BYTES_LIST, _field(b"\x0a", value))
 
 
 def floats(*values: float) -> bytes:
-    """A Feature of numbers, packed."""
+    """Return a Feature of packed numbers."""
     return _field(FLOAT_LIST, _field(b"\x0a", b"".join(map(_float, values))))
 
 
 def integers(*values: int) -> bytes:
-    """A Feature of integers, packed."""
+    """Return a Feature of packed integers."""
     return _field(INT64_LIST, _field(b"\x0a", b"".join(_varint(value & MASK_64) for value in values)))
 
 
 def _features(schema: Schema, columns: Sequence[ColumnValues], path: str = "") -> Iterator[tuple[str, list[bytes]]]:
-    """Names of features and the map entry of each row, b"" where it has none."""
+    """Return the names of features and the map entry of each row, b"" where a row has none."""
     for column, values in zip(schema, columns, strict=True):
         name = path + column.name
         if column.kind is ColumnKind.STRUCT:

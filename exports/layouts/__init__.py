@@ -1,4 +1,4 @@
-"""Layouts: which rows an export has, and what their columns are."""
+"""Layouts: each defines which rows an export has and what their columns are."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,10 +15,10 @@ OTHERS: dict[str, Callable[[ExportQuery, Selection], Layout]] = {
 
 
 def layout(query: ExportQuery, selection: Selection, *, names: Sequence[str] | None = None) -> Layout:
-    """The layout that a checked query names.
+    """Return the layout that a checked query names.
 
-    names   of dimensions, where they are settled already (see records.Records)
-    raises  Invalid for what can only be seen in the selection, such as too many dimensions
+    names   of dimensions, if they are fixed already (see records.Records)
+    raises  Invalid for errors that only the selection shows, such as too many dimensions
     """
     if query.layout == "records":
         return records.Records(query, selection, names)

@@ -1,4 +1,4 @@
-"""`kto`: an answer and whether it is wanted, for training that needs no pairs."""
+"""The layout `kto`: each row is an answer and whether it is good, for training that needs no pairs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +17,7 @@ COLUMNS: Final = ("messages", "metadata")  # hold the conversation, and the tool
 
 
 def schema(query: ExportQuery) -> Schema:
-    """Texts, or conversations that hold the new turns alone."""
+    """Columns of plain text, or of conversations, where the answer holds only the new turns."""
     kind = conversations.kind_of(query)
     return (
         Column("prompt", kind, repeats=not query.conversational),
@@ -30,7 +30,7 @@ def schema(query: ExportQuery) -> Schema:
 
 
 class Kto:
-    """One row for each record. `label` is true from the threshold on."""
+    """Yields one row for each record. `label` is true for a reward at or above the threshold."""
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.query = query

@@ -1,4 +1,4 @@
-"""`preferences`: two answers to one prompt, the better one first, for training on pairs."""
+"""The layout `preferences`: each row is two answers to one prompt, the better one first, for training on pairs."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -28,12 +28,12 @@ METADATA: Schema = (
 )
 
 
-# Made at once. A long range costs less, since rewards and texts lie in no order of prompts.
+# Pairs made at once. Long ranges cost less, since rewards and text are not stored in the order of prompts.
 RANGE_PAIRS: Final = 75_000
 
 
 class PairGroup(NamedTuple):
-    """Pairs, with the text of their completions as stored.
+    """Pairs with the stored text of their completions.
 
     sizes    of their completions
     reasons  counts of the completions left out between the previous batch and this one
@@ -48,7 +48,7 @@ class PairGroup(NamedTuple):
 
 
 class RangePairs(NamedTuple):
-    """The pairs of a range, except the first `done` (returned earlier), and what the range leaves out."""
+    """Return the pairs of a range, except the first `done` (returned earlier), and what the range leaves out."""
 
     range_: Range
     pairs: Sequence[Pair]
@@ -69,7 +69,7 @@ class ReadablePair(NamedTuple):
 
 
 def schema(query: ExportQuery) -> Schema:
-    """Texts, or conversations: `chosen` and `rejected` hold the new turns alone, the prompt is explicit."""
+    """Columns of text or of conversations: `chosen` and `rejected` hold only the new turns, the prompt is explicit."""
     kind = conversations.kind_of(query)
     return (
         *(Column(name, kind, repeats=not query.conversational) for name in ("prompt", "chosen", "rejected")),
@@ -81,7 +81,7 @@ def schema(query: ExportQuery) -> Schema:
 
 
 class Preferences:
-    """The pairs of the selection: task by task, and within one in the order of prompt digests."""
+    """Yields the pairs of the selection: task by task, and within a task in the order of prompt digests."""
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.query = query
@@ -111,7 +111,7 @@ class Preferences:
             yield from self._groups_of(range_pairs)
 
     def _range_pairs(self, place: Place) -> Iterator[RangePairs]:
-        """The pairs of each range. Some pairs of the first range's first prompt may have been returned already."""
+        """Yield the pairs of each range. The first range may start in the middle of a prompt's pairs."""
         forms = self.reader.forms
         for range_ in prompts.ranges(self.reader, place, 2 * RANGE_PAIRS // self.choice.most):
             done = place.done if (range_.task, range_.after) == (place.task, place.prompt) else 0
@@ -129,7 +129,7 @@ class Preferences:
         sizes_bytes = [
             sizes.get(pair.chosen, nothing).octets + sizes.get(pair.rejected, nothing).octets for pair in pairs_
         ]
-        unfit_start = 0  # of what is left out
+        unfit_start = 0  # counts what is left out
         for before, group in prompts.groups(pairs_, sizes_bytes):
             end = before + len(group)
             place = _behind(range_, pairs_, end, done, unfit)
@@ -161,7 +161,7 @@ class Preferences:
         )
 
     def _readable(self, group: PairGroup, reasons: Counter[str]) -> list[ReadablePair]:
-        """The pairs that become rows. Adds to `reasons` the pairs that do not, except erased ones."""
+        """Return the pairs that become rows. Adds to `reasons` the pairs that do not, except erased ones."""
         texts_by_completion = ranges.decrypted(group.stored, self.texts)
         by_name = {pk: dict(zip(self.texts, texts, strict=True)) for pk, texts in texts_by_completion.items()}
         rows = []
@@ -169,7 +169,7 @@ class Preferences:
             if pair.chosen not in by_name or pair.rejected not in by_name:
                 if texts_by_completion.has_damaged(pair.chosen, pair.rejected):
                     reasons[left_out.UNREADABLE] += 1
-                continue  # or erased since the pairs were made
+                continue  # or erased after the pairs were made
             better, worse = by_name[pair.chosen], by_name[pair.rejected]
             tools = conversations.tools_of([better.get("metadata"), worse.get("metadata")])
             if tools[0] != tools[1]:
@@ -205,7 +205,7 @@ class Preferences:
 
 
 def _completions(some_pairs: Sequence[Pair]) -> list[bytes]:
-    """The completions of pairs, each once."""
+    """Return the completions of pairs, each once."""
     return list(dict.fromkeys(pk for pair in some_pairs for pk in (pair.chosen, pair.rejected)))
 
 
@@ -221,7 +221,7 @@ def _reasons(unfit: Sequence[Unfit]) -> Counter[str]:
 
 
 def _behind(range_: Range, range_pairs: Sequence[Pair], end: int, done: int, unfit: Sequence[Unfit]) -> Place:
-    """The place where reading continues after the first `end` pairs of a range."""
+    """Return the place where reading continues after the first `end` pairs of a range."""
     if end == len(range_pairs):
         last = max([*(pair.prompt for pair in range_pairs[-1:]), *(entry.prompt for entry in unfit[-1:])])
         return Place(range_.task, range_.upto or last)

@@ -1,4 +1,4 @@
-"""`records`: a completion and its score, for reward modelling."""
+"""The layout `records`: each row is a completion and its score, for reward modelling."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -21,14 +21,14 @@ METADATA: Schema = (
     Column("grader_version_id", ColumnKind.TEXT, nullable=True, repeats=True),
     Column("confidence", ColumnKind.FLOAT),
     Column("scored_at", ColumnKind.MOMENT),
-    Column("external_id", ColumnKind.TEXT),  # these two are empty, never null: a null would change the type of a file
+    Column("external_id", ColumnKind.TEXT),  # these two are empty, never null: a column of nulls would get another type
     Column("reused_from", ColumnKind.TEXT, repeats=True),
 )
 EMPTY: Final = b"{}"  # the metadata or variables of a completion without any
 
 
 def schema(query: ExportQuery) -> Schema:
-    """Columns of a record. Its conversation is JSON text, or a list of messages."""
+    """The columns of a record. Its conversation is JSON text, or a list of messages."""
     included = {"metadata": "completion_metadata", "variables": "variables"}
     return (
         Column("prompt", ColumnKind.TEXT, repeats=True),
@@ -43,9 +43,9 @@ def schema(query: ExportQuery) -> Schema:
 
 
 class Records:
-    """One row for each record of the reader that `per` asks for.
+    """Yields one row for each record of the reader that `per` selects.
 
-    names   of the dimensions, where an earlier part has settled them; None: what the selection has by now
+    names   of the dimensions, if an earlier part has fixed them; None: those that the selection has now
     raises  Invalid if there are too many dimensions
     """
 
@@ -57,7 +57,7 @@ class Records:
         if self.names is None and query.includes_dimensions:
             self.names = dimensions.names(self.reader)
         self.flat = query.dimension_columns
-        # `datasets` cannot load a file with a map in it: Parquet has the column where it was asked for alone.
+        # `datasets` cannot load a file with a map: Parquet has the column only if the query asks for it.
         self.bare = self.flat or (query.format == "parquet" and not query.dimensions)
         *before, last = apply_naming(
             tuple(column for column in schema(query) if not (self.bare and column.name == "dimensions")), query.naming
@@ -97,7 +97,7 @@ class Records:
         return self.conversations.as_json(versions, texts["prompt"], texts["messages"])
 
     def _dimension_columns(self, group: Group) -> list[ColumnValues]:
-        """The column `dimensions`, or one column for each dimension, or none."""
+        """Return the column `dimensions`, or one column for each dimension, or none."""
         if self.bare and not self.flat:
             return []
         rows = [self._dimensions(head) for head in group.heads]
@@ -106,7 +106,7 @@ class Records:
         return [[row and row[name] for row in rows] for name in self.names or ()]
 
     def _dimensions(self, head: Head) -> dict[str, float | None] | None:
-        """None if the query asks for none; for a panel's reward, its graders' dimensions combined (readers.merged)."""
+        """Return each row's dimensions, those of a panel combined (readers.merged); None if the query excludes them."""
         if self.names is None:
             return None
         values = {entry["name"]: float(entry["value"]) for entry in head.dimensions or ()}
@@ -137,7 +137,7 @@ def batch(
 
 
 def metadata(heads: Sequence[Head], labels: Labels) -> list[ColumnValues]:
-    """The members of METADATA."""
+    """Return the values of the members of METADATA."""
     versions = [head.grader_version for head in heads]
     return [
         labels.ids("task", [head.task for head in heads]),

@@ -1,7 +1,7 @@
-"""`verl`: the prompts that were answered, one row each, in the columns that veRL's data set reads.
+"""The layout `verl`: each row is a prompt with answers, in the columns that veRL's data set reads.
 
-A prompt with several answers is one row: veRL samples answers of its own. What its answers were rewarded stands in
-`extra_info`, so that prompts which are always or never solved can be left out.
+A prompt with several answers is one row, since veRL samples its own answers. The rewards of the answers are in
+`extra_info`, so that you can filter out prompts that are always or never solved.
 """
 
 import hashlib
@@ -51,13 +51,13 @@ SCHEMA: Schema = (
         ),
     ),
 )  # fmt: skip
-ABILITY: Final = b"general"  # where the completion's metadata names none
+ABILITY: Final = b"general"  # used if the completion's metadata names none
 # Members of the metadata: the first that exists and is not null is the ground truth.
 TRUTHS: Final = ("ground_truth", "groundTruth", "answer", "reference", "label")
 
 
 class Head(NamedTuple):
-    """A prompt without its text: its newest answer, and what all of them were rewarded."""
+    """A prompt without its text: its newest answer, and the rewards of all its answers."""
 
     completion: bytes
     model: bytes
@@ -72,7 +72,7 @@ class Head(NamedTuple):
 
 
 class Verl:
-    """The prompts of the selection: task by task, and within one in the order of prompt digests."""
+    """Yields the prompts of the selection: task by task, and within a task in the order of prompt digests."""
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.schema = SCHEMA
@@ -160,7 +160,7 @@ class Verl:
 
 
 def _heads(rewarded: Any) -> list[Head]:
-    """The newest completion of each prompt, by digest."""
+    """Return the newest completion of each prompt, by digest."""
     prompt = F("prompt_digest")
 
     def over(function: Any) -> Window:
@@ -185,7 +185,7 @@ def _form(head: Head) -> str | None:
 
 
 def _ability_and_truth(metadata: bytes | None) -> tuple[bytes, bytes]:
-    """(ability, ground truth) from a completion's metadata: text unchanged, anything else as JSON."""
+    """Return (ability, ground truth) from a completion's metadata: text unchanged, anything else as JSON."""
     members = msgspec.json.decode(metadata) if metadata else {}
     ability = members.get("ability")
     truth = next((members[name] for name in TRUTHS if members.get(name) is not None), "")
@@ -196,7 +196,7 @@ def _ability_and_truth(metadata: bytes | None) -> tuple[bytes, bytes]:
 
 
 def _dataset(query: ExportQuery, selection: Selection) -> bytes:
-    """The same text for the same selection of the same organization: what `extra_info` calls its data set."""
+    """Return the data set's name for `extra_info`: equal for equal selections of one organization."""
     filters = {name: getattr(query, name) for name in (*ScoreFilter.__struct_fields__, "min_reward")}
     filters_as_text = {name: str(value) for name, value in filters.items() if value is not None}
     owner = selection.principal.organization.pk

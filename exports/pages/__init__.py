@@ -1,1 +1,1 @@
-"""Pages of exports and preference pairs."""
+"""The web pages of exports and preference pairs."""

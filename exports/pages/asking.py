@@ -1,4 +1,4 @@
-"""The form that asks for an export, with what it would be."""
+"""The page that creates an export: a form, with a preview of the rows."""
 
 from urllib.parse import urlencode
 
@@ -23,7 +23,7 @@ from scores.results import choices
 
 @page(("exports", "create"), methods=("GET", "HEAD", "POST"))
 def new(request: PageRequest) -> HttpResponse:
-    """GET fills the form from its address and shows the preview; POST starts the export, or shows it for a choice."""
+    """GET fills the form from its address and shows the preview; POST starts the export or updates the preview."""
     if request.method != "POST":
         return _render_form(request, ExportForm(request.GET, request.principal), 200)
     form = ExportForm(request.POST, request.principal)
@@ -34,7 +34,7 @@ def new(request: PageRequest) -> HttpResponse:
     if form.is_valid():
         try:
             export = acting.do(
-                request, lambda: asking.ask(form.body(NewExport), request.principal), toast="The export has begun."
+                request, lambda: asking.ask(form.body(NewExport), request.principal), toast="Export started."
             )
         except AutotuneError as exc:
             form.refuse(exc)
@@ -80,7 +80,7 @@ def _preview(request: PageRequest, form: ExportForm) -> Preview | None:
 
 
 def _too_many(form: ExportForm, preview: Preview | None) -> bool:
-    """Whether the rows are more than one JSON object holds."""
+    """Return whether the rows are too many for one JSON object."""
     rows = preview.rows if preview else None
     return rows is not None and form["format"].value() == "json" and rows.value > json.MAX_RECORDS
 

@@ -1,4 +1,4 @@
-"""What to type to have an export's files, to check them, and to train on them: correct for this export."""
+"""Build the commands that download an export's files, check them, and train on them."""
 
 import json
 import shlex
@@ -15,7 +15,7 @@ ENDINGS: Final = {"jsonl": "json", "json": "json", "parquet": "parquet"}
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something to copy. `note` says what it needs."""
+    """A command or program to copy. `note` says what it requires."""
 
     title: str
     text: str
@@ -23,7 +23,7 @@ class Command:
 
 
 def of(export: Export, data: Sequence[ExportFile]) -> list[Command]:
-    """For a completed export with these data files."""
+    """Return the commands of a completed export with these data files."""
     return [_curl(export, data), _checked(data), _sdk(export), *_loaded(export, data), *_trained(export, data)]
 
 
@@ -41,7 +41,7 @@ def _curl(export: Export, data: Sequence[ExportFile]) -> Command:
         )
     rest = f"\n# and {len(data) - 20} more: manifest.json names them" if len(data) > 20 else ""
     return Command(
-        "Download", "\n".join(lines) + rest, "Goes on where it broke off. Takes an API key that may read exports."
+        "Download", "\n".join(lines) + rest, "Resumes a broken download. Requires an API key that may read exports."
     )
 
 
@@ -57,7 +57,7 @@ def _sdk(export: Export) -> Command:
         f'for file in client.exports.download("{export.public_id}", "data"):\n'
         "    print(file.path, file.sha256)"
     )
-    return Command("Python SDK", text, "Goes on where it broke off, and checks what came.")
+    return Command("Python SDK", text, "Resumes an interrupted download, and checks each file's SHA-256.")
 
 
 def _loaded(export: Export, data: Sequence[ExportFile]) -> list[Command]:
@@ -67,32 +67,32 @@ def _loaded(export: Export, data: Sequence[ExportFile]) -> list[Command]:
     first = data[0].name
     if kind == "parquet" and export.query.get("dimensions"):
         text = f'import pandas\n\nrows = pandas.read_parquet("{first}")'
-        return [Command("pandas", text, "datasets cannot read a map, which the column dimensions is.")]
+        return [Command("pandas", text, "datasets cannot read the column dimensions, a map.")]
     names = f'"{first}"' if len(data) == 1 else json.dumps([file.name for file in data[:20]])
     field = ', field="records"' if kind == "json" else ""
     text = (
         "from datasets import load_dataset\n\n"
         f'rows = load_dataset("{ENDINGS[kind]}", data_files={names}{field}, split="train")'
     )
-    if kind == "jsonl" and len(data) > 1:  # a column that is null in all of the first part would have no type
+    if kind == "jsonl" and len(data) > 1:  # else a column that is null throughout the first part has no type
         text = (
             "import json\n\nfrom datasets import Features, load_dataset\n\n"
             'features = Features.from_dict(json.load(open("manifest.json"))["features"])\n'
             f'rows = load_dataset("json", data_files={names}, features=features, split="train")'
         )
-    note = "Needs the package zstandard." if export.query.get("compression") == "zstd" and kind != "parquet" else ""
+    note = "Requires the package zstandard." if export.query.get("compression") == "zstd" and kind != "parquet" else ""
     return [Command("datasets", text, note)]
 
 
 def _tfrecord(export: Export, data: Sequence[ExportFile]) -> Command:
     gzip = ', compression_type="GZIP"' if export.query.get("compression") == "gzip" else ""
-    note = "Unpack it first: TensorFlow reads no zstd." if export.query.get("compression") == "zstd" else ""
+    note = "Decompress it first: TensorFlow cannot read zstd." if export.query.get("compression") == "zstd" else ""
     text = f'import tensorflow as tf\n\nrows = tf.data.TFRecordDataset("{data[0].name}"{gzip})'
     return Command("TensorFlow", text, note)
 
 
 def _trained(export: Export, data: Sequence[ExportFile]) -> list[Command]:
-    """The lines of the trainers that take the layout."""
+    """Return the commands of the trainers that can read the layout."""
     if export.query.get("format", "jsonl") not in ("jsonl", "parquet"):
         return []
     match export.query.get("layout"):

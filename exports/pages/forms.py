@@ -1,4 +1,4 @@
-"""The form of an export: the members of `POST /exports` as fields, named in the address as the API names them."""
+"""The form of an export: the members of `POST /exports` as fields, with the API's names in the address."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,9 +23,9 @@ INCLUDES = {
     "metadata,variables": "Metadata and variables",
 }
 STRATEGIES = {
-    "best_worst": "Best against worst of each prompt",
-    "all": "Each two answers that differ enough",
-    "random": "Drawn at random",
+    "best_worst": "Best and worst answer to each prompt",
+    "all": "All pairs that differ enough",
+    "random": "Random pairs",
 }
 
 
@@ -46,7 +46,7 @@ class Whole(forms.IntegerField):
 
 
 class ExportForm(BodyForm):
-    """All that an export can be asked for. What does not go with the layout is hidden, and counts for nothing."""
+    """All options of an export. Fields that do not fit the layout are hidden and ignored."""
 
     layout = forms.ChoiceField(
         choices=[(layout.name, layout.title) for layout in LAYOUTS.values()], widget=forms.RadioSelect, required=False
@@ -63,26 +63,28 @@ class ExportForm(BodyForm):
     min_score = Unit(label="Score from", help_text="0 to 1.")
     max_score = Unit(label="Score to", help_text="0 to 1.")
     min_confidence = Unit(label="Confidence from", help_text="0 to 1.")
-    min_reward = Unit(label="Reward from", help_text="0 to 1, of the whole panel.")
-    start_date = forms.CharField(label="Scored from", required=False, help_text="Days are those of UTC.")
-    end_date = forms.CharField(label="Scored until", required=False, help_text="This day is counted too.")
+    min_reward = Unit(label="Reward from", help_text="0 to 1, for the whole panel.")
+    start_date = forms.CharField(label="Scored from", required=False, help_text="In UTC, from the start of this day.")
+    end_date = forms.CharField(label="Scored until", required=False, help_text="In UTC, including this day.")
     per = forms.ChoiceField(
-        label="A row for each", required=False,
-        choices=[("completion", "completion, with its reward"), ("grader", "score of a grader")],
+        label="One row per", required=False,
+        choices=[("completion", "Completion, with its reward"), ("grader", "Score of a grader")],
     )  # fmt: skip
-    dimensions = forms.BooleanField(label="Dimensions as an object on each row", required=False)
-    dimension_columns = forms.BooleanField(label="Each dimension as a column", required=False)
-    threshold = Unit(label="Good from", help_text="0.5 unless given.")
-    conversational = forms.BooleanField(label="Messages (role and content) in place of texts", required=False)
+    dimensions = forms.BooleanField(label="Add dimensions as one object", required=False)
+    dimension_columns = forms.BooleanField(label="Add each dimension as a column", required=False)
+    threshold = Unit(label="Good at or above", help_text="A reward from 0 to 1. Default: 0.5.")
+    conversational = forms.BooleanField(label="Write messages (role and content) instead of plain text", required=False)
     tools = forms.BooleanField(label="Include rows with tool calls (requires messages)", required=False)
     include = forms.ChoiceField(
-        label="Include data of the completion", required=False, choices=list(INCLUDES.items()),
-        help_text="Adds columns of JSON text.",
+        label="Include completion data", required=False, choices=list(INCLUDES.items()),
+        help_text="Adds columns that hold JSON text.",
     )  # fmt: skip
-    min_score_delta = Unit(label="Rewards apart by at least", help_text="0 unless given; equal rewards make no pair.")
+    min_score_delta = Unit(
+        label="Minimum reward difference", help_text="0 to 1. Default: 0; equal rewards never make a pair."
+    )
     strategy = forms.ChoiceField(label="Which pairs", choices=list(STRATEGIES.items()), required=False)
-    cap_per_prompt = Whole(label="Pairs of a prompt at most", most=MAX_CAP, help_text="1,000 with all, 1 at random.")
-    seed = Whole(label="Seed", help_text="Another seed, another draw.")
+    cap_per_prompt = Whole(label="Maximum pairs per prompt", most=MAX_CAP, help_text="Default: 1,000; random: 1.")
+    seed = Whole(label="Seed", help_text="Change it to draw other pairs.")
     format = forms.ChoiceField(label="Format", choices=list(FORMATS.items()), required=False)
     compression = forms.ChoiceField(
         label="Compression", choices=choices_of(*CHOICES["compression"], none="none"), required=False
@@ -92,7 +94,7 @@ class ExportForm(BodyForm):
     )
 
     def __init__(self, parameters: Mapping[str, Any] | QueryDict, principal: Principal) -> None:
-        """Always bound: an address is a form that was filled in, and an empty one asks for everything."""
+        """Bind the form to the address's parameters; without any, the export has no filters."""
         plain = {name: str(value) for name, value in parameters.items()}
         super().__init__({**FIRST, **{name: value for name, value in plain.items() if value}})
         choices_of_names = {
@@ -106,22 +108,22 @@ class ExportForm(BodyForm):
             field.keep(plain.get(self.add_prefix(name), ""))
         for name in ("start_date", "end_date"):
             text = plain.get(self.add_prefix(name), "")
-            kind = "date" if not text or _is_day(text) else "text"  # a moment that an address names is kept
+            kind = "date" if not text or _is_day(text) else "text"  # keep a date and time from the address
             self.fields[name].widget = forms.TextInput(attrs={"autocomplete": "off"})
             self.fields[name].widget.input_type = kind
 
     def add_prefix(self, field_name: str) -> str:
-        """A field is called as the member is on the wire, so that `/exports/new?taskId=…` fills it in."""
+        """Return the field's API name, so that `/exports/new?taskId=…` fills it in."""
         return self.pointer(field_name).removeprefix("/")
 
     def values(self) -> dict[str, Any]:
-        """Without what belongs to other layouts or strategies, whose fields are not to be seen."""
+        """Drop values of other layouts or strategies, whose fields are hidden."""
         values = super().values()
         layout, strategy = values.get("layout"), values.get("strategy")
         for name, layouts in LAYOUTS_OF.items():
             if layout not in layouts:
                 values.pop(self.add_prefix(name), None)
-        if strategy == FIRST["strategy"]:  # as it is unless given
+        if strategy == FIRST["strategy"]:  # equal to the default
             values.pop("strategy", None)
         if strategy not in CAPPED:
             values.pop("capPerPrompt", None)

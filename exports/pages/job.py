@@ -1,4 +1,4 @@
-"""The page of an export: how far it is, its files and how they are had, and why one is over."""
+"""The page of an export: its progress, its files and how to download them, and why it ended."""
 
 from typing import Any
 from uuid import UUID
@@ -32,10 +32,10 @@ PERIODS = [("3600", "an hour"), ("86400", "a day"), (str(links.MOST_S), "a week"
 
 
 class LinkForm(BodyForm):
-    """`POST /exports/:id/links`."""
+    """The form of `POST /exports/:id/links`."""
 
     file = forms.ChoiceField(label="File", required=False)
-    expires_in_s = forms.TypedChoiceField(label="Good for", choices=PERIODS, coerce=int)
+    expires_in_s = forms.TypedChoiceField(label="Valid for", choices=PERIODS, coerce=int)
 
     def __init__(self, files: list[ExportFile], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -122,7 +122,7 @@ def _render_page(
 
 
 def _files(export: Export) -> list[ExportFile]:
-    """Those of a completed export, as the API lists them."""
+    """Return the files of a completed export in the order of the API."""
     if export.status in UNFINISHED:
         return []
     files = ExportFile.objects.filter(export=export).order_by("kind", "number").defer("values", "facts")
@@ -130,7 +130,7 @@ def _files(export: Export) -> list[ExportFile]:
 
 
 def _is_past(export: Export) -> bool:
-    """Whether its time is over, though the job that deletes its files did not come by yet."""
+    """Return whether the storage period is over, even if the cleanup job has not deleted the files yet."""
     return export.expires_at is not None and export.expires_at <= clock.database_now()
 
 

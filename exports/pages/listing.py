@@ -1,4 +1,4 @@
-"""The list of exports."""
+"""The page that lists exports."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

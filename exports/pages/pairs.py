@@ -1,4 +1,4 @@
-"""The preview of preference pairs: a sample of a task's, side by side."""
+"""The page that shows a sample of a task's preference pairs side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from scores.results.choices import IdField
 from scores.results.pages import highlighting
 
 SIZES = (10, 25, 50)
-SHOWN: Final = 20_000  # characters of each text
+SHOWN: Final = 20_000  # characters shown of each prompt and response
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class PairRow:
 
 
 class PairsForm(BodyForm):
-    """`POST /preference-pairs`, named as there: the address holds the choices."""
+    """The form of `POST /preference-pairs`, with the API's names; the address holds the choices."""
 
     task_id = IdField(label="Task")
     model_id = forms.CharField(
@@ -54,10 +54,10 @@ class PairsForm(BodyForm):
         max_length=200,
         widget=forms.TextInput(attrs={"list": "models", "spellcheck": "false"}),
     )
-    min_score_delta = Unit(label="Rewards apart by at least")
+    min_score_delta = Unit(label="Minimum reward difference")
     strategy = forms.ChoiceField(label="Which pairs", choices=list(STRATEGIES.items()), required=False)
-    cap_per_prompt = Whole(label="Pairs of a prompt at most", most=MAX_CAP, help_text="1,000 with all, 1 at random.")
-    seed = Whole(label="Seed", help_text="Another seed, another sample.")
+    cap_per_prompt = Whole(label="Maximum pairs per prompt", most=MAX_CAP, help_text="Default: 1,000; random: 1.")
+    seed = Whole(label="Seed", help_text="Change it to draw another sample.")
     conversational = forms.BooleanField(label="Include conversations of several messages", required=False)
     sample_size = forms.TypedChoiceField(
         label="Shown", choices=[(str(size), f"{size} pairs") for size in SIZES], coerce=int, required=False
@@ -135,7 +135,7 @@ def _pair_rows(pairs: Sequence[PairOut]) -> list[PairRow]:
 
 
 def _text(turns: str | list[MessageOut]) -> str:
-    """A conversation as readable text. An answer, which has one turn, is shown without its role."""
+    """Return a conversation as readable text. An answer, which has one turn, is shown without its role."""
     if isinstance(turns, str):
         return turns
     if len(turns) == 1:

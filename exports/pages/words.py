@@ -1,4 +1,4 @@
-"""How exports are told: what a layout is, who loads it, what was asked for, why one is over."""
+"""Descriptions of exports for pages: layouts and their trainers, the query, and why an export ended."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A layout as people choose it. `loads` is what its files are for."""
+    """A layout as the form offers it. `loads` names what its files are for."""
 
     name: str
     title: str
@@ -35,33 +35,34 @@ FORMATS: Final = {"jsonl": "JSON Lines", "parquet": "Parquet", "tfrecord": "TFRe
 LABELS: Final = {
     "taskId": "task", "modelId": "model", "graderId": "grader", "graderVersion": "grader version",
     "minScore": "score from", "maxScore": "score to", "minConfidence": "confidence from", "minReward": "reward from",
-    "startDate": "from", "endDate": "until", "per": "a row for each", "dimensions": "dimensions",
-    "dimensionColumns": "dimension columns", "naming": "names", "compression": "compression", "threshold": "good from",
+    "startDate": "from", "endDate": "until", "per": "one row per", "dimensions": "dimensions",
+    "dimensionColumns": "dimension columns", "naming": "names", "compression": "compression",
+    "threshold": "good at or above",
     "conversational": "conversations", "tools": "tool calls", "include": "completion data",
-    "minScoreDelta": "rewards apart by", "strategy": "pairs", "seed": "seed",
-    "capPerPrompt": "pairs of a prompt at most",
+    "minScoreDelta": "minimum reward difference", "strategy": "pairs", "seed": "seed",
+    "capPerPrompt": "maximum pairs per prompt",
 }  # fmt: skip
 
 OVER: Final = {
-    "pending": "It waits for its turn. Of an organization two exports run at a time.",
-    "running": "It is being written, part by part. You may leave this page; a worker goes on with it.",
-    "failed": "It has no files.",
-    "cancelled": "Somebody cancelled it, and its files were deleted.",
-    "withdrawn": "A text that it may have held was erased, so its files were deleted. A new export is without it.",
-    "expired": "Its files were deleted after their time.",
+    "pending": "The export is queued. An organization runs at most two exports at a time.",
+    "running": "The server is writing the files, part by part. You can leave this page; the export continues.",
+    "failed": "The export has no files.",
+    "cancelled": "Somebody cancelled the export, and its files were deleted.",
+    "withdrawn": "Text that it may contain was erased, so its files were deleted. Create a new export.",
+    "expired": "Its files were deleted at the end of their storage period.",
 }
 
 ADVICE: Final = {
-    "forbidden": "Whoever asked lost the right to read this, or may read more or less than then. Ask anew yourself.",
-    "out_of_range": "There are more than 500 names of dimensions: choose one task or one grader.",
-    "too_many_records": "JSON holds 10,000 rows at most: choose JSON Lines, or narrow the selection.",
-    "not_found": "Something that it names is gone.",
-    "unreadable_text": "A text could not be decrypted: this server's operators have to look at its encryption keys.",
+    "forbidden": "The permissions of the person who requested this export have changed. Create a new export.",
+    "out_of_range": "There are more than 500 dimension names. Choose one task or one grader.",
+    "too_many_records": "JSON holds at most 10,000 rows. Choose JSON Lines, or narrow the selection.",
+    "not_found": "A task or grader in its filters no longer exists. Choose others.",
+    "unreadable_text": "Some text could not be decrypted. Ask this server's operator to check its encryption keys.",
     "storage_full": "The disk for export files was full. Ask your operator to free space.",
-    "storage_unavailable": "The storage was away for several minutes. Ask again later.",
-    "worker_lost": "The workers died again and again. This server's operators have to look at their logs.",
-    "internal_error": "A fault of this server; its log tells more.",
-    "withdrawn": "Ask for it again; the new one is without the text.",
+    "storage_unavailable": "The storage could not be reached for several minutes. Try again later.",
+    "worker_lost": "The workers stopped repeatedly. Ask this server's operator to check their logs.",
+    "internal_error": "An internal error occurred. Ask this server's operator to check its log.",
+    "withdrawn": "Create a new export; it will not contain the erased text.",
 }  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def layout_of(query: dict[str, Any]) -> Layout:
 
 
 def format_of(query: dict[str, Any]) -> str:
-    """`JSON Lines` or `JSON Lines, zstd`."""
+    """Return the format's name, such as `JSON Lines` or `JSON Lines, zstd`."""
     name, compression = str(query.get("format", "jsonl")), query.get("compression")
     title = FORMATS.get(name, name)
     return f"{title}, {compression}" if compression else title

@@ -1,1 +1,1 @@
-"""Preference pairs: two responses to one prompt, of which one has the greater reward."""
+"""Preference pairs: two responses to one prompt, one of which has the greater reward."""

@@ -1,4 +1,4 @@
-"""What preference pairs can be asked for."""
+"""The request body of preference pairs."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Preference pairs as one answer: a sample of a task's, with their texts."""
+"""Build one response with a sample of a task's preference pairs and their text."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
@@ -23,7 +23,7 @@ from tasks.models import Completion, Task
 
 RESOURCE: Final = "preference_pairs"
 ROUTE: Final = "POST /api/v1/preference-pairs"
-MAX_OCTETS: Final = 32 * 1024 * 1024  # of the texts of an answer, which is made whole
+MAX_OCTETS: Final = 32 * 1024 * 1024  # of the text in a response, which is built in memory
 
 
 class MessageOut(ApiStruct):
@@ -42,10 +42,10 @@ class PairOut(ApiStruct):
 
 
 class PairsOut(ApiStruct, dict=True):
-    """The sample, and how many pairs it was drawn from. Its attribute `task_id` is not part of the answer.
+    """The sample, and how many pairs it was drawn from. Its attribute `task_id` is not part of the response.
 
     `leftOut`: rewarded completions that are in no pair because their conversation does not fit, and drawn pairs whose
-    text was erased meanwhile or cannot be read; `leftOutByReason` counts them by reason.
+    text has been erased since or cannot be read; `leftOutByReason` counts them by reason.
     """
 
     pairs: list[PairOut]
@@ -55,10 +55,10 @@ class PairsOut(ApiStruct, dict=True):
 
 
 def answer(principal: Principal, query: PairsWanted) -> PairsOut:
-    """A sample of the pairs, the same for the same seed as long as the rewards are the same.
+    """Draw a sample of the pairs: the same for the same seed as long as the rewards do not change.
 
-    raises  NotFound for a task that the caller may not see; Invalid for a cap without use, or if the texts were too
-            much for one answer
+    raises  NotFound for a task that the caller may not see; Invalid for a cap without effect, or if the text is too
+            large for one response
     """
     check_cap(query.cap_per_prompt, query.strategy, pointer_prefix="/")
     task = query.task_id.uuid
@@ -78,13 +78,13 @@ def answer(principal: Principal, query: PairsWanted) -> PairsOut:
 
 
 def forget(completions: Collection[UUID], **_: Any) -> None:
-    """`texts_erased`, `score_deleted`: take the stored answers that may tell of these: all of their tasks'."""
+    """Delete the stored responses of all affected tasks, on the signals `texts_erased` and `score_deleted`."""
     tasks = set(Completion.objects.filter(pk__in=completions).order_by().values_list("task_id", flat=True))
     idempotency.forget([*tasks, idempotency.in_flight(ROUTE)], about=ROUTE)
 
 
 def _rewarded(principal: Principal, task: UUID, model_id: str | None) -> Any:
-    """The rewarded completions of a task, as far as the caller's right to make pairs goes."""
+    """Return the rewarded completions of a task from which the caller may make pairs."""
     tasks = Task.objects.visible_to(principal) | policy.scope(Task.objects.all(), principal, RESOURCE, "create")
     if not tasks.filter(pk=task).exists():
         raise NotFound.field("/taskId", "task")
@@ -94,23 +94,23 @@ def _rewarded(principal: Principal, task: UUID, model_id: str | None) -> Any:
 
 
 def _completions(sample: Sequence[Pair]) -> list[bytes]:
-    """The completions of pairs, each once."""
+    """Return the completions of pairs, each once."""
     return list(dict.fromkeys(pk for pair in sample for pk in (pair.chosen, pair.rejected)))
 
 
 def _check_size(sample: Sequence[Pair]) -> None:
     sizes, nothing = prompts.sizes(_completions(sample), size=CONVERSATION_SIZE), Size()
-    octets = sum(sizes.get(pk, nothing).octets for pair in sample for pk in (pair.chosen, pair.rejected))
-    if octets > MAX_OCTETS:
+    stored_bytes = sum(sizes.get(pk, nothing).octets for pair in sample for pk in (pair.chosen, pair.rejected))
+    if stored_bytes > MAX_OCTETS:
         detail = (
-            f"the texts of these {len(sample)} pairs are {octets >> 20} MiB, and an answer holds {MAX_OCTETS >> 20}: "
-            "ask for fewer, or for an export with layout=preferences."
+            f"the text of these {len(sample)} pairs is {stored_bytes >> 20} MiB, the limit is {MAX_OCTETS >> 20} MiB: "
+            "request fewer pairs, or an export with layout=preferences."
         )
         raise Invalid.field("/sampleSize", "out_of_range", detail)
 
 
 def _with_texts(sample: Sequence[Pair]) -> tuple[list[Pair], Texts, int]:
-    """The pairs that still have their text; prompt, response and messages by completion; the number of damaged pairs.
+    """Return the pairs that still have text, the text by completion, and the number of damaged pairs.
 
     The pairs that are missing and not damaged were erased since they were drawn.
     """
@@ -122,7 +122,7 @@ def _with_texts(sample: Sequence[Pair]) -> tuple[list[Pair], Texts, int]:
 
 
 def _as_text(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
-    """The pairs with their text, and the number of damaged pairs. Text includes nothing of the task version."""
+    """Return the pairs with their text, and the number of damaged pairs. Text includes nothing of the task version."""
     readable_pairs, texts, damaged = _with_texts(sample)
     pairs_out = [
         PairOut(
@@ -138,7 +138,7 @@ def _as_text(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
 
 
 def _as_messages(sample: Sequence[Pair]) -> tuple[list[PairOut], int]:
-    """The pairs as conversations, each with the system prompt in effect first, and the number of damaged pairs."""
+    """Return the pairs as conversations, with the system prompt in effect first, and the number of damaged pairs."""
     readable_pairs, texts, damaged = _with_texts(sample)
     conversations = Conversations()
     facts = prompts.sizes([pair.chosen for pair in readable_pairs])

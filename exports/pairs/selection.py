@@ -1,7 +1,7 @@
-"""Preference pairs: two answers to one prompt of a task, of which one has the greater reward.
+"""Select preference pairs: two answers to one prompt of a task, one of which has the greater reward.
 
-Answers that say the same are one, with its newest reward. Rewards that differ by less than a rounding are equal, and
-equal ones make no pair.
+Equal answers count as one answer, with the newest reward. Rewards that differ by a rounding error are equal, and
+equal rewards make no pair.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from exports.pairs.statement import Statement
 from exports.requests import MAX_CAP
 
 BEST_WORST: Final = "best_worst"
-CAPS: Final = {BEST_WORST: 1, "all": MAX_CAP, "random": 1}  # where none is asked for
-ROUNDING: Final = 1e-9  # 0.3 - 0.1 is a little less than 0.2, and that is what was asked for
+CAPS: Final = {BEST_WORST: 1, "all": MAX_CAP, "random": 1}  # if the request has none
+ROUNDING: Final = 1e-9  # 0.3 - 0.1 is slightly less than 0.2 and must still count as 0.2
 
 
 class Pair(NamedTuple):
-    """Two completions, as 16 octets each, with their rewards."""
+    """Two completions, as 16 bytes each, with their rewards."""
 
     prompt: bytes
     chosen: bytes
@@ -31,10 +31,10 @@ class Pair(NamedTuple):
 class Choice:
     """Which pairs to make of each prompt.
 
-    strategy         `best_worst`: one, the greatest reward and the least. `all`: each two answers. `random`: as many
+    strategy         `best_worst`: one, the greatest reward and the least. `all`: any two answers. `random`: as many
                      as `cap` of them, drawn by `seed`
     min_score_delta  the least difference of their rewards
-    cap              of a prompt at most; where there are more they are spread evenly
+    cap              most pairs of a prompt; if there are more, they are spread evenly
     """
 
     strategy: str = BEST_WORST
@@ -44,11 +44,11 @@ class Choice:
 
     @property
     def most(self) -> int:
-        """Pairs of a prompt at most."""
+        """The most pairs to make of a prompt."""
         return 1 if self.strategy == BEST_WORST else self.cap or CAPS[self.strategy]
 
     def statement(self, rewarded: Any) -> Statement:
-        """The statement over a queryset of completions, all of one task."""
+        """Build the statement over a queryset of completions, all of one task."""
         source = rewarded.filter(reward__value__isnull=False, prompt_digest__gt=b"").order_by()
         return Statement(
             source.values_list("prompt_digest", "answer_digest", "id", "reward__value"),
@@ -59,17 +59,17 @@ class Choice:
 
 
 def count(rewarded: Any, choice: Choice) -> int:
-    """How many pairs there are."""
+    """Count the pairs."""
     return choice.statement(rewarded).count()
 
 
 def of(rewarded: Any, choice: Choice) -> list[Pair]:
-    """All pairs, by prompt and then by their ids."""
+    """Return all pairs, by prompt and then by their ids."""
     return [_pair(row) for row in choice.statement(rewarded).whole()]
 
 
 def sample(rewarded: Any, choice: Choice, size: int) -> tuple[list[Pair], int]:
-    """`size` pairs or all there are, spread evenly over prompts and drawn by the seed; and how many there are."""
+    """Return up to `size` pairs, spread evenly over prompts and drawn by the seed, and how many there are."""
     pairs, available = [], 0
     for available, *row in choice.statement(rewarded).drawn(size, str(choice.seed)):  # noqa: B007
         pairs.append(_pair(row))
@@ -82,5 +82,5 @@ def _pair(row: Sequence[Any]) -> Pair:
 
 
 def _octets(pk: UUID | str) -> bytes:
-    """Of an id as the database gives it to a plain cursor."""
+    """Return the bytes of an id that a plain database cursor returned."""
     return pk.bytes if isinstance(pk, UUID) else bytes.fromhex(pk)

@@ -1,8 +1,8 @@
-"""The statement that makes pairs of rewarded completions. All of it is the database's work: grouping by prompt,
-leaving out answers that say the same, ranking, counting and drawing.
+"""Build the SQL statement that makes pairs of rewarded completions. The database does all the work: it groups by
+prompt, drops equal answers, ranks, counts and draws.
 
-Within a prompt the answers stand in the order of their rewards. One of them beats the first `beaten` of that order:
-those that lie lower by the least gap or more. So the pairs of a prompt can be numbered without being made: from the
+Within a prompt the answers are sorted by reward. Each answer beats the first `beaten` of that order:
+those whose reward is lower by at least the gap. So the pairs of a prompt can be numbered before they are made: from the
 best answer downwards, and for each from the worst that it beats upwards; number 0 is best against worst. To take m of
 W numbers evenly is arithmetic on whole numbers (`(number * m + shift) / W` rises by one at each that is taken), and so
 is to draw n of the T pairs that all prompts have together. Only the pairs that are taken are made, so the cost is that
@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-WORK_MEM: Final = "64MB"  # for each sort and hash of the statement; beyond it they go to disk
-DRAW_DIGITS: Final = 14  # hexadecimal ones, of a digest: a number that a signed integer of 64 bits holds
+WORK_MEM: Final = "64MB"  # for each sort and hash of the statement, which use the disk beyond this
+DRAW_DIGITS: Final = 14  # hexadecimal digits of a digest, few enough for a signed integer of 64 bits
 
 _ANSWERS: Final = """
 with rewarded (prompt, answer, id, value) as ({source}),
@@ -28,7 +28,7 @@ answers as (
     ) as repeated
     where nth = 1
 )"""
-# Number 0 of each prompt needs no numbers: the last answer of their order against the first.
+# Pair number 0 of each prompt needs no numbering: it is the last answer of the order against the first.
 _EXTREMES: Final = """,
 extremes as (
     select prompt, best, best_value, worst, worst_value
@@ -67,7 +67,7 @@ prompts as (
     ) as shifted
 )"""
 _COUNT: Final = "select coalesce(max(available), 0) from prompts"
-# All pairs need no numbers but those within their prompt, which each row has by itself.
+# Returning all pairs needs only the numbers within a prompt, which each row has by itself.
 _WHOLE: Final = """,
 bounded as (
     select prompt, id, value, pairs, before, taken, shift,
@@ -122,8 +122,8 @@ class Statement:
 
     source  a queryset of (prompt digest, answer digest, id, reward)
     gap     the least difference of two rewards; above 0
-    cap     pairs of a prompt at most, spread evenly over all it has
-    seed    draws which of them; None: best against worst is the first of them
+    cap     most pairs of a prompt, spread evenly over all it has
+    seed    draws which of them; None: starts with best against worst
     """
 
     def __init__(self, source: Any, *, gap: float, cap: int, seed: str | None) -> None:
@@ -133,25 +133,25 @@ class Statement:
         self._parts = {"source": text, "gap": repr(float(gap)), "cap": str(int(cap)), "shift": shift}
 
     def count(self) -> int:
-        """How many pairs there are."""
+        """Count the pairs."""
         end = _EXTREMES + _EXTREMES_COUNT if self._extremes else _NUMBERED + _PROMPTS + _COUNT
         ((count,),) = self._fetch(end)
         return int(count)
 
     def whole(self) -> Iterator[Row]:
-        """All pairs: (prompt digest, id and reward of the better, id and reward of the worse), in their order."""
+        """Yield all pairs: (prompt digest, id and reward of the better, id and reward of the worse), in their order."""
         return self._fetch(_EXTREMES + _EXTREMES_WHOLE if self._extremes else _NUMBERED + _WHOLE)
 
     def drawn(self, size: int, seed: str) -> Iterator[Row]:
-        """`size` of them, or all there are, spread evenly over the prompts, which stand in an order that `seed` draws.
+        """Yield up to `size` pairs, spread evenly over the prompts, whose order `seed` draws.
 
-        Each row is led by how many pairs there are.
+        Each row starts with the total number of pairs.
         """
         start = str(_first(seed.encode()))
         return self._fetch(_NUMBERED + _PROMPTS + _DRAWN, drawn=_number(seed), size=str(int(size)), start=start)
 
     def _fetch(self, end: str, **more: str) -> Iterator[Row]:
-        """One row after another: as Python objects they take several times what they take as the database sent them."""
+        """Yield one row at a time: as Python objects, rows take several times the memory that the database sent."""
         series = "generate_series(1, high - low) as series (value)"
         if connection.vendor != "postgresql":
             series = "json_each(autotune_series(high - low)) as series"
@@ -162,7 +162,7 @@ class Statement:
 
 
 def _number(seed: str) -> str:
-    """A number that the seed gives `prompt`, the same on both engines."""
+    """Return SQL for a number that depends on the seed and `prompt`, the same on both engines."""
     salt = hashlib.md5(seed.encode(), usedforsecurity=False).hexdigest()
     if connection.vendor == "postgresql":
         digits = f"substr(md5('{salt}' || encode(prompt, 'hex')), 1, {DRAW_DIGITS})"
@@ -176,11 +176,11 @@ def _first(text: bytes) -> int:
 
 @contextmanager
 def _prepared() -> Iterator[Any]:
-    """A cursor with what the statement needs: settings of PostgreSQL for its transaction, or what SQLite lacks."""
+    """Open a cursor with the settings that PostgreSQL needs for the transaction, or the functions that SQLite lacks."""
     if connection.vendor == "postgresql":
         with transaction.atomic(), connection.cursor() as cursor:
-            # Compiling it costs seconds. The planner expects few rows behind so many steps, and would sort to merge.
-            # The processors are for those who score.
+            # JIT compilation takes seconds. After so many steps the planner expects few rows and would merge.
+            # No parallel workers: scoring needs the processors.
             cursor.execute(
                 "select set_config('jit', 'off', true), set_config('enable_mergejoin', 'off', true),"
                 " set_config('max_parallel_workers_per_gather', '0', true), set_config('work_mem', %s, true)",
@@ -188,7 +188,7 @@ def _prepared() -> Iterator[Any]:
             )
             yield cursor
         return
-    with connection.cursor() as cursor:  # no transaction: it would keep writers out
+    with connection.cursor() as cursor:  # no transaction, since it would block writers
         define = connection.connection.create_function
         define("autotune_number", 2, lambda salt, prompt: _first(f"{salt}{prompt.hex()}".encode()), deterministic=True)
         define("autotune_series", 1, lambda last: str(list(range(1, last + 1))), deterministic=True)

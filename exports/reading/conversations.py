@@ -1,4 +1,4 @@
-"""Prompts and answers as conversations, in UTF-8: as lists of messages, or as JSON text.
+"""Build conversations from prompts and answers, in UTF-8: as lists of messages, or as JSON text.
 
 Each form starts with the system prompt in effect (tasks/conversations.py).
 """
@@ -19,18 +19,18 @@ from tasks.system_prompts import SystemPrompts
 Turns = list[tuple[bytes, ...]]  # (role, content), or with name, tool_call_id and tool_calls
 
 NO_TOOLS: Final = b"[]"
-_NOTHING: Final = (b"", b"", b"")  # name, tool_call_id and tool_calls of a message that has none
+_NOTHING: Final = (b"", b"", b"")  # name, tool_call_id and tool_calls of a message without them
 
 
 def kind_of(query: ExportQuery) -> ColumnKind:
-    """The kind of a column of conversations."""
+    """Return the kind of a column of conversations."""
     if not query.conversational:
         return ColumnKind.TEXT
     return ColumnKind.TOOL_MESSAGES if query.tools else ColumnKind.MESSAGES
 
 
 def tools_column(query: ExportQuery) -> Schema:
-    """The column `tools`, if the query asks for it."""
+    """Return the column `tools`, if the query asks for it."""
     return (Column("tools", ColumnKind.TEXT, repeats=True),) if query.tools else ()
 
 
@@ -58,7 +58,7 @@ class Conversations:
     def as_json(
         self, versions: Sequence[bytes], prompts: Sequence[bytes], messages: Sequence[bytes | None]
     ) -> list[bytes]:
-        """The conversations as JSON text, with their messages as submitted."""
+        """Return the conversations as JSON text, with their messages as submitted."""
         leads = self._leads()
         if not leads:
             return [
@@ -78,7 +78,7 @@ class Conversations:
         *,
         tools: bool = False,
     ) -> list[Turns]:
-        """The conversations as messages of a role and a text.
+        """Return the conversations as messages with a role and text.
 
         tools  include the name, the id and the calls of each message
         """
@@ -94,7 +94,7 @@ class Conversations:
         return conversations
 
     def _leads(self) -> dict[bytes, bytes]:
-        """The start of a conversation's JSON text, by version."""
+        """Return the start of a conversation's JSON text, by version."""
         return {
             version: b'[{"role":"system","content":' + msgspec.json.encode(text) + b"},"
             for version, text in self._by_version.items()
@@ -102,13 +102,13 @@ class Conversations:
 
 
 def answers(texts: Sequence[bytes], *, tools: bool = False) -> list[Turns]:
-    """Each answer as the one turn of the assistant."""
+    """Return each answer as a single turn of the assistant."""
     rest = _NOTHING if tools else ()
     return [[(b"assistant", text, *rest)] for text in texts]
 
 
 def tools_of(metadata: Sequence[bytes | None]) -> list[bytes]:
-    """The tools offered to each completion, from its metadata: a list of JSON Schemas as JSON text."""
+    """Return the tools offered to each completion, from its metadata: a list of JSON Schemas as JSON text."""
     offered = (_offered(msgspec.json.decode(stored)) if stored else None for stored in metadata)
     return [NO_TOOLS if tools is None else msgspec.json.encode(tools) for tools in offered]
 

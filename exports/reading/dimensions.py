@@ -1,4 +1,4 @@
-"""The dimension names of a selection: every record of an export has all of them."""
+"""Find the dimension names of a selection; every record of an export has all of them."""
 
 from itertools import chain
 from typing import Any
@@ -22,14 +22,12 @@ def names(reader: Reader) -> list[str]:
     dimension_names = _distinct(scores) if connection.vendor == "postgresql" else _gathered(scores)
     release()
     if len(dimension_names) > MAX_NAMES:
-        raise Invalid.field(
-            "?dimensions", "out_of_range", f"more than {MAX_NAMES} names; ask for one taskId or graderId."
-        )
+        raise Invalid.field("?dimensions", "out_of_range", f"more than {MAX_NAMES} names; set taskId or graderId.")
     return sorted(dimension_names)
 
 
 class _Name(Func):
-    """The name of each member of the list of dimensions."""
+    """SQL for the name of each member of the list of dimensions."""
 
     template = "(jsonb_array_elements(%(expressions)s) ->> 'name')"
     output_field = TextField()
@@ -42,6 +40,6 @@ def _distinct(scores: Any) -> set[str]:
 
 
 def _gathered(scores: Any) -> set[str]:
-    """The same where the database cannot unfold a list."""
+    """Return the same names where the database cannot expand a list."""
     rows = scores.values_list("dimensions", flat=True).distinct().iterator(chunk_size=1000)
     return {dimension["name"] for dimension in chain.from_iterable(rows)}

@@ -1,4 +1,4 @@
-"""The texts of ids and grader versions, for many rows at once."""
+"""Format ids and grader versions as text, for many rows at once."""
 
 from collections.abc import Collection, Sequence
 from uuid import UUID
@@ -12,8 +12,8 @@ MAX_KNOWN = 10_000
 
 
 def public_ids(kind: str, values: Sequence[bytes]) -> list[bytes]:
-    """`comp_01jd…` of ids that differ on every row, given as 16 octets: 26 digits of 5 bits, two zeros before them."""
-    import numpy as np  # on first use: a web process that exports nothing does not carry it
+    """Return `comp_01jd…` of ids (16 bytes each) that differ on every row: 26 digits of 5 bits after two zero bits."""
+    import numpy as np  # imported on first use: a web process without exports saves the memory
 
     octets = np.frombuffer(b"".join(values), np.uint8).reshape(len(values), 16)
     bits = np.zeros((len(values), 26 * 5), np.uint8)
@@ -25,21 +25,21 @@ def public_ids(kind: str, values: Sequence[bytes]) -> list[bytes]:
 
 
 class Labels:
-    """Keeps what repeats: the texts of ids, the labels of grader versions."""
+    """Caches values that repeat: the text of ids, the labels of grader versions."""
 
     def __init__(self) -> None:
         self._labels: dict[bytes, bytes] = {}
         self._texts: dict[tuple[str, bytes], bytes] = {}
 
     def ids(self, kind: str, values: Sequence[bytes | None]) -> list[bytes | None]:
-        """The public ids of values that many rows share; None stays None."""
+        """Return the public ids of values that many rows share; None stays None."""
         ids_by_value: dict[bytes | None, bytes | None] = {None: None}
         for value in set(values) - {None}:
             ids_by_value[value] = self._text(kind, value)  # type: ignore[arg-type]
         return [ids_by_value[value] for value in values]
 
     def versions(self, values: Sequence[bytes | None]) -> list[bytes | None]:
-        """The labels of grader versions."""
+        """Return the labels of grader versions."""
         self._learn({value for value in values if value is not None})
         return [self._labels.get(value) if value else None for value in values]
 

@@ -1,4 +1,4 @@
-"""Rows that an export leaves out: their conversation does not fit whole, or their text is gone or unreadable.
+"""Find and count the rows that an export leaves out: their conversation does not fit, or their text is missing.
 
 The form of a conversation is an unencrypted column, so Autotune selects and counts rows without decrypting them.
 """
@@ -38,25 +38,25 @@ _VERL_TOOLS: Final = "Tool calls, tool results or named speakers: layout=verl ha
 
 
 def carried(query: ExportQuery) -> Forms:
-    """The forms of conversations that the query's rows carry whole."""
+    """Return the forms of conversations that the query's rows can carry completely."""
     if query.layout == "records" and not query.conversational:
         return ALL
     return carried_by(conversational=query.conversational or query.layout == "verl", tools=query.tools)
 
 
 def carried_by(*, conversational: bool, tools: bool = False) -> Forms:
-    """The forms that fit into plain text, into messages (`conversational`), or into tool calls (`tools`)."""
+    """Return the forms that fit into plain text, into messages (`conversational`), or into tool calls (`tools`)."""
     forms = [Form.PROMPT.value, *([Form.CHAT.value] if conversational else []), *([Form.TOOLS.value] if tools else [])]
     return frozenset(forms)
 
 
 def fitting(completions: Any, forms: Forms) -> Any:
-    """The completions of a queryset whose conversations have one of these forms."""
+    """Return the completions of a queryset whose conversations have one of these forms."""
     return completions if forms == ALL else completions.filter(form__in=sorted(forms))
 
 
 def unfit(completions: Any, forms: Forms) -> Any:
-    """The completions that do not fit, including those whose form is not known yet."""
+    """Return the completions that do not fit, including those whose form is not known yet."""
     return completions.none() if forms == ALL else completions.exclude(form__in=sorted(forms))
 
 

@@ -1,6 +1,6 @@
-"""How an export reads that has a row for each prompt, or some: task by task, in ranges of prompt digests.
+"""Read an export whose rows are grouped by prompt: task by task, in ranges of prompt digests.
 
-Each range is short queries, small in rows; no long snapshot, and no connection held while a client is slow.
+Each range takes short queries of few rows: no long snapshot, and no connection held while a client is slow.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -21,19 +21,19 @@ from exports.reading.readers import SIZE, RewardReader
 from scores.results.filters import Selection
 from tasks.models import Completion, Task
 
-LAYOUTS: Final = ("preferences", "verl")  # that read so
-RANGE_ROWS: Final = 2_000  # completions at least; a prompt that has more is a range by itself
+LAYOUTS: Final = ("preferences", "verl")  # layouts that read by prompt
+RANGE_ROWS: Final = 2_000  # completions at least; a prompt with more is a range by itself
 START: Final = b"\0"  # before all digests, and after the completions that have none
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a reading has come.
+    """The position of a reader.
 
-    task     whose prompts are being read; None: before the first
-    prompt   the digest of the last one that was read whole
-    done     rows behind it that were given already
-    number   rows given in all
+    task     the task whose prompts are being read; None: before the first
+    prompt   the digest of the last prompt that was read completely
+    done     rows after that prompt that were returned already
+    number   rows returned in all
     """
 
     task: UUID | None = None
@@ -65,7 +65,7 @@ class Unfit(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The rewarded completions of a task with prompt digests greater than `after` up to `upto` (None: to the end).
+    """Rewarded completions of a task with prompt digests greater than `after` up to `upto` (None: to the end).
 
     of_task  the rewarded completions of the whole task
     counts   whether to count what is left out; a preview counts that itself
@@ -79,11 +79,11 @@ class Range(NamedTuple):
     counts: bool = True
 
     def undigested(self) -> Counter[str]:
-        """Completions without a prompt digest, by reason; counted with the task's first range."""
+        """Count completions without a prompt digest, by reason, with the task's first range."""
         return Counter() if self.after or not self.counts else left_out.undigested(self.of_task)
 
     def unfit(self, forms: Forms) -> list[Unfit]:
-        """The completions whose conversations have none of the forms, prompt by prompt in the order of digests."""
+        """Count the completions whose conversations have none of the forms, by prompt in the order of digests."""
         if not self.counts:
             return []
         prompts = Completion.objects.filter(task_id=self.task, prompt_digest__gt=self.after)
@@ -97,7 +97,7 @@ class Range(NamedTuple):
 
 
 def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Range]:
-    """All ranges behind a place, of `length` completions or RANGE_ROWS, whichever is more."""
+    """Yield all ranges after a place, of `length` completions or RANGE_ROWS, whichever is more."""
     after = place.prompt
     for task in _tasks(reader.selection, place.task):
         while True:
@@ -115,25 +115,25 @@ def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Rang
 
 
 def of_each_task(reader: RewardReader) -> Iterator[Any]:
-    """The rewarded completions of each task."""
+    """Yield the rewarded completions of each task."""
     for task in _tasks(reader.selection, None):
         yield reader.rewarded_completions().filter(task_id=task, reward__task_id=task)
 
 
 def distinct(completions: Any) -> int:
-    """How many prompts the completions of a task answer."""
+    """Count the prompts that the completions of a task answer."""
     count = completions.filter(prompt_digest__gt=b"").aggregate(n=Count("prompt_digest", distinct=True))
     return int(count["n"])
 
 
 def digest_at(rewarded: Any, number: int) -> bytes | None:
-    """The prompt of the completion that has so many before it, in the order of prompts; None if there are fewer."""
+    """Return the prompt of the completion at an offset, in the order of prompts; None if there are fewer."""
     digests = rewarded.filter(prompt_digest__gt=b"").order_by("prompt_digest").values_list("prompt_digest", flat=True)
     return next((bytes(digest) for digest in digests[number : number + 1]), None)
 
 
 def _tasks(selection: Selection, first: UUID | None) -> Iterator[UUID]:
-    """The tasks of the selection from `first` on."""
+    """Return the tasks of the selection from `first` on."""
     if selection.task:
         yield selection.task
         return
@@ -148,7 +148,7 @@ def _tasks(selection: Selection, first: UUID | None) -> Iterator[UUID]:
 
 
 def _end(task: UUID, after: bytes, length: int) -> bytes | None:
-    """The last prompt of the range behind `after`; None if it is the last range."""
+    """Return the last prompt of the range after `after`; None if it is the last range."""
     digests = Completion.objects.filter(task_id=task, prompt_digest__gt=after).order_by("prompt_digest")
     last = digests.values_list("prompt_digest", flat=True)[length : length + 1]
     return next((bytes(digest) for digest in last if digest), None)
@@ -163,7 +163,7 @@ class Size(NamedTuple):
 
 
 def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, Size]:
-    """The size of each completion, over the columns that `size` adds up."""
+    """Return the size of each completion, over the columns that `size` adds up."""
     completions_with_size = rows.among(Completion.objects.all(), "id", completions).annotate(size=size)
     columns = completions_with_size.values_list("id", "size", "model_id", "task_version_id")
     sizes_by_id = {pk: Size(*facts) for pk, *facts in rows.plain(columns)}
@@ -172,7 +172,7 @@ def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, Size
 
 
 def groups(items: Sequence[Any], octets: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
-    """The items in groups whose texts fit into TEXT_BYTES, or of one; each led by how many there were before it."""
+    """Split items into groups whose text fits into TEXT_BYTES, or of one item; each with the number of items before."""
     start = total = 0
     for at, size in enumerate(octets):
         if at > start and total + size > TEXT_BYTES:

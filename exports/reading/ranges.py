@@ -1,6 +1,6 @@
-"""How an export reads: ranges of completions one after another, each in short queries and small in rows and octets.
+"""Read an export in consecutive ranges of completions, each with short queries of few rows and bytes.
 
-No long snapshot (an old one slows every claim), no server-side cursor, and no connection held while a client is slow.
+It needs no long snapshot (which slows every claim), no server-side cursor, and no connection while a client is slow.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ Stored = list[tuple[Any, ...]]  # completion id, then the envelope of each colum
 
 
 class Head(NamedTuple):
-    """A record without its text: ids as 16 octets, `scored_at` in milliseconds since 1970.
+    """A record without its text: ids as 16 bytes, `scored_at` in milliseconds since 1970.
 
     size         of the stored text, in bytes
     version      the completion's task version
@@ -56,11 +56,11 @@ class Head(NamedTuple):
 
 @dataclass(slots=True)
 class Group:
-    """Records with their texts, in UTF-8.
+    """Records with their text, in UTF-8.
 
-    texts     of each column that was asked for, the values in the order of `heads`
+    texts     the values of each requested column, in the order of `heads`
     left_out  number of heads dropped: their text was erased or cannot be decrypted, or their conversation does not fit
-    cursor    the last completion that was looked at
+    cursor    the last completion that was read
     reasons   number of heads that cannot be decrypted or do not fit, by reason
     """
 
@@ -77,7 +77,7 @@ class Texts(dict[bytes, tuple[bytes | None, ...]]):
     unreadable: frozenset[bytes] = frozenset()
 
     def has_damaged(self, *completions: bytes) -> bool:
-        """Whether one of these completions was left out because a column is damaged."""
+        """Return whether one of these completions was left out because a column is damaged."""
         return not self.unreadable.isdisjoint(completions)
 
 
@@ -86,16 +86,16 @@ class Reader(Protocol):
 
     @property
     def forms(self) -> Forms:
-        """The forms of conversations that the rows carry."""
+        """Return the forms of conversations that the rows can carry."""
 
     def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
-        """The heads of the next `limit` completions behind `after`, and the last of them (None: there are no more)."""
+        """Return the heads of the next `limit` completions after `after`, and the last completion (None: no more)."""
 
     def count(self) -> int:
-        """How many heads there are whose conversations have one of `forms`."""
+        """Count the heads whose conversations have one of `forms`."""
 
     def scores(self) -> Any:
-        """The scores whose dimensions the records tell, as a queryset over the whole selection."""
+        """Return the scores whose dimensions the records have, as a queryset over the whole selection."""
 
 
 def groups(
@@ -105,7 +105,7 @@ def groups(
     columns: Sequence[str] = ("prompt", "response"),
     system_prompts: SystemPrompts | None = None,
 ) -> Iterator[Group]:
-    """All records in the order of completion ids, or those behind a group's `cursor`.
+    """Yield all records in the order of completion ids, or those after a group's `cursor`.
 
     columns         encrypted ones of the completion; a record without prompt or response is left out
     system_prompts  a cache that the caller shares
@@ -137,7 +137,7 @@ def groups(
 
 
 def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterator[tuple[list[Head], Stored]]:
-    """The heads of each group, and the texts of their completions as stored."""
+    """Yield the heads of each group, and the stored text of their completions."""
     forms = reader.forms
     while True:
         range_heads, after = reader.heads(after, RANGE_ROWS)
@@ -173,9 +173,9 @@ def _form(head: Head) -> str | None:
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The items, of which the next is read while the one before is decrypted and encoded.
+    """Yield the items, and read the next one while the caller decrypts and encodes the current one.
 
-    Within a transaction it is read when it is asked for: another thread does not see what the transaction wrote.
+    Within a transaction it reads on demand, since another thread would not see what the transaction wrote.
     """
     if connection.in_atomic_block:
         yield from items
@@ -209,7 +209,7 @@ def _grouped(heads: Sequence[Head], forms: Forms) -> Iterator[list[Head]]:
 
 
 def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> Texts:
-    """The columns of those completions that still have prompt and response."""
+    """Return the columns of the completions that still have prompt and response."""
     return decrypted(stored_of(completions, columns), columns)
 
 
@@ -220,7 +220,7 @@ def stored_of(completions: Sequence[bytes], columns: Sequence[str]) -> Stored:
 
 
 def decrypted(stored: Stored, columns: Sequence[str]) -> Texts:
-    """The stored columns as UTF-8 text, by completion. Completions with a damaged column are only in `unreadable`.
+    """Decrypt stored columns to UTF-8 text, by completion. Completions with a damaged column are in `unreadable`.
 
     raises  MasterKeyMissing: the export must then stop, since it would lack all text under that key
     """

@@ -1,4 +1,4 @@
-"""Which records an export has: one for each completion with a reward, or one for each score."""
+"""Readers of records: one record for each completion with a reward, or one for each score."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -27,22 +27,22 @@ REUSED_FROM = Subquery(
 )
 OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # the last members of Head
 DIMENSIONS = ("grader_id", "organization_id", "dimensions")
-COUNTED = Score.objects.live().filter(shadow=False, superseded=False)  # what a newer score has replaced counts no more
-# Octets of prompt and response as stored: the database knows them without reading the texts.
+COUNTED = Score.objects.live().filter(shadow=False, superseded=False)  # excludes scores that a newer one has replaced
+# Stored bytes of prompt and response: the database knows these lengths without reading the text.
 SIZE = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
-CONVERSATION_SIZE = SIZE + Coalesce(Length("messages"), 0)  # where the messages are read too
+CONVERSATION_SIZE = SIZE + Coalesce(Length("messages"), 0)  # for layouts that read the messages too
 WHOLE_SIZE = CONVERSATION_SIZE + Coalesce(Length("metadata"), 0)
 
 
 def reader(query: ExportQuery, selection: Selection) -> Reader:
-    """The reader that `per` asks for."""
+    """Return the reader that `per` selects."""
     kind = ScoreReader if query.per == "grader" else RewardReader
     return kind(query, selection, Sight.of(selection.principal))
 
 
 @dataclass(slots=True)
 class RewardReader:
-    """`per=completion`: rewards with a value. The sole grader's score is told beside it; a panel has no such score."""
+    """Reads rewards with a value (`per=completion`), with the score of a sole grader; a panel has no such score."""
 
     counts: ClassVar[bool] = True  # whether layouts by prompt count what they leave out
     query: ExportQuery
@@ -61,7 +61,7 @@ class RewardReader:
             else left_out.fitting(self.rewarded_completions(), self.forms)
         )
         completions = completions.order_by("id").annotate(size=_size(self.query), reused_from=REUSED_FROM)
-        if after:  # of both tables, or the database would read one of them from its beginning each time
+        if after:  # bounds both tables, or the database would read one from its beginning each time
             completions = completions.filter(id__gt=after, reward__pk__gt=after)
         completion_rows = rows.plain(
             completions.values_list(
@@ -86,7 +86,7 @@ class RewardReader:
         return self.fitting().count()
 
     def fitting(self) -> Any:
-        """The rewarded completions that make rows."""
+        """Return the rewarded completions that make rows."""
         return left_out.fitting(self.rewarded_completions(), self.forms)
 
     def scores(self) -> Any:
@@ -95,7 +95,7 @@ class RewardReader:
         return telling_dimensions(scores, self.sight.reader)
 
     def rewarded_completions(self) -> Any:
-        """Every completion of the selection that has a reward."""
+        """Return every completion of the selection that has a reward."""
         query, selection = self.query, self.selection
         completions = selection.scoped(Completion.objects.filter(reward__value__isnull=False), "exports")
         completions = selection.period(selection.bounded(completions, "reward__"), "reward__scored_at")
@@ -111,7 +111,7 @@ class RewardReader:
         return completions
 
     def _sole_scores(self, completions: list[bytes]) -> dict[tuple[bytes, bytes | None], tuple[Any, Any]]:
-        """(completion, grader) -> (grader version, dimensions) of the newest score, which is the one rewarded."""
+        """Map (completion, grader) to (grader version, dimensions) of the newest score, which made the reward."""
         if not completions:
             return {}
         scores = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
@@ -119,7 +119,7 @@ class RewardReader:
         return {(pk, grader): (version, None) for pk, grader, version in score_rows}
 
     def _scores_with_dimensions(self, completions: list[bytes]) -> dict[tuple[bytes, bytes | None], tuple[Any, Any]]:
-        """Versions and dimensions by completion and grader; under None the dimensions of the whole panel."""
+        """Return versions and dimensions by completion and grader; None holds the dimensions of the whole panel."""
         if not completions:
             return {}
         counted_scores = rows.among(COUNTED.all(), "completion_id", completions).order_by("id")
@@ -151,9 +151,9 @@ class RewardReader:
 
 @dataclass(slots=True)
 class ScoreReader:
-    """`per=grader`: scores that count, of completions with a final reward, by completion and then as they came.
+    """Reads the current scores of completions with a final reward (`per=grader`), by completion, then by age.
 
-    While a completion is scored again a grader has two scores that count: the newer one is told.
+    While a completion is scored again, a grader can have two current scores; the reader returns the newer one.
     """
 
     query: ExportQuery
@@ -170,9 +170,9 @@ class ScoreReader:
             completions = left_out.fitting(completions, self.forms)
         if self.selection.task:
             completions = completions.filter(reward__task_id=self.selection.task)
-        # A filter that few scores pass must not cost a query for each range without one.
+        # A filter that few scores pass must not cost a query for each empty range.
         completions = completions.filter(Exists(self._counted().filter(completion_id=OuterRef("pk"))))
-        if after:  # of both tables, as above
+        if after:  # bounds both tables, as above
             completions = completions.filter(id__gt=after, reward__pk__gt=after)
         if self.query.model_id is not None:
             completions = completions.filter(model_id=self.query.model_id)
@@ -219,7 +219,7 @@ class ScoreReader:
 
 
 def _settled(scores: Any) -> Any:
-    """Those of completions with a reward, without what a newer one of the same grader is about to replace."""
+    """Return the scores of completions with a reward, without those that a newer score of the grader will replace."""
     same = COUNTED.filter(completion_id=OuterRef("completion_id"), grader_id=OuterRef("grader_id"))
     return scores.filter(~Exists(same.filter(id__gt=OuterRef("id"))), completion__reward__value__isnull=False)
 
@@ -233,7 +233,7 @@ def merged(panel: Sequence[list[dict[str, Any]] | None]) -> list[dict[str, Any]]
 
 
 def _size(query: ExportQuery) -> Any:
-    """The stored size of the columns that a layout reads."""
+    """Return an expression for the stored size of the columns that a layout reads."""
     if query.layout != "records":
         return WHOLE_SIZE if query.conversational else SIZE
     included = [Coalesce(Length(name), 0) for name in query.included]

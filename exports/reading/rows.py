@@ -1,4 +1,4 @@
-"""Rows as the database has them, in their plainest form: an export reads millions."""
+"""Read rows in the database's own form, without model objects, since an export reads millions."""
 
 import struct
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from psycopg.types.string import ByteaBinaryLoader
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
-POSTGRES_EPOCH_MS = 946_684_800_000  # it counts microseconds from 2000 on
+POSTGRES_EPOCH_MS = 946_684_800_000  # PostgreSQL counts microseconds from 2000 on
 
 
 def plain(queryset: Any) -> list[tuple[Any, ...]]:
-    """The rows of a `values_list`.
+    """Return the rows of a `values_list`.
 
-    Ids are 16 octets, texts UTF-8, moments whole milliseconds since 1970, encrypted columns their envelopes.
+    Ids are 16 bytes, text is UTF-8, moments whole milliseconds since 1970, encrypted columns their envelopes.
     """
     if connection.vendor == "postgresql":
         return _binary(queryset)
@@ -30,14 +30,14 @@ def plain(queryset: Any) -> list[tuple[Any, ...]]:
 
 
 def among(queryset: Any, column: str, ids: Sequence[bytes]) -> Any:
-    """Those rows of a queryset whose `column` is one of the ids, given as 16 octets. For `plain` alone."""
+    """Return the rows whose `column` is one of the ids (16 bytes each). Use it only with `plain`."""
     if connection.vendor == "postgresql":
         return queryset.filter(_IsAny(F(column), Value(_Ids(ids))))
     return queryset.filter(**{f"{column}__in": [UUID(bytes=pk) for pk in ids]})
 
 
 class _Ids:
-    """Ids as one parameter of PostgreSQL."""
+    """A list of ids as one parameter of PostgreSQL."""
 
     def __init__(self, ids: Sequence[bytes]) -> None:
         self.ids = ids
@@ -78,7 +78,7 @@ class _MillisecondsLoader(Loader):
 
 
 def _binary(queryset: Any) -> list[tuple[Any, ...]]:
-    """PostgreSQL's own form of the values, which costs the least to read. Django's cursors know text alone."""
+    """Reads values in PostgreSQL's binary form, which is the cheapest. Django's cursors support only text."""
     sql, params = queryset.query.get_compiler(connection.alias).as_sql()
     connection.ensure_connection()
     with connection.wrap_database_errors:

@@ -1,1 +1,1 @@
-"""Export jobs: asked for, run part by part under a lease, and ended in one of several ways."""
+"""Export jobs: their creation, their work part by part under a lease, and the ways in which they end."""

@@ -1,4 +1,4 @@
-"""The endpoints of export jobs."""
+"""The API endpoints of export jobs."""
 
 from uuid import UUID
 
@@ -26,7 +26,7 @@ class ExportsView(ApiView):
         summary="List export jobs", resource=RESOURCE, action="read", query=ExportListQuery, answers={200: ExportPage}
     )
     def get(self, request: Request, query: ExportListQuery) -> ExportPage:
-        """The newest first. An export that read more widely than the caller may is not among them."""
+        """List export jobs, the newest first. The list omits exports that read more widely than the caller may."""
         exports = Export.objects.visible_to(self.principal).defer("file_key")
         if query.status is not None:
             exports = exports.filter(status=query.status)
@@ -38,9 +38,9 @@ class ExportsView(ApiView):
         answers={202: ExportAnswer}, errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, body: NewExport) -> ExportAnswer:
-        """Made in the background, as the person and key that asked may read when it runs: in parts of 100,000 rows or
-        256 MiB, whichever comes first. Of an organization, two run at a time; more than twenty that are not over are
-        refused with 409 `too_many_exports`."""
+        """Run the export in the background, in parts of 100,000 rows or 256 MiB, whichever comes first. It has the
+        permissions of the person and key at that time. An organization runs two at a time; more than twenty
+        unfinished ones are rejected with 409 `too_many_exports`."""
         return ExportAnswer(export_out(asking.ask(body, self.principal)))
 
 
@@ -55,7 +55,7 @@ class ExportCancelView(ApiView):
         summary="Cancel an export job", resource=RESOURCE, action="update", answers={200: ExportAnswer}, errors=(409,)
     )
     def post(self, request: Request, export_id: UUID) -> ExportAnswer:
-        """At any time before it is over; its parts are deleted. One that is over is 409 `export_over`."""
+        """Cancel an unfinished export and delete its parts. For an export that has ended: 409 `export_over`."""
         export = find_for(Export.objects.defer("file_key"), self.principal, export_id, "update", WHAT)
         return with_files(ending.cancel(export.pk))
 
@@ -66,10 +66,10 @@ class ExportDownloadView(ApiView):
         answers={200: None, 206: None, 304: None}, errors=(409, 410, 416), produces=MEDIA_TYPES,
     )  # fmt: skip
     def get(self, request: Request, export_id: UUID, query: DownloadQuery) -> HttpResponseBase:
-        """The file, or without `file` all data files of JSON Lines or TFRecord one behind the other; those of Parquet
-        are downloaded one by one. `Range`, `If-Range` and `If-None-Match` are understood, so that a download can go on
-        where it broke off; the `ETag` of a single file is its SHA-256. 409 `export_unfinished`, 410 `export_expired` or
-        `export_withdrawn` where there are no files."""
+        """Return the file, or without `file` all data files of JSON Lines or TFRecord concatenated; those of Parquet
+        are downloaded one by one. `Range`, `If-Range` and `If-None-Match` are supported, so that a client can resume
+        a download; the `ETag` of a single file is its SHA-256. 409 `export_unfinished`, 410 `export_expired` or
+        `export_withdrawn` if there are no files."""
         export = find(Export.objects.visible_to(self.principal), export_id, WHAT)
         return serving.respond(request._request, downloads.find(export, query.file))
 
@@ -80,8 +80,8 @@ class ExportLinksView(ApiView):
         answers={201: LinkOut}, errors=(409, 410), secrets=("url",),
     )  # fmt: skip
     def post(self, request: Request, export_id: UUID, body: NewLink) -> LinkOut:
-        """Good without a key, for a download by somebody else's program, until it expires or its maker may not read the
-        export any more."""
+        """The link works without a key, for downloads by other programs, until it expires or its creator may no longer
+        read the export."""
         export = find(Export.objects.visible_to(self.principal), export_id, WHAT)
         url, until = links.make(export, body.file, self.principal, body.expires_in_s)
         return LinkOut(url, clock.wire(until))
@@ -96,5 +96,5 @@ class LinkView(OperationView):
         produces=MEDIA_TYPES,
     )  # fmt: skip
     def get(self, request: Request, token: str) -> HttpResponseBase:
-        """As the download with a key. 410 `link_expired` after its time, 403 once its maker may not read the export."""
+        """Works like a download with a key: 410 `link_expired` after it expires, 403 once its creator loses access."""
         return serving.respond(request._request, links.follow(token))

@@ -1,4 +1,4 @@
-"""Asking for an export, and for whom it works: rights are those of whoever asked, at the time it runs."""
+"""Create exports, and find the permissions they run with: those that their creator has at that time."""
 
 import base64
 import secrets
@@ -29,7 +29,7 @@ RESOURCE: Final = "exports"
 
 
 def ask(query: ExportQuery, principal: Principal) -> Export:
-    """A new export, begun after the commit.
+    """Create an export; its work starts after the commit.
 
     raises  Invalid or NotFound for the query, with pointers into a body; Forbidden; Conflict `too_many_exports`
     """
@@ -40,7 +40,7 @@ def ask(query: ExportQuery, principal: Principal) -> Export:
         waiting = Export.objects.filter(organization=organization).unfinished().count()
         if waiting >= settings.EXPORTS_WAITING:
             raise Conflict(
-                f"{waiting} exports of this organization are not over yet; wait for one of them, or cancel it.",
+                f"This organization has {waiting} unfinished exports. Wait until one ends, or cancel one.",
                 code="too_many_exports",
             )
         export = Export.objects.create(
@@ -57,21 +57,21 @@ def ask(query: ExportQuery, principal: Principal) -> Export:
 
 
 def check(query: ExportQuery, principal: Principal) -> None:
-    """Refuse what could not run, without reading a row of it.
+    """Reject a query that could not run, without reading a row.
 
     raises  Invalid or NotFound, with pointers into a body
     """
     requests.check(query, pointer_prefix="/")
     try:
         selection = filters.check(query, principal)
-        layout = layouts.layout(query, selection, names=())  # which there are is the job's to find: it reads them all
+        layout = layouts.layout(query, selection, names=())  # the job itself finds the names, since it reads all rows
         formats.encoder(query, layout.schema, Facts())
     except (Invalid, NotFound) as exc:
         raise in_body(exc) from exc
 
 
 def in_body(error: Invalid | NotFound) -> Invalid | NotFound:
-    """The error of a query's parameter as that of the body's member."""
+    """Convert the error of a query parameter to that of the body's member."""
     errors = [
         FieldError(
             f"/{field_error.pointer[1:]}" if field_error.pointer.startswith("?") else field_error.pointer,
@@ -84,12 +84,12 @@ def in_body(error: Invalid | NotFound) -> Invalid | NotFound:
 
 
 def in_body_text(detail: str) -> str:
-    """A sentence that begins with a parameter's name, with that of the body's member."""
+    """Return the sentence with the name of the body's member in place of the parameter's."""
     return f"/{detail[1:]}" if detail.startswith("?") else detail
 
 
 def stored(query: ExportQuery) -> dict[str, Any]:
-    """What was asked for, without what is as it would be anyway."""
+    """Return the request's values without those that equal the defaults."""
     plain = ExportQuery()
     return {
         wire: str(value) if isinstance(value, PublicId) else msgspec.to_builtins(value)
@@ -99,19 +99,19 @@ def stored(query: ExportQuery) -> dict[str, Any]:
 
 
 def query_of(export: Export) -> ExportQuery:
-    """raises Invalid if an earlier release took what this one does not"""
+    """Check a stored query; raises Invalid if this release rejects what an earlier one accepted."""
     return parsing.convert(export.query, ExportQuery)
 
 
 def principal_of(export: Export) -> Principal:
-    """Whoever asked for it, with what they may do now.
+    """Return the principal that created the export, with its current permissions.
 
     raises  Forbidden if they left, their key was revoked, or they may not read exactly as widely as then
     """
     principal = current_rights.principal_now(export.organization_id, export.created_by_id, export.api_key_id)
     if principal is None:
-        raise Forbidden("Who asked for the export left the organization, or the API key was revoked or has expired.")
+        raise Forbidden("The person who requested it left the organization, or the API key was revoked or has expired.")
     policy.require(principal, RESOURCE, "create")
     if policy.reach(principal, RESOURCE, "read") != export.reach:
-        raise Forbidden("What the person who asked for the export may read has changed since.")
+        raise Forbidden("The read permissions of the person who requested the export have changed since.")
     return principal

@@ -1,4 +1,4 @@
-"""Who works on an export: a lease with a number, renewed by a thread of its own while a part is made."""
+"""Claim exports with a numbered lease, which a separate thread renews while a part is written."""
 
 import logging
 import threading
@@ -22,18 +22,18 @@ RENEW_S: Final = 5.0
 
 
 class Lost(Exception):
-    """The export is not ours any more: cancelled, withdrawn, or taken by another worker after a long absence."""
+    """This worker no longer holds the export: it was cancelled, withdrawn, or taken over when the lease expired."""
 
 
 class Stopped(Exception):
-    """This process is to end."""
+    """This process must stop."""
 
 
 def take() -> Export | None:
-    """The oldest export that is due, which is this worker's alone from now on; None if nothing is.
+    """Claim the oldest export that is due for this worker; None if none is due.
 
-    Of an organization not more than EXPORTS_RUNNING at a time, so that nobody waits behind another's twenty.
-    An export that started in the folder of another machine is left to that machine.
+    An organization runs at most EXPORTS_RUNNING at a time, so that no other organization waits for all of them.
+    Only the machine whose folder an export started in may continue it.
     """
     storage_id, storage_host = _place()
     with transaction.atomic():
@@ -43,7 +43,7 @@ def take() -> Export | None:
         running = Export.objects.order_by().filter(status=ExportStatus.RUNNING, leased_until__gte=now)
         counts = running.values("organization_id").annotate(count=Count("pk"))
         busy = [row["organization_id"] for row in counts if row["count"] >= settings.EXPORTS_RUNNING]
-        reachable = Q(storage_id=None) | Q(storage_id=storage_id)  # its parts, if any, are in storage that we can read
+        reachable = Q(storage_id=None) | Q(storage_id=storage_id)  # this machine can read its parts
         due = Export.objects.filter(reachable, pending | abandoned).exclude(organization_id__in=busy).order_by("pk")
         export = due.select_for_update(skip_locked=True, no_key=True).first()
         if export is None:
@@ -95,7 +95,7 @@ def give_back(export: Export, after: timedelta | None = None, **changes: Any) ->
 
 
 class Lease:
-    """Keeps a claim while the block runs. Ask `check()` often: it costs nothing."""
+    """Keeps a claim while the block runs. Call `check()` often: it is cheap."""
 
     def __init__(self, export: Export, stopping: threading.Event) -> None:
         self._export, self._stopping = export, stopping
@@ -112,7 +112,7 @@ class Lease:
         self._thread.join()
 
     def check(self) -> None:
-        """raises Lost or Stopped"""
+        """Check that the work may continue; raises Lost or Stopped."""
         if self._lost.is_set():
             raise Lost
         if self._stopping.is_set():
@@ -124,7 +124,7 @@ class Lease:
                 if not renew(self._export):
                     self._lost.set()
                     return
-            except DatabaseError as exc:  # the next time, or the lease runs out and the next commit finds it so
+            except DatabaseError as exc:  # retried; if the lease expires first, the next commit fails
                 logger.warning("exports: the lease of %s could not be renewed: %s", self._export.public_id, exc)
             finally:
                 connection.close()

@@ -1,7 +1,7 @@
-"""How an export ends: completed, failed, cancelled, withdrawn, expired. With all but the first its files go.
+"""End an export: completed, failed, cancelled, withdrawn or expired. All but the first delete its files.
 
-The key of the files goes in the same transaction, so nothing can read them from then on; the files themselves are
-deleted after the commit, and by `clean_up` where a process died before it came to that.
+The same transaction deletes the key of the files, so nothing can read them from then on; the files themselves are
+deleted after the commit, or by `clean_up` if the process died before.
 """
 
 import logging
@@ -30,12 +30,12 @@ from exports.work import claims
 logger = logging.getLogger(__name__)
 AT_ONCE: Final = 200
 WITHDRAWN: Final = "withdrawn"
-WITHDRAWN_MESSAGE: Final = "A text in it was erased since. Ask for the export again; the new one is without it."
+WITHDRAWN_MESSAGE: Final = "Text in the export was erased. Create a new export; it will not contain the erased text."
 MAX_MESSAGE: Final = Export._meta.get_field("error_message").max_length or 0
 
 
 def fail(export: Export, code: str, message: str) -> bool:
-    """End our export with an error. False if it was not ours any more."""
+    """End a claimed export with an error. Returns False if this worker no longer holds it."""
     with transaction.atomic():
         try:
             claims.locked(export)
@@ -46,7 +46,7 @@ def fail(export: Export, code: str, message: str) -> bool:
 
 
 def cancel(export_id: UUID) -> Export:
-    """End an export that is not over, whoever works on it; one that was cancelled before stays so.
+    """Cancel an unfinished export, even while a worker holds it; an already cancelled one stays unchanged.
 
     raises  Conflict `export_over`
     """
@@ -55,7 +55,7 @@ def cancel(export_id: UUID) -> Export:
         if export.status in UNFINISHED:
             _end([export_id], ExportStatus.CANCELLED)
         elif export.status != ExportStatus.CANCELLED:
-            raise Conflict(f"The export is {export.status}; there is nothing to cancel.", code="export_over")
+            raise Conflict(f"The export is {export.status} and can no longer be cancelled.", code="export_over")
     refresh(export)
     return export
 
@@ -94,7 +94,7 @@ def expire(now: datetime) -> int:
 
 
 def clean_up() -> int:
-    """Delete what the storage holds for exports that have no files, or that are not there. How many."""
+    """Delete stored files of exports that have none any more or do not exist; return how many."""
     deleted = 0
     for export_id in storing.list_export_ids():
         status = Export.objects.filter(pk=export_id).with_files().values_list("status", flat=True).first()
@@ -122,12 +122,12 @@ def build_payload(export: Export) -> dict[str, Any]:
 
 
 def _end(export_ids: Collection[UUID], status: ExportStatus, **changes: Any) -> None:
-    """In the caller's transaction, which holds the rows."""
+    """End exports in the caller's transaction, which has locked their rows."""
     if not export_ids:
         return
     completed_at = Coalesce(
         F("completed_at"), Value(database_now())
-    )  # of one that had files, the time when it had them
+    )  # an export that had files keeps the time when they were complete
     Export.objects.filter(pk__in=export_ids).update(
         status=status, file_key=None, leased_until=None, completed_at=completed_at, **changes
     )

@@ -1,4 +1,4 @@
-"""The end of an export whose parts all stand: its metadata, the manifest of several parts, its checksum."""
+"""Complete an export whose parts are all written: store its metadata, a manifest of several parts, and its checksum."""
 
 from datetime import timedelta
 from typing import Any
@@ -62,7 +62,7 @@ def finish(export: Export, key: bytes, query: ExportQuery, schema: Schema) -> No
 def manifest_of(
     export: Export, query: ExportQuery, files: list[ExportFile], metadata: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the parts are, in the order in which they are to be read."""
+    """Return the manifest: the parts in the order in which to read them."""
     return {
         "exportId": export.public_id,
         "format": query.format,
@@ -78,7 +78,7 @@ def manifest_of(
 
 
 def base_name(query: ExportQuery, part_name: str) -> str:
-    """`records.jsonl.gz` for `part-00000.jsonl.gz`."""
+    """Return the download name of a sole part: `records.jsonl.gz` for `part-00000.jsonl.gz`."""
     return f"{query.layout}.{part_name.partition('.')[2]}"
 
 

@@ -1,4 +1,4 @@
-"""A part: the rows behind a cursor, as one sealed file. It counts once its row stands and the cursor has moved."""
+"""Write the parts of an export: each is one encrypted file, valid once its row is stored and the cursor has moved."""
 
 from array import array
 from collections import Counter
@@ -25,12 +25,12 @@ from exports.structure import Batch, Schema
 from exports.work import claims, withdrawing
 from exports.work.claims import Lease
 
-WHOLE: Final = "json"  # the format that is one object, and so one part
+WHOLE: Final = "json"  # the format that is one object, and so must be one part
 
 
 class Mark(NamedTuple):
-    """What was known before something was read: the time, how often the export had been disturbed by erasures, and up
-    to which completion some had been deleted altogether."""
+    """The state before rows were read: the time, how many erasures had affected the export, and up
+    to which completion some had been deleted entirely."""
 
     at: datetime
     disturbed: int
@@ -43,10 +43,10 @@ def mark(export: Export) -> Mark:
 
 @dataclass(slots=True)
 class Part:
-    """One part in the making.
+    """A part that is being written.
 
-    since        before its first row was read
-    size         octets of the file so far
+    since        the state before its first row was read
+    size         bytes of the file so far
     first, last  the least and the greatest completion id in it
     cursor       where the next part begins
     """
@@ -63,12 +63,12 @@ class Part:
 
     @property
     def has_file(self) -> bool:
-        """Also of no rows at all, but not of a later part whose rows were all erased."""
+        """Whether the part needs a file: the first part does even without rows, a later one only with rows."""
         return self.number == 0 or self.facts.rows > 0
 
 
 class Cutter:
-    """Batches as a run of parts: each takes batches until it is full, and the next one goes on behind."""
+    """Splits batches into parts: each part takes batches until it is full, and the next part continues after it."""
 
     def __init__(self, batches: Iterator[Batch], lease: Lease) -> None:
         self._batches, self._lease = batches, lease
@@ -79,7 +79,7 @@ class Cutter:
         return self._next is None
 
     def take(self, part: Part, *, whole: bool) -> Iterator[Batch]:
-        """The batches of one part; one at least, if there is any.
+        """Yield the batches of one part, at least one if there is any.
 
         raises  Lost or Stopped
         """
@@ -96,7 +96,7 @@ class Cutter:
 
 
 def make(export: Export, key: bytes, query: ExportQuery, schema: Schema, cutter: Cutter, part: Part) -> Part:
-    """Write the next part's file; it belongs to nobody until `commit`.
+    """Write the next part's file; no export includes it until `commit`.
 
     raises  Lost, Stopped, StorageAway, and what reading raises
     """
@@ -110,7 +110,7 @@ def make(export: Export, key: bytes, query: ExportQuery, schema: Schema, cutter:
 
 
 def commit(export: Export, part: Part) -> bool:
-    """Note the part and how far the export has come. False: a text in it may have been erased meanwhile; make it anew.
+    """Store the part and the new cursor. Returns False if its text may have been erased since: write it again.
 
     raises  Lost
     """
@@ -157,7 +157,7 @@ def _is_spoilt(export: Export, part: Part) -> bool:
 
 
 def noted(facts: Facts) -> dict[str, Any]:
-    """What is kept of a part's facts, beside its scores."""
+    """Return the facts to store for a part, besides its scores."""
     return {
         "tasks": sorted(facts.tasks),
         "models": sorted(facts.models),
@@ -173,7 +173,7 @@ def facts_of(files: Iterable[ExportFile], exported_at: datetime, left_out: int, 
         assert file.facts is not None
         values = array("d", bytes(file.values or b""))
         tasks, models = set(file.facts["tasks"]), set(file.facts["models"])
-        versions = set(file.facts.get("versions", ()))  # none in a part that an earlier release wrote
+        versions = set(file.facts.get("versions", ()))  # missing in parts that an earlier release wrote
         facts.merge(Facts(values=values, tasks=tasks, models=models, versions=versions, rows=file.rows))
     facts.left_out, facts.reasons = left_out, Counter(reasons)
     return facts

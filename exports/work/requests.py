@@ -1,4 +1,4 @@
-"""What the API takes about export jobs."""
+"""Request bodies and parameters of the export job API."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ FileName = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class NewExport(ExportQuery):
-    """As the parameters of `GET /scores/export`."""
+    """The members are the parameters of `GET /scores/export`."""
 
 
 class ExportListQuery(PageQuery):
@@ -22,13 +22,13 @@ class ExportListQuery(PageQuery):
 
 
 class DownloadQuery(QueryStruct):
-    """`file`: a name among the export's `files`; without one the data as a whole."""
+    """`file`: a name among the export's `files`; omit it to download all data."""
 
     file: FileName | None = None
 
 
 class NewLink(BodyStruct):
-    """`file` as for a download. `expiresInS`: 60 to 604800, and not longer than the files are kept."""
+    """`file` as for a download. `expiresInS`: 60 to 604800 seconds; the link never outlives the files."""
 
     file: FileName | None = None
     expires_in_s: Annotated[int, Meta(ge=LEAST_S, le=MOST_S)] = DEFAULT_S

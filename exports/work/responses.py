@@ -1,4 +1,4 @@
-"""What goes out about export jobs."""
+"""Responses of the export job API."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -62,20 +62,20 @@ class ExportPage(ApiStruct):
 
 
 class LinkOut(ApiStruct):
-    """`url` is good without a key until `expiresAt`: whoever has it has the file. Null in a repeated answer."""
+    """`url` works without a key until `expiresAt`: anyone who has it can download. Null in a repeated response."""
 
     url: str | None
     expires_at: str
 
 
 def with_files(export: Export) -> ExportAnswer:
-    """The export with the list of its files; one query."""
+    """Return the export with the list of its files; makes one query."""
     files = ExportFile.objects.filter(export=export).order_by("kind", "number").defer("values", "facts")
     return ExportAnswer(export_out(export, list(files) if export.status == ExportStatus.COMPLETED else None))
 
 
 def export_out(export: Export, files: Sequence[ExportFile] | None = None) -> ExportOut:
-    """Makes no query."""
+    """Return the export without its files; makes no query."""
     return ExportOut(
         id=export.public_id,
         organization_id=ids.encode("org", export.organization_id),
@@ -99,7 +99,7 @@ def export_out(export: Export, files: Sequence[ExportFile] | None = None) -> Exp
 
 
 def progress(export: Export) -> float:
-    """The share of the rows that were expected; 1 for a completed export alone."""
+    """Return the share of the expected rows that is written; 1 only for a completed export."""
     if export.status in (ExportStatus.COMPLETED, ExportStatus.EXPIRED):
         return 1.0
     done = export.rows + export.left_out

@@ -1,4 +1,4 @@
-"""Running exports: one at a time in a process, part by part. A worker that dies loses at most the part it was at."""
+"""Run exports, one at a time in a process, part by part. A worker that dies loses at most the part in progress."""
 
 import base64
 import logging
@@ -20,23 +20,26 @@ from exports.work.parts import Cutter, Part
 from scores.results import filters
 
 logger = logging.getLogger(__name__)
-MOST_FAILURES: Final = 5  # in a row, without a part between
+MOST_FAILURES: Final = 5  # consecutive failures without a finished part between them
 PAUSE: Final = timedelta(seconds=30)
-_run_lock = threading.Lock()  # of this process: rows are decrypted and encoded here, and scoring shares the processor
+_run_lock = threading.Lock()  # one export per process: decryption and encoding compete with scoring
 _stopping = threading.Event()
 
-WORKER_LOST = ("worker_lost", "The workers that ran it ended again and again before a part was done.")
+WORKER_LOST = ("worker_lost", "The workers that ran the export stopped repeatedly before they finished a part.")
 UNREADABLE = (
     "unreadable_text",
-    "The key of its files is damaged, or a master key is missing. Damaged text by itself is left out and counted.",
+    "The key of its files is damaged, or a master key is missing. Damaged text alone is left out and counted.",
 )
-STORAGE_AWAY = ("storage_unavailable", "The storage of exports could not be reached for several minutes.")
-STORAGE_FULL = ("storage_full", "There was no space for its files. Try again when the operator has freed space.")
-UNEXPECTED = ("internal_error", "It failed for a reason of our own; the log of the worker tells it.")
+STORAGE_AWAY = ("storage_unavailable", "The storage for export files could not be reached for several minutes.")
+STORAGE_FULL = (
+    "storage_full",
+    "There was no space for the files. Try again after the operator has freed space.",
+)
+UNEXPECTED = ("internal_error", "An internal error occurred. The worker's log has the details.")
 
 
 def work() -> None:
-    """Run what is due, the oldest first, until nothing is. Does nothing if this process is at it already."""
+    """Run the exports that are due, the oldest first, until none is. Does nothing if this process already runs them."""
     if not _run_lock.acquire(blocking=False):
         return
     try:
@@ -47,12 +50,12 @@ def work() -> None:
 
 
 def stop() -> None:
-    """End soon: what runs is given back after the batch at hand, and goes on elsewhere where its last part ended."""
+    """Stop after the current batch; another worker continues the export after its last part."""
     _stopping.set()
 
 
 def run(export: Export) -> None:
-    """Work on a claimed export until it is over, or not ours any more."""
+    """Work on a claimed export until it ends or this worker loses it."""
     if export.failures >= MOST_FAILURES:
         ending.fail(export, *WORKER_LOST)
         return
@@ -60,14 +63,14 @@ def run(export: Export) -> None:
         with Lease(export, _stopping) as lease:
             _run(export, lease)
     except Lost:
-        logger.info("exports: %s is not ours any more", export.public_id)
+        logger.info("exports: this worker no longer holds %s", export.public_id)
     except Stopped:
         claims.give_back(export)
     except StorageAway:
         _later(export, STORAGE_AWAY)
     except StorageFull:
         _later(export, STORAGE_FULL)
-    except MasterKeyMissing as exc:  # the key may be configured again
+    except MasterKeyMissing as exc:  # an operator may configure the key again
         logger.error("exports: %s waits for a master key: %s", export.public_id, exc)
         _later(export, UNREADABLE)
     except Undecryptable:  # the key of its files; damaged text is left out
@@ -93,16 +96,16 @@ def _run(export: Export, lease: Lease) -> None:
         export.expected = layout.expected()
         if query.format == parts.WHOLE and export.expected > json.MAX_RECORDS:
             raise json.too_many(export.expected)
-        export.dimensions = getattr(layout, "names", None)  # one schema for all parts, whatever scores come meanwhile
+        export.dimensions = getattr(layout, "names", None)  # one schema for all parts, even if new scores arrive
         claimed_export = Export.objects.filter(pk=export.pk, attempt=export.attempt)
         claimed_export.update(expected=export.expected, dimensions=export.dimensions)
-    if export.attempt > 1:  # what a worker stored and did not live to note
+    if export.attempt > 1:  # files that a worker stored before it died, without a row
         storing.delete_others(export.pk, [file.stored_as for file in parts.data_files(export)])
     number = parts.data_files(export).count()
     release()
     mark = parts.mark(export)
     cutter = Cutter(layout.batches(export.cursor), lease)
-    while number == 0 or not (query.format == parts.WHOLE or cutter.is_done):  # one object, whatever came meanwhile
+    while number == 0 or not (query.format == parts.WHOLE or cutter.is_done):  # one object even with new rows
         lease.check()
         since, mark = mark, parts.mark(export)  # the cutter has read the part's first batch before
         part = parts.make(export, key, query, layout.schema, cutter, Part(number, since))
@@ -111,7 +114,7 @@ def _run(export: Export, lease: Lease) -> None:
             is_committed = parts.commit(export, part)
         except Lost:
             storing.delete(part.stored.name)
-            raise  # after any other error it may be noted: the next attempt looks which files are
+            raise  # after any other error the row may exist: the next attempt checks which files have one
         if not (is_committed and part.has_file):
             storing.delete(part.stored.name)
         if is_committed:

@@ -1,8 +1,8 @@
-"""What an erasure, or a score that is deleted, does to exports: a file that holds the text or tells the score goes,
-and a part that is being made is looked at again.
+"""Withdraw exports after an erasure or a deleted score: files that hold the text or the score are deleted,
+and a part that is being written is checked again.
 
-A file is known by the range of its completions' ids, its tasks and its models, so an export may be withdrawn that left
-the completion out for its score. That is the safe side, and it can be asked for again.
+Autotune knows only the range of completion ids, the tasks and the models of a file, so it may also withdraw an export
+that left the completion out. That is the safe choice, and the export can be created again.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,12 +18,12 @@ from exports.states import FileKind
 from exports.work import ending
 from tasks.models import Completion
 
-# An erasure may have begun before a part did, and be committed after: longer than one transaction takes.
+# An erasure may begin before a part and commit after it. This is longer than any transaction takes.
 SLACK: Final = timedelta(seconds=60)
 
 
 class Erased(NamedTuple):
-    """A completion whose text goes."""
+    """A completion whose text is being erased."""
 
     pk: UUID
     organization: UUID
@@ -32,7 +32,7 @@ class Erased(NamedTuple):
 
 
 def receive(completions: Collection[UUID], *, deleted: bool = False, **_: Any) -> None:
-    """`texts_erased`: within the erasing transaction. Waits for a commit of a part, and holds back the next."""
+    """Handle `texts_erased` in the erasing transaction. Waits for the commit of a part, and delays the next."""
     erased_completions = Completion.objects.filter(pk__in=completions)
     rows = erased_completions.order_by("pk").values_list("pk", "organization_id", "task_id", "model_id")
     erased = [Erased(pk, organization, ids.encode("task", task), model) for pk, organization, task, model in rows]
@@ -44,19 +44,19 @@ def receive(completions: Collection[UUID], *, deleted: bool = False, **_: Any) -
     if disturbed:
         disturbed_exports = Export.objects.filter(pk__in=disturbed)
         disturbed_exports.update(disturbed=F("disturbed") + 1)
-        if deleted:  # their rows will not be there to say when
+        if deleted:  # their rows will be gone, and cannot show when
             disturbed_exports.filter(Q(purged_to=None) | Q(purged_to__lt=erased[-1].pk)).update(purged_to=erased[-1].pk)
     if holding := _holding(erased):
         ending.withdraw(holding)
 
 
 def receive_deleted(completions: Collection[UUID], **_: Any) -> None:
-    """`score_deleted`: the same, though the texts stay: a file that tells the score goes."""
+    """Handle `score_deleted`: the text stays, but files that hold the score are deleted."""
     receive(completions, deleted=True)
 
 
 def erased_in(export: Export, first: UUID, last: UUID, began: datetime) -> bool:
-    """Whether a text that a part made since `began` may hold was erased meanwhile."""
+    """Return whether text that a part started at `began` may hold has been erased since."""
     erased_completions = Completion.objects.filter(pk__gte=first, pk__lte=last, erased_at__gte=began - SLACK)
     if export.reach == "organization":
         erased_completions = erased_completions.filter(organization_id=export.organization_id)
@@ -66,7 +66,7 @@ def erased_in(export: Export, first: UUID, last: UUID, began: datetime) -> bool:
 
 
 def _of(organizations: Collection[UUID], path: str) -> Q:
-    """Exports that can hold texts of these organizations; one with another reach than `organization` may hold any."""
+    """Return exports that can hold text of these organizations; those with a reach beyond one may hold any."""
     of_organizations = Q(**{f"{path}organization_id__in": organizations})
     return of_organizations | ~Q(**{f"{path}reach": "organization"})
 
@@ -77,7 +77,7 @@ def _may_hold(query: dict[str, Any], erased: Sequence[Erased]) -> bool:
 
 
 def _holding(erased: Sequence[Erased]) -> set[UUID]:
-    """The exports with a finished file that may hold one of them."""
+    """Return the exports with a finished file that may hold one of the completions."""
     files = ExportFile.objects.filter(
         _of({completion.organization for completion in erased}, "export__"),
         kind=FileKind.DATA,

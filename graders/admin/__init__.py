@@ -1,3 +1,3 @@
-"""Admin pages of graders. Registering and changing is the API's; here graders are seen, asked, switched off and on."""
+"""Admin pages of graders: view, check, verify and switch them. People register and change graders through the API."""
 
 from graders.admin import changes, checks, graders, guards, secrets, statistics, versions  # noqa: F401

@@ -1,4 +1,4 @@
-"""What can be done to the selected graders."""
+"""Admin actions on the selected graders."""
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -17,7 +17,7 @@ from graders.models import (
 @admin.action(description="Switch the selected graders off", permissions=["switch"])
 @confirmed(
     "Switch these graders off?",
-    warning="Nothing is scored by them until they are switched on again. Runs that wait for them stay waiting.",
+    warning="Autotune does not call them until they are switched on again. Runs that wait for them keep waiting.",
     button="Switch them off",
 )
 def switch_off(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
@@ -29,10 +29,10 @@ def switch_on(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Que
     each(model_admin, request, queryset, lambda grader: registry.switch(grader.pk, on=True), "switched on")
 
 
-@admin.action(description="Ask the selected graders' /health now", permissions=["switch"])
+@admin.action(description="Check the health of the selected graders now", permissions=["switch"])
 def check_health(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
     checked_count = reports.look(list(queryset[: reports.GROUP]))
-    model_admin.message_user(request, f"{checked_count} graders were asked; their checks tell what they said.")
+    model_admin.message_user(request, f"{checked_count} graders were called. Their checks show the results.")
 
 
 @admin.action(description="Verify the selected graders", permissions=["switch"])
@@ -41,7 +41,7 @@ def verify(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QueryS
 
 
 def _verify(grader: Grader) -> None:
-    """raises  Conflict with the checks that failed, and as verification.verify"""
+    """Verify a grader. raises Conflict with the checks that failed, and as verification.verify"""
     probe = verification.verify(grader)
     if not probe.verified:
         failed = "; ".join(f"{check.name}: {brief(check.detail, 120)}" for check in probe.checks if not check.passed)

@@ -1,4 +1,4 @@
-"""Changes of a grader's status."""
+"""Admin pages of the changes of graders' status."""
 
 from django.contrib import admin
 
@@ -14,7 +14,7 @@ from graders.models import (
 
 class StatusChangesInline(Newest):
     model = GraderStatusChange
-    verbose_name_plural = "newest changes of status"
+    verbose_name_plural = "newest status changes"
     fields = (state("current", "to"), "reason_brief", "at")
     related = ("grader",)
 

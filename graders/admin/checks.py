@@ -1,4 +1,4 @@
-"""Checks of graders' health and of their verification."""
+"""Admin pages of health checks and verification checks."""
 
 from django.contrib import admin
 from django.utils.safestring import SafeString

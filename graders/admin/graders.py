@@ -1,4 +1,4 @@
-"""Graders: how they are, and what must be looked at first."""
+"""Admin pages of graders: their state, and a filter for those that need attention."""
 
 from types import MappingProxyType
 from typing import Any
@@ -33,12 +33,12 @@ OrganizationFilter = named(Organization, "org")
 
 
 class TroubleFilter(admin.SimpleListFilter):
-    """Graders that an operator looks at first."""
+    """A filter for graders that need an operator's attention."""
 
     title, parameter_name = "needs attention", "attention"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "degraded, held or gone"), ("unverified", "never verified")]
+        return [("yes", "degraded, paused or gone"), ("unverified", "never verified")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         match self.value():
@@ -64,7 +64,7 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     )  # fmt: skip
     list_select_related = ("organization", "version")
     search_fields = ("name", "description", "organization__name", "endpoint")
-    search_help_text = "A part of a name, description, organization or endpoint, or an id (grader_…, org_…, user_…)"
+    search_help_text = "Part of a name, description, organization or endpoint, or an id (grader_…, org_…, user_…)"
     date_hierarchy = "created_at"
     show_full_result_count = False
     ordering = ("-created_at",)
@@ -76,11 +76,11 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
             "standing", "trouble", "switched_off", "troubles", ("held_until", "held_reason"),
             ("health", "health_repeats", "checked_at"), "auth_failures", "verified_at", "gone_at",
         )}),
-        ("What it can do", {"fields": (
+        ("Capabilities", {"fields": (
             "version", ("max_batch_size", "supports_dimensions", "supports_explanations", "supports_async"),
             ("avg_latency_ms", "domains"),
         )}),
-        ("How it is called", {"fields": (
+        ("Calls", {"fields": (
             ("rate_per_minute", "max_concurrency"), ("timeout_ms", "batch_timeout_ms"), "pins",
             ("redact_reasoning", "redact_dimensions"),
         )}),
@@ -104,7 +104,7 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     @admin.display(description="trouble")
     def trouble(self, grader: Grader) -> SafeString:
         badges = [("warn", name) for name in grader.troubles]
-        badges += [("held", f"held: {grader.held_reason.replace('_', ' ')}")] if grader.held_until else []
+        badges += [("held", f"paused: {grader.held_reason.replace('_', ' ')}")] if grader.held_until else []
         badges += [("failed", "gone")] if grader.gone_at else []
         return format_html_join(" ", "{}", ((badge(tone, text),) for tone, text in badges)) or badge("")
 
@@ -117,7 +117,7 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
         public_id = grader.public_id
         links = (
             (list_url(GraderCheck, grader=public_id), "checks"),
-            (list_url(GraderStatusChange, grader=public_id), "changes of status"),
+            (list_url(GraderStatusChange, grader=public_id), "status changes"),
             (list_url(GraderStatistic, grader=public_id), "statistics"),
             (list_url(GraderSecret, grader=public_id), "secrets"),
         )  # fmt: skip

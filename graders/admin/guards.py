@@ -1,4 +1,4 @@
-"""What workers share about calling a grader."""
+"""Admin page of the state that workers share about calling a grader."""
 
 from types import MappingProxyType
 
@@ -15,14 +15,14 @@ from graders.models import (
 
 @admin.register(GraderGuard)
 class GraderGuardAdmin(PublicIdSearch, Record, admin.ModelAdmin):
-    """What workers share about calling a grader, while Redis does not keep it."""
+    """The state that workers share about calling a grader, while Redis does not hold it."""
 
     finds = MappingProxyType({"grader": "pk"})
     list_display = ("__str__", linked("grader", order="grader__name"), moment("changed_at"))
     list_filter = ("changed_at",)
     list_select_related = ("grader",)
     search_fields = ("grader__name",)
-    search_help_text = "A part of a grader's name, or its id (grader_…)"
+    search_help_text = "Part of a grader's name, or its id (grader_…)"
     show_full_result_count = False
     ordering = ("-changed_at",)
     fields = ("grader", "state_shown", "changed_at")

@@ -1,4 +1,4 @@
-"""What the lists of a grader's parts have in common."""
+"""Base class of the admin lists of rows that belong to a grader."""
 
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -17,12 +17,12 @@ GraderFilter = named(Grader, "grader")
 
 
 class GraderPart(Growing, PublicIdSearch, Record, admin.ModelAdmin):
-    """Rows that belong to a grader, the newest first."""
+    """A list of rows that belong to a grader, newest first."""
 
     finds = MappingProxyType({"grader": "grader_id", "org": "grader__organization_id"})
     list_select_related = ("grader",)
     search_fields: ClassVar[tuple[str, ...]] = ("grader__name",)
-    search_help_text = "A part of a grader's name, or an id (grader_… or org_…)"
+    search_help_text = "Part of a grader's name, or an id (grader_… or org_…)"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("grader")

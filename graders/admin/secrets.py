@@ -1,4 +1,4 @@
-"""Secrets of graders."""
+"""Admin pages of graders' shared secrets."""
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -14,7 +14,7 @@ from graders.models import (
 
 @admin.register(GraderSecret)
 class GraderSecretAdmin(GraderPart):
-    """Which secrets there are; never what they say, nor their ciphertext."""
+    """A list of secrets by their ids; it never shows a secret or its ciphertext."""
 
     kind = "gkey"
     list_display = (

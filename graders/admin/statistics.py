@@ -1,4 +1,4 @@
-"""What graders scored: statistics, and the tallies that become them."""
+"""Admin pages of graders' statistics, and of the tallies that a job folds into them."""
 
 from types import MappingProxyType
 from typing import Any
@@ -42,13 +42,13 @@ class TallyAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
     list_display = ("grader", "scored", "error_count", moment("at", "when", order=""))
     list_filter = ("at",)
     search_fields = ("=grader_id",)
-    search_help_text = "A grader's id (grader_…): a tally knows its grader by id alone"
+    search_help_text = "A grader's id (grader_…). You cannot search tallies by name"
     fields = ("grader", "version_id", "at", "scored", "value_sum", "histogram", "latency_sum_ms", "latencies", "errors")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """A tally knows its grader by id alone."""
+        """Search by the grader's id, because a tally has no relation to its grader."""
         try:
             return queryset.filter(grader_id=ids.decode("grader", search_term.strip())), False
         except ValueError:

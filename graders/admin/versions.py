@@ -1,4 +1,4 @@
-"""Versions of graders."""
+"""Admin pages of the versions that graders reported."""
 
 from django.contrib import admin
 
@@ -23,5 +23,5 @@ class GraderVersionAdmin(GraderPart):
     list_display = ("label", linked("grader"), "public_id", moment("first_seen_at", "first seen", order=""))
     list_filter = (GraderFilter, CreatedWithin)
     search_fields = ("label", "grader__name")
-    search_help_text = "A part of a version or of a grader's name, or an id (graderv_…, grader_… or org_…)"
+    search_help_text = "Part of a version or a grader's name, or an id (graderv_…, grader_… or org_…)"
     fields = ("public_id", "grader", "label", "digest", "first_seen_at")

@@ -1,1 +1,1 @@
-"""The wire protocol with endpoint graders, as pure functions: it knows nothing of models, queues or connections."""
+"""The wire protocol with endpoint graders, as pure functions without models, queues or connections."""

@@ -1,4 +1,4 @@
-"""What a verified answer says: section 4 of docs/protocol/README.md. Nothing is clamped, rounded or guessed."""
+"""Parse a grader's verified answer (docs/protocol/README.md, section 4). Values are not clamped, rounded or guessed."""
 
 from collections.abc import Sequence
 from math import fsum
@@ -29,7 +29,7 @@ class _Refused(Exception):
 def parse_score(
     body: bytes, request_id: str, completion_id: str, options: Options, secrets: Sequence[str] = ()
 ) -> Verdict | Failure:
-    """The verdict in an answer to POST /score.
+    """Return the verdict in an answer to POST /score.
 
     request_id  the id that was sent
     secrets     redacted from what the grader wrote in `error`
@@ -43,7 +43,7 @@ def parse_score(
 def parse_batch(
     body: bytes, request_id: str, completion_ids: Sequence[str], options: Options, secrets: Sequence[str] = ()
 ) -> dict[str, Verdict | Failure]:
-    """An entry for every completion that was asked for, whatever the answer to POST /score/batch holds."""
+    """Return an entry for every completion of the request, whatever the answer to POST /score/batch contains."""
     try:
         entries = _entries(_envelope(body, request_id), completion_ids)
     except _Refused as exc:
@@ -63,7 +63,7 @@ def parse_batch(
 
 
 def parse_accepted(body: bytes, request_id: str) -> Accepted | Failure:
-    """The acknowledgement in a 202: the grader has the work, and will call back."""
+    """Parse the acknowledgement in a 202: the grader accepted the work and will send a callback."""
     try:
         status = _text(_envelope(body, request_id), "status", "")
         if status != "accepted":
@@ -74,7 +74,7 @@ def parse_accepted(body: bytes, request_id: str) -> Accepted | Failure:
 
 
 def parse_health(body: bytes) -> Health | Failure:
-    """What a grader says of itself in an answer to GET /health. Only `status` must be there."""
+    """Parse a grader's report about itself in an answer to GET /health. Only `status` is required."""
     try:
         root = _object(body)
         status = _text(root, "status", "")
@@ -92,7 +92,7 @@ def parse_health(body: bytes) -> Health | Failure:
 
 
 def error_text(body: bytes, secrets: Sequence[str] = ()) -> str | None:
-    """The grader's `error` in a body that may be anything, fit to show; None when there is none."""
+    """Return the grader's `error` in any body, cleaned for display; None if there is none."""
     try:
         root = strictjson.loads(body)
     except strictjson.JSONRefused:
@@ -102,7 +102,7 @@ def error_text(body: bytes, secrets: Sequence[str] = ()) -> str | None:
 
 
 _NOT_ANSWERED: Final = Failure(
-    "missing_item", "The grader's answer left this completion out. It is asked again.", retryable=True
+    "missing_item", "The grader's answer does not include this completion. Autotune retries the call.", retryable=True
 )
 
 
@@ -125,13 +125,13 @@ def _envelope(body: bytes, request_id: str) -> dict[str, Any]:
     root = _object(body)
     if _text(root, "requestId", "") != request_id:
         raise _Refused(
-            "wrong_request_id", "/requestId is not the id of the request it answers.", retryable=True, limit=2
+            "wrong_request_id", "/requestId must be the id of the request that it answers.", retryable=True, limit=2
         )
     return root
 
 
 def _entries(root: dict[str, Any], completion_ids: Sequence[str]) -> dict[str, tuple[int, dict[str, Any]]]:
-    """The entries of a batch answer by completion id, with their places."""
+    """Return the entries of a batch answer by completion id, with their positions."""
     scores = root.get("scores", _MISSING)
     if scores is _MISSING:
         raise _Refused("missing_member", "/scores is missing.")
@@ -148,7 +148,9 @@ def _entries(root: dict[str, Any], completion_ids: Sequence[str]) -> dict[str, t
         if type(completion_id) is not str:
             completion_id = _text(entry, "completionId", f"/scores/{place}")
         if completion_id not in expected_ids:
-            raise _Refused("unknown_item", f"/scores/{place}/completionId names a completion that was not asked for.")
+            raise _Refused(
+                "unknown_item", f"/scores/{place}/completionId names a completion that is not in the request."
+            )
         if completion_id in entries:
             raise _Refused("duplicate_item", f"/scores/{place}/completionId appears a second time.")
         entries[completion_id] = (place, entry)
@@ -163,7 +165,7 @@ def _result(entry: dict[str, Any], pointer: str, options: Options, secrets: Sequ
     if error is not None:
         if type(error) is not str:
             raise _Refused("wrong_type", f"{pointer}/error must be a string or null.")
-        message = clean(error, secrets) or "The grader gave an error without a reason."
+        message = clean(error, secrets) or "The grader reported an error without a reason."
         raise _Refused("grader_error", message, trips=False)
     score = entry.get("score", _MISSING)
     if type(score) is not dict:
@@ -188,7 +190,7 @@ def _result(entry: dict[str, Any], pointer: str, options: Options, secrets: Sequ
 
 
 def _unit(holder: dict[str, Any], name: str, pointer: str) -> float:
-    """A number from 0 to 1; -0 becomes 0."""
+    """Return a member that must be a number from 0 to 1; -0 becomes 0."""
     value = holder.get(name, _MISSING)
     kind = type(value)
     if kind is not float and kind is not int:

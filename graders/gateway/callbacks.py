@@ -1,4 +1,7 @@
-"""What a callback is worth, judged against the attempt that was answered 202. The endpoint is elsewhere."""
+"""Decide whether to record a callback, given the attempt that the grader answered with 202.
+
+The API endpoint that receives callbacks is in another app.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,9 +17,9 @@ State = Literal["pending", "running", "sleeping", "waiting", "completed", "faile
 
 
 class Attempt(Struct, frozen=True):
-    """What is on record of the attempt that a callback answers.
+    """The stored data of the attempt that a callback answers.
 
-    signature             as it was sent with the request
+    signature             the signature that Autotune sent with the request
     expires_at            seconds since 1970
     recorded_body_sha256  hexadecimal digest of the body whose result is final, None while there is none
     """
@@ -32,7 +35,7 @@ class Attempt(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """The HTTP status and code to answer with; `verdicts` holds what is to be recorded when the code is `recorded`."""
+    """The HTTP status and code of the response; if the code is `recorded`, `verdicts` holds what to record."""
 
     status: int
     code: str
@@ -44,7 +47,7 @@ UNAUTHORIZED: Final = Reply(401, "unauthorized")
 
 
 def judge(attempt: Attempt, secrets: Sequence[Secret], headers: signing.Headers, body: bytes, *, now: float) -> Reply:
-    """Judge a callback: signature, state, deadline, then the body, in this order. Every cause of a 401 looks alike."""
+    """Check a callback's signature, state, deadline and body, in this order. Every cause of a 401 looks the same."""
     try:
         verified = signing.verify_callback(
             secrets, headers, body, request_id=attempt.request_id, sent_signature=attempt.signature, now=now
@@ -80,5 +83,5 @@ def _judge_body(attempt: Attempt, secrets: Sequence[str], body: bytes, key_id: s
 
 
 def _is_final(result: Verdict | Failure) -> bool:
-    """A verdict, or the grader's own word that it cannot judge. Anything else may be sent again, corrected."""
+    """Return whether a result is a verdict or the grader's error; the grader may correct and resend any other."""
     return isinstance(result, Verdict) or result.code == "grader_error"

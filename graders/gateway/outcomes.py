@@ -1,4 +1,4 @@
-"""What one call brought: the status table of docs/protocol/README.md, section 5, as one function."""
+"""Turn a grader's HTTP answer into verdicts or failures (docs/protocol/README.md, section 5)."""
 
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -9,8 +9,8 @@ from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders.gateway import answers, signing
 from graders.gateway.types import Accepted, Call, Failure, GraderTarget, Health, HealthOutcome, Outcome, Secret, Verdict
 
-TWICE: Final = 2  # a bad signature, time or id is tried once more
-THRICE: Final = 3  # an unsigned refusal is tried at most twice more
+TWICE: Final = 2  # attempts in all after a bad signature, time or id
+THRICE: Final = 3  # attempts in all after an unsigned refusal
 RETRY_AFTER_S: Final = (1.0, 300.0)
 _TRY_AGAIN: Final = frozenset({408, 409, 425, 429})
 
@@ -20,9 +20,9 @@ _PLATFORM_CODES: Final = frozenset({"invalid_request"})
 def interpret(
     call: Call, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None = None
 ) -> Outcome:
-    """Verdicts or failures for every item of a score or batch call.
+    """Return a verdict or a failure for every item of a score or batch call.
 
-    result  what the outbound engine gave for `call.request`
+    result  what the outbound engine returned for `call.request`
     now     seconds since 1970 on our clock, for the check of the answer's time
     """
     reading = _Reading(call, target, result, now)
@@ -50,14 +50,14 @@ def interpret(
 def interpret_health(
     call: Call, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None = None
 ) -> HealthOutcome:
-    """What a health call brought; an answer without a valid signature says nothing."""
+    """Return the outcome of a health call; an answer without a valid signature is a failure."""
     reading = _Reading(call, target, result, now)
     health: Health | Failure = reading.failure if reading.failure is not None else answers.parse_health(reading.body)
     return HealthOutcome(health, reading.key_id, reading.skew_s, result.elapsed_ms)
 
 
 class _Reading:
-    """An answer read as far as its status and signature: either `failure` is set, or `body` is to be believed."""
+    """An answer whose status and signature are checked: either `failure` is set, or `body` is authentic."""
 
     __slots__ = ("_call", "_target", "body", "failure", "key_id", "skew_s")
 
@@ -89,11 +89,11 @@ class _Reading:
         if status == 200 or status == 202:
             return self._judge_answer(result, now)
         if status < 300:
-            return Failure("unexpected_status", f"The grader answered {status}; only 200 carries a result.")
+            return Failure("unexpected_status", f"The grader answered {status}. It must send a result with 200.")
         if status < 400:
             return Failure(
                 "redirect_refused",
-                f"The grader answered {status}, a redirect. Redirects are not followed: register the final URL.",
+                f"The grader answered {status}, a redirect. Register the final URL: Autotune follows no redirects.",
             )
         if status in (401, 403):
             return self._judge_unauthorized(status)
@@ -122,7 +122,7 @@ class _Reading:
         if current.key_id != self._call.key.key_id:
             return Failure(
                 "auth_failed",
-                f"The grader answered {status} to the previous secret. The call is repeated with the current one.",
+                f"The grader answered {status} to the previous secret. Autotune repeats the call with the current one.",
                 retryable=True,
                 resign=True,
                 trips=False,
@@ -130,16 +130,16 @@ class _Reading:
         return Failure(
             "auth_failed",
             f"The grader answered {status}: it does not accept the platform's signature. "
-            "Check its shared secret, its clock, and that it signs the body's exact octets.",
+            "Check its shared secret and its clock, and that it verifies the exact bytes of the body.",
         )
 
     def _judge_refusal(self, result: OutboundResponse, now: float) -> Failure:
-        """A 4xx other than those of the retry table."""
+        """Return the failure for a 4xx that the retry table does not list."""
         status = result.status
         if status == 413 and len(self._call.items) > 1:
             return Failure(
                 "request_too_large",
-                f"The grader answered 413 to {len(self._call.items)} items. They are sent again in halves.",
+                f"The grader answered 413 to {len(self._call.items)} items. Autotune sends them again in halves.",
                 retryable=True,
                 split=True,
                 trips=False,
@@ -182,16 +182,16 @@ class _Reading:
 def _try_again(result: OutboundResponse, now: float) -> Failure:
     status = result.status
     if status == 429:
-        code, message = "rate_limited", "The grader answered 429: it has too many calls."
+        code, message = "rate_limited", "The grader answered 429: it received too many calls."
     elif status >= 500:
-        code, message = "grader_unavailable", f"The grader answered {status}: it, or a proxy before it, is in trouble."
+        code, message = "grader_unavailable", f"The grader, or a proxy in front of it, answered {status}."
     else:
-        code, message = "try_again", f"The grader answered {status} and wants to be asked again."
+        code, message = "try_again", f"The grader answered {status}: it asks for another attempt."
     return Failure(code, message, retryable=True, retry_after_s=_retry_after(result, now))
 
 
 def _retry_after(result: OutboundResponse, now: float) -> float | None:
-    """The wait that the grader asks for, in seconds or as a date, brought into bounds; None without a usable one."""
+    """Return the seconds that Retry-After asks to wait, limited to RETRY_AFTER_S; None without a usable value."""
     value = (result.header("Retry-After") or "").strip()
     if not value:
         return None

@@ -1,4 +1,4 @@
-"""Signed requests to a grader. Bodies are the text that ECMAScript would write: see `autotune.core.ecmajson`."""
+"""Build signed requests to a grader. Bodies are serialized as in ECMAScript: see `autotune.core.ecmajson`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -23,8 +23,8 @@ MAX_ANSWER: Final[dict[Kind, int]] = {"health": 64 << 10, "score": 1 << 20, "bat
 HEALTH_CONNECT_MS: Final = 1_000
 HEALTH_TIMEOUT_MS: Final = 2_000
 BODY_TARGET: Final = 10 << 20  # batches are made smaller to stay below this where they can
-_ENVELOPE: Final = 512  # octets around the items of a batch, or around the texts of an item, at most
-_LONGEST_ESCAPE: Final = 6  # octets that one character may take
+_ENVELOPE: Final = 512  # upper limit for the bytes around the items of a batch, or around the strings of an item
+_LONGEST_ESCAPE: Final = 6  # bytes that one character may take
 _PATHS: Final[dict[Kind, str]] = {"health": "/health", "score": "/score", "batch": "/score/batch"}
 _OPTIONS: Final = {
     (dimensions, explanation): b',"options":{"includeDimensions":%b,"includeExplanation":%b}'
@@ -44,11 +44,11 @@ def build_score(
     callback: CallbackAddress | None = None,
     now: float | None = None,
 ) -> Call:
-    """A signed POST /score.
+    """Build a signed POST /score.
 
     attempt   from 1; a hint to the grader
-    secret    the secret to sign with; the target's first unless given
-    callback  where it may answer later, for a grader that can
+    secret    the secret to sign with; by default the target's first
+    callback  where the grader may answer later, if it supports that
     """
     request_id = signing.new_request_id()
     body = b'{"requestId":"%b","completion":%b%b%b}' % (
@@ -69,7 +69,7 @@ def build_batch(
     callback: CallbackAddress | None = None,
     now: float | None = None,
 ) -> Call:
-    """A signed POST /score/batch; see `build_score`. The caller has split the items by count and size."""
+    """Build a signed POST /score/batch; see `build_score`. The caller has split the items by count and size."""
     request_id = signing.new_request_id()
     listed = b",".join(map(encode_item, items))
     body = b'{"requestId":"%b","completions":[%b]%b%b}' % (
@@ -81,13 +81,13 @@ def build_batch(
 
 
 def build_health(target: GraderTarget, *, secret: Secret | None = None, now: float | None = None) -> Call:
-    """A signed GET /health."""
+    """Build a signed GET /health."""
     request_id = signing.new_request_id()
     return _call(target, "health", request_id, b"", (), Options(), 1, HEALTH_TIMEOUT_MS, secret, None, now)
 
 
 def encode_item(item: Item) -> bytes:
-    """One completion as it stands in a request body."""
+    """Encode one completion for a request body."""
     string = ecmajson.string
     system_prompt = b"" if item.system_prompt is None else b',"systemPrompt":' + string(item.system_prompt)
     messages = b"" if item.messages is None else b',"messages":' + ecmajson.dumps(item.messages)
@@ -103,7 +103,7 @@ def encode_item(item: Item) -> bytes:
 
 
 def split_by_size(items: Iterable[Item], limit: int = BODY_TARGET) -> list[list[Item]]:
-    """The items in order, in groups whose request bodies stay below `limit` octets; a larger item stands alone."""
+    """Split items, in order, into groups whose bodies stay below `limit` bytes; a larger item is its own group."""
     listed = list(items)
     if sum(map(_most, listed)) + _ENVELOPE <= limit:
         return [listed] if listed else []
@@ -120,7 +120,7 @@ def split_by_size(items: Iterable[Item], limit: int = BODY_TARGET) -> list[list[
 
 
 def _most(item: Item) -> int:
-    """Octets that an encoded item may take at most, found without encoding its long texts."""
+    """Return an upper limit for the bytes of an encoded item, without encoding its long strings."""
     free = (len(ecmajson.dumps(item.metadata)) if item.metadata else 0) + (
         len(ecmajson.dumps(item.messages)) if item.messages is not None else 0
     )
@@ -133,7 +133,7 @@ def _options(options: Options) -> bytes:
 
 
 def _later(callback: CallbackAddress | None) -> bytes:
-    """The members that let a grader answer later."""
+    """Encode the members that let a grader answer later."""
     if callback is None:
         return b""
     until = clock.wire(callback.expires_at).encode()

@@ -1,4 +1,4 @@
-"""Signatures of the grader protocol: section 2 of docs/protocol/README.md, on both sides of the wire."""
+"""Sign and verify messages of the grader protocol, for both sides (docs/protocol/README.md, section 2)."""
 
 import hmac
 import os
@@ -34,10 +34,10 @@ Headers = Iterable[tuple[str, str]]
 
 
 class SignatureRefused(Exception):
-    """A message whose signature, time or id does not hold.
+    """A message has an invalid signature, time or id.
 
     code    missing_header, malformed_header, bad_signature, reflected, stale_timestamp, replayed_request
-    skew_s  the sender's clock less ours, when the signature is good; `secret` is then the one that verified
+    skew_s  the sender's clock minus ours, if the signature is valid; `secret` is then the one that verified
     """
 
     def __init__(self, code: str, message: str, *, skew_s: float | None = None, secret: Secret | None = None) -> None:
@@ -49,7 +49,7 @@ class SignatureRefused(Exception):
 
 
 class Verified(Struct, frozen=True):
-    """A message that holds. `skew_s` is the sender's clock less ours."""
+    """A message with a valid signature, time and id. `skew_s` is the sender's clock minus ours."""
 
     secret: Secret
     request_id: str
@@ -59,12 +59,12 @@ class Verified(Struct, frozen=True):
 
 
 def new_request_id() -> str:
-    """32 hexadecimal digits, never used before. One for every HTTP attempt."""
+    """Return a new request id for one HTTP attempt: 32 random hexadecimal digits."""
     return os.urandom(16).hex()
 
 
 def sign(secret: str, timestamp: str, request_id: str, body: bytes) -> str:
-    """The signature of one message: 64 hexadecimal digits, lower case."""
+    """Return the signature of one message: 64 lower-case hexadecimal digits."""
     return _digest(secret, timestamp, request_id, body).hex()
 
 
@@ -76,7 +76,7 @@ def _digest(secret: str, timestamp: str, request_id: str, body: bytes) -> bytes:
 def verify_request(
     secrets: Sequence[Secret], headers: Headers, body: bytes, *, now: float, seen: Collection[str] = ()
 ) -> Verified:
-    """A grader's check of a request from the platform, for tests and parity with the kits.
+    """Check a request from the platform as a grader does, for tests and parity with the kits.
 
     seen    request ids of the last 660 seconds
     raises  SignatureRefused
@@ -98,7 +98,7 @@ def verify_response(
     sent_signature: str,
     now: float,
 ) -> Verified:
-    """The platform's check of an answer, against the request id and the signature that it sent.
+    """Check a grader's answer against the request id and the signature that the platform sent.
 
     raises  SignatureRefused
     """
@@ -118,9 +118,9 @@ def verify_callback(
     sent_signature: str,
     now: float,
 ) -> Verified:
-    """The platform's check of a callback, against the attempt that was answered 202.
+    """Check a callback against the attempt that the grader answered with 202.
 
-    A message without usable headers costs as much time as one with a wrong signature.
+    A message without usable headers takes as much time as one with a wrong signature.
 
     raises  SignatureRefused
     """
@@ -139,7 +139,7 @@ def verify_callback(
 
 
 def _read(headers: Headers, *names: str) -> list[str]:
-    """The values of the named headers, each present exactly once and in its pattern."""
+    """Return the values of the named headers, each of which must appear once and match its pattern."""
     values_by_name: dict[str, list[str]] = {name.lower(): [] for name in names}
     for name, value in headers:
         values = values_by_name.get(name.lower())
@@ -152,7 +152,7 @@ def _read(headers: Headers, *names: str) -> list[str]:
         if len(values) > 1:
             raise SignatureRefused("malformed_header", f"The header {name} is present more than once.")
         if not _PATTERNS[key](values[0]):
-            raise SignatureRefused("malformed_header", f"The header {name} is not in its form.")
+            raise SignatureRefused("malformed_header", f"The header {name} is not in the documented format.")
     return [values[0] for values in values_by_name.values()]
 
 
@@ -171,8 +171,8 @@ def _verify(
     if matching_secret is None:
         raise SignatureRefused(
             "bad_signature",
-            "The signature is not that of this message under an active secret. It covers the time, the request id "
-            "and the exact octets of the body.",
+            "The signature does not match this message with any active secret. It must cover the time, the request "
+            "id and the exact bytes of the body.",
         )
     return Verified(matching_secret, request_id, timestamp, signature, float(int(timestamp) - int(now)))
 
@@ -189,7 +189,7 @@ def _check_time(verified: Verified) -> None:
         raise SignatureRefused(
             "stale_timestamp",
             f"The message is dated {abs(skew):.0f} s {direction} the platform's clock; {MAX_SKEW_S} s are allowed. "
-            "Set the grader's clock, and sign at the time of sending.",
+            "Set the grader's clock, and sign each message when you send it.",
             skew_s=skew,
             secret=verified.secret,
         )

@@ -1,4 +1,4 @@
-"""The small values that the gateway takes and gives."""
+"""Value types of the gateway: targets, items, calls, verdicts, failures and outcomes."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -26,7 +26,7 @@ class Secret(Struct, frozen=True):
 
 
 class GraderTarget(Struct, frozen=True):
-    """What the gateway needs to know of an endpoint grader.
+    """The data that the gateway needs to call an endpoint grader.
 
     signing   the active secrets, one or two; requests are signed with the first, answers may be with any
     """
@@ -69,7 +69,7 @@ class Options(Struct, frozen=True):
 
 
 class CallbackAddress(Struct, frozen=True):
-    """Where, and until when, a grader may answer later."""
+    """The address to which a grader may send a later answer, and the time when it expires."""
 
     url: str
     expires_at: datetime
@@ -79,9 +79,9 @@ class Call(Struct, frozen=True):
     """One signed attempt, ready to send.
 
     request_id  new for every attempt; `timestamp` and `signature` as sent
-    items       completion ids asked for, in order; empty for a health call
+    items       ids of the completions to score, in order; empty for a health call
     key         the secret that signed it
-    callback    where the answer may come later; None: it must come at once
+    callback    where the grader may answer later; None: it must answer at once
     """
 
     request: OutboundRequest
@@ -102,7 +102,7 @@ class Dimension(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What a grader said of one completion. Value and confidence are from 0 to 1."""
+    """A grader's judgement of one completion. Value and confidence are from 0 to 1."""
 
     value: float
     confidence: float
@@ -115,13 +115,13 @@ class Failure(Struct, frozen=True):
     """Why there is no verdict, in a code and a sentence that a grader owner can act on.
 
     retryable      another attempt may help
-    limit          most attempts of one run that may end with this code; None leaves it to the task's policy
+    limit          how many attempts of one run may end with this code; None: the task's retry policy decides
     retry_after_s  the wait that the grader asked for, 1 to 300 seconds
-    split          ask again in halves (413 to several items)
-    resign         repeat once at once, signed with the current secret
+    split          send the items again in halves (413 to several items)
+    resign         repeat the call once, immediately, signed with the current secret
     gone           a signed 410: the grader wants no more calls
     trips          counts as a failure for the circuit breaker
-    fault          whose affair it is
+    fault          who is responsible
     """
 
     code: str
@@ -141,11 +141,11 @@ class Accepted(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What one call brought.
+    """The result of one call.
 
     verdicts         an entry for every item of the call
-    key_id_verified  id of the secret that the answer verified with; None when nothing verified
-    clock_skew_s     the grader's clock less ours, known when the answer's signature is good
+    key_id_verified  id of the secret with which the answer verified; None if it did not verify
+    clock_skew_s     the grader's clock minus ours; None unless the answer's signature is valid
     """
 
     verdicts: dict[str, Verdict | Failure | Accepted]
@@ -155,7 +155,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Capabilities(Struct, frozen=True):
-    """What a grader says of itself. None where it says nothing."""
+    """The capabilities that a grader reports of itself; None for those that it does not report."""
 
     max_batch_size: int | None = None
     supports_dimensions: bool | None = None
@@ -166,7 +166,10 @@ class Capabilities(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True):
-    """`status` is healthy, degraded or unhealthy; the first two are called."""
+    """A grader's answer to GET /health.
+
+    status  healthy, degraded or unhealthy; Autotune calls a grader with one of the first two
+    """
 
     status: str
     version: str | None = None
@@ -174,7 +177,7 @@ class Health(Struct, frozen=True):
 
 
 class HealthOutcome(Struct, frozen=True):
-    """What a health call brought; see `Outcome`."""
+    """The result of a health call; see `Outcome`."""
 
     health: Health | Failure
     key_id_verified: str | None

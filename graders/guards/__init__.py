@@ -1,7 +1,7 @@
-"""The protections of one grader, shared by all workers: concurrency, rate, circuit, size of its batches.
+"""Protect a grader from too many calls, across all workers: concurrency, rate, circuit and batch size.
 
-Each is a pure rule over one small value (state.py), which a home keeps and changes as a whole (homes.py). Nothing here
-costs a round trip for a single call.
+Each protection is a pure rule over one small value (state.py), which a home stores and changes as a whole (homes.py).
+No rule costs a round trip for every call.
 """
 
 from graders.guards.guard import Guard

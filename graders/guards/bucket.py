@@ -1,16 +1,16 @@
-"""Rate: a token bucket in completions. In any minute at most `rate` and one capacity are taken."""
+"""Rate limit: a token bucket that counts completions. In any minute at most `rate` + one capacity are taken."""
 
 import math
 from typing import Final
 
 from graders.guards.state import Bucket
 
-BURST_S: Final = 10.0  # the bucket holds what comes in so long
-CHUNK_S: Final = 1.0  # who waits, waits for what comes in so long: a call each second rather than one for each token
+BURST_S: Final = 10.0  # the bucket holds the tokens of this many seconds
+CHUNK_S: Final = 1.0  # a caller waits for the tokens of a second, so it calls each second rather than for each token
 
 
 def capacity(rate: int) -> int:
-    """The most tokens that a bucket of `rate` a minute holds."""
+    """Return how many tokens a bucket of `rate` tokens a minute can hold."""
     return max(1, int(rate * BURST_S / 60))
 
 
@@ -29,14 +29,14 @@ def take(bucket: Bucket | None, tokens: int, *, rate: int, now: float) -> tuple[
 
 
 def give_back(bucket: Bucket | None, tokens: int, *, rate: int) -> Bucket | None:
-    """Put back tokens that were granted and not used."""
+    """Return tokens that were granted and not used to the bucket."""
     if bucket is None:
         return None
     return Bucket(min(float(capacity(rate)), bucket.tokens + tokens), bucket.at)
 
 
 def _filled(bucket: Bucket | None, rate: int, now: float) -> Bucket:
-    """The bucket by now. A new one begins with a second's worth only, so that losing it gives no burst for nothing."""
+    """Refill the bucket. A new one starts with the tokens of one second, so that a lost state allows no extra burst."""
     if bucket is None:
         return Bucket(float(_chunk(rate)), now)
     refill = max(0.0, now - bucket.at) * rate / 60

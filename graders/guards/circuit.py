@@ -1,8 +1,9 @@
 """The circuit breaker: closed, open, half-open (docs/protocol, section 5).
 
-A row is one in the order in which a holder sent its calls, not in which the answers came: a grader that fails one call
-of five at once and answers the others slowly has no row. Rows of several holders follow each other as they report them.
-Holders report good answers within a second, so a row that only one of several holders saw must be as old as that.
+A row is a series of failures in the order in which a holder sent its calls, not in which the answers arrived: a grader
+that fails one call of five at once and answers the others slowly has no row. Rows of several holders are joined in the
+order of their reports. Holders report successful answers within a second, so a row that only one of several holders saw
+opens the circuit when it is at least a second old.
 """
 
 from collections.abc import Sequence
@@ -32,9 +33,9 @@ class CallEvent(NamedTuple):
 def judge(
     circuit: Circuit, events: Sequence[CallEvent], *, holder: str, alone: bool, lease_s: float, now: float
 ) -> Circuit:
-    """The circuit after a holder's events. While it is open, nothing counts; while half-open, only the probe.
+    """Return the circuit after a holder's events. While it is open, nothing counts; while half-open, only the probe.
 
-    alone    no other holder may have calls out
+    alone    no other holder may have calls in progress
     lease_s  how long the next probe may take
     """
     if not events:
@@ -47,7 +48,7 @@ def judge(
 
 
 def due(circuit: Circuit, now: float) -> Circuit:
-    """What time alone makes of it: half-open after the wait, open for a row that nobody has broken within a second."""
+    """Apply the passage of time: half-open after the wait, open for a row that nobody has broken within a second."""
     if circuit.phase == "open" and circuit.until <= now:
         return replace(circuit, phase="half_open", good=0, probe="")
     if circuit.phase == "closed" and circuit.row >= ROW and _is_certain(circuit.row_since, now):
@@ -56,32 +57,35 @@ def due(circuit: Circuit, now: float) -> Circuit:
 
 
 def doubtful() -> Circuit:
-    """Half-open, for a grader whose circuit was open when its state was lost."""
+    """Return a half-open circuit, for a grader whose circuit was open when its state was lost."""
     return Circuit(phase="half_open", wait_s=FIRST_WAIT_S)
 
 
 def probe(circuit: Circuit, holder: str, *, lease_s: float, now: float) -> Circuit:
-    """The probe is `holder`'s, unless another one has it. Asking does not renew its lease, which ends a killed one."""
+    """Give the probe to `holder` unless another holder has it.
+
+    A repeated request does not renew the lease, so the probe of a killed holder ends.
+    """
     if circuit.probe and circuit.probe_until > now:
         return circuit
     return replace(circuit, probe=holder, probe_until=now + lease_s)
 
 
 def leave(circuit: Circuit, holder: str) -> Circuit:
-    """The holder does not probe any more."""
+    """End the holder's probe, if it has one."""
     return replace(circuit, probe="", probe_until=0.0) if circuit.probe == holder else circuit
 
 
 def reason(circuit: Circuit) -> str:
-    """Why it is open, for people."""
-    wait = f"The next call goes out in {circuit.wait_s:g} s"
+    """Explain to people why the circuit is open."""
+    wait = f"The next trial call follows in {circuit.wait_s:g} s"
     if circuit.wait_s > FIRST_WAIT_S:
-        return f"The circuit is open: a call to see whether the grader works again failed. {wait}."
-    return f"The circuit is open: {ROW} calls in a row failed, or half of those of the last minute. {wait}."
+        return f"The circuit is open: a trial call failed. {wait}."
+    return f"The circuit is open: {ROW} calls in a row failed, or half of the calls in the last minute. {wait}."
 
 
 def _is_certain(row_since: float, now: float) -> bool:
-    """Whether the other holders have reported by now which calls went well since the row began."""
+    """Return whether the other holders must have reported by now which calls succeeded since the row began."""
     return now - row_since >= REPORT_EVERY_S
 
 

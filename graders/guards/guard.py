@@ -1,4 +1,4 @@
-"""The guard of one drain: asks what may be sent, reports what came back."""
+"""The guard of one drain: it asks what the drain may send, and reports the results of its calls."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -21,13 +21,13 @@ from graders.states import Trouble
 T = TypeVar("T")
 
 PROBE_MARGIN_S: Final = 5.0
-CLOSED_REASON: Final = f"The circuit is closed: {circuit.GOOD_PROBES} calls in a row went well."
+CLOSED_REASON: Final = f"The circuit is closed: {circuit.GOOD_PROBES} trial calls in a row succeeded."
 
 
 class Guard:
-    """What a drain may send to a grader, and what it learns of it. For one thread.
+    """Tells a drain what it may send to a grader, and collects the results of its calls. For one thread.
 
-    holder  a text that no other drain has
+    holder  a string that no other drain has
     """
 
     def __init__(self, grader: Grader, holder: str) -> None:
@@ -46,10 +46,10 @@ class Guard:
         self._take_over(grader)
 
     def refresh(self, grader: Grader, *, want: int, now: datetime) -> Permit:
-        """What may be sent now; registers or renews our share of the concurrency for 15 seconds. One round trip.
+        """Register or renew our share of the concurrency for 15 seconds; return what may be sent. One round trip.
 
         grader  its row; it may be the same object as before
-        want    calls that we would have out, those that are out included; 0 gives the share back, as calls end
+        want    calls that we want in progress, including those that are; 0 returns the share as calls end
         """
         self._take_over(grader)
         self._want, timestamp = want, self._timestamp(now)
@@ -59,9 +59,9 @@ class Guard:
         return self._permit
 
     def take(self, completions: int, *, now: datetime) -> tuple[int, datetime | None]:
-        """Tokens of the rate limit for so many completions: how many are granted, and when to ask for the rest.
+        """Take tokens of the rate limit: return for how many completions, and when to ask for the rest.
 
-        No round trip without a rate limit.
+        Without a rate limit, this takes no round trip.
         """
         rate, timestamp = self._rate, self._timestamp(now)
         if not rate or completions <= 0:
@@ -75,7 +75,7 @@ class Guard:
         return granted, None if more_at is None else datetime.fromtimestamp(more_at, UTC)
 
     def give_back(self, completions: int) -> None:
-        """Put back tokens of completions that were not asked for after all."""
+        """Return the tokens of completions that were not sent after all."""
         rate = self._rate
         if not rate or completions <= 0:
             return
@@ -86,14 +86,14 @@ class Guard:
         self._change(rule, self._present())
 
     def sent(self) -> int:
-        """The number of a call that goes out now, for its `Answered`. No round trip."""
+        """Number a call that is sent now, for its `Answered`. No round trip."""
         return self._rows.sent()
 
     def note(self, answers: Sequence[Answered], *, now: datetime) -> Permit | None:
-        """What calls brought, in the order in which they ended. Each call that has a number must be noted once.
+        """Record the results of calls in the order in which they ended. Each numbered call must be noted once.
 
-        A round trip for news only: a failure, a circuit that is not closed or saw failures, or a second has passed.
-        returns  the new permit, where the circuit, our share or the size of batches changed
+        This takes a round trip only for a failure, if the circuit is not closed or saw failures, or once a second.
+        returns  the new permit, if the circuit, our share or the batch size changed
         """
         timestamp = self._timestamp(now)
         self._events += self._rows.hear(answers)
@@ -105,7 +105,7 @@ class Guard:
         return self._permit if _differs(before, self._permit) else None
 
     def close(self) -> None:
-        """Report the remaining events, and give the share back."""
+        """Report the remaining events, and release the share."""
         self._events += self._rows.end()
         self._want = 0
         if self._registered or self._events:
@@ -114,7 +114,7 @@ class Guard:
 
     def _take_over(self, grader: Grader) -> None:
         if grader is self._grader:
-            return  # what it says of the circuit is older than what we did since
+            return  # its columns about the circuit are older than our own changes
         self._grader, self._grader_id = grader, grader.pk
         self._rate = grader.rate_per_minute
         self._limit = grader.max_concurrency
@@ -138,7 +138,7 @@ class Guard:
         return self._clock[0]
 
     def _present(self) -> float:
-        """The database's clock, as far as we have heard of it."""
+        """Return the time of the database's clock, estimated from the last time that a caller passed."""
         return self._clock[0] + time.monotonic() - self._clock[1] if self._clock[0] else time.time()
 
     def _has_news(self, at: float) -> bool:
@@ -154,7 +154,7 @@ class Guard:
         self._ask(lambda state: permits.learned(state, self._caller(), events, answers, at), at)
 
     def _ask(self, rule: Callable[[State], tuple[State, Permit]], at: float) -> None:
-        """Apply a rule that gives a permit, and do what follows from a circuit that it opened or closed."""
+        """Apply a rule that returns a permit, and update the grader's row if the rule opened or closed the circuit."""
 
         def watched(state: State) -> tuple[State, tuple[Permit, Circuit, Circuit]]:
             after, permit = rule(state)
@@ -170,7 +170,7 @@ class Guard:
             self._close()
 
     def _change(self, rule: Callable[[State], tuple[State, T]], at: float) -> T:
-        """Apply a rule at home. Where the state was lost, an open circuit is known from the grader's troubles."""
+        """Apply a rule to the shared state. If that was lost, the grader's troubles say that the circuit was open."""
 
         def careful(state: State) -> tuple[State, T]:
             is_lost = self._troubled and not state.is_known
@@ -179,7 +179,7 @@ class Guard:
         return self._home.change(careful, at)
 
     def _agree(self) -> None:
-        """Make the grader's row say what the circuit is, where whoever changed it died before it could."""
+        """Correct the grader's row if the process that changed the circuit died before it updated the row."""
         if self._seen.phase == "open":
             if not self._troubled or self._held_until is None or self._held_until.timestamp() < self._seen.until:
                 self._open()
@@ -199,7 +199,7 @@ class Guard:
 
 
 def _differs(before: Permit, after: Permit) -> bool:
-    """Whether the circuit, our share or the size of batches changed; a report renews the share, maybe a smaller one."""
+    """Return whether the circuit, our share or the batch size changed. A report renews the share, perhaps smaller."""
     return (before.probing, before.hold_until, before.batch, before.slots) != (
         after.probing, after.hold_until, after.batch, after.slots,
     )  # fmt: skip

@@ -1,10 +1,11 @@
-"""Where the shared state of a grader's guard lives: Redis, or its row in the database while Redis is away or not there.
+"""Store the shared state of a grader's guard: in Redis, or in a database row if there is no Redis or it is down.
 
-A change is a pure function of the state, applied to it as a whole; where a rival was first it is applied again to what
-the rival left. Nothing is moved from one home to the other: each knows what it was told, and forgets what it has not
-heard of for ten minutes. So a change of homes, or a flush, may lose the wait of an open circuit (the grader's row still
-names the trouble, so a probe goes first), the size of batches, and who calls at present: until the live holders have
-renewed, their calls are out beside those of others, and the bucket may give one more burst.
+A change is a pure function of the whole state. If another process changed the state first, the function is applied
+again to the new state. State is never copied between Redis and the database: each holds the changes that were written
+to it, and drops a state that has not changed for ten minutes. So a switch between them, or a flush, may lose the wait
+of an open circuit (the grader's row still names the trouble, so a probe is sent first), the batch size and the current
+holders. Until the live holders have renewed, their calls are in progress beside those of others, and the bucket may
+grant one more burst.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from graders.models import GraderGuard
 T = TypeVar("T")
 Rule = Callable[[State], tuple[State, T]]
 
-MAX_TRIES: Final = 200  # each lost one is a rival's success, so this many in one change do not happen
+MAX_TRIES: Final = 200  # each failed try is another process's success, so one change never needs this many
 COMPARE_AND_SET: Final = """
 local found = redis.call('GET', KEYS[1]) or ''
 if found ~= ARGV[1] then return found end
@@ -32,14 +33,14 @@ return 1
 
 
 class Home:
-    """The state of one grader's guard. Remembers what it saw last, so a change without rivals is one round trip."""
+    """The stored state of one grader's guard. It caches the last state, so most changes take one round trip."""
 
     def __init__(self, grader_id: UUID) -> None:
         self.grader_id = grader_id
         self._seen = b""
 
     def change(self, rule: Rule[T], now: float) -> T:
-        """Apply `rule`; it gives the new state and a result, and may be called several times."""
+        """Apply `rule`, which returns the new state and a result. It may be called several times."""
         done: tuple[T] | None = attempt(lambda client: (self._in_redis(client, rule, now),), otherwise=None)
         return done[0] if done else self._in_database(rule, now)
 
@@ -54,7 +55,7 @@ class Home:
                 self._seen = text
                 return result
             self._seen = reply
-        raise redis.RedisError("a guard's state changed too often to be changed once more")
+        raise redis.RedisError("another process changed the guard's state before every try of this change")
 
     def _in_database(self, rule: Rule[T], now: float) -> T:
         with transaction.atomic():
@@ -69,12 +70,15 @@ class Home:
         try:
             with transaction.atomic():
                 return GraderGuard.objects.create(pk=self.grader_id)
-        except IntegrityError:  # a rival made it
+        except IntegrityError:  # another process created it
             return GraderGuard.objects.select_for_update().get(pk=self.grader_id)
 
 
 def _need_not_be_durable() -> None:
-    """A server that dies may lose the last changes, as Redis does; so nobody waits for the disk with the row locked."""
+    """Commit without waiting for the disk, so that no process waits for it with the row locked.
+
+    A server that crashes may lose the last changes, as Redis does.
+    """
     if connection.vendor == "postgresql" and len(connection.atomic_blocks) == 1:  # a caller's transaction stays durable
         with connection.cursor() as cursor:
             cursor.execute("set local synchronous_commit to off")

@@ -1,4 +1,4 @@
-"""What a caller may send, of the state that all workers share. Pure: a home applies it to the state."""
+"""Decide what a caller may send, as pure functions of the state that all workers share."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,13 +13,13 @@ from graders.guards.circuit import CallEvent
 from graders.guards.state import State
 from graders.guards.values import Answered, Permit
 
-HALF_OPEN_WAIT_S: Final = 2.0  # how long the others wait before they look whether the probe went well
+HALF_OPEN_WAIT_S: Final = 2.0  # how long the others wait before they check whether the probe succeeded
 
 
 class Caller(Struct, frozen=True):
-    """Who asks, for what, and the grader's limits.
+    """A holder that asks for a permit, and the grader's limits.
 
-    want, out  calls that it would have out, and that it has out
+    want, out  calls that it wants in progress, and that are in progress
     lease_s    how long a probe may take
     """
 
@@ -32,7 +32,7 @@ class Caller(Struct, frozen=True):
 
 
 def allowed(state: State, caller: Caller, now: float) -> tuple[State, Permit]:
-    """Register or renew the caller's share, and what it may send by it."""
+    """Register or renew the caller's share; return the new state and what the caller may send."""
     if caller.want:
         state = replace(state, circuit=circuit.due(state.circuit, now))
     else:
@@ -47,7 +47,7 @@ def allowed(state: State, caller: Caller, now: float) -> tuple[State, Permit]:
 def learned(
     state: State, caller: Caller, events: Sequence[CallEvent], answers: Sequence[Answered], now: float
 ) -> tuple[State, Permit]:
-    """Apply what calls brought, and return what the caller may send then."""
+    """Apply the results of calls; return the new state and what the caller may send then."""
     judged = circuit.judge(
         state.circuit,
         events,
@@ -76,7 +76,7 @@ def _held(state: State, caller: Caller, until: float, now: float) -> tuple[State
 
 
 def _probing(state: State, caller: Caller, now: float) -> tuple[State, Permit]:
-    """One caller probes, within the grader's concurrency; the others wait a moment."""
+    """Let one caller probe, within the grader's concurrency; the others wait a moment."""
     shared, permit = _share(state, caller, 1, now)
     probed = circuit.probe(state.circuit, caller.holder, lease_s=caller.lease_s, now=now) if permit.slots else None
     if probed is None or probed.probe != caller.holder:

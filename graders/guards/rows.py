@@ -1,4 +1,4 @@
-"""The calls of one holder in the order in which it sent them: how many are out, which failures follow each other."""
+"""Order one holder's answers by when their calls were sent, to count calls in progress and failures in a row."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 from graders.guards.circuit import CallEvent
 from graders.guards.values import Answered
 
-MAX_WAITING: Final = 2_048  # answers that wait for an older call; with more, a call was not noted and is not waited for
+MAX_WAITING: Final = 2_048  # answers that wait for an older call; with more, that call was never noted and is skipped
 
 
 class Rows:
-    """Numbers calls when they go out, and puts their answers in that order."""
+    """Numbers calls when they are sent, and puts their answers in that order."""
 
     def __init__(self) -> None:
         self._sent = 0
@@ -20,13 +20,13 @@ class Rows:
         self._waiting: dict[int, bool] = {}
 
     def sent(self) -> int:
-        """The number of a call that goes out now."""
+        """Number a call that is sent now."""
         self._sent += 1
         return self._sent
 
     @property
     def out(self) -> int:
-        """Calls whose answer is not noted yet."""
+        """The number of calls whose answer is not noted yet."""
         return self._sent - self._answered
 
     def hear(self, answers: Iterable[Answered]) -> list[CallEvent]:
@@ -46,7 +46,7 @@ class Rows:
         return events
 
     def forget(self) -> None:
-        """Ignore the calls that are out now: they were sent before the circuit changed."""
+        """Ignore the calls that are in progress now: they were sent before the circuit changed."""
         self._first = self._sent + 1
 
     def end(self) -> list[CallEvent]:

@@ -1,4 +1,4 @@
-"""Batch size: smaller at once when batches prove too large or too slow, larger again bit by bit."""
+"""Batch size: reduced at once when a batch is too large or too slow, and increased again gradually."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,16 +6,16 @@ from typing import Final
 from graders.guards.state import Batch
 from graders.guards.values import Answered
 
-GROW_AFTER: Final = 10  # full batches that went well
+GROW_AFTER: Final = 10  # full batches that succeeded
 
 
 def current(batch: Batch, most: int) -> int:
-    """Items in a call at most, of the `most` that the grader says it takes."""
+    """Return the maximum of items in a call; `most` is the grader's registered maximum."""
     return min(batch.size, most) if batch.size else most
 
 
 def learn(batch: Batch, answers: Iterable[Answered], most: int) -> Batch:
-    """What the answers say of the size. Several batches that failed at the same time halve it once."""
+    """Adapt the batch size to the answers. Several batches that failed at the same time halve it once."""
     for answer in answers:
         size = current(batch, most)
         if answer.shrink:

@@ -1,17 +1,17 @@
-"""Concurrency: how many calls each holder may have out, so that all of them together stay within the grader's limit."""
+"""Concurrency: divide a grader's limit of calls in progress among the holders."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from graders.guards.state import Holder
 
-LEASE_S: Final = 15.0  # the slots of a holder that was killed come back after it
+LEASE_S: Final = 15.0  # after it, the slots of a holder that was killed are free
 
 Holders = dict[str, Holder]
 
 
 def shares(wants: Mapping[str, int], limit: int) -> dict[str, int]:
-    """The fair share of each: equal ones, but nobody has more than it wants, and the others have what that leaves."""
+    """Divide the limit equally; what a holder does not want is divided among the others."""
     share_by_holder: dict[str, int] = {}
     for index, name in enumerate(sorted(wants, key=lambda name: (wants[name], name))):
         share_by_holder[name] = min(wants[name], limit // (len(wants) - index))
@@ -22,9 +22,9 @@ def shares(wants: Mapping[str, int], limit: int) -> dict[str, int]:
 def renew(holders: Holders, holder: str, *, want: int, out: int, limit: int, now: float) -> tuple[Holders, int]:
     """Register or renew a holder's share.
 
-    out      calls that it has out; they keep their slots although the share may be smaller by now
-    returns  the holders, and how many calls this one may have out. A share that others still use comes later: they
-             give it back when they renew, so the sum never exceeds the limit
+    out      calls that it has in progress; they keep their slots even if the share is smaller by now
+    returns  the holders, and how many calls this one may have in progress. Slots that others still use become free when
+             those renew, so the sum never exceeds the limit
     """
     rest = live(holders, holder, now)
     share = shares({name: other.want for name, other in rest.items()} | {holder: want}, limit)[holder]
@@ -35,5 +35,5 @@ def renew(holders: Holders, holder: str, *, want: int, out: int, limit: int, now
 
 
 def live(holders: Holders, holder: str, now: float) -> Holders:
-    """The others whose lease has not run out."""
+    """Return the other holders whose lease has not expired."""
     return {name: other for name, other in holders.items() if name != holder and other.until > now}

@@ -1,13 +1,11 @@
-"""What all workers share about calling one grader: one small value, changed as a whole. Times are epoch seconds."""
+"""The state that all workers share about calling one grader, changed as a whole. Times are epoch seconds."""
 
 from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
 
-STALE_S: Final = (
-    600.0  # longer than the longest wait of a circuit: what nobody has touched for so long says nothing now
-)
+STALE_S: Final = 600.0  # longer than the longest wait of a circuit: an older state no longer describes the grader
 
 Phase = Literal["closed", "open", "half_open"]
 
@@ -15,9 +13,9 @@ Phase = Literal["closed", "open", "half_open"]
 class Holder(Struct, frozen=True, array_like=True):
     """A drain that calls the grader.
 
-    until  when its share comes back unless it renews it
-    want   calls that it would have out if it might
-    held   calls that it may have out, or still has from when it might have more
+    until  when its share ends unless it renews it
+    want   calls that it wants in progress
+    held   calls that it may have in progress, or still has from a larger share
     """
 
     until: float
@@ -28,11 +26,11 @@ class Holder(Struct, frozen=True, array_like=True):
 class Circuit(Struct, frozen=True, omit_defaults=True):
     """Whether the grader is called.
 
-    row          failures in a row; by `row_by` ('' once several holders saw some), the first at `row_since`
+    row          failures in a row, seen by `row_by` ('' for several holders), the first at `row_since`
     window       [start, calls, failures] of spans of 5 s, for the share of failures in a minute
-    until        when an open circuit lets the first probe pass
+    until        when an open circuit allows the first probe
     wait_s       the wait that led to `until`; it doubles
-    good         good probes in a row
+    good         successful probes in a row
     probe        the holder that may probe, until `probe_until`
     """
 
@@ -49,21 +47,28 @@ class Circuit(Struct, frozen=True, omit_defaults=True):
 
 
 class Bucket(Struct, frozen=True, array_like=True):
-    """Tokens there were at a time."""
+    """The tokens of a rate limit, and the time when they were counted."""
 
     tokens: float
     at: float
 
 
 class Batch(Struct, frozen=True, array_like=True):
-    """size: items in a call, 0 for as many as the grader takes; good: full batches that went well since it changed."""
+    """The batch size.
+
+    size  items in a call; 0 for the grader's registered maximum
+    good  full batches that succeeded since the size changed
+    """
 
     size: int = 0
     good: int = 0
 
 
 class State(Struct, frozen=True, omit_defaults=True):
-    """at: when it was last written; 0 for the value of a grader of which nothing is known."""
+    """The whole shared state of a grader.
+
+    at  when it was last written; 0 if nothing is known
+    """
 
     at: float = 0.0
     circuit: Circuit = Circuit()
@@ -82,12 +87,12 @@ _decoder = msgspec.json.Decoder(State)
 
 
 def encode(state: State) -> bytes:
-    """As JSON text."""
+    """Encode a state as JSON text."""
     return msgspec.json.encode(state)
 
 
 def decode(text: bytes, now: float) -> State:
-    """What was written; nothing is known where that is empty, not ours, or stale."""
+    """Decode a stored state; return NOTHING if it is empty, not ours, or stale."""
     try:
         return _fresh(_decoder.decode(text), now) if text else NOTHING
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -95,13 +100,13 @@ def decode(text: bytes, now: float) -> State:
 
 
 def to_row(state: State) -> dict[str, Any]:
-    """As a JSON object."""
+    """Convert a state to a JSON object."""
     row: dict[str, Any] = msgspec.to_builtins(state)
     return row
 
 
 def from_row(row: Any, now: float) -> State:
-    """The counterpart of `decode` for a JSON object."""
+    """Convert a JSON object to a state, as `decode` does for text."""
     try:
         return _fresh(msgspec.convert(row, State), now)
     except msgspec.MsgspecError:

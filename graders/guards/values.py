@@ -6,13 +6,13 @@ from msgspec import Struct
 
 
 class Permit(Struct, frozen=True):
-    """What may be sent now.
+    """What a drain may send now.
 
-    slots        calls that this holder may have out; 0: others hold all of them, ask again soon
-    batch        items in a call at most
+    slots        calls that this holder may have in progress; 0: others hold all of them, ask again soon
+    batch        maximum of items in a call
     probing      the circuit is half-open and the probe is ours: one call of one item
-    hold_until   nothing may go out before it
-    hold_reason  why (graders.holds)
+    hold_until   nothing may be sent before it
+    hold_reason  why (graders.pauses)
     others       how many other holders there are; ask again soon while there are any
     """
 
@@ -25,11 +25,11 @@ class Permit(Struct, frozen=True):
 
 
 class Answered(Struct, frozen=True):
-    """What one call brought.
+    """The result of one call.
 
     ok      False: a failure that counts for the circuit
-    shrink  a 413 to several items, or a time-out of a batch
-    number  what `Guard.sent()` gave when the call went out; with 0, calls count in the order of their answers
+    shrink  a 413 to several items, or a timeout of a batch
+    number  what `Guard.sent()` returned when the call was sent; with 0, calls count in the order of their answers
     """
 
     ok: bool

@@ -1,4 +1,4 @@
-"""Asking graders for their /health: many at once on this thread's outbound engine. The database is not touched."""
+"""Call the /health of many graders at once, on this thread's outbound engine and without the database."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -7,13 +7,13 @@ from autotune.core.outbound import engine as outbound_engine
 from graders.gateway import outcomes, requests
 from graders.gateway.types import Call, Failure, GraderTarget, HealthOutcome
 
-PATIENCE_S = 1.0  # of one poll; what is out ends by its own time limits
+PATIENCE_S = 1.0  # of one poll; each call has its own timeout
 
 
 def ask_health(targets: Mapping[UUID, GraderTarget]) -> dict[UUID, HealthOutcome]:
-    """What the /health of each target brought; all are out together.
+    """Call the /health of all targets at the same time, and return the outcome of each.
 
-    In a rotation's grace period a 401 or 403 to the previous secret is asked once more with the current one.
+    In a rotation's grace period, a call that gets 401 or 403 with the previous secret is repeated with the current one.
     """
     engine = outbound_engine.engine()
     health_outcomes: dict[UUID, HealthOutcome] = {}

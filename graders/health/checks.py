@@ -1,4 +1,4 @@
-"""Checks of a grader: the findings in words for its owner, and their record."""
+"""Describe the checks of a grader for its owner, and store them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MAX_DETAIL: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. `latency_ms` of its call, where it made one."""
+    """The result of one check; `latency_ms` is that of its call, None if it made none."""
 
     name: str
     passed: bool
@@ -27,51 +27,52 @@ class Check:
 
 
 def of_health(outcome: HealthOutcome) -> Check:
-    """The check that decides from the /health response whether the grader may be called."""
+    """Return the check that decides from the /health response whether the grader may be called."""
     health = outcome.health
     if isinstance(health, Failure):
         return Check(HEALTH, False, failure_text(health), outcome.latency_ms, outcome.clock_skew_s)
-    detail = f"The grader says that it is {health.status}."
+    detail = f"The grader reports that it is {health.status}."
     return Check(HEALTH, health.status != "unhealthy", detail, outcome.latency_ms, outcome.clock_skew_s)
 
 
 def of_clock(outcome: HealthOutcome) -> Check | None:
-    """The grader's clock, where a good signature shows it. 300 s are tolerated; above 60 s the owner is warned."""
+    """Return the check of the grader's clock, None without a valid signature.
+
+    A difference of up to 300 s is tolerated; above 60 s the detail warns the owner.
+    """
     skew = outcome.clock_skew_s
     if skew is None:
         return None
     if abs(skew) <= TOLERATED_SKEW_S:
-        return Check(CLOCK, True, "The grader's clock agrees with ours.", clock_skew_s=skew)
+        return Check(CLOCK, True, "The grader's clock agrees with Autotune's clock.", clock_skew_s=skew)
     side = "ahead of" if skew > 0 else "behind"
     is_tolerated = not isinstance(outcome.health, Failure)
     return Check(
-        CLOCK, is_tolerated, f"The grader's clock is {abs(skew):.0f} s {side} ours. Set it.", clock_skew_s=skew
+        CLOCK, is_tolerated, f"The grader's clock is {abs(skew):.0f} s {side} Autotune's. Set it.", clock_skew_s=skew
     )
 
 
 def failure_text(failure: Failure) -> str:
-    """A failure's code and sentence."""
+    """Return a failure's code and message as one text."""
     return f"{failure.code}: {failure.message}"
 
 
 def locked(grader_id: UUID, target: GraderTarget) -> Grader:
-    """The checked grader, its row locked until the transaction ends.
+    """Return the checked grader, its row locked until the transaction ends.
 
-    raises  Conflict `changed_meanwhile` if its address or secret changed since; NotFound if it was deleted
+    raises  Conflict `changed_meanwhile` if its address or secret changed since the call; NotFound if it was deleted
     """
     grader = Grader.objects.live().select_for_update(no_key=True).filter(pk=grader_id).first()
     if grader is None:
         raise NotFound("There is no such grader.")
     active_key_ids = {secret.key_id for secret in credentials.active_secrets(grader)}
     if grader.endpoint != target.base_url or target.current.key_id not in active_key_ids:
-        raise Conflict(
-            "The grader's address or secret changed while it was asked. Ask again.", code="changed_meanwhile"
-        )
+        raise Conflict("The grader's address or secret changed during the call. Try again.", code="changed_meanwhile")
     return grader
 
 
 def keep(grader: Grader, checks: Iterable[Check]) -> None:
-    """Store checks."""
+    """Store the checks of a grader."""
     GraderCheck.objects.bulk_create(
         GraderCheck(
             grader=grader,

@@ -1,11 +1,11 @@
-"""Health: what graders say of themselves at /health, asked every five minutes and on demand.
+"""Check graders' health at /health, every five minutes and on demand, and change their status by the results.
 
-A finding counts when two looks in a row agree on it, so that one lost packet moves nobody: two that are not well make
-the grader degraded, two `healthy` ones end that; two that are down (`unhealthy`, or no answer that can be believed)
-hold its calls back, two that are not let them go on. A hold outlasts the wait for the next look by a minute and is
-renewed by each, so none stays when the looks cease.
+A result counts when two health checks in a row agree on it, so one lost packet changes nothing. Two that are not
+`healthy` make the grader degraded; two `healthy` ones end that. Two that are down (`unhealthy`, or no answer with a
+valid signature) pause its calls; two that are not down end the pause. A pause lasts a minute longer than the time to
+the next check, and each check renews it, so a pause ends if the checks stop.
 
-No transaction is open and no connection is held while the calls are out.
+No transaction is open and no database connection is held during the calls.
 """
 
 import logging
@@ -30,19 +30,19 @@ from graders.states import GraderKind, GraderStatus, HealthStatus, Trouble
 
 EVERY: Final = timedelta(minutes=5)
 SHOWN: Final = 50  # checks, and changes of status
-EARLIEST: Final = timedelta(minutes=4)  # after the look before, so that two beats do not ask twice
+EARLIEST: Final = timedelta(minutes=4)  # after the previous check, so that two schedulers do not check twice
 HOLD: Final = EVERY + timedelta(minutes=1)
-GROUP: Final = 128  # graders that are asked at once
+GROUP: Final = 128  # graders that are called at once
 MAX_REPEATS: Final = 1_000  # the counter stops here
 DOWN: Final = frozenset({HealthStatus.UNHEALTHY, HealthStatus.UNREACHABLE})
-WELL_REASON: Final = "Its /health said twice in a row that it is healthy."
-UNWELL_REASON: Final = "Its /health was not well twice in a row."
+WELL_REASON: Final = "Two health checks in a row were healthy."
+UNWELL_REASON: Final = "Two health checks in a row were not healthy."
 
 logger = logging.getLogger(__name__)
 
 
 def check_due() -> int:
-    """Check the health of every grader in service that is due. Returns how many were called."""
+    """Check the health of every grader in service that is due; return how many were called."""
     now, checked_count = database_now(), 0
     while group := _claim(now):
         checked_count += look(group)
@@ -50,9 +50,9 @@ def check_due() -> int:
 
 
 def check_now(grader: Grader) -> None:
-    """Check the health of one grader on demand. One that is not in service is called too, and nothing follows from it.
+    """Check the health of one grader on demand. The result does not change a grader that is not in service.
 
-    raises  Conflict `changed_meanwhile`, Conflict `no_secret`, NotFound if it was deleted meanwhile
+    raises  Conflict `changed_meanwhile`, Conflict `no_secret`, NotFound if it was deleted in the meantime
     """
     target = targets.load(grader)
     Grader.objects.filter(pk=grader.pk).update(checked_at=database_now())
@@ -61,14 +61,14 @@ def check_now(grader: Grader) -> None:
 
 
 def history(grader: Grader) -> tuple[list[GraderCheck], list[GraderStatusChange]]:
-    """The newest checks of a grader and changes of its status, SHOWN of each at most."""
+    """Return the newest checks and status changes of a grader, at most SHOWN of each."""
     newest_checks = GraderCheck.objects.newest_of(grader)[:SHOWN]
     status_changes = GraderStatusChange.objects.newest_of(grader)[:SHOWN]
     return list(newest_checks), list(status_changes)
 
 
 def look(graders: Sequence[Grader]) -> int:
-    """Check the health of several, GROUP at once; skip those that cannot be called. Returns how many were called."""
+    """Check the health of graders, GROUP at once; skip those that cannot be called. Return how many were called."""
     checked_count = 0
     for at in range(0, len(graders), GROUP):
         group = graders[at : at + GROUP]
@@ -91,7 +91,7 @@ def _update_secret_troubles(graders: Sequence[Grader], loaded: Mapping[UUID, Gra
 
 @transaction.atomic
 def _claim(now: datetime) -> list[Grader]:
-    """Take on the next graders that are due; a rival that claims at the same time gets others."""
+    """Claim the next graders that are due. A process that claims at the same time gets other graders."""
     overdue = Q(checked_at=None) | Q(checked_at__lte=now - EARLIEST)
     due = Grader.objects.live().filter(
         overdue, kind=GraderKind.ENDPOINT, status__in=status.WORKING, verified_at__isnull=False
@@ -106,16 +106,16 @@ def _settle_all(loaded: Mapping[UUID, GraderTarget], outcomes: Mapping[UUID, Hea
         try:
             settle(grader_id, loaded[grader_id], outcome)
         except AutotuneError:
-            continue  # it was changed or deleted meanwhile: the next look sees what it is now
+            continue  # it was changed or deleted in the meantime: the next check sees its new state
         except Exception as exc:
             if is_away(exc):
                 raise  # the next health check follows in five minutes
-            logger.exception("the look at grader %s could not be settled", grader_id)  # the others still can
+            logger.exception("could not store the health check of grader %s", grader_id)  # go on with the others
 
 
 @transaction.atomic
 def settle(grader_id: UUID, target: GraderTarget, outcome: HealthOutcome) -> None:
-    """Store a health check and move the grader's status by it. raises Conflict, NotFound as `check_now`"""
+    """Store a health check and change the grader's status by it. raises Conflict, NotFound as `check_now`"""
     grader = checks.locked(grader_id, target)
     check = checks.of_health(outcome)
     checks.keep(grader, [check, *_skewed(outcome)])
@@ -137,13 +137,13 @@ def settle(grader_id: UUID, target: GraderTarget, outcome: HealthOutcome) -> Non
 
 
 def _skewed(outcome: HealthOutcome) -> list[Check]:
-    """The check of its clock, where that is worth a word."""
+    """Return the check of the grader's clock if the clock is wrong, as a list of at most one."""
     clock = checks.of_clock(outcome)
     return [clock] if clock and abs(clock.clock_skew_s or 0.0) > TOLERATED_SKEW_S else []
 
 
 def _follow(grader: Grader, before: HealthStatus, now: HealthStatus, check: Check) -> None:
-    """What two looks in a row mean."""
+    """Change the grader's status and pause by the results of two health checks in a row."""
     if before == now == HealthStatus.HEALTHY:
         if grader.status == GraderStatus.DEGRADED:
             status.recovered(grader.pk, (Trouble.HEALTH, Trouble.VERIFICATION), WELL_REASON)

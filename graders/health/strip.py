@@ -1,4 +1,4 @@
-"""How the last looks at each of many graders went, for a strip at a glance."""
+"""Load the results of the last health checks of many graders, for a strip chart."""
 
 import operator
 from collections.abc import Collection
@@ -13,24 +13,24 @@ from django.db.models import OuterRef, Q, Subquery
 from graders.health import checks
 from graders.models import Grader, GraderCheck
 
-LAST: Final = 24  # two hours, since a grader in service is asked each five minutes
+LAST: Final = 24  # two hours, because a grader in service is checked every five minutes
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at a grader's /health."""
+    """The result of one health check."""
 
     passed: bool
     at: datetime
 
 
 def recent(grader_ids: Collection[UUID]) -> dict[UUID, list[Look]]:
-    """The last looks at each grader, LAST at most, the oldest first. Two queries for all."""
+    """Return the last health checks of each grader, at most LAST, oldest first, in two queries for all."""
     looks_by_grader: dict[UUID, list[Look]] = {pk: [] for pk in grader_ids}
     if not looks_by_grader:
         return looks_by_grader
     health_checks = GraderCheck.objects.filter(name=checks.HEALTH)
-    # First where each grader's piece of the index begins: thousands of its checks are kept.
+    # The first query finds where each grader's part of the index begins, because thousands of its checks are kept.
     newest = health_checks.newest_of(OuterRef("pk")).values("pk")
     pieces = Grader.objects.filter(pk__in=looks_by_grader).values_list("pk", Subquery(newest[LAST - 1 : LAST]))
     newest_checks = reduce(operator.or_, [Q(grader=pk, pk__gte=first or 0) for pk, first in pieces], Q(pk__in=[]))

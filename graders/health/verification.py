@@ -1,7 +1,7 @@
-"""Verification: a signed /health and a signed sample /score must hold before a grader is called for real.
+"""Check a grader's address, signature and answers before Autotune calls it for real.
 
-Two requests of a fixed form, answers bounded in time and size; of an answer a short, redacted error is shown at most.
-No transaction is open while they are out.
+Verification calls /health and /score with a sample. Both requests have a fixed form, and time and size of the answers
+are limited. People see at most a short, redacted error of an answer. No transaction is open during the calls.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from graders.models import Grader
 from graders.states import GraderStatus, HealthStatus, Trouble
 
 VERIFIED: Final = "Verified: it answered /health and a sample /score with valid signatures."
-SAYS_DEGRADED: Final = "Verified, but its /health says that it is degraded."
+SAYS_DEGRADED: Final = "Verified, but its /health reports that it is degraded."
 ENDED: Final = frozenset(Trouble) - {Trouble.CIRCUIT}  # only real calls close the circuit
 SAMPLE_PROMPT: Final = "What is 2 + 2?"
 SAMPLE_RESPONSE: Final = "4"
@@ -50,7 +50,7 @@ COMPARED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What the probes found. `key_ids` are those of the secrets that the answers verified with."""
+    """The results of a verification. `key_ids` are the ids of the secrets with which the answers verified."""
 
     checks: tuple[Check, ...]
     health: Health | None
@@ -62,11 +62,12 @@ class Probe:
 
 
 def verify(grader: Grader) -> Probe:
-    """Probe a grader, keep the checks, and move its status by them.
+    """Verify a grader, store the checks, and change its status by them.
 
-    All passed: active (degraded if it says so of itself). Else an active grader becomes degraded, and others stay.
+    If all checks pass, it becomes active, or degraded if it reports that. Otherwise an active grader becomes degraded,
+    and the status of others stays.
 
-    raises  Conflict `changed_meanwhile` if its address or secret changed while the probes were out; NotFound if deleted
+    raises  Conflict `changed_meanwhile` if its address or secret changed during the calls; NotFound if deleted
     """
     target = targets.load(grader)
     release()  # a grader that hangs must not hold a connection of the pool
@@ -87,11 +88,11 @@ def begin(grader: Grader, target: GraderTarget) -> tuple[Probe, bool]:
     health, keys = outcome.health, _keys(outcome.key_id_verified)
     first = [checks.of_health(outcome), *([clock] if (clock := checks.of_clock(outcome)) else [])]
     if isinstance(health, Failure):
-        first.append(Check(SCORE, False, "Not tried, since /health did not pass."))
+        first.append(Check(SCORE, False, "Not tried, because /health did not pass."))
         return Probe(tuple(first), None, keys), False
     first.append(Check(CAPABILITIES, True, _compared(grader, health)))
     if health.status == "unhealthy":
-        first.append(Check(SCORE, False, "Not tried, since the grader says that it is unhealthy."))
+        first.append(Check(SCORE, False, "Not tried, because the grader reports that it is unhealthy."))
         return Probe(tuple(first), health, keys), False
     return Probe(tuple(first), health, keys), True
 
@@ -118,29 +119,29 @@ def _score(target: GraderTarget) -> tuple[Outcome, Check]:
 
 
 def _judged(verdict: Verdict | Failure | Accepted, outcome: Outcome) -> Check:
-    """A valid score passes, and so does a grader that says, signed, that it cannot judge the sample."""
+    """Return the check of the sample: a valid score passes, and so does a signed error that it cannot be judged."""
     if isinstance(verdict, Verdict):
         detail = sentences.joined("The sample was scored.", *verdict.warnings)
         return Check(SCORE, True, detail, outcome.latency_ms, outcome.clock_skew_s)
     assert isinstance(verdict, Failure)  # a 202 is one, since the sample is asked for without a callback
     cannot_judge = verdict.code == "grader_error"
-    reason = sentences.joined(f"It cannot judge the sample, and says so: {verdict.message}")
+    reason = sentences.joined(f"The grader reports that it cannot judge the sample: {verdict.message}")
     detail = reason if cannot_judge else checks.failure_text(verdict)
     return Check(SCORE, cannot_judge, detail, outcome.latency_ms, outcome.clock_skew_s)
 
 
 def _compared(grader: Grader, health: Health) -> str:
-    """Where /health and the registration differ. What is registered counts."""
+    """Describe where /health and the registration differ. Autotune uses the registration."""
     capabilities, differences = health.capabilities, []
     for name, wire_name in COMPARED:
         health_value, registered_value = getattr(capabilities, name), getattr(grader, name)
         if health_value is not None and health_value != registered_value:
-            differences.append(f"{wire_name} is {_wire(health_value)} there and {_wire(registered_value)} here")
+            differences.append(f"{wire_name} is {_wire(health_value)}, registered {_wire(registered_value)}")
     if capabilities.domains is not None and sorted(capabilities.domains) != sorted(grader.domains):
         differences.append("domains differ")
     if not differences:
-        return "What /health says agrees with the registration."
-    return f"/health differs from the registration, which counts: {'; '.join(differences)}."
+        return "The answer of /health agrees with the registration."
+    return f"/health differs from the registration, which Autotune uses: {'; '.join(differences)}."
 
 
 def _wire(value: bool | int) -> str:
@@ -160,7 +161,7 @@ def _fetch(call: Call) -> OutboundResponse | OutboundError:
 
 @transaction.atomic
 def settle(grader: Grader, target: GraderTarget, probe: Probe) -> None:
-    """Store a probe's checks and move the grader's status by them. Raises as `verify` does."""
+    """Store a verification's checks and change the grader's status by them. Raises as `verify` does."""
     locked_grader = checks.locked(grader.pk, target)
     checks.keep(locked_grader, probe.checks)
     Grader.objects.filter(pk=locked_grader.pk).update(checked_at=database_now())
@@ -175,7 +176,7 @@ def settle(grader: Grader, target: GraderTarget, probe: Probe) -> None:
 
 
 def _settle_verified(grader: Grader, health: Health) -> None:
-    """In service from now on, unless its owner has switched it off."""
+    """Take a verified grader into service, unless its owner has switched it off."""
     versions.seen(grader, health.version)
     moment = timezone.now()
     Grader.objects.filter(pk=grader.pk).update(

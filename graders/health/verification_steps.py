@@ -1,7 +1,8 @@
-"""Verification in two steps, each a request of its own: a page shows what /health brought while /score is still out.
+"""Verify a grader in two HTTP requests, so that a page shows the result of /health while /score is in progress.
 
-What the first step found travels to the second as a signed ticket, so any process may take it, and nothing is kept of a
-verification that was not gone on with. A ticket allows what a whole verification would: one sample.
+A signed ticket carries the results of the first step to the second, so any process can take the second step, and
+nothing is stored of a verification that stops after the first. A ticket allows what a whole verification does: one
+sample.
 """
 
 from typing import Any, Final
@@ -20,7 +21,7 @@ TICKET_FOR_S: Final = 60
 
 
 def begin(grader: Grader) -> tuple[Probe, str]:
-    """What /health brought, and a ticket to go on with; '' where that was the end: then it is settled.
+    """Call /health; return the probe and the ticket for the next step. If the ticket is '', verification has ended.
 
     raises  as verification.verify
     """
@@ -51,7 +52,7 @@ def go_on(grader: Grader, ticket: str) -> Probe:
 
 
 def _salt(grader: Grader, target: GraderTarget) -> str:
-    """A ticket is for this grader at this address with this secret alone."""
+    """Return a salt that makes a ticket valid only for this grader, at this address, with this secret."""
     return f"graders.verifying.{grader.pk}.{target.current.key_id}.{target.base_url}"
 
 

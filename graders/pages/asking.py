@@ -25,7 +25,7 @@ from graders.trying import SampleIn, Trial
 
 @page((RESOURCE, "update"), methods=FORM)
 def verify(request: PageRequest, grader_id: UUID) -> HttpResponse:
-    """What verification looks at; a POST does it, and shows what each check found: with scripts in two steps."""
+    """Show what verification checks. A POST verifies and shows the result of each check; with scripts in two steps."""
     grader = finding.find(request.principal, grader_id, "update")
     probe, ticket, error = None, "", None
     if request.method == "POST":
@@ -50,7 +50,7 @@ def _verified(request: PageRequest, grader: Grader) -> tuple[Probe, str]:
 
 @page((RESOURCE, "update"), methods=FORM)
 def attempt(request: PageRequest, grader_id: UUID) -> HttpResponse:
-    """Send one sample, and show what went over the wire."""
+    """Send one sample to the grader, and show the request and the answer."""
     grader = finding.find(request.principal, grader_id, "update")
     form = TryForm(request.POST or None)
     trial, status, headers = None, 200, {}
@@ -71,7 +71,7 @@ def attempt(request: PageRequest, grader_id: UUID) -> HttpResponse:
 
 @page((RESOURCE, "update"), methods=FORM)
 def rotate(request: PageRequest, grader_id: UUID) -> HttpResponse:
-    """Make a new secret, once for each form. The answer shows it, once."""
+    """Create a new secret, once for each form. Only this response shows it."""
     grader = finding.find(request.principal, grader_id, "update")
     form = RotateForm(request.POST or None)
     if request.method == "POST":
@@ -94,7 +94,7 @@ def _rotated(grader: Grader, body: RotateIn) -> str:
 
 
 def _trial_context(trial: Trial | None) -> dict[str, Any]:
-    """What the page says of a try beside the raw request and response."""
+    """Return what the page shows of a sample beside the request and the answer: advice, fault and dimensions."""
     if trial is None:
         return {}
     failure = trial.failure

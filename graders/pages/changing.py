@@ -1,4 +1,4 @@
-"""Registering a grader, changing it, switching it off and on, deleting it."""
+"""Pages that register, change, switch and delete a grader."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ FORM = ("GET", "HEAD", "POST")
 
 @page((RESOURCE, "create"), methods=FORM)
 def new(request: PageRequest) -> HttpResponse:
-    """Register a grader. The answer shows its secret, once."""
+    """Register a grader. Only this response shows its secret."""
     form = GraderForm(request.POST or None)
     if request.method == "POST":
         acts.concerns(RESOURCE, "create")
@@ -46,7 +46,7 @@ def new(request: PageRequest) -> HttpResponse:
 
 @page((RESOURCE, "update"), methods=FORM)
 def edit(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
-    """Change a grader. Another scheme, host or port makes a new secret, which the answer shows."""
+    """Change a grader. A new scheme, host or port creates a new secret, which only this response shows."""
     grader = finding.find(request.principal, grader_id, "update")
     form = GraderEditForm(request.POST or None, grader)
     if request.method == "POST":
@@ -75,18 +75,18 @@ def edit(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
 
 @page((RESOURCE, "update"), methods=("POST",))
 def switch(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
-    """Switch it off, or on again (`to`)."""
+    """Switch a grader off or on, as the form's `to` says."""
     grader = finding.find(request.principal, grader_id, "update")
     acts.concerns(RESOURCE, "update", grader.public_id, fields=["status"])
     on = request.POST.get("to") == "on"
-    message = "It is switched on." if on else "It is switched off: no call goes out until it is switched on."
+    message = "The grader is switched on." if on else "The grader is switched off. Autotune does not call it."
     acting.attempt(request, lambda: registry.switch(grader.pk, on=on), toast=message)
     return redirect("grader_settings", grader_id)
 
 
 @page((RESOURCE, "delete"), methods=FORM)
 def delete(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
-    """Delete it, once its name was typed."""
+    """Delete a grader if its name is typed correctly."""
     grader = finding.find(request.principal, grader_id, "delete")
     form = DeleteForm(request.POST or None, grader)
     if request.method == "POST":
@@ -103,7 +103,7 @@ def delete(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
 
 
 def shown_once(request: PageRequest, grader_id: UUID, secret: str, why: str) -> HttpResponse:
-    """The answer that shows a new secret; no address leads to it again."""
+    """Return the response that shows a new secret; no other page shows it."""
     grader = finding.find(request.principal, grader_id, "update")
     titles = {
         "registered": "The grader is registered",
@@ -122,7 +122,7 @@ def shown_once(request: PageRequest, grader_id: UUID, secret: str, why: str) -> 
 
 
 def crumbs(grader: object) -> object:
-    """The way to a page below the grader's own."""
+    """Return the breadcrumbs of a page below the grader's own."""
     return navigation.crumbs(
         ("Graders", reverse("graders")),
         (grader.name, reverse("grader", args=[grader.pk])),  # type: ignore[attr-defined]

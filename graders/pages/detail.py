@@ -1,4 +1,4 @@
-"""A grader's pages to read: what was measured, its health, its settings."""
+"""Pages that show a grader's figures, health and settings."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -22,7 +22,7 @@ from graders.pages import finding
 from graders.responses import GraderStatsOut
 from graders.statistics import reports as statistics_reports
 
-READS: Final = (finding.RESOURCE, "read")  # as the API: `listed_graders` widens it and does not stand for it
+READS: Final = (finding.RESOURCE, "read")  # as in the API: `listed_graders` adds to it and does not replace it
 WINDOWS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All time"}
 BARS: Final = 8
 SHOWN_VERSIONS: Final = 50
@@ -31,7 +31,7 @@ LIVE: Final = "standing"  # the part of the page that refreshes itself
 
 @page(READS)
 def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
-    """What was measured of a grader, over the window in the address."""
+    """Show the measured figures of a grader over the window in the address."""
     grader = finding.find(request.principal, grader_id)
     sees_all = responses.sees_all_of(grader, request.principal)
     if sees_all and request.headers.get("HX-Target") == LIVE:
@@ -52,13 +52,13 @@ def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
 
 @page(READS, methods=("GET", "HEAD", "POST"))
 def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
-    """The last checks and changes of status; a POST asks its /health now."""
+    """Show a grader's last checks and status changes; a POST checks its health now."""
     principal = request.principal
     if request.method == "POST":
         grader = finding.find(principal, grader_id, "update")
         acts.concerns(finding.RESOURCE, "update", grader.public_id)
         acting.attempt(
-            request, lambda: reports.check_now(grader), toast="It was asked; what it said is below.", calls_out=True
+            request, lambda: reports.check_now(grader), toast="Health checked. See the result below.", calls_out=True
         )
         return redirect("grader_health", grader_id)
     grader = finding.find(principal, grader_id)
@@ -70,7 +70,7 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
 
 @page(READS)
 def settings(request: PageRequest, grader_id: UUID) -> HttpResponse:
-    """What it is registered with, its secrets by their ids, and what can be done with it."""
+    """Show a grader's registration and the ids of its secrets, with what the person can do with it."""
     grader = finding.find(request.principal, grader_id)
     maker = people.Names(request.principal, [grader.created_by_id]).of(grader.created_by_id)
     return render(request, "graders/settings.html", finding.context(request.principal, grader, "settings", maker=maker))
@@ -81,7 +81,7 @@ def _standing(principal: Principal, grader: Grader) -> dict[str, Any]:
 
 
 def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
-    """The charts of a report by name."""
+    """Return the charts of a report by name."""
     points = [(datetime.fromisoformat(point.at), point) for point in report.timeline]
     until = timezone.now()
     span = statistics_reports.WINDOWS.get(window)
@@ -94,26 +94,26 @@ def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
         "work": columns(
             "Scored and failed", [(moment, (point.scored, point.errors)) for moment, point in points],
             ("Scored", "Failed"), since=since, until=until, tones=("good", "bad"),
-            empty="It was not called in this time.",
+            empty="Autotune did not call it in this period.",
         ),
         "latency": lines(
             "Mean latency", [Series("Mean latency", latency)], since=since, until=until, unit="ms", low=0, wide=False,
-            empty="Nothing was scored in this time.",
+            empty="It scored nothing in this period.",
         ),
         "means": lines(
             "Mean score", [Series("Mean score", means)], since=since, until=until, low=0, high=1, wide=False,
-            empty="Nothing was scored in this time.",
+            empty="It scored nothing in this period.",
         ),
-        "scores": histogram("Scores that it gave", report.score_distribution, empty="It gave no score in this time."),
+        "scores": histogram("Scores", report.score_distribution, empty="It scored nothing in this period."),
         "errors": bars(
             "Failed attempts by code", [Bar(error.code, error.count, tone="bad") for error in report.errors[:BARS]],
-            empty="No attempt failed in this time.",
+            empty="No attempt failed in this period.",
         ),
     }  # fmt: skip
 
 
 def _errors(report: GraderStatsOut) -> list[dict[str, Any]]:
-    """Each code with its share of all attempts, whose affair it is, and what must change."""
+    """Return each failure code with its share of all attempts, who is responsible, and what must change."""
     attempts = report.total_scored + sum(error.count for error in report.errors)
     return [
         {

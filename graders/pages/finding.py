@@ -1,4 +1,4 @@
-"""What every page of one grader begins with: the grader itself, and what the person may do with it."""
+"""Load a grader for its pages, with what the person may do and the context that its templates share."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,23 +26,23 @@ class May:
 
 
 def find(principal: Principal, grader_id: UUID, action: str = "read") -> Grader:
-    """The grader. raises NotFound, Forbidden as the API does"""
+    """Return a grader. raises NotFound, Forbidden as the API does"""
     rows = Grader.objects.live().with_details().select_related("version")
     grader: Grader = find_for(rows, principal, grader_id, action, "grader")
     return grader
 
 
 def may(principal: Principal, grader: Grader) -> May:
-    """What its role and the grader's owner leave to the person."""
+    """Return what the person may do with the grader."""
     row = Grader.objects.live().filter(pk=grader.pk)
     return May(row.allowed(principal, "update").exists(), row.allowed(principal, "delete").exists())
 
 
 def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict[str, Any]:
-    """What the templates of one grader's pages share.
+    """Return the context that the templates of a grader's pages share.
 
-    out    the grader as the API shows it to this person: what is null there is shown nowhere
-    whole  whether it is in the person's own reach, and not only listed by another organization
+    out    the grader as the API shows it to this person: no page shows what is null there
+    whole  whether the person's role reaches the grader itself, not only its entry in the marketplace
     """
     sees_all = responses.sees_all_of(grader, principal)
     return {
@@ -61,7 +61,7 @@ def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict
 
 
 def standing(grader: Grader) -> dict[str, Any]:
-    """How a grader of one's own stands at this moment."""
+    """Return the present circuit, pause and queue of a grader, for people who may see all of it."""
     now = database_now()
     is_held = grader.held_until is not None and grader.held_until > now
     return {

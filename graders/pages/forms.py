@@ -1,4 +1,4 @@
-"""Forms of graders, over the API's bodies."""
+"""Forms of the grader pages, which fill the bodies of the API."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -13,18 +13,18 @@ from graders.models import Grader
 from graders.templatetags.grader_parts import VISIBILITIES
 
 CAPABILITY: Final = "capabilities__"
-TAKEN: Final = "Another grader of the organization has this name."
+TAKEN: Final = "Another grader of the organization has this name. Enter another."
 
 
 class TextField(forms.CharField):
-    """A text of several lines, with the line ends that everybody but a browser sends."""
+    """A field for text of several lines. It replaces the browser's CR LF line ends with LF."""
 
     def to_python(self, value: Any) -> str:
         return str(super().to_python(value) or "").replace("\r\n", "\n")
 
 
 class GraderForm(BodyForm):
-    """What a grader is registered with."""
+    """The form that registers a grader."""
 
     clears: ClassVar[frozenset[str]] = frozenset(
         {
@@ -36,56 +36,56 @@ class GraderForm(BodyForm):
     name = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     endpoint = forms.CharField(
         max_length=2048, label="Address",
-        help_text="The base URL, on https. /score, /score/batch and /health are appended to it.",
+        help_text="The base URL, with https. Autotune appends /score, /score/batch and /health to it.",
         widget=forms.URLInput(
             attrs={"placeholder": "https://grader.example.org", "autocomplete": "off", "class": "code"}
         ),
     )  # fmt: skip
     description = TextField(
         required=False, max_length=10_000,
-        help_text="What it judges, and by which scale. Whoever may use it reads this.",
+        help_text="What the grader judges, and on which scale. Everybody who may use it can read this.",
         widget=forms.Textarea(attrs={"rows": 4}),
     )  # fmt: skip
     capabilities__domains = LinesField(
         required=False, label="Domains",
-        help_text="One on each line, such as law or maths. The marketplace finds it by them.",
+        help_text="One on each line, such as law or maths. People can filter the marketplace by them.",
     )  # fmt: skip
     visibility = forms.ChoiceField(
-        label="Who may put it into tasks", choices=list(VISIBILITIES.items()), initial="private",
+        label="Who may use it in tasks", choices=list(VISIBILITIES.items()), initial="private",
         widget=forms.RadioSelect,
     )  # fmt: skip
     capabilities__max_batch_size = forms.IntegerField(
-        required=False, min_value=1, max_value=1000, label="Completions in one call",
-        help_text="1 to 1000; without it 1. More than one needs /score/batch.",
+        required=False, min_value=1, max_value=1000, label="Completions per call",
+        help_text="Maximum in one call, 1 to 1000. Default: 1. More than 1 requires /score/batch.",
     )  # fmt: skip
     capabilities__avg_latency_ms = forms.IntegerField(
-        required=False, min_value=0, max_value=600_000, label="Usual latency in ms",
-        help_text="What you expect, for estimates; without it 1000. What is measured stands beside it.",
+        required=False, min_value=0, max_value=600_000, label="Usual latency (ms)",
+        help_text="The latency that you expect, for estimates. Default: 1000. Pages show it beside the measured one.",
     )  # fmt: skip
     capabilities__supports_dimensions = forms.BooleanField(required=False, label="It can score by dimensions")
     capabilities__supports_explanations = forms.BooleanField(required=False, label="It can explain its scores")
     capabilities__supports_async = forms.BooleanField(
-        required=False, label="It may answer later, by a callback",
-        help_text="Then it may answer 202 and send the result to the callbackUrl of the request.",
+        required=False, label="It can answer later, with a callback",
+        help_text="It may then answer 202 and send the result to the callbackUrl of the request.",
     )  # fmt: skip
     limits__rate_per_minute = forms.IntegerField(
-        required=False, min_value=1, max_value=10_000_000, label="Calls a minute",
-        help_text="Empty for no limit.",
+        required=False, min_value=1, max_value=10_000_000, label="Completions per minute",
+        help_text="Maximum that Autotune sends. Leave it empty for no limit.",
     )  # fmt: skip
     limits__max_concurrency = forms.IntegerField(
-        required=False, min_value=1, max_value=1024, label="Calls at once", help_text="1 to 1024; without it 16."
+        required=False, min_value=1, max_value=1024, label="Concurrent calls", help_text="1 to 1024. Default: 16."
     )
     limits__timeout_ms = forms.IntegerField(
-        required=False, min_value=100, max_value=30_000, label="Time limit of a call in ms",
-        help_text="100 to 30,000; without it 4000.",
+        required=False, min_value=100, max_value=30_000, label="Call timeout (ms)",
+        help_text="100 to 30,000. Default: 4000.",
     )  # fmt: skip
     limits__batch_timeout_ms = forms.IntegerField(
-        required=False, min_value=100, max_value=120_000, label="Time limit of a batch in ms",
-        help_text="100 to 120,000; without it 30,000.",
+        required=False, min_value=100, max_value=120_000, label="Batch timeout (ms)",
+        help_text="100 to 120,000. Default: 30,000.",
     )  # fmt: skip
     pins = LinesField(
-        required=False, label="Pins of its certificate",
-        help_text="SHA-256 of public keys (SPKI) in base64, one on each line, up to 8. Its certificate must have one.",
+        required=False, label="Certificate pins",
+        help_text="SHA-256 of public keys (SPKI) in base64, one on each line, up to 8. Its certificate must match one.",
         widget=forms.Textarea(attrs={"rows": 2, "class": "code", "spellcheck": "false"}),
     )  # fmt: skip
     redaction__reasoning = forms.BooleanField(required=False, label="Only your organization reads its reasoning")
@@ -107,7 +107,7 @@ class GraderForm(BodyForm):
 
     @property
     def groups(self) -> Mapping[str, list[forms.BoundField]]:
-        """The fields by part, for the template."""
+        """The fields by part of the page, for the template."""
         return {
             "basics": self.group(self.basics),
             "privacy": self.group(self.privacy),
@@ -126,9 +126,9 @@ class GraderForm(BodyForm):
 
 
 class GraderEditForm(GraderForm):
-    """The same for a change: what the person did not change is not sent, so that a rival's change of it stays.
+    """The form that changes a grader. It sends only changed fields, so that other people's changes of others stay.
 
-    What a field held when the form was shown comes back with it, hidden.
+    Hidden inputs carry the initial values, so that the form finds the changed fields.
     """
 
     def __init__(self, data: Any, grader: Grader) -> None:
@@ -151,7 +151,7 @@ class GraderEditForm(GraderForm):
 
 
 def _initial(grader: Grader) -> dict[str, Any]:
-    """The grader as the form shows it."""
+    """Return the grader's values as the form shows them."""
     initial: dict[str, Any] = {"name": grader.name, "endpoint": grader.endpoint, "description": grader.description}
     initial |= {"visibility": grader.visibility, "pins": grader.pins}
     initial |= {"redaction__reasoning": grader.redact_reasoning, "redaction__dimensions": grader.redact_dimensions}
@@ -161,21 +161,21 @@ def _initial(grader: Grader) -> dict[str, Any]:
 
 
 class RotateForm(BodyForm):
-    """A new secret, and how long the one before stays valid."""
+    """The form that rotates a secret, with the grace period of the previous one."""
 
     grace_hours = forms.FloatField(
         min_value=0, max_value=MAX_GRACE_HOURS, initial=DEFAULT_GRACE_HOURS,
-        label="Hours for which the secret before stays valid",
-        help_text="0 refuses it at once: then calls fail until the grader has the new one.",
+        label="Grace period of the previous secret (hours)",
+        help_text="With 0 it is no longer valid at once, and calls fail until the grader has the new secret.",
     )  # fmt: skip
     force = forms.BooleanField(
-        required=False, label="Also within the grace period of the last rotation",
-        help_text="Then the oldest of the three secrets is refused at once.",
+        required=False, label="Rotate even within the grace period of the last rotation",
+        help_text="The oldest of the three secrets is then no longer valid.",
     )  # fmt: skip
 
 
 class TryForm(BodyForm):
-    """One sample for a grader."""
+    """The form that sends one sample to a grader."""
 
     system_prompt = TextField(
         max_length=trying.MAX_TEXT, required=False, strip=False, widget=forms.Textarea(attrs={"rows": 2}),
@@ -186,13 +186,13 @@ class TryForm(BodyForm):
     )
     response = TextField(max_length=trying.MAX_TEXT, strip=False, initial="4", widget=forms.Textarea(attrs={"rows": 6}))
     metadata = JSONTextField(
-        required=False, help_text="A JSON object, as completions of your tasks carry it.",
+        required=False, help_text='A JSON object, such as {"difficulty": "easy"}, as your completions carry it.',
         widget=forms.Textarea(attrs={"rows": 3, "class": "code", "spellcheck": "false"}),
     )  # fmt: skip
 
 
 class DeleteForm(forms.Form):
-    """The name, typed, so that nobody deletes what they did not mean."""
+    """The form that deletes a grader. The person types its name, so that nobody deletes the wrong grader."""
 
     name = forms.CharField(
         label="Type its name to delete it", strip=False, widget=forms.TextInput(attrs={"autocomplete": "off"})
@@ -205,10 +205,10 @@ class DeleteForm(forms.Form):
     def clean_name(self) -> str:
         typed: str = self.cleaned_data["name"]
         if _plain(typed) != _plain(self.grader.name):
-            raise forms.ValidationError("This is not its name.")
+            raise forms.ValidationError("This is not the grader's name. Type the name exactly as shown.")
         return typed
 
 
 def _plain(name: str) -> str:
-    """As an input line gives it back: browsers take line breaks out."""
+    """Return a name as an input field returns it: browsers remove line breaks."""
     return " ".join(name.split())

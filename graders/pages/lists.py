@@ -1,4 +1,4 @@
-"""The status board and the marketplace."""
+"""Pages that list graders: the status board and the marketplace."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,7 +32,7 @@ STATUSES: Final = tuple(GraderStatus.values)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A grader in a list. What its owner alone may know is None for others."""
+    """A grader in a list. Values that only its owner may see are None for others."""
 
     grader: Grader
     out: responses.GraderOut
@@ -46,7 +46,7 @@ class Row:
 
 @page((RESOURCE, "read"))
 def graders(request: PageRequest) -> HttpResponse:
-    """How the person's own graders do, at this moment."""
+    """Show the status board of the graders that the person's role reaches."""
     principal = request.principal
     own = policy.scope(Grader.objects.live(), principal, RESOURCE, "read")
     list_request, rows, pagination = _listed(request, own)
@@ -66,7 +66,7 @@ def graders(request: PageRequest) -> HttpResponse:
 
 @page(("listed_graders", "read"))
 def marketplace(request: PageRequest) -> HttpResponse:
-    """What organizations list for others, with what was measured of it."""
+    """Show the graders that organizations list for others, with their measured figures."""
     principal = request.principal
     listed_graders = Grader.objects.live().visible_to(principal).filter(visibility=Visibility.LISTED)
     list_request, rows, pagination = _listed(request, listed_graders, visibility="listed")
@@ -87,7 +87,7 @@ def marketplace(request: PageRequest) -> HttpResponse:
 def _listed(
     request: PageRequest, visible_graders: GraderQuerySet, **fixed: Any
 ) -> tuple[listing.ListRequest[GraderQuery], list[Row], Any]:
-    """What the address asks for, the rows of its page, and where they lie."""
+    """Return the list request in the address, the rows of its page, and the pagination."""
     list_request = listing.read(request, GraderQuery, **fixed)
     query = list_request.query
     matching = visible_graders.matching(
@@ -118,7 +118,7 @@ def _rows(graders_: list[Grader], principal: Principal) -> list[Row]:
 
 
 def _trend(measured: Measured) -> SafeString:
-    label = f"99th percentile of the latency by the hour, last 24 hours: {spark_label(measured.trend, 'ms')}."
+    label = f"99th percentile of the latency for each of the last 24 hours: {spark_label(measured.trend, 'ms')}."
     return sparkline(measured.trend, label=label)
 
 
@@ -126,5 +126,5 @@ def _looks(recent_looks: list[looks.Look]) -> SafeString:
     failed = [look for look in recent_looks if not look.passed]
     summary = f"{len(failed)} failed, the last {ui.ago(failed[-1].at)}" if failed else "all passed"
     return strip(
-        [look.passed for look in recent_looks], label=f"The last {len(recent_looks)} looks at its health: {summary}."
+        [look.passed for look in recent_looks], label=f"The last {len(recent_looks)} health checks: {summary}."
     )

@@ -1,1 +1,1 @@
-"""Statistics of graders: counters beside each saved group of results, and reports over a period."""
+"""Statistics of graders: counters written with each saved group of results, and reports over a period."""

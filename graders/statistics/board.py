@@ -1,7 +1,7 @@
-"""How many graders do at a glance: measured figures of a day and the state of each circuit, in a query or two for all.
+"""Figures of many graders for the last day, and the state of each circuit, in one or two queries for all.
 
-A board is looked at again and again, so each process remembers the hours that are over: nothing is counted in them any
-more, since counters bear the time of their saving.
+People open a board again and again, so each process caches the hours that have ended. Their counters do not change any
+more, because a counter has the time at which it was saved.
 """
 
 from collections.abc import Collection
@@ -21,8 +21,8 @@ from graders.statistics.folding import floor_to
 
 WINDOW: Final = timedelta(hours=24)
 POINT: Final = timedelta(hours=1)
-OVER_AFTER: Final = timedelta(minutes=5)  # an hour's last counters may be committed so long after it
-REMEMBERED: Final = 5_000  # hours of graders, of some kilobytes each
+OVER_AFTER: Final = timedelta(minutes=5)  # an hour's last counters may be committed this long after its end
+REMEMBERED: Final = 5_000  # cached hours of graders, of some kilobytes each
 COUNTED: Final = ("scored", "latencies", "errors")
 VOLUMES: Final = (1_000_000, 100_000, 10_000, 1_000, 100)
 
@@ -31,9 +31,9 @@ Circuit = Literal["closed", "open", "half_open"]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured of a grader over WINDOW. A share or latency of nothing is None.
+    """The measured figures of a grader over WINDOW. A share or latency without data is None.
 
-    trend  the 99th percentile of the latency in ms for each POINT, the oldest first; None where nothing was scored
+    trend  the 99th percentile of the latency in ms for each POINT, oldest first; None where nothing was scored
     """
 
     scored: int = 0
@@ -44,25 +44,25 @@ class Measured:
 
     @property
     def success(self) -> float | None:
-        """The share of attempts that brought a score."""
+        """The share of attempts that returned a score."""
         attempts = self.scored + self.errors
         return self.scored / attempts if attempts else None
 
     @property
     def volume(self) -> str:
-        """How much was scored, in steps: what is listed does not tell its owner's business to the unit."""
+        """The number of scores in steps, so that the marketplace does not publish an owner's exact volume."""
         return volume(self.scored)
 
 
 def volume(scored: int) -> str:
-    """`over 1,000`; `none` for nothing."""
+    """Return a number of scores in steps, such as `over 1,000`; `none` for 0."""
     if not scored:
         return "none"
     return next((f"over {step:,}" for step in VOLUMES if scored > step), "up to 100")
 
 
 def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[UUID, Measured]:
-    """The figures of each grader."""
+    """Return the measured figures of each grader."""
     now = now or timezone.now()
     first = floor_to(POINT, now - WINDOW + POINT)
     hours = [first + place * POINT for place in range(WINDOW // POINT)]
@@ -86,7 +86,7 @@ def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[
 
 
 def circuit(grader: Grader, now: datetime | None = None) -> Circuit:
-    """What the grader's row says of its circuit: open while it holds calls back, then half-open until calls go well."""
+    """Return the circuit's state from the grader's row: open during the pause, then half-open until calls succeed."""
     if Trouble.CIRCUIT not in grader.troubles:
         return "closed"
     is_held = grader.held_until is not None and grader.held_until > (now or timezone.now())
@@ -113,7 +113,7 @@ _hour_cache: dict[tuple[UUID, datetime], _Hour] = {}
 
 
 def _remember(hours: dict[tuple[UUID, datetime], _Hour], first: datetime) -> None:
-    """Keep what does not change any more, and forget what no window reaches."""
+    """Cache hours that do not change any more; if the cache is full, drop those before the window."""
     if len(_hour_cache) + len(hours) > REMEMBERED:
         recent_hours = {key: hour for key, hour in list(_hour_cache.items()) if key[1] >= first}
         _hour_cache.clear()
@@ -132,7 +132,7 @@ def _summed(by_hour: _Hours, hours: list[datetime]) -> Measured:
 
 
 def _rows(grader_ids: Collection[UUID], since: datetime) -> QuerySet[Any, tuple[Any, ...]]:
-    """(grader, time, *COUNTED) of the folded rows and the fresh ones, together since a fold moves them."""
+    """Return (grader, time, *COUNTED) of folded and fresh rows, in one query because a fold moves rows."""
     folded = GraderStatistic.objects.filter(grader_id__in=grader_ids, start__gte=since)
     fresh = Tally.objects.filter(grader_id__in=grader_ids, at__gte=since)
     return folded.values_list("grader_id", "start", *COUNTED).union(

@@ -1,7 +1,7 @@
-"""Folding: the jobs that move tallies into statistics of five minutes and of hours, and old ones into whole days.
+"""Fold tallies into statistics of five minutes and of hours, and compact old statistics into whole days.
 
-So a report reads few rows, however long a grader has been at work. Every counter is in both tables, written to both in
-one transaction, so that either gives the same sums: the hours for what is long, five minutes for the edges.
+So a report reads few rows, however long a grader has been in use. Every counter is written to both tables in one
+transaction, so both have the same sums: reports read hours for long periods, and five minutes at their edges.
 """
 
 from collections.abc import Iterable
@@ -27,12 +27,12 @@ Table = type[GraderStatistic] | type[GraderHour]
 
 
 def floor_to(step: timedelta, moment: datetime) -> datetime:
-    """The start of the step that the moment lies in, counted from 1970."""
+    """Return the start of the step that contains the moment; steps are counted from 1970."""
     return moment - (moment - _EPOCH) % step
 
 
 def fold() -> int:
-    """Fold what is due, up to GROUP * MAX_GROUPS tallies. Returns how many. Of two at once one folds nothing."""
+    """Fold up to GROUP * MAX_GROUPS tallies; return how many. Of two folds at the same time, one does nothing."""
     folded = 0
     for _ in range(MAX_GROUPS):
         count = _fold_group()
@@ -43,7 +43,7 @@ def fold() -> int:
 
 
 def compact(grader_id: UUID, now: datetime) -> int:
-    """Make one row of each old day and version of a grader's statistics. Returns how many rows there are less."""
+    """Merge a grader's old statistics into one row a day and version; return by how many rows the tables shrank."""
     return sum(_compact(table, grader_id, now) for table in (GraderStatistic, GraderHour))
 
 
@@ -83,7 +83,7 @@ def _fold_group() -> int:
 
 
 def _alone() -> bool:
-    """Whether this transaction is the only one that folds. On the embedded engine the write lock sees to it."""
+    """Return whether this transaction is the only one that folds. On SQLite, the write lock ensures it."""
     if connection.vendor != "postgresql":
         return True
     with connection.cursor() as cursor:
@@ -100,7 +100,7 @@ def _summed(tallies: Iterable[Tally], step: timedelta) -> dict[Key, Counters]:
 
 
 def _write(table: Table, sums: dict[Key, Counters]) -> None:
-    """Add the sums to the table's rows; they are changed to what the rows hold then."""
+    """Add the sums to the table's rows. This also changes `sums` to the new values of the rows."""
     existing_rows = {_key(row): row for row in _rows(table, sums)}
     for key, counters in sums.items():
         if row := existing_rows.get(key):
@@ -118,7 +118,7 @@ def _write(table: Table, sums: dict[Key, Counters]) -> None:
 
 
 def _rows(table: Table, sums: dict[Key, Counters]) -> Iterable[GraderStatistic | GraderHour]:
-    """The rows that may exist already: a superset, by each column's values."""
+    """Return a superset of the rows that exist for the sums, selected by the values of each column."""
     return table.objects.filter(
         grader_id__in={key[0] for key in sums},
         version_id__in={key[1] for key in sums},

@@ -1,8 +1,8 @@
-"""Latencies in log-spaced buckets: small enough to add up over any window, fine enough for percentiles.
+"""Count latencies in log-spaced buckets: few enough to add up over any window, fine enough for percentiles.
 
-Bucket i holds LOWEST_MS * GROWTH**i up to, not with, LOWEST_MS * GROWTH**(i + 1). Nothing is kept of a value but its
-bucket, so what is read from a bucket is at most GROWTH - 1 = 5 % off. Bucket 0 takes all below its end, the last (about
-20 minutes) all above its start.
+Bucket i holds LOWEST_MS * GROWTH**i up to, but not including, LOWEST_MS * GROWTH**(i + 1). Only the bucket of a value
+is stored, so a value that is read from a bucket is at most GROWTH - 1 = 5 % off. Bucket 0 takes all values below its
+end, the last bucket (about 20 minutes) all values above its start.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,14 +16,14 @@ _SCALE: Final = 1 / log(GROWTH)
 
 
 def bucket(latency_ms: float) -> int:
-    """The bucket of a latency, from 0 to LAST."""
+    """Return the bucket of a latency, from 0 to LAST."""
     if latency_ms <= LOWEST_MS:
         return 0
     return min(int(log(latency_ms / LOWEST_MS) * _SCALE), LAST)
 
 
 def counted(latencies_ms: Iterable[float]) -> dict[str, int]:
-    """{bucket: count}, with the buckets as text, as JSON keeps them."""
+    """Return {bucket: count}; the buckets are strings, because JSON keys are."""
     counts: dict[str, int] = {}
     for latency_ms in latencies_ms:
         key = str(bucket(latency_ms))
@@ -32,7 +32,7 @@ def counted(latencies_ms: Iterable[float]) -> dict[str, int]:
 
 
 def percentile(counts: Mapping[str, int], q: float) -> float | None:
-    """The latency in ms at `q` (0..1), interpolated linearly between the two nearest ranks; None if there is none."""
+    """Return the latency in ms at `q` (0..1), interpolated linearly between the nearest ranks; None without data."""
     ordered = sorted((int(key), count) for key, count in counts.items() if count > 0)
     total = sum(count for _, count in ordered)
     if not total:
@@ -46,7 +46,7 @@ def percentile(counts: Mapping[str, int], q: float) -> float | None:
 
 
 def _at_rank(ordered: Iterable[tuple[int, int]], rank: int) -> float:
-    """The value of this rank (from 0), as if a bucket's values were spread evenly over it."""
+    """Return the value of this rank (from 0), as if a bucket's values were spread evenly over it."""
     seen = 0
     number = 0
     for number, count in ordered:

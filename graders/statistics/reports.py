@@ -1,4 +1,4 @@
-"""How graders do: counters written beside each saved group of results, and the report over a window.
+"""Count each saved group of a grader's results, and report a grader's figures over a window.
 
 errorRate is errors / (scored + errors), counted by attempts: a completion that failed twice and was then scored adds
 two errors and one score.
@@ -41,11 +41,11 @@ def record(
     latency_ms: Sequence[float],
     errors: Mapping[str, int],
 ) -> None:
-    """Count one saved group of results: one row, in the caller's transaction; it waits for nobody.
+    """Count one saved group of results: insert one row in the caller's transaction, without waiting for a lock.
 
     values      the scores that were recorded
-    latency_ms  of the call of each scored completion, in any order
-    errors      {code: completions}, one for each attempt on a completion that ended so
+    latency_ms  the latencies of the calls, one for each scored completion, in any order
+    errors      {code: completions}, one for each attempt on a completion that ended with the code
     """
     if not values and not errors:
         return
@@ -65,10 +65,10 @@ def record(
 
 
 def report(grader: Grader, window: str = "24h") -> GraderStatsOut:
-    """The figures of a grader over a window of WINDOWS or `all`, which is rounded up to whole five minutes.
+    """Return the figures of a grader over a window of WINDOWS or `all`, which is rounded up to whole five minutes.
 
-    Averages are null where nothing was counted. A timeline point stands for the time from `at` to the next step; steps
-    in which nothing happened are left out.
+    Averages are null if nothing was counted. A timeline point covers the time from `at` to the next step; steps without
+    scores and errors are omitted.
     """
     since = floor_to(STEP, timezone.now() - WINDOWS[window]) if window in WINDOWS else None
     step = _step(WINDOWS[window] if window in WINDOWS else _age(grader.pk))
@@ -95,12 +95,12 @@ def report(grader: Grader, window: str = "24h") -> GraderStatsOut:
 
 
 def _whole_hours(since: datetime | None) -> datetime:
-    """The first whole hour from `since` on: what lies before it is read by five minutes."""
+    """Return the first whole hour from `since` on; the time before it is read by five minutes."""
     return floor_to(HOUR, since + HOUR - STEP) if since else _EVER
 
 
 def _age(grader_id: UUID) -> timedelta:
-    """From the first to the last five minutes in which the grader did anything."""
+    """Return the time from the first to the last five minutes in which the grader had results."""
     ends = tallies.ends(grader_id)
     return floor_to(STEP, ends[1]) - floor_to(STEP, ends[0]) if ends else timedelta()
 
@@ -137,7 +137,7 @@ def _timeline(points: Mapping[datetime, _Moment]) -> list[TimelinePointOut]:
 
 
 def _step(span: timedelta) -> timedelta:
-    """The smallest step that gives at most MAX_POINTS points (two more where the window begins and ends inside one)."""
+    """Return the smallest step for at most MAX_POINTS points (two more if the window starts and ends inside steps)."""
     return next((step for step in POINT_STEPS if span <= step * MAX_POINTS), POINT_STEPS[-1])
 
 

@@ -1,4 +1,4 @@
-"""Counters of what graders did: the sums, and reading the folded and the fresh ones together."""
+"""Sum graders' counters, and read folded and fresh rows together."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ COUNTERS: Final = ("scored", "value_sum", "histogram", "latency_sum_ms", "latenc
 
 
 def bin_of(value: float) -> int:
-    """The bin of 0.1 that a score falls into; the last one is closed."""
+    """Return the bin of 0.1 that contains a score; the last one includes 1."""
     return min(int(value * BINS), BINS - 1)
 
 
@@ -54,9 +54,9 @@ class Counters:
 
 
 def rows(grader_id: UUID, since: datetime | None, *, hours: datetime | None = None) -> Iterator[tuple[Any, ...]]:
-    """(time, *COUNTERS) of every folded and fresh row since then, of one snapshot, since a fold moves rows.
+    """Yield (time, *COUNTERS) of every folded and fresh row since then, in one query because a fold moves rows.
 
-    hours  a whole hour, from which on the folded ones are read hour by hour: a twelfth of the rows, the same sums
+    hours  a whole hour, from which on folded rows are read by the hour: a twelfth of the rows, the same sums
     """
     folded: QuerySet = GraderStatistic.objects.filter(grader_id=grader_id)
     fresh: QuerySet = Tally.objects.filter(grader_id=grader_id)
@@ -71,7 +71,7 @@ def rows(grader_id: UUID, since: datetime | None, *, hours: datetime | None = No
 
 
 def ends(grader_id: UUID) -> tuple[datetime, datetime] | None:
-    """The first and the last time in which anything was counted; None where nothing was."""
+    """Return the first and the last time at which something was counted; None if nothing was."""
     folded = GraderStatistic.objects.filter(grader_id=grader_id).aggregate(first=Min("start"), last=Max("start"))
     fresh = Tally.objects.filter(grader_id=grader_id).aggregate(first=Min("at"), last=Max("at"))
     times = [moment for moment in (*folded.values(), *fresh.values()) if moment is not None]
@@ -79,7 +79,7 @@ def ends(grader_id: UUID) -> tuple[datetime, datetime] | None:
 
 
 def by_version(grader_id: UUID) -> dict[UUID, tuple[int, float]]:
-    """How many completions each version scored, and the sum of the scores."""
+    """Return how many completions each version scored, and the sum of the scores."""
     totals: dict[UUID, tuple[int, float]] = {}
     folded, fresh = (
         model.objects.filter(grader_id=grader_id).values_list("version_id").annotate(Sum("scored"), Sum("value_sum"))

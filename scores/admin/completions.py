@@ -1,4 +1,4 @@
-"""What a completion's page shows of this app: its reward, runs, scores and reviews."""
+"""The parts of a completion's admin page that this app adds: its reward, runs, scores and reviews."""
 
 from django.contrib import admin
 from django.utils.html import format_html

@@ -20,6 +20,4 @@ figures.tell(
     "Runs waiting to be scored", WorkflowRun, lambda: WorkflowRun.objects.filter(status=RunStatus.PENDING),
     "status__exact=pending", tone="busy",
 )  # fmt: skip
-figures.tell(
-    "Works that stand still", Pulse, lambda: Pulse.objects.filter(at__lt=timezone.now() - STALE), "", tone="bad"
-)
+figures.tell("Stalled jobs", Pulse, lambda: Pulse.objects.filter(at__lt=timezone.now() - STALE), "", tone="bad")

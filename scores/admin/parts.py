@@ -1,4 +1,4 @@
-"""What the lists of runs, scores and rewards have in common."""
+"""Base classes and filters for the admin lists of runs, scores and rewards."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -49,7 +49,7 @@ class Of(Growing, PublicIdSearch, Record):
 
 
 class CodeFilter(admin.SimpleListFilter):
-    """By a code of the registry: a look for the codes that occur would read the whole table."""
+    """Filter by an error code. It offers all codes of the registry: finding those in use would read the whole table."""
 
     title = "error code"
     template = "admin/filter_closed.html"

@@ -1,4 +1,4 @@
-"""Periodic works, and whether they still come to their end."""
+"""The admin page of periodic jobs, which shows whether each still finishes in time."""
 
 from datetime import timedelta
 
@@ -10,17 +10,17 @@ from autotune.core.admin.base import Record
 from autotune.core.admin.cells import badge, moment
 from scores.models import Pulse
 
-STALE = timedelta(hours=26)  # the slowest of the periodic works is daily
+STALE = timedelta(hours=26)  # the least frequent of the periodic jobs is daily
 
 
 @admin.register(Pulse)
 class PulseAdmin(Record, admin.ModelAdmin):
-    """When a periodic work last came to its end."""
+    """The admin page of the times at which periodic jobs last finished."""
 
-    list_display = ("name", "beat", moment("at", "last ended"))
+    list_display = ("name", "beat", moment("at", "last finished"))
     list_filter = ("at",)
     search_fields = ("name",)
-    search_help_text = "A part of a work's name"
+    search_help_text = "A part of a job's name"
     show_full_result_count = False
     fields = ("name", "at")
 

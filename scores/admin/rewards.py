@@ -1,4 +1,4 @@
-"""Rewards: the number of a completion and what went into it."""
+"""The admin page of rewards: the reward of each completion, and the scores that it includes."""
 
 from types import MappingProxyType
 
@@ -48,5 +48,5 @@ class RewardAdmin(Of, admin.ModelAdmin):
 
     @admin.display(description="reward")
     def reward(self, reward: Reward) -> SafeString:
-        """A missing reward is a failure, and never a zero."""
+        """Show the value, or a failure if there is none, never 0 instead."""
         return badge("failed", reward.error_code) if reward.value is None else format_html("{}", ui.score(reward.value))

@@ -1,4 +1,4 @@
-"""Runs: where they stand and what went wrong. They can be retried and cancelled."""
+"""The admin page of runs: their state and errors. Runs can be retried and cancelled."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ UNREAD = ("score__reasoning", "score__dimensions")
 
 
 class FaultFilter(admin.SimpleListFilter):
-    """Failed runs by whose affair their code is."""
+    """Filter failed runs by who is responsible for their error code."""
 
     title = "fault"
     parameter_name = "fault"
@@ -41,7 +41,7 @@ class FaultFilter(admin.SimpleListFilter):
         return queryset
 
 
-@admin.action(description="Retry the selected runs that failed", permissions=["steer"])
+@admin.action(description="Retry the selected failed runs", permissions=["steer"])
 def retry_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[WorkflowRun]) -> None:
     not_failed = queryset.exclude(status=RunStatus.FAILED).order_by().values("pk")[: retrying.MOST].count()
     done = retrying.retry_all(queryset)
@@ -52,14 +52,14 @@ def retry_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Qu
     level = messages.SUCCESS if not refused else messages.WARNING if done.retried else messages.ERROR
     model_admin.message_user(request, "; ".join(parts), level)
     if done.more:
-        model_admin.message_user(request, "There are more: do it again.", messages.WARNING)
+        model_admin.message_user(request, "There are more runs. Run the action again.", messages.WARNING)
 
 
-@admin.action(description="Cancel the selected runs that are unfinished", permissions=["steer"])
+@admin.action(description="Cancel the selected unfinished runs", permissions=["steer"])
 @confirmed(
     "Cancel these runs?",
-    warning="Those that are unfinished fail with “cancelled”, and answers that come later are dropped. Runs that have "
-    "ended stay as they are.",
+    warning="Unfinished runs fail with “cancelled”, and answers that arrive later are discarded. Runs that have "
+    "ended do not change.",
     button="Cancel the runs",
 )
 def cancel_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[WorkflowRun]) -> None:
@@ -67,9 +67,9 @@ def cancel_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Q
     ended = cancelling.cancel_all(run_ids)
     tell(model_admin, request, ended, "cancelled", {})
     if len(run_ids) > ended:
-        model_admin.message_user(request, f"{len(run_ids) - ended} had ended already.", messages.WARNING)
+        model_admin.message_user(request, f"{len(run_ids) - ended} had already ended.", messages.WARNING)
     if len(run_ids) == retrying.MOST:
-        model_admin.message_user(request, "There may be more: do it again.", messages.WARNING)
+        model_admin.message_user(request, "There may be more runs. Run the action again.", messages.WARNING)
 
 
 @admin.register(WorkflowRun)
@@ -91,7 +91,7 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
         (None, {"fields": (
             "public_id", state(order=""), "organization", "completion_link", "task", "grader", "score_link",
         )}),
-        ("Where it stands", {"fields": (
+        ("State", {"fields": (
             "waits_for", ("attempt", "failures"), "priority", ("panel_size", "generation"),
         )}),
         ("What went wrong", {"fields": ("error_code", "message", "advice", "error_repeats")}),
@@ -112,7 +112,7 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
     def tries(self, run: WorkflowRun) -> str:
         return f"{run.attempt}, {run.failures} failed" if run.failures else str(run.attempt)
 
-    @admin.display(description="took")
+    @admin.display(description="duration")
     def took(self, run: WorkflowRun) -> str:
         if run.completed_at is None:
             return "–"
@@ -130,7 +130,7 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
     def message(self, run: WorkflowRun) -> str:
         return plain(run, "error_message")
 
-    @admin.display(description="what must change")
+    @admin.display(description="advice")
     def advice(self, run: WorkflowRun) -> str:
         code = run.error_code
         return f"{failure_codes.advice(code)} ({failure_codes.fault(code)})" if code else "–"
@@ -141,7 +141,7 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
 
 
 def _line(step: steps.Step) -> str:
-    """One step on one line: when, what, and what came of it."""
+    """One step on one line: when it happened, what it was, and its result."""
     begun, ended, until = (
         f"{moment:%Y-%m-%d %H:%M:%S.%f}"[:-3] if moment else ""
         for moment in (step.started_at, step.ended_at, step.wake_at)

@@ -1,4 +1,4 @@
-"""Scores: what was said, by whom, and whether it counts."""
+"""The admin page of scores: their values, graders, and whether they count."""
 
 from types import MappingProxyType
 
@@ -35,7 +35,7 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
     search_fields = ("=completion__external_id", "task__name", "grader__name")
     groups = (
         (None, ("public_id", "standing", "organization", "completion_link", "task", "run_link")),
-        ("What was said", ("value", "raw_value", "confidence", "dimensions_shown")),
+        ("Verdict", ("value", "raw_value", "confidence", "dimensions_shown")),
         ("By whom", ("grader", "grader_version", "reviewed_by", "reused_from_id")),
         ("Times", ("created_at", "deleted_at")),
     )

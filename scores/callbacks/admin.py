@@ -1,4 +1,4 @@
-"""Admin pages of asynchronous calls: which are open, and what came back. Signatures are not shown."""
+"""Admin pages of asynchronous calls: which are open, and which runs have a callback. Signatures are not shown."""
 
 from types import MappingProxyType
 
@@ -32,7 +32,7 @@ class ItemsInline(Newest):
 
 @admin.register(Callback)
 class CallbackAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
-    """An attempt that may be answered later."""
+    """The admin page of asynchronous attempts."""
 
     finds = MappingProxyType({"grader": "grader_id", "run": "items__run_id"})
     list_display = (
@@ -59,7 +59,7 @@ class CallbackAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
 
 @admin.register(CallbackItem)
 class CallbackItemAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
-    """A run of such an attempt."""
+    """The admin page of the runs of asynchronous attempts."""
 
     finds = MappingProxyType({"run": "run_id", "grader": "callback__grader_id"})
     list_display = ("id", linked("run"), "attempt", linked("callback"), "is_recorded")

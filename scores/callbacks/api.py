@@ -1,4 +1,4 @@
-"""The endpoint of asynchronous answers: no key is needed or taken, the grader's signature is what counts."""
+"""The endpoint for callbacks of asynchronous graders. It uses no API key; the grader's signature authenticates it."""
 
 from typing import Final
 
@@ -31,18 +31,18 @@ class CallbackView(OperationView):
         },
     )  # fmt: skip
     def post(self, request: Request, token: str) -> Answer:
-        """The body that would have been the answer to the request, with its three signature headers. The token is in
-        the address that the request named; 404 for any other."""
+        """Send the body that a synchronous grader would have returned, with the three signature headers.
+
+        The token is part of the callback address in the request; any other address returns 404.
+        """
         plain = request._request
         length = plain.META.get("CONTENT_LENGTH") or ""
         if not length:
-            raise LengthRequired("Send the body with a Content-Length.")
+            raise LengthRequired("Send the body with a Content-Length header.")
         if int(length) > MAX_BODY:
-            raise TooLarge("A callback may have 8 MiB at most.", headers={"Connection": "close"})  # unread
+            raise TooLarge("A callback may have at most 8 MiB.", headers={"Connection": "close"})  # unread
         require_json(plain)
         if not admitted(registry.digest_of(token)):
-            raise TooManyRequests(
-                "Too many callbacks came to this address within a second.", headers={"Retry-After": "1"}
-            )
+            raise TooManyRequests("Too many callbacks to this address within a second.", headers={"Retry-After": "1"})
         reply = registry.receive(token, list(plain.headers.items()), plain.body)
         return Answer(CallbackReply(reply.code), reply.status)

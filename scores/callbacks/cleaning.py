@@ -1,6 +1,6 @@
-"""Clean-up: addresses for callbacks that expired long ago. Two at once do no harm.
+"""Delete callback addresses that expired long ago. It is safe to run more than once at the same time.
 
-A callback that comes after its row is gone is told 404 instead of 410; both mean that the grader stops.
+A callback that arrives after its row is deleted receives 404 instead of 410; the grader must stop on both.
 """
 
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ AT_ONCE: Final = 500  # callbacks in one statement; each may hold a thousand ite
 
 
 def clean(now: datetime) -> int:
-    """Delete what is old. Returns how many callbacks."""
+    """Delete callbacks that expired before the limit, and return their number."""
     deleted = 0
     old = Callback.objects.filter(expires_at__lt=now - CALLBACKS_FOR).order_by("expires_at")
     while some := list(old.values_list("pk", flat=True)[:AT_ONCE]):

@@ -1,7 +1,7 @@
-"""Asynchronous graders: each attempt is on record before it goes out, so that its callback is found by its token.
+"""Record calls to asynchronous graders before they are sent, and receive the callbacks that answer them.
 
-The token is 256 random bits in the callback's address; only its SHA-256 is stored. What a callback is worth is judged
-under a lock on its attempt, so of several at once one is recorded and the others learn of it.
+The token is 256 random bits in the callback's address; only its SHA-256 is stored. Each callback is judged under a lock
+on its attempt: if several arrive at once, one is recorded and the others receive that result.
 """
 
 import hashlib
@@ -42,19 +42,19 @@ EXPIRED: Final = "callback_expired"
 
 
 def new_address(now: datetime) -> tuple[str, CallbackAddress]:
-    """A token that nobody has seen, and the address with it; valid for CALLBACK_DEADLINE_S."""
+    """Create a new token and the callback address that contains it. Both are valid for CALLBACK_DEADLINE_S."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     until = now + timedelta(seconds=settings.CALLBACK_DEADLINE_S)
     return token, CallbackAddress(f"{settings.PUBLIC_URL}{PATH}{token}", until)
 
 
 def digest_of(token: str) -> bytes:
-    """What is stored of a token."""
+    """Return the SHA-256 of a token, which is stored in its place."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def record(grader_id: UUID, version_id: UUID, opened: Sequence[tuple[Call, str, Sequence[tuple[UUID, int]]]]) -> None:
-    """Put attempts on record: for each its call, its token, and the runs with their attempt numbers."""
+    """Record attempts: for each its call, its token, and its runs with their attempt numbers."""
     callbacks, items = [], []
     for call, token, runs in opened:
         assert call.callback is not None
@@ -77,9 +77,9 @@ def record(grader_id: UUID, version_id: UUID, opened: Sequence[tuple[Call, str, 
 
 
 def receive(token: str, headers: signing.Headers, body: bytes) -> Reply:
-    """What a callback is answered; what it brings is stored when this returns `recorded`.
+    """Judge a callback and return the reply to it. If the reply is `recorded`, its results are stored.
 
-    raises NotFound for a token that nobody was given
+    raises NotFound for a token that Autotune did not issue
     """
     row = Callback.objects.select_related("grader").filter(token_digest=digest_of(token)).first()
     if row is None:
@@ -103,7 +103,7 @@ def receive(token: str, headers: signing.Headers, body: bytes) -> Reply:
 
 
 def _is_signed(row: Callback, target: GraderTarget, headers: signing.Headers, body: bytes) -> bool:
-    """Before anything is locked: whoever knows the token alone must not be able to keep a lock."""
+    """Check the signature before anything is locked, so that callers who know only the token cannot hold a lock."""
     try:
         signing.verify_callback(
             target.signing,
@@ -119,7 +119,7 @@ def _is_signed(row: Callback, target: GraderTarget, headers: signing.Headers, bo
 
 
 class _Reception:
-    """One callback, with its attempt locked."""
+    """A callback that is judged while its attempt is locked."""
 
     def __init__(self, row: Callback, target: GraderTarget, headers: signing.Headers, body: bytes) -> None:
         self.row, self.target, self.headers, self.body = row, target, headers, body
@@ -192,7 +192,7 @@ class _Reception:
         )  # fmt: skip
 
     def _closed(self, runs: Sequence[WorkflowRun]) -> Reply:
-        """All that the callback names has ended already; other items of its batch are open."""
+        """Reply to a callback whose runs have all ended while other items of its batch are open."""
         if all(_state(run) == "cancelled" for run in runs):
             return Reply(410, CANCELLED)
         digests = [self.items[run.pk].body_digest for run in runs]
@@ -201,10 +201,10 @@ class _Reception:
 
 
 def _state(run: WorkflowRun) -> State:
-    """A run as a callback sees it: "waiting" is every state in which an answer still counts."""
+    """The state of a run for a callback: "waiting" stands for every state in which an answer still counts."""
     if run.status == RunStatus.COMPLETED or run.waits_for == WaitsFor.REVIEW:
         return "completed"
     if run.status == RunStatus.FAILED and run.error_code in (CANCELLED, ERASED):
         return "cancelled"
-    # what came too late for its run is told so by the attempt's own deadline
+    # a callback that is too late for its run is rejected by the attempt's own deadline
     return "failed" if run.status == RunStatus.FAILED and run.error_code != EXPIRED else "waiting"

@@ -1,6 +1,6 @@
-"""How often one callback address may be used: a flood of repeats must not cost the others their turn.
+"""Limit how often a callback address may be used, so that many repeats of one callback do not delay the others.
 
-Counted in each process, by the second; nobody but the grader knows the address, so nobody else can use up its turns.
+Each process counts requests by the second. Only the grader knows the address, so no one else can use up its limit.
 """
 
 import threading
@@ -14,7 +14,7 @@ _counts: dict[bytes, int] = {}
 
 
 def admitted(address: bytes) -> bool:
-    """Whether the address may be used once more in this second."""
+    """Count a use of the address, and return whether it is within the limit of this second."""
     global _second
     now = int(time.monotonic())
     with _lock:

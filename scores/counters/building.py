@@ -84,7 +84,7 @@ def check(task_id: UUID) -> bool:
 
 
 def check_organization(organization_id: UUID, *, repair: bool = False) -> bool:
-    """Whether an organization's counters are the sums of those of its tasks; `repair` corrects them otherwise."""
+    """Whether an organization's counters are the sums of its tasks' counters; with `repair`, correct them if not."""
     with transaction.atomic():
         _lock_folding()
         rows = ScoreCount.objects.filter(organization_id=organization_id)

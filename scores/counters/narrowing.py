@@ -1,5 +1,7 @@
-"""Narrow a query to the tasks and days in which a model has scores, so that a rare model's scores are found without
-reading all others."""
+"""Narrow a query to the tasks and days in which a model has scores.
+
+A query for a rare model then does not read the scores of all other models.
+"""
 
 from datetime import timedelta
 from typing import Any

@@ -1,1 +1,1 @@
-"""The engine: it takes workflow runs from the queue in the database, calls graders, and saves what they answer."""
+"""The engine: it claims workflow runs from the queue in the database, calls graders, and saves their answers."""

@@ -1,4 +1,4 @@
-"""What calls bring: verdicts, failures, and runs that are left for later."""
+"""The results of calls to a grader: verdicts, failures, and runs that are postponed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from scores.engine.timeline import entry
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A verdict on a run, with the version of the task that its reward follows, and the grader's when it was asked.
+    """A verdict on a run, with the task version that its reward follows and the grader version at the time of the call.
 
-    step  the timeline's entry, where it did not come as the answer to the call
+    step  entry for the timeline; None if the verdict is the direct answer to the call
     """
 
     run: Claimed
@@ -30,7 +30,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A failed attempt on a run, and what follows from it. `called` is false where no call went out."""
+    """A failed attempt on a run, and what follows from it. `called` is false if no call was sent."""
 
     run: Claimed
     decision: Decision
@@ -54,7 +54,7 @@ class PostponedRun:
 
 @dataclass(slots=True)
 class Results:
-    """What one group of results brings."""
+    """A group of results that is saved in one transaction."""
 
     judged: list[Judged] = field(default_factory=list)
     missed: list[Missed] = field(default_factory=list)
@@ -66,11 +66,11 @@ class Results:
 
     @property
     def mixed(self) -> bool:
-        """Whether more than one kind of change comes of it."""
+        """Whether the group holds results of more than one kind."""
         return sum(map(bool, (self.judged, self.missed, self.accepted, self.resting))) > 1 or len(self.missed) > 1
 
     def by_version(self, present: UUID) -> Iterator[tuple[UUID, "Results"]]:
-        """Split the group by grader version. Results that are no verdicts belong to the first part."""
+        """Split the group by grader version. Results without a verdict belong to the first part."""
         versions = sorted({judged.grader_version_id for judged in self.judged}) or [present]
         if len(versions) == 1:
             yield versions[0], self

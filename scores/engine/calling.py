@@ -1,6 +1,6 @@
-"""The calls of a drain that are out: built, put on record where the grader answers later, sent, and read.
+"""Build, send and read the calls of a drain.
 
-An asynchronous grader may call back before its 202 was read, so every attempt at one is on record before it goes out.
+An asynchronous grader may call back before its 202 is read, so Autotune records each call to it before sending it.
 """
 
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ from scores.engine.planning import Entries
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A call that is out.
+    """A call that was sent and is not answered yet.
 
-    version_id  what the grader was when it was asked
-    number      its place among the calls of the drain
+    version_id  the grader's version when the call was sent
+    number      the call's position among the calls of the drain
     """
 
     call: Call
@@ -33,11 +33,11 @@ class Sent:
 
 
 class Calls:
-    """The window of calls of one thread."""
+    """The open calls of one thread."""
 
     def __init__(self) -> None:
         self._engine = engine.engine()
-        self._engine.abandon()  # what an earlier work of this thread may have left
+        self._engine.abandon()  # an earlier drain of this thread may have left calls
         self._out: dict[str, Sent] = {}
         self._fresh: list[tuple[Sent, str]] = []
 
@@ -56,7 +56,7 @@ class Calls:
         answers_later: bool,
         secret: Secret | None = None,
     ) -> None:
-        """Make a call, to go out with the next `send`."""
+        """Build a call; the next `send` sends it."""
         attempt = max(run.failures for run, _ in entries) + 1
         token, address = registry.new_address(now) if answers_later else ("", None)
         if target.max_batch_size > 1 or len(entries) > 1:
@@ -70,7 +70,7 @@ class Calls:
         self._fresh.append((sent, token))
 
     def send(self, grader_id: UUID) -> None:
-        """Send what was built, once what can be answered later is on record."""
+        """Send the calls that were built, after recording those that the grader may answer by callback."""
         if not self._fresh:
             return
         fresh, self._fresh = self._fresh, []
@@ -83,7 +83,7 @@ class Calls:
             self._engine.submit(sent.call.request, sent.call.request_id)
 
     def answers(self, patience_s: float) -> Iterator[tuple[Sent, OutboundResponse | OutboundError]]:
-        """What has come, waiting at most so long for the first."""
+        """Yield the answers that have arrived; wait at most `patience_s` seconds for the first."""
         for tag, result in self._engine.poll(patience_s):
             if sent := self._out.pop(str(tag), None):
                 yield sent, result
@@ -93,7 +93,7 @@ class Calls:
             yield from (run for run, _ in sent.entries)
 
     def abandon(self) -> None:
-        """Forget what is out; after an error alone, since the leases must run out then."""
+        """Drop the open calls without reading their answers. Only for use after an error: the leases must expire."""
         self._fresh.clear()
         if self._out:
             self._out.clear()

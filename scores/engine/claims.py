@@ -1,4 +1,4 @@
-"""Claiming runs of one grader under a lease. The database is the queue; of two claimers each gets other runs."""
+"""Claim the due runs of one grader under a lease. The database is the queue; concurrent claims never share a run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from scores.states import RunStatus, WaitsFor
 LEASE = timedelta(seconds=15)
 RENEW_AFTER = timedelta(seconds=5)
 RESTED = 256  # runs of a held grader that are put to sleep at once
-RESTED_BRIEFLY = 32  # for a rate limit, which holds the grader anew every few seconds
+RESTED_BRIEFLY = 32  # for a rate limit, which holds the grader again every few seconds
 
 
 @dataclass(slots=True)
 class Claimed:
-    """A run under our lease. `attempt` is the lease's token."""
+    """A run that this process holds under a lease. `attempt` is the lease's token."""
 
     run_id: UUID
     completion_id: UUID
@@ -74,16 +74,16 @@ _GIVE_BACK = _OURS.format(changes="status = 'pending', leased_until = null")
 
 
 def take(grader_id: UUID, *, limit: int) -> list[Claimed]:
-    """Up to `limit` pending runs of a grader, by priority then age, now ours until the lease ends.
+    """Claim up to `limit` pending runs of a grader, by priority, then age. They are ours until the lease ends.
 
-    Takes what is there and never waits; nothing if rivals hold the rest.
+    It never waits: runs that another process has locked are skipped, so the result may be empty.
     """
     rows = _take_postgres(grader_id, limit) if connection.vendor == "postgresql" else _take_embedded(grader_id, limit)
     return sorted((Claimed(*row) for row in rows), key=lambda run: (-run.priority, run.run_id))
 
 
 def renew(runs: Sequence[Claimed]) -> None:
-    """Extend the leases of runs whose call is still out; a lease that a rival has taken over is theirs."""
+    """Extend the leases of runs whose call is not answered yet, except those that another process has claimed since."""
     if connection.vendor == "postgresql":
         _update_ours(_RENEW, runs, LEASE)
         return
@@ -93,7 +93,7 @@ def renew(runs: Sequence[Claimed]) -> None:
 
 
 def give_back(runs: Sequence[Claimed]) -> None:
-    """Return runs that were claimed and not called, for another drain to take."""
+    """Return claimed runs that were not sent to the grader, so that another drain can claim them."""
     if connection.vendor == "postgresql":
         _update_ours(_GIVE_BACK, runs)
         return
@@ -102,10 +102,10 @@ def give_back(runs: Sequence[Claimed]) -> None:
 
 
 def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = None) -> int:
-    """Let the head of what is due sleep until its grader may be called again. How many.
+    """Put the first due runs of a grader to sleep until it may be called again. Return their number.
 
-    Those behind it stay due: while the grader is held nobody looks at them, and writing them all would cost more than
-    the wait.
+    The other runs stay due: no drain claims them while the grader is held, and writing all of them would cost more
+    than the wait.
     """
     limit = limit or (RESTED_BRIEFLY if reason == pauses.RATE_LIMITED else RESTED)
     with transaction.atomic():

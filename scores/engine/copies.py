@@ -71,8 +71,10 @@ def end(sources: Mapping[UUID, UUID]) -> list[Ended]:
 
 
 def sweep() -> list[Ended]:
-    """End all other waits, also those for sources that are gone: at most LOOKED_AT runs, continuing after the previous
-    pass."""
+    """End all other waits, also those for sources that are gone.
+
+    A pass checks at most LOOKED_AT runs and continues where the previous pass ended.
+    """
     rows = list(_page().values_list("completion_id", "reuses", "pk"))
     if not rows and _Position.after != _START:
         _Position.after = _START
@@ -113,7 +115,7 @@ def _end_all(completion_ids: Iterable[UUID]) -> list[Ended]:
             with transaction.atomic():
                 ended += _end(ordered[at : at + AT_ONCE])
         except encryption.MasterKeyMissing as exc:
-            logger.error("copies of scores wait for a master key: %s", exc)
+            logger.error("scores cannot be copied until a master key is available: %s", exc)
     return ended
 
 

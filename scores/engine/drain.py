@@ -1,7 +1,7 @@
-"""A drain: claims the runs of one grader, calls it in a rolling window, saves in small groups, until nothing is due.
+"""A drain: it claims the runs of one grader, keeps several calls open, and saves results in small groups.
 
-One slow call holds nobody back: a call that ends makes room for the next, and its results are saved with the group at
-hand. No transaction is open while a call is out, and no connection is kept while there is nothing to save.
+A slow call does not delay others: each call that ends makes room for the next, and its results are saved with the
+current group. No transaction is open during a call, and the drain keeps no connection while it has nothing to save.
 """
 
 import time
@@ -33,11 +33,11 @@ CLAIM_SINGLE = 128
 SAVE_AT = 64
 SAVE_AFTER_S = 0.05
 POLL_S = 0.02
-REFRESH_S = 2.0  # how long a drain believes what it read of the grader: limits, address, secrets
+REFRESH_S = 2.0  # how long a drain uses the grader's limits, address and secrets before it reads them again
 
 
 def callable_grader(grader_id: UUID) -> Grader | None:
-    """The grader, unless it is deleted, inactive or has not told a version (it was never verified)."""
+    """Return the grader, or None if it is deleted, inactive or was never verified (it has no version)."""
     live = Grader.objects.live().filter(pk=grader_id, version__isnull=False)
     return live.exclude(status=GraderStatus.INACTIVE).first()
 
@@ -45,9 +45,9 @@ def callable_grader(grader_id: UUID) -> Grader | None:
 class Drain:
     """The work of one thread for one grader.
 
-    until     the monotonic time at which it ends, with the calls that are out
-    is_woken  whether a wake-up reported new work since the last call of it
-    ending    whether it must end before its time
+    until     the monotonic time after which it sends no calls; it ends once the open calls are answered
+    is_woken  returns whether a wake-up reported new work since `is_woken` was last called
+    ending    whether it must end early
     held      the grader may not be called for now; the claimed runs sleep
     """
 
@@ -76,7 +76,7 @@ class Drain:
         self.clock, self.refreshed_at = database_now(), time.monotonic()
 
     def _refresh(self) -> None:
-        """Read the grader again; one that may not be called any more ends the drain."""
+        """Read the grader again. If it may not be called any more, the drain ends."""
         grader = callable_grader(self.grader_id)
         if grader is None:
             self.stopped = True
@@ -89,7 +89,7 @@ class Drain:
             self.pace.take_over(grader)
 
     def _now(self) -> datetime:
-        """The database's clock, read at the last refresh: waits and deadlines are told by it alone."""
+        """The database's time, based on the last refresh. All waits and deadlines use this clock."""
         return self.clock + timedelta(seconds=time.monotonic() - self.refreshed_at)
 
     @property
@@ -97,7 +97,7 @@ class Drain:
         return self.target.max_batch_size > 1
 
     def run(self) -> None:
-        """Work until nothing is due and nothing is out, or the time is over; what was not called goes back."""
+        """Work until no run is due and no call is open, or the time is over. Return the runs that were not called."""
         try:
             while self._step():
                 pass
@@ -129,7 +129,7 @@ class Drain:
         return True
 
     def _look_around(self) -> None:
-        """Whether to go on, with which grader, and how fast."""
+        """Check at intervals whether the drain may continue, whether the grader changed, and how fast to call it."""
         now = time.monotonic()
         if now >= self.until or self.ending() or self.pace.starved():
             self.stopped = True
@@ -143,7 +143,7 @@ class Drain:
             self._rest(*hold)
 
     def _desired_calls(self) -> int:
-        """The number of calls to have out. Without more work it is those that are out: others may use the rest."""
+        """The number of calls to keep open. Without more work it is the open calls only: others may use the rest."""
         if self.stopped or (self.dry and not self.plan):
             return len(self.calls)
         return self.grader.max_concurrency
@@ -162,7 +162,7 @@ class Drain:
         time.sleep(seconds)
 
     def _patience(self) -> float:
-        """Seconds to wait for answers: until the group at hand is due, or new work may have come."""
+        """Seconds to wait for answers: until the current group is due, or until a check for new work is due."""
         if not self.results:
             return POLL_S
         return max(0.0, min(POLL_S, self.saved_at + SAVE_AFTER_S - time.monotonic()))
@@ -218,7 +218,7 @@ class Drain:
         return [run for run in chunk if run.deadline_at > now] if late else chunk
 
     def _settle(self, sent: Sent, result: OutboundResponse | OutboundError) -> None:
-        """Turn one answer into verdicts and failures, or into further calls."""
+        """Turn an answer into verdicts and failures, or into further calls."""
         call, entries = sent.call, sent.entries
         outcome = outcomes.interpret(call, self.target, result)
         first = outcome.verdicts[call.items[0]]
@@ -238,7 +238,7 @@ class Drain:
                 self.results.judged.append(judged)
 
     def _asks_again(self, failure: Failure, sent: Sent) -> bool:
-        """Whether the call goes out once more at once: signed with the current secret, or in halves."""
+        """Repeat the call if that can help: signed with the current secret, or split in two. Return whether it does."""
         if failure.resign or failure.code == "auth_failed":
             self._refresh()
             if not self.stopped and sent.call.key.key_id != self.target.current.key_id:
@@ -251,7 +251,7 @@ class Drain:
         return False
 
     def _note(self, outcome: Outcome, first: Verdict | Failure | Accepted) -> None:
-        """What an answer says of the grader itself: it knows a secret, refuses us, or is gone."""
+        """Store what an answer shows about the grader itself: it knows a secret, rejects Autotune, or is gone."""
         verified = outcome.key_id_verified
         if verified == self.target.current.key_id and verified != self.target.signing[0].key_id:
             credentials.note_verified(self.target, outcome.key_id_verified)
@@ -271,7 +271,7 @@ class Drain:
         self._miss(run, failure)
 
     def _miss(self, run: Claimed, failure: Failure, sent_at: datetime | None = None) -> None:
-        """What follows from a failure; `sent_at` None: no call went out."""
+        """Note a failed attempt and decide what follows from it; `sent_at` is None if no call was sent."""
         now = self._now()
         decision = retries.decide(
             failure,
@@ -304,7 +304,7 @@ class Drain:
         claims.renew([*self.plan.runs(), *self.calls.runs()])
 
     def _abandon(self) -> None:
-        """Return the runs that are not out. The leases of calls that are still out (only after an error) expire."""
+        """Return the runs that are not in an open call. Only an error leaves calls open here; their leases expire."""
         self.calls.abandon()
         unsent = self.plan.clear()
         try:

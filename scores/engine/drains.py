@@ -1,4 +1,4 @@
-"""Who drains what in this process: at most one drain for a grader, and a wake-up is never lost between two claims."""
+"""The drains of this process: at most one for each grader. No wake-up is lost between two claims."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from autotune.core.errors import Unreadable
 from scores.engine import claims, sweep, unsigned_runs, wakeups
 from scores.engine.drain import Drain, callable_grader
 
-TIME_LIMIT_S = 20.0  # then other graders have their turn, and a successor goes on
+TIME_LIMIT_S = 20.0  # then the thread serves other graders, and a new drain continues
 
 _lock = threading.Lock()
 _wake_events: dict[UUID, threading.Event] = {}
@@ -46,7 +46,7 @@ def ask(grader_id: UUID) -> bool:
 
 
 def close() -> None:
-    """End the drains of this process: each finishes the calls that are out, returns the other runs and hands over."""
+    """End the drains of this process. Each finishes its open calls and returns the other runs for other processes."""
     _ending.set()
 
 

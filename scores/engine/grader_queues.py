@@ -1,4 +1,4 @@
-"""What waits for each grader, told to the app below that asks: counted, and the oldest found by an index probe."""
+"""Report the queue of each grader to the graders app: the number of pending runs, and the age of the oldest."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -15,7 +15,7 @@ from tasks.states import Priority
 
 
 def waiting(*, grader_ids: Collection[UUID], **_: Any) -> dict[UUID, Queue]:
-    """Receiver of `grader_queues`: the pending runs of each grader, and since when the oldest waits."""
+    """Receive `grader_queues`: return the number of pending runs of each grader, and since when the oldest waits."""
     pending = WorkflowRun.objects.filter(status=RunStatus.PENDING, grader_id__in=grader_ids)
     counts = dict(pending.order_by().values_list("grader_id").annotate(Count("pk")))
     if not counts:
@@ -30,6 +30,6 @@ def waiting(*, grader_ids: Collection[UUID], **_: Any) -> dict[UUID, Queue]:
 
 
 def _first(priority: int) -> Subquery:
-    """The first pending run of a priority, as its index has it."""
+    """Select the first pending run of a priority, in the order of the index."""
     pending = WorkflowRun.objects.filter(grader=OuterRef("pk"), status=RunStatus.PENDING, priority=priority)
     return Subquery(pending.order_by("pk").values("pk")[:1])

@@ -1,4 +1,4 @@
-"""What a drain needs beside its runs: the texts of completions, and the facts of their tasks and versions."""
+"""Load what a drain needs for its runs: the text of completions, and the settings of their tasks and task versions."""
 
 import logging
 import time
@@ -26,7 +26,7 @@ TEXT_UNREADABLE = Failure("text_unreadable", "The completion's text cannot be de
 SYSTEM_PROMPT_UNREADABLE = Failure(
     "text_unreadable", "The system prompt of the completion's task cannot be decrypted.", fault="platform"
 )
-FRESH_S = 5.0  # how long a drain believes what it read of a task
+FRESH_S = 5.0  # how long a drain uses a task's settings before it reads them again
 MOST_REMEMBERED = 100_000  # versions without a system prompt
 _TEXT_COLUMNS = ("prompt", "response", "messages", "metadata")
 _LOAD = """
@@ -47,7 +47,7 @@ _without_system_prompt: set[UUID] = set()
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """How a task wants its graders asked, its failures retried and its scores reviewed (under which confidence)."""
+    """A task's settings for calls, retries and reviews; scores below the confidence given here need a review."""
 
     options: Options
     policy: RetryPolicy
@@ -56,7 +56,7 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True)
 class VersionFacts:
-    """What makes a reward: the aggregation, and the weight of each scoring grader by its id."""
+    """How a task version computes rewards: the aggregation, and the weight of each scoring grader by its id."""
 
     aggregation: str
     weights: dict[UUID, float]
@@ -154,12 +154,12 @@ def _remember_without(version_id: UUID) -> None:
 def load(
     completion_ids: Sequence[UUID], facts: Facts, *, max_bytes: int = LOAD_BYTES
 ) -> dict[UUID, Material | Failure]:
-    """The decrypted texts by completion id, in id order as far as they fit into `max_bytes`, at least one.
+    """Return decrypted completions by id, in id order: at least one, and as many as fit into `max_bytes`.
 
-    A Failure stands for a completion whose text was erased or cannot be read: it fails alone. What did not fit is left
-    out, to be loaded with the next.
+    A completion whose text was erased or cannot be read has a Failure as its value, and the others are not affected.
+    Completions that do not fit are left out; the caller loads them with the next batch.
 
-    raises MasterKeyMissing: then nothing can be read, and the runs wait until the setting is mended
+    raises MasterKeyMissing: nothing can be read, and the runs wait until the operator corrects the setting
     """
     rows = _rows(completion_ids, max_bytes)
     prompts = facts.system_prompts(row[2] for row in rows)
@@ -184,7 +184,7 @@ def _material(row: tuple, system_prompt: str | Failure | None) -> Material | Fai
 
 
 def _rows(completion_ids: Sequence[UUID], max_bytes: int) -> Sequence[tuple]:
-    """Rows of id, task, version and the four texts; the sum runs over lengths, so nothing beyond it is even read."""
+    """Rows of id, task, version and the four texts. The limit applies to lengths, so no text beyond it is read."""
     values: list[Any]
     if connection.vendor == "postgresql":
         condition, values = "id = any(%s)", [list(completion_ids)]

@@ -1,6 +1,6 @@
-"""How fast a drain may go: its share of the grader's calls, items in a call, tokens, and until when nobody may call.
+"""The pace of a drain: its share of the grader's calls, the items in a call, its tokens, and holds on the grader.
 
-The limits are shared by all workers (graders/guards); a drain asks for its share a few times a second at most.
+All workers share these limits (graders/guards). A drain requests its share a few times a second at most.
 """
 
 import secrets
@@ -12,14 +12,14 @@ from graders.gateway.types import Failure, Outcome
 from graders.guards import Answered, Guard
 from graders.models import Grader
 
-SHORT_S = 0.25  # between two looks while others hold a part of what we want
+SHORT_S = 0.25  # between two requests for our share while others use a part of what we want
 LONG_S = 2.0
-PATIENCE_S = 2.0  # how long a drain without a single call waits for its share
-SOON = timedelta(seconds=1)  # a wait up to this is borne; for a longer one the grader is held and its runs sleep
+PATIENCE_S = 2.0  # how long a drain that may not send a single call waits for its share
+SOON = timedelta(seconds=1)  # a drain waits up to this long; for a longer wait the grader is held and its runs sleep
 
 
 class Pace:
-    """One drain's view of its grader's limits. Times are the database's clock."""
+    """One drain's view of its grader's limits. Times are from the database's clock."""
 
     def __init__(self, grader: Grader, now: datetime) -> None:
         self._guard = Guard(grader, secrets.token_hex(8))
@@ -34,7 +34,7 @@ class Pace:
 
     @property
     def window(self) -> int:
-        """Calls that may be out at once."""
+        """The number of calls that may be open at the same time."""
         return min(1, self._permit.slots) if self._permit.probing else self._permit.slots
 
     @property
@@ -44,13 +44,13 @@ class Pace:
 
     @property
     def size(self) -> int:
-        """Items in a call at most."""
+        """The maximum number of items in a call."""
         return 1 if self._permit.probing else max(1, min(self._grader.max_batch_size, self._permit.batch))
 
     def refresh(self, grader: Grader, now: datetime, *, want: int) -> None:
-        """Look at the shared state again, if it is time to.
+        """Read the shared state again, if it is due.
 
-        want  calls that we would have out, if we may; those that are out keep their place whatever it is
+        want  the number of open calls that the drain can use; calls that are open keep their place in any case
         """
         short = self._permit.others > 0 or self._permit.slots < grader.max_concurrency
         if want <= self._want and time.monotonic() - self._looked < (SHORT_S if short else LONG_S):
@@ -59,7 +59,7 @@ class Pace:
         self._permit = self._guard.refresh(grader, want=want, now=now)
 
     def take_over(self, grader: Grader) -> None:
-        """The grader's row was read again."""
+        """Use the limits of the grader's row, which was read again."""
         self._take_over(grader)
 
     def _take_over(self, grader: Grader) -> None:
@@ -67,12 +67,12 @@ class Pace:
         self._held = (grader.held_until, grader.held_reason) if grader.held_until else None
 
     def held(self, now: datetime) -> tuple[datetime, str] | None:
-        """Until when nothing may go out, and why; None if calls may go."""
+        """Until when no call may be sent, and why; None if calls may be sent."""
         permit = (self._permit.hold_until, self._permit.hold_reason) if self._permit.hold_until else None
         return max((hold for hold in (self._held, permit) if hold and hold[0] > now), default=None)
 
     def starved(self) -> bool:
-        """Whether others hold every call, and have for so long that we leave the work to them."""
+        """Whether other workers have used every call for so long that this drain leaves the work to them."""
         return self.window == 0 and time.monotonic() - self._begun > PATIENCE_S
 
     def take(self, count: int, now: datetime) -> int:
@@ -90,12 +90,12 @@ class Pace:
         return self._tokens_at is not None
 
     def give_back(self, unused: int) -> None:
-        """Tokens of completions that were not asked for."""
+        """Return the tokens of completions that were not sent."""
         if unused > 0:
             self._guard.give_back(unused)
 
     def sent(self) -> int:
-        """The number of a call that goes out now."""
+        """Count a call that is sent now, and return its number."""
         return self._guard.sent()
 
     def note(self, outcome: Outcome, number: int, items: int, *, batched: bool, now: datetime) -> None:
@@ -110,17 +110,17 @@ class Pace:
 
     @property
     def has_failures(self) -> bool:
-        """Whether something unreported may open the circuit: that is told before more goes out."""
+        """Whether an unreported failure may open the circuit; the drain reports it before it sends more calls."""
         return not all(answer.ok and not answer.shrink for answer in self._answers)
 
     def report(self, now: datetime) -> None:
-        """Tell the shared state what the calls since the last report brought."""
+        """Add the outcomes of the calls since the last report to the shared state."""
         if self._answers:
             answers, self._answers = self._answers, []
             self._permit = self._guard.note(answers, now=now) or self._permit
 
     def close(self) -> None:
-        """Leave our share to the others."""
+        """Release this drain's share of the calls."""
         self._guard.close()
 
     def _hold(self, until: datetime, reason: str) -> None:

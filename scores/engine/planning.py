@@ -1,4 +1,4 @@
-"""The plan of a drain: claimed runs become calls, with their texts, as far as there is room for them."""
+"""The plan of a drain: it groups claimed runs into calls and loads their text, within a memory limit."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -16,17 +16,17 @@ Entries = list[tuple[Claimed, Material]]
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A call to be made: its runs with their texts, and what is asked of the grader."""
+    """A planned call: its runs with their text, and the options for the grader."""
 
     entries: Entries
     options: Options
 
 
 class Plan:
-    """Runs that are claimed and not yet called for: first without their texts, then as calls that are ready to go.
+    """Runs that are claimed and not sent yet: first without their text, then as calls that are ready to send.
 
-    size       items in a call at most
-    unfit      told of a run whose text cannot be had, with the failure
+    size       maximum number of items in a call
+    unfit      called with a run whose text cannot be loaded, and the failure
     """
 
     def __init__(self, facts: Facts, size: int, unfit: Callable[[Claimed, Failure], None]) -> None:
@@ -43,7 +43,7 @@ class Plan:
         self._queue.extend(runs)
 
     def resize(self, size: int) -> None:
-        """Calls of another size are planned anew."""
+        """Set the maximum number of items in a call. Calls that are planned with another size are planned again."""
         if size == self.size:
             return
         self.size = size
@@ -56,10 +56,10 @@ class Plan:
         self._ready.extendleft([Planned(entries[middle:], options), Planned(entries[:middle], options)])
 
     def next(self, *, room: int, fit: Callable[[list[Claimed]], list[Claimed]]) -> Planned | None:
-        """The next call; None when nothing is left.
+        """Return the next call, or None if no run is left.
 
-        room  how many calls may follow each other now
-        fit   leaves out the runs that may not be called for any more
+        room  number of calls that may be sent now
+        fit   removes the runs that may not be sent any more
         """
         count = self.size if self.size > 1 else min(LOAD_SINGLE, room)
         while self._queue and not self._ready:
@@ -67,7 +67,7 @@ class Plan:
         return self._ready.popleft() if self._ready else None
 
     def runs(self) -> Iterator[Claimed]:
-        """Everything that is held here."""
+        """All runs of the plan."""
         yield from self._queue
         for planned in self._ready:
             yield from (run for run, _ in planned.entries)
@@ -80,7 +80,7 @@ class Plan:
         return runs
 
     def _prepare(self, chunk: list[Claimed]) -> None:
-        """Load texts and make calls of them; what does not fit into memory at once stays in the queue."""
+        """Load texts and build calls from them; runs whose text exceeds the memory limit stay in the queue."""
         texts = materials.load([run.completion_id for run in chunk], self._facts)
         self._queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
         groups: dict[Options, Entries] = {}

@@ -1,4 +1,4 @@
-"""When periodic works last came to their end: what stands still shows by it (scores/engine/stalls.py)."""
+"""Record when each periodic job last finished, so that stalled jobs can be detected (scores/engine/stalls.py)."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,7 +13,7 @@ SETTLE: Final = "settle"
 
 
 def beat(name: str, now: datetime | None = None) -> None:
-    """The work came to its end now.
+    """Record that a job has finished.
 
     now  the database's time, if the caller has just read it
     """
@@ -22,16 +22,16 @@ def beat(name: str, now: datetime | None = None) -> None:
 
 
 def begin(name: str) -> None:
-    """From now on the work is waited for, if it never came to its end yet."""
+    """Start waiting for a job that never finished: from now on it counts as stalled if it does not finish in time."""
     Pulse.objects.bulk_create([Pulse(name=name, at=database_now())], ignore_conflicts=True)
 
 
 def is_recent(name: str, seconds: float) -> bool:
-    """Whether the work came to its end, in any process, within the last so many seconds."""
+    """Whether the job finished, in any process, within the last `seconds` seconds."""
     since = DatabaseNow() - timedelta(seconds=seconds)
     return Pulse.objects.filter(name=name, at__gt=since).exists()
 
 
 def all_of_them() -> dict[str, datetime]:
-    """When each last came to its end, by name."""
+    """The time at which each job last finished, by name."""
     return dict(Pulse.objects.values_list("name", "at"))

@@ -1,4 +1,4 @@
-"""Saving what graders said. One transaction: runs moved on, scores inserted, rewards, events and counters written.
+"""Save the answers of graders. One transaction moves runs, inserts scores, and writes rewards, events and counters.
 
 A success needs only that the run has no verdict yet: the first valid answer of any attempt wins. A failure, a sleep or
 a wait is written only by the attempt that holds the lease. A unique constraint on (run) is the last guard.
@@ -28,7 +28,7 @@ OVERTAKEN: Final = "end"
 def save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Facts) -> None:
     """Record a group of results of one grader, in one transaction.
 
-    raises OperationalError if the database is away; then nothing of the group is stored, and the leases run out
+    raises OperationalError if the database is unavailable; then nothing of the group is stored, and the leases expire
     """
     with transaction.atomic():
         _save(grader_id, grader_version_id, results, facts)
@@ -37,15 +37,17 @@ def save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Fact
 def save_callback(
     grader_id: UUID, grader_version_id: UUID, judged: Sequence[Judged], failed: Sequence[Missed], facts: Facts
 ) -> set[UUID]:
-    """Record what a callback brought; the runs that it moved, to an end or to a review."""
+    """Record the results of a callback. Return the runs that are final or under review because of it."""
     with transaction.atomic():
         return _save(grader_id, grader_version_id, Results(list(judged), list(failed)), facts)
 
 
 def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts, *, step: str = OVERTAKEN) -> int:
-    """Fail unfinished runs that no answer ends: past their deadline, cancelled, their grader gone. How many moved.
+    """Fail unfinished runs that have no answer: past their deadline, cancelled, or of a grader that is gone.
 
-    step  for the timeline; one that ends by itself (OVERTAKEN) is left alone if a person looks at it by now
+    Returns the number of runs that failed.
+
+    step  entry for the timeline; with OVERTAKEN, runs that wait for a reviewer by now are left unchanged
     """
     with transaction.atomic():
         settling.lock({run.completion_id for run in runs if run.panel_size > 0})
@@ -62,7 +64,7 @@ def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts,
 
 
 def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Facts) -> set[UUID]:
-    """Everything of a group, inside a transaction; the runs that are scored, failed or under review now."""
+    """Save a group inside a transaction. Return the runs that are scored, failed or under review now."""
     final = [entry for entry in results.missed if entry.decision.wake_at is None]
     settling.lock(_shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.panel_size > 0})
     certain, doubtful = _by_confidence(results.judged, facts)
@@ -82,13 +84,13 @@ def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Fac
 
 
 def _lock_runs(results: Results) -> None:
-    """All runs of the group in id order: the statements after it take them group by group, and a rival's do too."""
+    """Lock all runs of the group in id order: later statements lock them in parts, as those of other workers do."""
     runs = WorkflowRun.objects.filter(pk__in=[run.run_id for run in results.runs()]).order_by("pk")
     list(runs.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
 def _shared(judged: Iterable[Judged]) -> set[UUID]:
-    """Completions whose reward needs a look at more than the run itself: larger panels, and re-scores."""
+    """Completions whose reward depends on more than this run: those with larger panels, and re-scores."""
     return {
         entry.run.completion_id
         for entry in judged

@@ -1,4 +1,4 @@
-"""What follows a failed attempt: another one after a wait, or the end of the run."""
+"""Decide what follows a failed attempt: another attempt after a wait, or the failure of the run."""
 
 import random
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ DEADLINE_EXCEEDED = "deadline_exceeded"
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """A task's `retry`: attempts in all, the first wait, the longest wait (milliseconds)."""
+    """A task's `retry`: the maximum number of attempts, the first wait and the longest wait (milliseconds)."""
 
     max_attempts: int
     backoff_ms: int
@@ -28,7 +28,7 @@ class Decision:
     repeats: int = 1
 
 
-# Of a run that no call may begin for any more; no attempt failed.
+# For a run whose deadline has passed before a call; no attempt failed.
 OVERDUE = Decision(DEADLINE_EXCEEDED, "The task's deadline passed before the grader could be called.", repeats=0)
 
 
@@ -42,7 +42,7 @@ def decide(
     deadline: datetime,
     now: datetime,
 ) -> Decision:
-    """What becomes of a run after an attempt that ended in `failure` (protocol section 5).
+    """Decide whether to retry a run after an attempt that ended in `failure` (protocol section 5).
 
     failures   attempts that failed before this one
     last_code  of the attempt before, which ended `repeats` times in a row with it
@@ -53,13 +53,13 @@ def decide(
         return Decision(failure.code, failure.message, repeats=same)
     wake_at = now + _wait(failure, policy, failures)
     if wake_at >= deadline:
-        message = f"The task's deadline passes before another attempt. The last one: {failure.message}"
+        message = f"The task's deadline passes before another attempt. The last attempt failed: {failure.message}"
         return Decision(DEADLINE_EXCEEDED, message, repeats=same)
     return Decision(failure.code, failure.message, wake_at, same)
 
 
 def _wait(failure: Failure, policy: RetryPolicy, failures: int) -> timedelta:
-    """Full jitter over a doubling wait; what the grader asked for replaces it."""
+    """The wait before the next attempt: it doubles, with full jitter, unless the grader requested another wait."""
     if failure.retry_after_s is not None:
         return timedelta(seconds=failure.retry_after_s)
     ceiling = min(policy.max_backoff_ms, policy.backoff_ms * 2 ** min(failures, 30))

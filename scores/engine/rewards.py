@@ -1,4 +1,4 @@
-"""The reward of a completion: its panel's scores as one number (docs/scoring.md, "Rewards")."""
+"""Compute the reward of a completion: its panel's scores as one number (docs/scoring.md, "Rewards")."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A reward, or the code of why there is none.
+    """A reward, or the code that says why there is none.
 
     used    scores that went into the value
     failed  scoring runs without a score
@@ -35,10 +35,10 @@ class Result:
 
 
 def reward(scores: Sequence[Scored], *, failed: int, aggregation: str, error_code: str = NO_SCORE) -> Result:
-    """The reward of one completion whose scoring runs are all final.
+    """Compute the reward of one completion whose scoring runs are all final.
 
-    failed      how many of its scoring runs have no score
-    error_code  of the failure, where nothing was scored
+    failed      number of its scoring runs without a score
+    error_code  code of the failure if no run has a score
     """
     if not scores:
         return Result(None, None, 0, failed, error_code or NO_SCORE)

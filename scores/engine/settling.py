@@ -1,4 +1,4 @@
-"""Rewards of completions whose scoring runs are all final: written in the transaction that made them so.
+"""Write the rewards of completions whose scoring runs are all final, in the transaction that ends the last run.
 
 A re-score makes runs of a newer generation. The newest score of each scoring grader counts, so a completion keeps its
 reward while it is scored again, and also if that fails.
@@ -31,14 +31,14 @@ _COMPARED = ("value", "confidence", "used", "failed", "error_code")
 
 @dataclass(slots=True)
 class _Member:
-    """A scoring grader of one completion: its newest run, and its newest score if it ever gave one."""
+    """A scoring grader of one completion: its newest run, and its newest score if it has one."""
 
     run: WorkflowRun
     scores: list[Score] = field(default_factory=list)
 
 
 def lock(completion_ids: Iterable[UUID]) -> None:
-    """Lock completions, in id order and before their runs: of two that finish together one sees both scores."""
+    """Lock completions, in id order and before their runs, so that the last of two concurrent runs sees both scores."""
     rows = Completion.objects.filter(pk__in=set(completion_ids)).order_by("pk")
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
@@ -67,7 +67,7 @@ def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
 
 
 def settle_overlooked(facts: Facts, *, ever: bool = False, limit: int = 500) -> int:
-    """Settle panels that finished recently without a reward, as a guard of the sweep. Return their number.
+    """Settle panels that finished recently without a reward, as a safety check of the sweep. Return their number.
 
     ever  look back to the last check of any sweeper, which may be long ago; the first sweeper checks all panels
     """
@@ -156,12 +156,12 @@ def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, ver
 
 
 def _lacking(run: WorkflowRun) -> str:
-    """Why a run has no score: its failure, or somebody deleted the score."""
+    """The code that says why a run has no score: it failed, or its score was deleted."""
     return SCORE_DELETED if run.status == RunStatus.COMPLETED else run.error_code
 
 
 def _supersede(ready: dict[UUID, dict[UUID, _Member]]) -> None:
-    """Mark what a newer score replaces; where the newer one was deleted, the one before counts again."""
+    """Mark scores that a newer score replaces; if the newer score was deleted, the one before it counts again."""
     newest = [member.scores[-1] for members in ready.values() for member in members.values() if member.scores]
     if back := [score.pk for score in newest if score.superseded]:
         Score.objects.filter(pk__in=back).update(superseded=False)

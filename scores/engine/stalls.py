@@ -1,7 +1,7 @@
-"""Does due work move? What the rows alone tell, in a few index probes; `/moving` and `/metrics` judge by it.
+"""Detect queues and jobs that have stalled, with a few index probes. `/moving` and `/metrics` report the result.
 
-A large backlog is no fault: what counts is that the front of each grader's queue moves. It stands still where its
-oldest run is due for DUE_S, no run of the grader is under a lease that holds, and none was scored in that time.
+A large backlog is not an error while the front of each grader's queue moves. A queue has stalled if its oldest run has
+been due for DUE_S, no run of the grader is under a valid lease, and none was scored in that time.
 """
 
 from collections.abc import Iterable
@@ -21,21 +21,21 @@ from scores.retention import expiry
 from scores.states import ErasureStatus, RunStatus
 from tasks.states import Priority
 
-UNRETAINED: Final = timedelta(hours=3)  # it comes every hour
-STILL: Final = timedelta(seconds=30)  # a queue whose front does not move for so long stands still
+UNRETAINED: Final = timedelta(hours=3)  # retention runs every hour
+STILL: Final = timedelta(seconds=30)  # a queue whose front does not move for this long has stalled
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """One look.
+    """The state of due work at one moment.
 
-    last_sweep       None before the first one
+    last_sweep       None before the first sweep
     oldest_due       when the oldest run that may be called now, or should have been woken, became due
-    expired_leases   running, and their worker is lost; the next sweep returns them
+    expired_leases   running runs whose worker is lost; the next sweep returns them
     oldest_expired   when the first of these leases ended
-    still            (grader, next run) of the queues that stand still
-    erasing_still    since when nobody works on an erasure that is open; None if none is
-    retaining_still  when retention last came to its end, if that is too long ago and something is not kept for good
+    still            (grader, next run) of the queues that have stalled
+    erasing_still    since when no process has worked on an open erasure; None if no erasure is open
+    retaining_still  when retention last finished, if that is too long ago and some text has a retention limit
     """
 
     now: datetime
@@ -50,7 +50,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """The pending runs of a grader that may be called now: the one that is claimed next, and since when it waits."""
+    """The queue of a grader that may be called now: the run that is claimed next, and since when it waits."""
 
     grader_id: UUID
     next_run: UUID
@@ -58,7 +58,7 @@ class _Queue:
 
 
 def look() -> Facts:
-    """The facts of this moment, by the database's clock."""
+    """Read the state of due work at this moment, by the database's clock."""
     now, beats = database_now(), pulses.all_of_them()
     queues = _queues(now)
     overdue = WorkflowRun.objects.filter(status=RunStatus.SLEEPING, wake_at__lte=now).order_by("wake_at")
@@ -88,7 +88,7 @@ def _retaining_still(beat: datetime | None, now: datetime) -> datetime | None:
 
 
 def _queues(now: datetime) -> list[_Queue]:
-    """One for each grader that may be called and has pending runs: an index probe for each priority."""
+    """The queue of each grader that may be called and has pending runs, with one index probe for each priority."""
     free = Q(held_until=None) | Q(held_until__lte=now)
     graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE).filter(free)
     by_priority = {f"first_{value}": _first(value) for value in Priority.values}
@@ -112,7 +112,7 @@ def _first(priority: int) -> Subquery:
 
 
 def _still(queues: Iterable[_Queue], now: datetime) -> Iterable[tuple[UUID, UUID]]:
-    """The grader and the next run of each queue that no worker works on."""
+    """The grader and the next run of each queue that has stalled."""
     next_runs = {queue.grader_id: queue.next_run for queue in queues}
     if not next_runs:
         return ()

@@ -1,8 +1,8 @@
-"""The sweep: returns expired leases, wakes sleepers, ends what is overdue, and finds work that nobody holds.
+"""The sweep: it returns expired leases, wakes sleeping runs, fails overdue runs, and finds due runs without a worker.
 
-It also ends waits for a callback or a person when their time is over, and waits for a copy when its source is final.
+It also ends waits for a callback or a reviewer when their time is over, and waits for a copy when its source is final.
 
-Every worker and beat run it, one at a time. It rests on rows alone, so killing any process, flushing the broker or
+Every worker and beat run it, one at a time. It depends only on rows, so killing any process, flushing the broker or
 restarting the database loses nothing.
 """
 
@@ -26,12 +26,12 @@ from scores.reviews import decisions
 from scores.states import LONG_AGO, RunStatus, WaitsFor
 
 PULSE = pulses.SWEEP
-CALLBACK_EXPIRED_MESSAGE = "The grader accepted the completion with 202, but its callback did not come in time."
+CALLBACK_EXPIRED_MESSAGE = "The grader accepted the completion with 202, but its callback did not arrive in time."
 LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
 HELD_BY_NOBODY = (RunStatus.PENDING, RunStatus.SLEEPING)
 _AWAITS_CALLBACK = Q(status=RunStatus.WAITING, waits_for=WaitsFor.CALLBACK)
 SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
-GONE_MESSAGE = "The grader answered 410 Gone, or was deleted: it takes no more work."
+GONE_MESSAGE = "The grader answered 410 Gone or was deleted, so it receives no more calls."
 OVERDUE_AT_ONCE = 500
 RETURNED_AT_ONCE = 2_000
 ENDS_EVERY = 5  # passes
@@ -39,9 +39,9 @@ GUARD_EVERY = 60
 
 
 def sweep(*, passes: int = 0) -> list[UUID]:
-    """One pass. The graders that have due runs which nobody holds; none if another sweeper is at it.
+    """Run one pass. Return the graders that have due runs without a worker; none if another sweeper is running.
 
-    passes  of this sweeper before; what has to look at many rows is done in some of them alone
+    passes  number of earlier passes of this sweeper; steps that read many rows run only in some passes
     """
     now = database_now()
     with transaction.atomic():
@@ -64,7 +64,7 @@ def sweep(*, passes: int = 0) -> list[UUID]:
 
 
 def due_graders(now: datetime) -> list[UUID]:
-    """Graders that may be called now and have pending runs: one index probe for each grader."""
+    """Return the graders that may be called now and have pending runs, with one index probe for each grader."""
     pending = WorkflowRun.objects.next_pending(OuterRef("pk")).values("pk")
     free = Q(held_until=None) | Q(held_until__lte=now)
     callable_graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE)
@@ -73,7 +73,7 @@ def due_graders(now: datetime) -> list[UUID]:
 
 
 def _alone() -> bool:
-    """Whether no other sweeper is at work; on SQLite the immediate transaction is the lock."""
+    """Whether no other sweeper is running; on SQLite the immediate transaction is the lock."""
     if connection.vendor != "postgresql":
         return True
     with connection.cursor() as cursor:
@@ -98,7 +98,7 @@ def _wake_sleepers(now: datetime) -> None:
 
 
 def _wake_released() -> None:
-    """Runs that sleep for a grader whose hold was ended before its time: its circuit closed, or it is healthy again."""
+    """Wake runs that sleep for a grader whose hold ended early: its circuit closed, or it is healthy again."""
     released = Grader.objects.filter(held_until=None, pk=OuterRef("grader"))
     asleep = WorkflowRun.objects.filter(Exists(released), status=RunStatus.SLEEPING, waits_for=WaitsFor.GRADER)
     with transaction.atomic():
@@ -106,7 +106,7 @@ def _wake_released() -> None:
 
 
 def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
-    """Move the runs that are still due once they are locked, without those that others hold. Return the moved ones."""
+    """Move the runs that are still due once they are locked, except those that others lock. Return the moved ids."""
     locked = due.order_by("pk").select_for_update(skip_locked=True, no_key=True)
     locked_ids = list(locked.values_list("pk", flat=True)[:RETURNED_AT_ONCE])
     if locked_ids:
@@ -117,7 +117,7 @@ def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
 
 
 def _end_overdue(facts: Facts, now: datetime) -> None:
-    """Runs that no call may begin for any more: their grader is inactive, or the queue was too long."""
+    """Fail runs whose deadline has passed before a call: their grader is inactive, or the queue was too long."""
     for status in HELD_BY_NOBODY:
         # The order is that of the index. Without it, if statistics say that most runs are overdue, PostgreSQL reads the
         # table from its start until it has enough rows, and all of the table if there are none.
@@ -129,7 +129,7 @@ def _end_overdue(facts: Facts, now: datetime) -> None:
 
 
 def _end_waits(facts: Facts, now: datetime) -> None:
-    """Callbacks and decisions that did not come in time."""
+    """Fail runs whose callback or review decision did not arrive in time."""
     late = WorkflowRun.objects.filter(_AWAITS_CALLBACK, wake_at__lt=now).order_by("wake_at")
     runs = [Saved(*row) for row in late.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
     if runs:
@@ -138,7 +138,7 @@ def _end_waits(facts: Facts, now: datetime) -> None:
 
 
 def _end_gone() -> None:
-    """What waits for graders that were deleted, or came back to ones that are gone from another process's drain."""
+    """Fail the runs of graders that were deleted or are gone, also those that another process's drain returned."""
     deleted = Q(deleted_at__isnull=False)
     gone = Q(gone_at__isnull=False, status=GraderStatus.INACTIVE) | deleted
     runs, grader = WorkflowRun.objects, OuterRef("pk")
@@ -156,9 +156,9 @@ def _end_gone() -> None:
 
 
 def fail_gone(grader_id: UUID) -> int:
-    """Fail what waits for a grader that answered a signed 410, or was deleted. How many.
+    """Fail the runs that wait for a grader that answered a signed 410 or was deleted. Return their number.
 
-    A deleted one's secrets are retired, so that it cannot call back either; a gone one still may.
+    A deleted grader's secrets are retired, so it cannot call back; a grader that answered 410 still can.
     """
     kinds = [Q(status=status) for status in HELD_BY_NOBODY]
     if Grader.objects.filter(pk=grader_id, deleted_at__isnull=False).exists():

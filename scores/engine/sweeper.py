@@ -1,9 +1,9 @@
-"""The sweeper of a worker process: a thread that sweeps every second and drains what nobody holds.
+"""The sweeper of a worker process: a thread that sweeps every second and drains graders whose due runs have no worker.
 
-The sweepers of all processes share the sweeps: one that finds a sweep younger than its own interval leaves it at that.
-The intervals vary, so that each process has its turn.
+The sweepers of all processes share the sweeps: a sweeper skips its pass if another one swept within its interval. The
+intervals vary, so that each process sweeps from time to time.
 
-It does not only send messages: with the broker away, scoring goes on from here alone.
+It runs drains itself and does not only send messages, so scoring continues while the broker is unavailable.
 """
 
 import logging
@@ -23,11 +23,11 @@ outages = logs.repeating(__name__)
 EVERY_S = 1.0
 VARIATION = 0.2  # of the interval, up and down
 RECENT = 0.7  # part of the interval; a younger sweep of another process is enough
-DRAINERS = 16  # threads for what the sweep finds: graders that hang must not keep all of them
+DRAINERS = 16  # threads for the drains of a sweep: graders that hang must not occupy all of them
 
 
 class Sweeper:
-    """Start it once in a process; `stop()` ends it after the pass at hand."""
+    """The sweeping thread. Start it once in a process; `stop()` ends it after the current pass."""
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
@@ -57,7 +57,7 @@ class Sweeper:
                 connection.close()
 
     def _start_drain(self, grader_id: UUID) -> None:
-        """Drain it on one of our threads; if this process is at it, that drain looks once more."""
+        """Drain a grader on one of our threads. If this process drains it already, that drain checks for work again."""
         if grader_id in self._in_line or drains.ask(grader_id):
             return
         self._in_line.add(grader_id)

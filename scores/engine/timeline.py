@@ -1,7 +1,7 @@
-"""The timeline of a run: what happened to it, in a compact form beside the row.
+"""The timeline of a run: what happened to it, in a compact form in its row.
 
-A run that is called once and scored keeps nothing: its row tells it all. What else happens (a failed attempt, a sleep,
-a wait, a decision, a retry) adds one entry, and of many only the newest are kept.
+A run that is called once and scored has no entries, since its other columns say everything. Each other event (a failed
+attempt, a sleep, a wait, a decision, a retry) adds one entry; only the newest MAX_STEPS entries are kept.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ def entry(
     ended: datetime | None = None,
     wake_at: datetime | None = None,
 ) -> dict[str, Any]:
-    """One entry as it is stored.
+    """Return one entry in the form in which it is stored.
 
     step     call, hold, wait, callback, review, decision, cancel, retry, lease
-    outcome  a failure's code, or what came of it ("accepted", "approved", …)
-    wake_at  until when the run sleeps or waits after it
+    outcome  a failure's code, or another result ("accepted", "approved", …)
+    wake_at  until when the run sleeps or waits after this step
     """
     fields: dict[str, Any] = {"s": step, "a": attempt, "o": outcome}
     for name, instant in (("f", started), ("t", ended), ("w", wake_at)):
@@ -35,7 +35,7 @@ def entry(
 
 
 def appended(steps: Sequence[dict[str, Any]] | None, *more: dict[str, Any]) -> list[dict[str, Any]]:
-    """The stored entries followed by `more`, without the oldest above the limit. A hold replaces a hold before it."""
+    """Append `more` to the stored entries and drop the oldest above the limit. A hold replaces a hold before it."""
     entries = list(steps or ())
     for step in more:
         if step["s"] == HOLD and entries and entries[-1]["s"] == HOLD:
@@ -45,5 +45,5 @@ def appended(steps: Sequence[dict[str, Any]] | None, *more: dict[str, Any]) -> l
 
 
 def moment(milliseconds: int | None) -> datetime | None:
-    """A stored time."""
+    """Convert a stored time (milliseconds since 1970) to a datetime."""
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)

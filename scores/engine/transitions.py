@@ -1,6 +1,7 @@
-"""The moves of a workflow run: one table, one function for a row, one guarded clause for a set.
+"""The allowed transitions of a workflow run: a table, a function for one row, and an SQL condition for many rows.
 
-Both forms put the present status into the WHERE, so of two that move a run at once one wins and the other learns it.
+Both check the current status in the WHERE clause. If two processes move a run at once, one succeeds and the other
+learns that the run has moved.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from scores.states import RunStatus, WaitsFor
 
 MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     # a late answer of an expired lease still counts, hence COMPLETED from PENDING and SLEEPING
-    # what is due sleeps while its grader is held: no worker is kept by it
+    # due runs sleep while their grader is held, so that they occupy no worker
     RunStatus.PENDING: frozenset(
         {RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.COMPLETED, RunStatus.WAITING, RunStatus.FAILED}
     ),
@@ -48,7 +49,7 @@ UNANSWERABLE: Final = tuple(name.value for name, rule in WAITS.items() if not ru
 
 
 class InvalidTransition(Exception):
-    """The run is not in a state from which it can move there: a rival moved first, or the move does not exist."""
+    """The run cannot move to the new status: another process moved it first, or the transition does not exist."""
 
 
 def sources(to: RunStatus) -> tuple[str, ...]:
@@ -59,7 +60,7 @@ def sources(to: RunStatus) -> tuple[str, ...]:
 def advance(run: WorkflowRun, to: RunStatus, **changes: Any) -> None:
     """Move one run to `to` with `changes`.
 
-    raises InvalidTransition if a rival moved it first
+    raises InvalidTransition if another process moved it first
     """
     moved = WorkflowRun.objects.filter(pk=run.pk, status__in=sources(to)).update(status=to, **changes)
     if not moved:
@@ -68,15 +69,15 @@ def advance(run: WorkflowRun, to: RunStatus, **changes: Any) -> None:
 
 
 def guard(to: RunStatus, *, unless: frozenset[RunStatus] = frozenset(), alias: str = "r") -> str:
-    """The SQL condition of a set's move to `to`, such as `r.status in ('pending', 'running')`.
+    """The SQL condition for runs that may move to `to`, such as `r.status in ('pending', 'running')`.
 
-    unless  sources that this move leaves alone
+    unless  statuses that this move leaves unchanged
     """
     statuses = ", ".join(f"'{status}'" for status in sources(to) if status not in unless)
     return f"{alias}.status in ({statuses})"
 
 
 def answerable(*, alias: str = "r") -> str:
-    """The SQL condition that a run is in no wait that excludes an answer of its grader."""
+    """The SQL condition for runs that an answer of their grader can still complete."""
     names = ", ".join(f"'{name}'" for name in UNANSWERABLE)
     return f"{alias}.waits_for not in ({names})"

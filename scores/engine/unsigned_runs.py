@@ -1,4 +1,4 @@
-"""Due runs of a grader whose shared secret cannot be decrypted: no call can be signed, so each attempt fails at once.
+"""Fail the due runs of a grader whose shared secret cannot be decrypted, since no call to it can be signed.
 
 The task's retry policy applies, with RETRY_AFTER_S between attempts. If the grader's owner rotates the secret in that
 time, the runs continue.

@@ -1,7 +1,8 @@
-"""Wake-ups: "grader G has work". At most one message of a kind is under way; losing one loses nothing.
+"""Wake-ups: messages that say that a grader has work. At most one message for each grader is queued at a time.
 
-With Redis, `SET wake:G NX` marks that a message is queued and not yet begun; the drain deletes the mark before its
-first claim, so what is committed later gets a message of its own. The mark expires, in case the message was lost.
+With Redis, `SET wake:G NX` marks that a message is queued and not yet handled. The drain deletes the mark before its
+first claim, so work that is committed later gets its own message. The mark expires in case the message is lost; the
+sweep finds that work (scores/engine/sweep.py).
 """
 
 import logging
@@ -26,13 +27,13 @@ def on_commit(grader_ids: Iterable[UUID]) -> None:
 
 
 def send(grader_id: UUID) -> None:
-    """Send a wake-up, unless one is queued already."""
+    """Send a wake-up for a grader, unless one is queued already."""
     if redis.attempt(lambda client: client.set(_mark(grader_id), 1, nx=True, px=MARK_MS), otherwise=True):
         queue.send(JOB, str(grader_id))
 
 
 def begun(grader_id: UUID) -> None:
-    """The queued wake-up is being acted on: whatever is committed from now on needs another."""
+    """Mark the queued wake-up as handled: work that is committed from now on needs another one."""
     redis.attempt(lambda client: client.delete(_mark(grader_id)), otherwise=None)
 
 

@@ -1,1 +1,1 @@
-"""Intake: completions that are submitted, checked, stored, and queued for their graders."""
+"""Intake: check submitted completions, store them, and queue them for their graders."""

@@ -1,4 +1,4 @@
-"""A batch as it comes in: read item by item when something is wrong, so that every bad item gets a pointer."""
+"""Read a submitted batch. If it is invalid, read it item by item, so that the error has a pointer for each bad item."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ _MEMBERS = frozenset(NewBatch.__struct_encode_fields__)
 
 
 def read(body: Any) -> tuple[dict[int, NewCompletion], list[Refused], str | None]:
-    """The readable items by index, the others as refused, and the batch's priority.
+    """Return the readable items by index, the refused items, and the batch's priority.
 
-    raises Invalid if the body is no batch at all, or holds none or too many
+    raises Invalid if the body is not a batch, or has no items or too many
     """
     if not isinstance(body, dict):
         raise Invalid.field("", "wrong_type", "must be an object with `completions`.")
@@ -37,5 +37,5 @@ _STAND_IN = {"taskId": "task_00000000000000000000000000", "modelId": "m", "respo
 
 
 def _index(error: FieldError) -> int:
-    """The place of the item that an error's pointer names."""
+    """The index of the item that an error's pointer names."""
     return int(error.pointer.split("/")[2])

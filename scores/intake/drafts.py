@@ -1,4 +1,4 @@
-"""From a request's items to completions that may be stored: the rules that need no database, each with a pointer."""
+"""Check the items of a submission by all rules that need no database. Each error points to the member that is wrong."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ PRIORITIES: Mapping[str | None, Priority] = {
 
 @dataclass(slots=True)
 class Draft:
-    """A completion that keeps every rule but those that need the database. `index` is its place in the request.
+    """A completion that passed all checks except those that need the database. `index` is its position in the request.
 
     not_before  when its runs may begin; None: at once
-    pk          the id that it will have; None: a new one
-    variables   the values that filled the prompt template; None if the prompt was sent as it is
+    pk          the id that it will have; None: a new id
+    variables   the values that filled the prompt template; None if the request contains the prompt itself
     source      the completion of equal content whose scores this one copies; None: graders judge this one
     """
 
@@ -68,9 +68,9 @@ class Draft:
 def draft(
     item: NewCompletion, *, index: int, pointer: str, priority: str | None, template: str | None
 ) -> tuple[Draft | None, list[FieldError]]:
-    """One item as a Draft, or everything that is wrong with it.
+    """Turn an item into a Draft, or return all its errors.
 
-    pointer   of the item: '' alone, `/completions/3` in a batch
+    pointer   of the item: '' for a single completion, `/completions/3` in a batch
     priority  of the batch
     template  the task's prompt template, needed for `variables`; None if the task is unknown
     """
@@ -108,7 +108,7 @@ def draft(
 
 
 def repeated(drafts: Sequence[Draft]) -> dict[int, FieldError]:
-    """An error, by index, for each item whose external id an earlier item of the same task has."""
+    """Return an error, by index, for each item that repeats the external id of an earlier item of the same task."""
     seen: dict[tuple[UUID, str], int] = {}
     errors: dict[int, FieldError] = {}
     for draft in drafts:
@@ -117,7 +117,7 @@ def repeated(drafts: Sequence[Draft]) -> dict[int, FieldError]:
         first = seen.setdefault((draft.task_id, draft.external_id), draft.index)
         if first != draft.index:
             errors[draft.index] = FieldError(
-                f"{draft.pointer}/externalId", "duplicate_external_id", f"Item {first} of this batch has the same one."
+                f"{draft.pointer}/externalId", "duplicate_external_id", f"Item {first} of this batch has the same id."
             )
     return errors
 
@@ -127,7 +127,7 @@ def check_blank(value: str, pointer: str) -> FieldError | None:
 
 
 def _not_before(text: str | None, pointer: str) -> datetime | None:
-    """The instant before which no grader is asked; None for one that is over.
+    """The time before which no grader is called; None if it is in the past.
 
     raises Invalid with a pointer
     """
@@ -139,12 +139,12 @@ def _not_before(text: str | None, pointer: str) -> datetime | None:
         raise Invalid.field(pointer, "invalid_date", "give a date or a date-time of ISO 8601.") from None
     now = clock.shared_now()
     if moment > now + MAX_AHEAD:
-        raise Invalid.field(pointer, "out_of_range", f"at most {MAX_AHEAD.days} days ahead.")
+        raise Invalid.field(pointer, "out_of_range", f"must be at most {MAX_AHEAD.days} days in the future.")
     return moment if moment > now else None
 
 
 def _source(item: NewCompletion) -> str:
-    """The member that the prompt comes from."""
+    """The member that supplies the prompt."""
     return "variables" if item.variables is not None else "prompt"
 
 
@@ -179,14 +179,14 @@ def _last_user_text(messages: list[dict[str, Any]], pointer: str) -> str:
     except JSONRefused as exc:
         raise Invalid.field(exc.pointer, exc.code, exc.message) from exc
     if len(msgspec.json.encode(messages)) > settings.MAX_TEXT_BYTES:
-        raise Invalid.field(pointer, "too_long", f"Longer than {settings.MAX_TEXT_BYTES} octets of JSON.")
+        raise Invalid.field(pointer, "too_long", f"Longer than {settings.MAX_TEXT_BYTES} bytes of JSON.")
     last = None
     for at, message in enumerate(messages):
         text = _text_of(message, f"{pointer}/{at}")
         if message["role"] == "user":
             last = text
     if last is None:
-        raise Invalid.field(pointer, "no_user_message", "one of the messages must be of the role user.")
+        raise Invalid.field(pointer, "no_user_message", "at least one message must have the role user.")
     return last
 
 

@@ -88,7 +88,7 @@ def _latency_of(grader: Grader, load: _Load) -> float:
 
 
 def _rate_of(grader: Grader, load: _Load) -> float:
-    """Completions a second: measured under load, or derived from latency and limits."""
+    """Completions per second: measured under load, or derived from latency and limits."""
     if load.rate:
         return load.rate
     by_calls = grader.max_batch_size * grader.max_concurrency / max(_latency_of(grader, load), 0.1) * 1000

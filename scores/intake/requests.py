@@ -1,4 +1,4 @@
-"""What comes in about completions, and the ids that it may name."""
+"""Request bodies and queries of the operations on completions."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ class TaskId(PublicId):
 
 
 class NewCompletion(BodyStruct):
-    """One answer of a model: one of `prompt`, `messages` (before the response) and `variables` of the template."""
+    """One answer of a model, with exactly one of `prompt`, `messages` (those before the response) and `variables`."""
 
     task_id: TaskId
     model_id: ModelId
@@ -33,26 +33,26 @@ class NewCompletion(BodyStruct):
 
 
 class NewBatch(BodyStruct):
-    """1 to 10,000 completions; `priority` is that of the items which name none."""
+    """A batch of 1 to 10,000 completions; `priority` applies to items without their own."""
 
     completions: Annotated[list[NewCompletion], Meta(min_length=1, max_length=10_000)]
     priority: PriorityName | None = None
 
 
 class BatchQuery(QueryStruct):
-    """`partial=true`: take the valid items, and answer 207 with the errors of the others."""
+    """With `partial=true`, the valid items are stored, and the response is a 207 with the errors of the others."""
 
     partial: bool = False
 
 
 class ScoreQuery(QueryStruct):
-    """Seconds to wait for the final score."""
+    """How many seconds to wait for the final score."""
 
     wait: Annotated[float, Meta(ge=0, le=30)] = 0.0
 
 
 class CompletionQuery(PageQuery):
-    """Filters of the list."""
+    """Filters of the list of completions."""
 
     task_id: TaskId | None = None
     model_id: str | None = None

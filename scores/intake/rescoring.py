@@ -1,7 +1,7 @@
-"""Scoring a completion again: new runs for the panel that it was submitted for, with today's versions of the graders.
+"""Score a completion again: create new runs for the panel of its task version, with the graders' current versions.
 
-The old scores stay. The reward follows the newest score of each scoring grader, so it changes when the new runs have
-ended, and stays if they fail; a reward without a value is taken away at once.
+The old scores stay. The reward uses the newest score of each scoring grader, so it changes when the new runs have
+ended, and stays if they fail; a reward without a value is deleted at once.
 """
 
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ MAX_GENERATION: Final = 32_767
 
 
 def rescore(completion_id: UUID, principal: Principal) -> list[UUID]:
-    """The new runs, scoring ones first.
+    """Create the new runs and return their ids, scoring runs first.
 
     raises  Conflict `not_final` while a scoring run is unfinished, `grader_inactive`, `task_archived`, `text_erased`;
-            Forbidden for a test key where graders of another organization judge
+            Forbidden for a test key if a grader of another organization is in the panel
     """
     with transaction.atomic():
-        settling.lock({completion_id})  # of two re-scores at once the second finds the runs of the first
+        settling.lock({completion_id})  # a concurrent re-score then sees the runs of this one
         completions = Completion.objects.defer(
             "prompt", "response", "messages", "metadata", "variables", "task__metadata"
         )
@@ -59,11 +59,11 @@ def _require_allowed(completion: Completion, panel: TaskPanel, principal: Princi
     if principal.is_test and panel.is_judged_outside(principal.organization.pk):
         raise Forbidden("A test key may use only graders of its own organization.")
     if WorkflowRun.objects.filter(completion=completion, panel_size__gt=0).exclude(status__in=FINAL).exists():
-        raise Conflict("The completion is being scored. Ask again when it is final.", code="not_final")
+        raise Conflict("The completion is still being scored. Try again when it is final.", code="not_final")
 
 
 def _runs(completion: Completion, panel: TaskPanel) -> Sequence[WorkflowRun]:
-    """One of the next generation for each grader; a shadow grader that still has one, or was deleted, gets none."""
+    """A run of the next generation for each grader, except shadow graders that are deleted or still have a run."""
     before = WorkflowRun.objects.filter(completion=completion)
     last = before.aggregate(last=Max("generation"))["last"]
     generation = min((-1 if last is None else last) + 1, MAX_GENERATION)

@@ -1,4 +1,4 @@
-"""The write of an intake: what is stored already is found, the rest goes in by COPY with one run for each grader."""
+"""Store submitted completions: look up those that are stored already, and insert the others and their runs by COPY."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -40,9 +40,9 @@ _PROMPT, _RESPONSE, _MESSAGES, _METADATA, _VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class TaskPanel:
-    """A task as intake needs it.
+    """The data of a task that intake needs.
 
-    is_readable  False if the version cannot be decrypted: then nobody knows its template and its system prompt
+    is_readable  False if the version cannot be decrypted: then its template and its system prompt are unknown
     """
 
     task: Task
@@ -53,7 +53,7 @@ class TaskPanel:
 
     @classmethod
     def of(cls, task: Task, version: TaskVersion, graders: tuple[tuple[Grader, str], ...]) -> Self:
-        """The panel of a version, with its template and system prompt if they can be decrypted.
+        """Return the panel of a version, with its template and system prompt if they can be decrypted.
 
         raises  MasterKeyMissing
         """
@@ -68,7 +68,7 @@ class TaskPanel:
 
     @property
     def inactive(self) -> Grader | None:
-        """A scoring grader that takes no work now."""
+        """A scoring grader that is inactive, or None."""
         return next(
             (
                 grader
@@ -79,20 +79,20 @@ class TaskPanel:
         )
 
     def is_judged_outside(self, organization_id: UUID) -> bool:
-        """Whether a grader of another organization would see the texts."""
+        """Whether a grader of another organization would see prompts and responses."""
         return any(grader.organization_id != organization_id for grader, _ in self.graders)
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What one organization's texts are encrypted and digested with."""
+    """The keys with which one organization's texts are encrypted and digested."""
 
     cipher: encryption.Cipher
     digester: Digester
 
 
 def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
-    """The panel of a version of the task, for what needs no template."""
+    """Return the panel of a version of the task, without its template and system prompt."""
     members = list(PanelMember.objects.filter(task_version_id=task_version_id).select_related("grader", "task_version"))
     graders = tuple((member.grader, member.part) for member in members)
     if not members:
@@ -121,7 +121,7 @@ class Refused:
 
 
 def _closed(draft: Draft, panel: TaskPanel, principal: Principal) -> Refused | None:
-    """Why a task accepts no new completions now. Items that are stored already still get their answer."""
+    """Why a task accepts no new completions now, or None. Items that are stored already are still returned."""
     pointer = f"{draft.pointer}/taskId"
     if panel.task.archived:
         return Refused(draft.index, 409, FieldError(pointer, "task_archived", "The task is archived."))
@@ -151,7 +151,7 @@ def store(
             clashes.append(refused)
         else:
             fresh.append(draft)
-    # Ids in the order of the request; rows in one order for all, so that rivals never wait for each other in a circle.
+    # Ids are in the order of the request. Rows are in the same order for all requests, which prevents deadlocks.
     with_ids = sorted(
         ((draft, draft.pk or ids.new()) for draft in fresh),
         key=lambda pair: (pair[0].external_id or "", pair[0].task_id),
@@ -258,7 +258,7 @@ def _completion_rows(
 def _run_rows(
     with_ids: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel], now: datetime
 ) -> list[list[tuple]]:
-    """For each completion its runs, scoring ones first, in the order of RUN_COLUMNS; they sleep until `notBefore`.
+    """Rows for the runs of each completion, in the order of RUN_COLUMNS, scoring runs first. They sleep to `notBefore`.
 
     A completion that will be a copy has only scoring runs, which wait: a shadow grader judges equal content once.
     """

@@ -1,4 +1,4 @@
-"""Intake: a batch is validated whole before any write; one transaction stores completions and one run per grader."""
+"""Submit completions: validate the whole batch, then store it in one transaction with one run for each grader."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from scores.intake.storing import Refused, StoredItem, TaskPanel
 from tasks.models import PanelMember, Task
 from tasks.states import Part
 
-UNREADABLE: Final = "the task's current version cannot be decrypted: replace it, since its system prompt is unknown."
+UNREADABLE: Final = "the task's current version cannot be decrypted. Change the task's prompts to replace it."
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ def submit(
 ) -> Intake:
     """Store the items by index, and one run for each grader of their tasks' panels.
 
-    malformed  items that could not even be read
+    malformed  items that could not be read
     partial    store the valid items although others are refused
     alone      the request is a single completion: pointers have no prefix
     raises     Invalid, NotFound, Forbidden or Conflict with pointers if anything is refused and it is not `partial`
@@ -63,7 +63,7 @@ def submit(
     request = _Request(principal, items, malformed, priority, partial, alone)
     try:
         return _attempt(request)
-    except IntegrityError as clash:  # somebody stored the same external id, or deleted the task, at this moment
+    except IntegrityError as clash:  # another request stored the same external id, or deleted the task, at this moment
         if commits.is_whole():
             raise commits.LookAgain from clash
         try:
@@ -93,7 +93,8 @@ def _attempt(request: _Request) -> Intake:
 
 
 def refusal(refused: Sequence[Refused], *, alone: bool) -> AutotuneError:
-    """One error for all refused items. A single item keeps its status. A batch: 409 if all are conflicts, else 400."""
+    """Return one error for all refused items. A single item keeps its status; a batch has 409 if all are conflicts,
+    else 400."""
     errors = [item.error for item in sorted(refused, key=lambda item: item.index)]
     statuses = {item.status for item in refused}
     first = errors[0]
@@ -110,7 +111,7 @@ def refusal(refused: Sequence[Refused], *, alone: bool) -> AutotuneError:
 
 
 def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
-    """The visible ones of the tasks, with version and panel. One without a panel is being deleted just now."""
+    """The tasks that the principal may see, with version and panel; a task without a panel is just being deleted."""
     visible = Task.objects.visible_to(principal).filter(pk__in=task_ids).select_related("version")
     tasks = {task.pk: task for task in visible}
     members: dict[UUID, list[PanelMember]] = {}
@@ -143,7 +144,9 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], intake: Intake) ->
         if new_draft is not None and item.variables is not None:
             rendered += len(new_draft.prompt)
             if rendered > settings.MAX_BODY_BYTES:
-                raise Invalid.field("/completions", "too_long", "the rendered prompts are too long in all; send fewer.")
+                raise Invalid.field(
+                    "/completions", "too_long", "the rendered prompts are too long together: send fewer."
+                )
         intake.refused += [Refused(index, 400, error) for error in errors]
         if new_draft is None:
             continue

@@ -1,1 +1,1 @@
-"""Live rewards: scored while the trainer waits, by one call or by the endpoints that trainers know already."""
+"""Live rewards: Autotune scores items while a trainer waits, through the API or a reward endpoint."""

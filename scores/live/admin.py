@@ -1,4 +1,4 @@
-"""Admin pages of live rewards: the endpoints, which can be switched off, and what stands for equal work."""
+"""Admin pages of live rewards: reward endpoints, and the completions that equal items share."""
 
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,7 @@ OrganizationFilter = named(Organization, "org")
 @admin.action(description="Switch the selected endpoints off", permissions=["switch"])
 @confirmed(
     "Switch these reward endpoints off?",
-    warning="A trainer that calls one of them is refused, in the midst of its training, until it is switched on again.",
+    warning="Calls get 403 until the endpoints are switched on again. A training run in progress may stop.",
     button="Switch them off",
 )
 def switch_off(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[RewardEndpoint]) -> None:
@@ -43,7 +43,7 @@ def _switch(row: RewardEndpoint, *, on: bool) -> None:
 
 @admin.register(RewardEndpoint)
 class RewardEndpointAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
-    """Their addresses are shown to nobody: only the digest of a token is stored."""
+    """The reward endpoints. Their addresses are never shown: only the digest of each token is stored."""
 
     kind = "rwd"
     finds = MappingProxyType({"task": "task_id", "org": "organization_id", "user": "created_by_id"})
@@ -56,7 +56,7 @@ class RewardEndpointAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     list_filter = ("enabled", "protocol", "unscored", OrganizationFilter, named(Task, "task"), "created_at")
     list_select_related = ("organization", "task", "created_by")
     search_fields = ("organization__name", "task__name", "=model_id")
-    search_help_text = "A part of an organization's or task's name, exactly a model, or an id (rwd_…, task_… or org_…)"
+    search_help_text = "A part of an organization's or task's name, a full model name, or an id (rwd_…, task_…, org_…)"
     date_hierarchy = "created_at"
     show_full_result_count = False
     ordering = ("-id",)

@@ -82,7 +82,7 @@ class _Request:
 
 
 class _Overtaken(Exception):
-    """Rivals took digests and what they took has gone again already."""
+    """Concurrent requests took some digests, and their completions no longer exist."""
 
 
 def submit(
@@ -96,9 +96,9 @@ def submit(
 ) -> Submitted:
     """Find or store a completion for each item, in a transaction of its own.
 
-    items    one that could not even be read stands as its error
+    items    an item that could not be read is represented by its error
     fresh    judge each item separately, also if it equals another or was scored before
-    pointer  where the items stand in the caller's body
+    pointer  JSON pointer to the items in the caller's body
     raises   NotFound for a task that the principal may not see, Invalid with a pointer for each bad item; for items
              that need scoring Conflict `task_archived` or `grader_inactive`, Forbidden for a test key where graders of
              another organization judge
@@ -123,7 +123,7 @@ def submit(
 
 
 def answers(completions: Sequence[UUID]) -> list[Answered]:
-    """The reward, failure or pending state of each completion, in order."""
+    """Return the reward, failure or pending state of each completion, in order."""
     columns = ("pk", "value", "confidence", "error_code")
     rewards = {row[0]: row for row in Reward.objects.filter(pk__in=set(completions)).values_list(*columns)}
     return [_answered(pk, rewards.get(pk)) for pk in completions]

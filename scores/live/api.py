@@ -1,4 +1,4 @@
-"""The endpoint of live rewards."""
+"""The API view that scores items while the caller waits."""
 
 import time
 from functools import partial
@@ -22,10 +22,10 @@ class RewardsView(ApiView):
         answers={200: LiveRewards}, errors=(404, 409), calls_out=True,
     )  # fmt: skip
     def post(self, request: Request, body: Any) -> LiveRewards:
-        """Rewards in the order of the items, when all are final or after `deadlineMs`; what is not scored by then is
-        `pending` and goes on. An item equal to an earlier one (task version, prompt or messages, response, metadata)
-        gets its reward, unless `fresh` is set or a grader has changed its version since. Each `modelId` gets its own
-        record, whose scores are copies (`reusedFrom`)."""
+        """Return the rewards in the order of the items when all are final, or after `deadlineMs`. Items that are not
+        scored by then are `pending`; scoring continues. An item equal to an earlier one (task version, prompt or
+        messages, response, metadata) gets its reward, unless `fresh` is set or a grader has changed its version since.
+        Each `modelId` gets its own record, whose scores are copies (`reusedFrom`)."""
         begun = time.monotonic()
         new_rewards, items = reading.read(body)
         submitted = answering.submit(

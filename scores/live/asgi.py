@@ -1,7 +1,7 @@
-"""The process `live`: an ASGI application for the calls of trainers alone, of which thousands wait at once.
+"""The `live` process: an ASGI application that serves only trainers' calls, of which thousands can wait at once.
 
-A waiting call is a coroutine here, so it costs neither a thread nor a connection. What blocks is done by a few threads
-for as many calls as have come meanwhile.
+A waiting call is a coroutine, so it needs neither a thread nor a database connection. A few threads do the blocking
+work, each for a batch of calls.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from scores.live.room import Arriving, ClientLeft, Receive, Room
 from scores.results.waiting import hub
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
-Middleware = Callable[..., Any]  # a class of Django's kind
+Middleware = Callable[..., Any]  # a Django middleware class
 
 PATH: Final = re.compile(r"/api/v1/rewards/([a-z]{1,16})/([^/]{1,200})")
 HEALTH: Final = "/api/v1/health"
@@ -40,8 +40,8 @@ NOTHING: Final = "There is nothing at this address."
 
 
 class Live:
-    """The application. `passes` are the middleware classes that a call passes, the outermost first; they refuse a call
-    by its head alone, and give the answer its headers."""
+    """The ASGI application. `passes` are the middleware classes that handle each call, outermost first. They reject a
+    call by its headers only, and set the headers of the response."""
 
     def __init__(self, passes: Sequence[Middleware]) -> None:
         self._pool = ThreadPoolExecutor(2 * AT_ONCE, thread_name_prefix="live")
@@ -86,7 +86,7 @@ class Live:
         await _send(send, response, dict(passed.items()))
 
     async def _held(self, request: ASGIRequest, receive: Receive, arrived: float) -> HttpResponse:
-        """The answer, while the call counts among those that this process holds."""
+        """Answer a call, and count it among those that this process holds until then."""
         event = Call(request, trail.address_of(request))
         arriving = Arriving(receive, self._room)
         with self._room.call():
@@ -94,7 +94,7 @@ class Live:
                 answer = await self._answer(event, arriving, arrived)
             except ClientLeft:
                 raise
-            except Exception as exc:  # noqa: BLE001 - whatever it is, the client reads JSON
+            except Exception as exc:  # noqa: BLE001 - the client must get JSON for any error
                 answer = facade.error_of(exc)
                 await self._note(event, answer.status, answer.code)
             finally:
@@ -104,7 +104,7 @@ class Live:
         return HttpResponse(answer, content_type="application/json")
 
     async def _answer(self, event: Call, arriving: Arriving, arrived: float) -> bytes | AutotuneError:
-        """raises  AutotuneError before the call is begun; after that errors are returned, and on record"""
+        """raises  AutotuneError before the call has begun; later errors are returned, and are in the audit log"""
         request = event.request
         if request.path_info == HEALTH and request.method in ("GET", "HEAD"):
             return b'{"status":"ok"}'
@@ -133,8 +133,8 @@ PASSED: Final = 204
 
 
 def _passed(request: HttpRequest) -> HttpResponse:
-    """Stands for the view within the middleware: nothing was refused."""
-    request.get_host()  # raises for one that is not ours
+    """The innermost handler of the middleware: it runs only if no middleware rejected the call."""
+    request.get_host()  # raises for a host that is not allowed
     return HttpResponse(status=PASSED)
 
 
@@ -144,8 +144,9 @@ def _begin(asks: list[Ask]) -> Sequence[None]:
 
 
 def _finish(asks: list[Ask]) -> Sequence[bytes | AutotuneError]:
-    """The answers. A refusal is an event of its own: the one that was written with the work says 200. Calls that named
-    no endpoint are noted by whoever reads the answer: guessers shall not keep these threads busy."""
+    """Return the answers. A rejection gets a separate audit event, since the event that was stored with the work says
+    200. The event loop records calls that named no endpoint, so that clients that guess tokens do not occupy these
+    threads."""
     answers = facade.finish(asks)
     for ask, answer in zip(asks, answers, strict=True):
         status, code = (answer.status, answer.code) if isinstance(answer, AutotuneError) else (200, "")
@@ -162,7 +163,7 @@ def _fold() -> None:
 
 
 async def _wait(ask: Ask, receive: Receive) -> None:
-    """Until all is final, or the deadline.
+    """Wait until all completions are final, or until the deadline.
 
     raises  ClientLeft
     """

@@ -1,4 +1,4 @@
-"""What reward endpoints answered: kept in each process, added to their rows every few seconds, and told in the log.
+"""Count what reward endpoints answer. Each process adds its counts to the rows every few seconds, and logs them.
 
 A process that is killed loses the counts of its last seconds.
 """
@@ -34,7 +34,7 @@ class _Tally:
 
 @dataclass(slots=True)
 class _Missing:
-    """Codes of what had no score since the last warning, and when that was (time.monotonic())."""
+    """Codes of the samples without a score since the last warning, and its time (time.monotonic())."""
 
     codes: Counter[str] = field(default_factory=Counter)
     warned: float = float("-inf")
@@ -47,7 +47,7 @@ _timer: threading.Timer | None = None
 
 
 def note(endpoint_id: UUID, *, answered: int, stand_ins: int, codes: Counter[str]) -> None:
-    """Count what was answered with a reward, how many of these were stand-ins, and why scores were missing at all."""
+    """Count the answered samples, how many of them got a stand-in, and why scores were missing."""
     with _lock:
         tally = _tallies.setdefault(endpoint_id, _Tally())
         tally.answered += answered
@@ -76,7 +76,7 @@ def fold() -> None:
                 last_used_at=timezone.now(),
             )
         except Error as exc:
-            logger.warning("counts of reward endpoints wait for the database: %s", exc)
+            logger.warning("reward endpoint counts cannot be saved yet: %s", exc)
             _keep(endpoint_id, tally)
 
 

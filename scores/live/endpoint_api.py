@@ -1,4 +1,4 @@
-"""The endpoints of reward endpoints."""
+"""The API views of reward endpoints."""
 
 from uuid import UUID
 
@@ -18,7 +18,7 @@ ORDER = Order("reward-endpoints", {"createdAt": "created_at"})
 
 class RewardEndpointsView(ApiView):
     @operation(
-        summary="Make an address that trainers call for rewards. It is shown once.",
+        summary="Create an address that trainers call for rewards. It is shown only once.",
         resource=RESOURCE,
         action="create",
         body=NewRewardEndpoint,
@@ -27,10 +27,11 @@ class RewardEndpointsView(ApiView):
         secrets=("url",),
     )
     def post(self, request: Request, body: NewRewardEndpoint) -> shapes.RewardEndpointWithUrl:
-        """Its calls are made for you, with what your role allows at the time; it needs `create` of rewards.
+        """The endpoint acts for you, with the permissions that your role has when it is called. You need `create` of
+        rewards.
 
-        `unscored` says what is answered for work without a score: `hold` tells the client to ask again, `neutral`
-        answers `neutralValue`, `error` tells the failure. Test keys make none. 409 `task_archived`,
+        `unscored` sets the answer for samples without a score: `hold` makes the client retry, `neutral` answers
+        `neutralValue`, `error` reports the failure. Test keys cannot create endpoints. 409 `task_archived`,
         `too_many_reward_endpoints`.
         """
         return _with_url(endpoints.create(self.principal, body))
@@ -75,12 +76,12 @@ class RewardEndpointView(EndpointView):
         answers={200: shapes.RewardEndpointAnswer},
     )
     def patch(self, request: Request, endpoint_id: UUID, body: RewardEndpointPatch) -> shapes.RewardEndpointAnswer:
-        """Calls that wait at this moment are answered as they were asked."""
+        """Calls that are waiting are answered with the settings from before the change."""
         row = endpoints.change(self.endpoint(endpoint_id, "update").pk, body)
         return shapes.RewardEndpointAnswer(shapes.endpoint_out(row))
 
     @operation(
-        summary="Delete a reward endpoint. Its address is refused from now on.",
+        summary="Delete a reward endpoint. Its address stops working immediately.",
         resource=RESOURCE,
         action="delete",
         answers={204: None},
@@ -91,14 +92,14 @@ class RewardEndpointView(EndpointView):
 
 class RewardEndpointRotateView(EndpointView):
     @operation(
-        summary="Make a new address, shown once. The one before is refused from now on.",
+        summary="Replace the address. The new one is shown only once; the old one stops working immediately.",
         resource=RESOURCE,
         action="update",
         answers={200: shapes.RewardEndpointWithUrl},
         secrets=("url",),
     )
     def post(self, request: Request, endpoint_id: UUID) -> shapes.RewardEndpointWithUrl:
-        """It needs `create` of rewards; test keys make none."""
+        """You need `create` of rewards. Test keys cannot replace an address."""
         return _with_url(endpoints.rotate(self.principal, self.endpoint(endpoint_id, "update").pk))
 
 

@@ -1,4 +1,4 @@
-"""What the API takes about reward endpoints."""
+"""Request bodies and query parameters of reward endpoints."""
 
 from typing import Annotated, Final, Literal
 
@@ -18,10 +18,10 @@ DeadlineMs = Annotated[int, Meta(ge=1, le=MAX_DEADLINE_MS)]
 
 
 class NewRewardEndpoint(BodyStruct):
-    """`neutralValue` stands for what has no score; `neutral` needs one. `deadlineMs`: of one call, by default below the
-    client's own; `modelId`: of the completions that come in here. `withoutText` applies to answers that hold no
-    text, such as those that only call tools: `unscored` leaves them unscored, `empty` judges them as an empty text,
-    `strict` leaves them and blank text unscored."""
+    """`neutralValue` replaces a missing score; `neutral` requires it. `deadlineMs` limits one call; by default it is
+    below the client's own timeout. `modelId` is the model of the completions that the endpoint receives.
+    `withoutText` applies to answers that hold no text, such as those that only call tools: `unscored` leaves them
+    unscored, `empty` judges them as an empty text, `strict` leaves them and blank text unscored."""
 
     task_id: TaskId
     protocol: ProtocolName
@@ -33,7 +33,7 @@ class NewRewardEndpoint(BodyStruct):
 
 
 class RewardEndpointPatch(BodyStruct):
-    """`enabled: false` refuses calls until it is true again. `deadlineMs: null`: the protocol's own."""
+    """`enabled: false` rejects calls until it is true again. `deadlineMs: null` restores the protocol's default."""
 
     unscored: UnscoredName | UnsetType = UNSET
     neutral_value: NeutralValue | UnsetType | None = UNSET
@@ -49,6 +49,6 @@ class RewardEndpointQuery(PageQuery):
 
 
 class CallQuery(QueryStruct):
-    """slime's `--reward-key`: the reward is that member of an object then."""
+    """`rewardKey` is slime's `--reward-key`: the answer is an object, and this member holds the reward."""
 
     reward_key: Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9_]+$")] | None = None

@@ -1,4 +1,4 @@
-"""What the API answers about reward endpoints."""
+"""Responses of the reward endpoint API."""
 
 from autotune.core import ids
 from autotune.core.api.operations import ApiStruct
@@ -8,7 +8,7 @@ from scores.models import RewardEndpoint
 
 
 class EndpointCounts(ApiStruct):
-    """Samples so far, some seconds behind: how many were answered with a reward, and how many of these had no score.
+    """Numbers of samples so far, a few seconds behind: how many got a reward, and how many of these had no score.
 
     `withoutText` counts the samples that were not judged because they held no text, however the endpoint answered.
     """
@@ -40,7 +40,7 @@ class RewardEndpointAnswer(ApiStruct):
 
 
 class RewardEndpointWithUrl(ApiStruct):
-    """`url` holds the token, and is shown once: null in a repeated answer."""
+    """`url` contains the token and is shown only once: it is null in a repeated response."""
 
     reward_endpoint: RewardEndpointOut
     url: str | None

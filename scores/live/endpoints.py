@@ -1,4 +1,4 @@
-"""Reward endpoints: made, changed, given a new token, and found by it. An endpoint acts for the person who made it."""
+"""Create, change, rotate and look up reward endpoints. An endpoint acts for the person who created it."""
 
 import hashlib
 import secrets
@@ -25,8 +25,8 @@ from tasks.models import Task
 PATH: Final = "/api/v1/rewards/"
 TOKEN_BYTES: Final = 32
 MAX_ENDPOINTS: Final = 1_000  # of an organization
-# How long a call may take: by default, and at most. OpenRLHF gives up after 180 s, slime after 120 s, Foundry after
-# 600 s; whoever is answered later has not been answered. slime's and Gym's default is the same.
+# Default and maximum duration of a call. OpenRLHF gives up after 180 s, slime after 120 s, Foundry after 600 s, and a
+# later answer is lost. slime and Gym have the same default.
 DEADLINES_MS: Final[dict[str, tuple[int, int]]] = {
     Protocol.OPENRLHF: (170_000, 175_000),
     Protocol.SLIME: (110_000, 115_000),
@@ -45,9 +45,9 @@ class EndpointAddress:
 
 @transaction.atomic
 def create(principal: Principal, body: NewRewardEndpoint) -> EndpointAddress:
-    """A new endpoint for a task.
+    """Create an endpoint for a task.
 
-    raises  Forbidden where the caller may not ask for rewards; NotFound for the task; Conflict `task_archived`,
+    raises  Forbidden if the caller may not request rewards; NotFound for the task; Conflict `task_archived`,
             `too_many_reward_endpoints`; Invalid
     """
     _require_asker(principal)
@@ -57,8 +57,8 @@ def create(principal: Principal, body: NewRewardEndpoint) -> EndpointAddress:
     if task.archived:
         raise Conflict("The task is archived.", code="task_archived")
     if body.protocol == Protocol.FOUNDRY and not settings.FOUNDRY_GRADER:
-        raise Invalid.field("/protocol", "invalid_choice", "this server does not speak it (AUTOTUNE_FOUNDRY_GRADER).")
-    members_membership.lock(principal.organization.pk)  # of two that come at once, one sees the other
+        raise Invalid.field("/protocol", "invalid_choice", "this server does not support it (AUTOTUNE_FOUNDRY_GRADER).")
+    members_membership.lock(principal.organization.pk)  # so that concurrent requests cannot exceed the limit
     if RewardEndpoint.objects.filter(organization=principal.organization).count() >= MAX_ENDPOINTS:
         detail = f"An organization has at most {MAX_ENDPOINTS} reward endpoints."
         raise Conflict(detail, code="too_many_reward_endpoints")
@@ -82,7 +82,7 @@ def create(principal: Principal, body: NewRewardEndpoint) -> EndpointAddress:
 
 @transaction.atomic
 def change(endpoint_id: UUID, body: RewardEndpointPatch) -> RewardEndpoint:
-    """Change what the body names.
+    """Change the settings that the body names.
 
     raises  Invalid, NotFound if it was deleted meanwhile
     """
@@ -110,9 +110,9 @@ def change(endpoint_id: UUID, body: RewardEndpointPatch) -> RewardEndpoint:
 
 @transaction.atomic
 def rotate(principal: Principal, endpoint_id: UUID) -> EndpointAddress:
-    """Another token. The one before is refused from now on.
+    """Replace the token. The old address stops working immediately.
 
-    raises  Forbidden where the caller may not ask for rewards of this task: the address would do it for them
+    raises  Forbidden if the caller may not request rewards of this task, since the address would do it for them
     """
     _require_asker(principal)
     row = _locked(endpoint_id)
@@ -125,27 +125,27 @@ def rotate(principal: Principal, endpoint_id: UUID) -> EndpointAddress:
 
 
 def digest_of(token: str) -> bytes:
-    """What is stored of a token. It holds 256 random bits, so neither salt nor pepper is needed."""
+    """Return the stored digest of a token. A token has 256 random bits, so it needs neither salt nor pepper."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 def by_digest(digests: Collection[bytes]) -> dict[bytes, RewardEndpoint]:
-    """The endpoints with these tokens, by digest, in one query."""
+    """Return the endpoints with these token digests, by digest; one query."""
     rows = RewardEndpoint.objects.select_related("organization", "created_by")
     return {bytes(row.token_digest): row for row in rows.filter(token_digest__in=list(digests))}
 
 
 def principal_of(row: RewardEndpoint) -> Principal:
-    """For whom an endpoint asks: who made it, with what their role allows now.
+    """Return the principal that an endpoint acts for: its creator, with their current role.
 
-    raises  Forbidden where they may not ask for rewards any more, or the endpoint is switched off
+    raises  Forbidden if they may no longer request rewards, or the endpoint is switched off
     """
     if not row.enabled:
         raise Forbidden("This reward endpoint is switched off.", code="endpoint_disabled")
     memberships = Membership.objects.select_related("role").filter(organization=row.organization_id)
     membership = memberships.filter(user=row.created_by_id).first()
     if membership is None or not row.created_by.is_active or row.organization.suspended:
-        raise Forbidden("Who made this reward endpoint may not use the organization any more.")
+        raise Forbidden("The person who created this reward endpoint can no longer use the organization.")
     principal = Principal(row.organization, membership.role, row.created_by)
     policy.require(principal, "rewards", "create")
     return principal
@@ -154,19 +154,19 @@ def principal_of(row: RewardEndpoint) -> Principal:
 def _require_asker(principal: Principal) -> None:
     policy.require(principal, "rewards", "create")
     if principal.is_test:  # the endpoint would do what the key may not: use graders of other organizations
-        raise Forbidden("A test key makes no address of a reward endpoint. Use a live key.")
+        raise Forbidden("A test key cannot create or rotate a reward endpoint. Use a live key.")
 
 
 def _check(row: RewardEndpoint) -> None:
-    """raises  Invalid where the members do not fit each other"""
+    """raises  Invalid if the members contradict each other"""
     if row.unscored == Unscored.NEUTRAL and row.neutral_value is None and row.protocol != Protocol.VERIFY:
-        raise Invalid.field("/neutralValue", "missing_field", "say what `neutral` is, 0 to 1.")
+        raise Invalid.field("/neutralValue", "missing_field", "`neutral` requires a number from 0 to 1.")
 
 
 def _deadline(protocol: str, deadline_ms: int | None) -> int:
     default, most = DEADLINES_MS[protocol]
     if deadline_ms is not None and deadline_ms > most:
-        detail = f"at most {most} for {protocol}: the client itself gives up soon after."
+        detail = f"use at most {most} for {protocol}: the client gives up soon after."
         raise Invalid.field("/deadlineMs", "out_of_range", detail)
     return default if deadline_ms is None else deadline_ms
 
@@ -189,5 +189,5 @@ def _new_token() -> str:
 
 
 def _url(row: RewardEndpoint, token: str) -> str:
-    """Without a comma, at which OpenRLHF would split it, and not ending in `.py`, which it would load as a file."""
+    """The address. OpenRLHF would split it at a comma, and load a name that ends in `.py` as a file: it has neither."""
     return f"{settings.LIVE_URL}{PATH}{row.protocol}/{token}"

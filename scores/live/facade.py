@@ -1,7 +1,7 @@
-"""Calls of trainers at reward endpoints: begun, waited for by whoever serves them, and finished.
+"""Answer trainers' calls to reward endpoints in two steps, `begin` and `finish`. The server waits between them.
 
-`begin` and `finish` take as many calls as there are at the time, since trainers send thousands at once, one sample
-each: what comes together is stored together and read together. Neither waits; between them no connection is held.
+Both take a batch of calls, since trainers send thousands at once, one sample each: the samples of a batch are stored
+together and read together. Neither step waits, and no connection is held between them.
 """
 
 import logging
@@ -40,15 +40,15 @@ _PLACE: Final = re.compile(r"/(\d+)(?:/|$)")
 
 @dataclass(eq=False, slots=True)
 class Ask:
-    """One call, and how far it has come.
+    """One call and its progress.
 
     arrived      time.monotonic() at which its deadline begins
-    audited      its event of the audit trail, to be written with what it stores
-    raw          the body, as long as it is needed: until it is read, and for a protocol that repeats it to the end
+    audited      its audit event, which is written in the transaction that stores its samples
+    raw          the body until it is read; until the end for a protocol that repeats it
     completions  one for each sample; None for one that cannot be scored
     sources      waiting completion -> the completion that a grader judges, for each that waits for a copy
-    begun        its samples are stored, and its event
-    error        why it is refused
+    begun        whether its samples and its event are stored
+    error        why it is rejected
     """
 
     protocol: str
@@ -73,7 +73,7 @@ class Ask:
 
 
 def begin(asks: Sequence[Ask]) -> None:
-    """Read the calls and store what is new of them: then each has its completions, or its error. Raises nothing."""
+    """Read the calls and store their new samples. Each call then has its completions or its error. Raises nothing."""
     try:
         digests = [endpoints.digest_of(ask.token) for ask in asks]
         endpoint_by_digest = endpoints.by_digest(set(digests))
@@ -99,7 +99,7 @@ def begin(asks: Sequence[Ask]) -> None:
 
 
 def finish(asks: Sequence[Ask]) -> list[bytes | AutotuneError]:
-    """The answer of each call: JSON, or its error. Raises nothing."""
+    """Return the answer of each call: JSON, or its error. Raises nothing."""
     waiting = [ask for ask in asks if ask.error is None]
     completion_ids = {pk for ask in waiting for pk in ask.completions if pk is not None}
     try:
@@ -112,30 +112,30 @@ def finish(asks: Sequence[Ask]) -> list[bytes | AutotuneError]:
 
 
 def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
-    """The endpoint that the token opens.
+    """Return the endpoint of the token.
 
-    raises  NotFound, TooManyRequests for an address that tries tokens, Invalid for a parameter that does not fit
+    raises  NotFound, TooManyRequests for an address that guesses tokens, Invalid for a wrong parameter
     """
     is_off = ask.protocol == Protocol.FOUNDRY and not settings.FOUNDRY_GRADER
     if endpoint is None or endpoint.protocol != ask.protocol or is_off:
         rate = failure_rate()
         allowance = rates.check(subject_of_address(ask.address), rate) if rate else None
         if allowance is not None and not allowance.admitted:
-            detail = "Too many requests from this address named no reward endpoint."
+            detail = "Too many requests from this address named no reward endpoint. Check the URL, and try again later."
             raise TooManyRequests(detail, headers={"Retry-After": str(allowance.retry_after_s)})
         raise NotFound(NOWHERE)
     if ask.audited is not None:
         ask.audited.actor = ask.audited.object_id = endpoint.public_id
         ask.audited.organization_id = endpoint.organization_id
     if ask.reward_key is not None and ask.protocol != Protocol.SLIME:
-        raise Invalid.field("?rewardKey", "unknown_parameter", "slime's endpoints alone have it.")
+        raise Invalid.field("?rewardKey", "unknown_parameter", "only endpoints for slime accept it.")
     if ask.reward_key == "state":
-        raise Invalid.field("?rewardKey", "invalid_choice", "`state` says whether there is a score.")
+        raise Invalid.field("?rewardKey", "invalid_choice", "use another name: `state` says whether there is a score.")
     return endpoint
 
 
 def _read(ask: Ask) -> bool:
-    """Whether the body is one of its protocol; else the call has its error."""
+    """Read the samples of a call. False, and the call has its error, if the body does not fit its protocol."""
     try:
         ask.samples = protocols.read(ask.protocol, ask.raw)
         if len(ask.samples) > settings.MAX_LIVE_ITEMS:
@@ -153,7 +153,7 @@ def _read(ask: Ask) -> bool:
 
 
 def _parts(asks: Sequence[Ask]) -> Iterator[list[Ask]]:
-    """Calls that are stored in one transaction: so many that they hold at most MAX_LIVE_ITEMS samples."""
+    """Yield groups of calls to store in one transaction, with at most MAX_LIVE_ITEMS samples each."""
     part: list[Ask] = []
     size = 0
     for ask in asks:
@@ -169,8 +169,8 @@ def _parts(asks: Sequence[Ask]) -> Iterator[list[Ask]]:
 def _submit(principal: Principal, asks: Sequence[Ask]) -> None:
     """Store the samples of the calls with their events.
 
-    A sample that breaks a rule is left out. Where the task takes no new work, each call is looked at by itself, since
-    others may have been scored before; for the samples of one that was not, that is why they have no score.
+    A sample that breaks a rule is left out. If the task takes no new work, each call is submitted separately, since the
+    samples of some calls may have been scored before. The samples of the others get no score, for that reason.
     """
     while True:
         samples = [(ask, index) for ask in asks for index, sample in enumerate(ask.samples) if not sample.refused]
@@ -207,7 +207,7 @@ def _end_copies(asks: Sequence[Ask]) -> None:
 
 
 def _begun(ask: Ask) -> None:
-    """It is stored, and may wait for long: its texts go."""
+    """Mark a call as stored, and release its text, since it may wait for a long time."""
     ask.begun = True
     for sample in ask.samples:
         sample.prompt = sample.messages = sample.metadata = None
@@ -231,7 +231,7 @@ def _store_samples(principal: Principal, samples: Sequence[tuple[Ask, int]]) -> 
     try:
         submitted = answering.submit(principal, endpoint.task_id, items, model_id=endpoint.model_id, pointer="")
     except NotFound as exc:
-        raise Forbidden("Who made this reward endpoint may not see its task any more.") from exc
+        raise Forbidden("The person who created this reward endpoint can no longer see its task.") from exc
     for (ask, index), completion_id in zip(samples, submitted.completions, strict=True):
         ask.completions[index] = completion_id
         if completion_id in submitted.unfinished:
@@ -292,14 +292,14 @@ def _state(answered: answering.Answered) -> State:
 
 
 def _fail(asks: Sequence[Ask], exc: Exception) -> None:
-    """Let an exception be the answer of the calls."""
+    """Set the error of the calls from an exception."""
     error = error_of(exc)
     for ask in asks:
         ask.error = error
 
 
 def error_of(exc: Exception) -> AutotuneError:
-    """What is answered for an exception; one that nobody expected is logged whole."""
+    """Return the error to answer for an exception. An unexpected exception is logged with its traceback."""
     error = problems.typed(exc)
     if error is None:
         logger.error("unexpected error at a reward endpoint", exc_info=exc)

@@ -1,7 +1,7 @@
-"""What came in of an endpoint's model and task lately, and how long its rewards took.
+"""Recent figures of a reward endpoint: the completions of its model and task, and how long their rewards took.
 
-An endpoint keeps sums alone (counting.py). Its completions are those of its model in its task; others of the same
-model that came another way are among them.
+An endpoint stores only totals (counting.py). Its completions are those of its model in its task, including those that
+were submitted another way.
 """
 
 from collections import Counter
@@ -15,13 +15,13 @@ from scores.models import RewardEndpoint
 from tasks.models import Completion
 
 SPAN: Final = timedelta(hours=24)
-MOST: Final = 5_000  # completions that are looked at, the newest
+MOST: Final = 5_000  # completions that are read, the newest
 NAMES: Final = ("rewarded", "failed", "not scored yet")
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of the last SPAN.
+    """The figures of the last SPAN.
 
     hours            (beginning, completions by NAMES)
     median_ms, p95_ms  from submission to reward; None without any
@@ -38,7 +38,7 @@ class Figures:
 
 
 def lately(endpoint: RewardEndpoint, principal: Principal) -> Figures:
-    """As far as the principal may see completions; one query."""
+    """Return the figures over the completions that the principal may see; one query."""
     now = clock.database_now()
     since = (now - SPAN).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
     completions = Completion.objects.visible_to(principal).filter(

@@ -1,4 +1,4 @@
-"""Many small blocking works done as few large ones: what the process `live` does in threads for its waiting calls."""
+"""Run the blocking work of many calls in batches, in the threads of the `live` process."""
 
 import asyncio
 from collections import deque
@@ -17,7 +17,7 @@ AT_ONCE: Final = 2  # groups of each kind: more would only wait for each other
 
 
 class Grouped(Generic[T]):
-    """A blocking function of many calls, done in threads. While they are busy the next group gathers."""
+    """Runs a blocking function over groups of calls in threads. While these are busy, the next group fills up."""
 
     def __init__(self, pool: ThreadPoolExecutor, work: Callable[[list[Ask]], Sequence[T]]) -> None:
         self._pool, self._work = pool, work

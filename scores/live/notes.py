@@ -1,4 +1,4 @@
-"""Events of the calls that the process `live` refuses, written beside the work of the others."""
+"""Write the audit events of the calls that the `live` process rejects, in a separate thread."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ WARN_EVERY_S: Final = 10.0
 
 
 class Notes:
-    """One thread that writes them. Where too many wait the next is lost, which the trail is told (`audit.lost`)."""
+    """One thread that writes the events. If too many wait, the next one is lost, and counted as `audit.lost`."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="live-notes")

@@ -1,4 +1,4 @@
-"""The address that trainers call, answered by a thread of `web`. The process `live` answers the same (asgi.py)."""
+"""The API view that trainers call, in a thread of `web`. The `live` process serves the same address (asgi.py)."""
 
 from functools import partial
 
@@ -21,13 +21,13 @@ class ProtocolView(OperationView):
     permission_classes = ()
 
     @operation(
-        summary="Score now, in the shapes of a trainer", resource="rewards", action="create", query=CallQuery,
+        summary="Score now, in a trainer's format", resource="rewards", action="create", query=CallQuery,
         answers={200: object}, errors=(403, 411, 413, 415, 429, 502), raw_body=True,
     )  # fmt: skip
     def post(self, request: Request, protocol: str, token: str, query: CallQuery) -> HttpResponse:
-        """The token is the credential, and stands for the reward endpoint. Body and answer are those of its protocol:
-        OpenRLHF, slime, NeMo Gym's `/verify` or Foundry's endpoint grader. 503 `pending`: send the same again; 502: the
-        work failed, and the endpoint has no stand-in for it. `rewardKey` is slime's `--reward-key`."""
+        """The token is the credential and identifies the reward endpoint. Body and answer are those of its protocol:
+        OpenRLHF, slime, NeMo Gym's `/verify` or Foundry's endpoint grader. 503 `pending`: send the same request again;
+        502: scoring failed, and the endpoint has no stand-in. `rewardKey` is slime's `--reward-key`."""
         plain = request._request
         require_json(plain)
         ask = Ask(
@@ -47,7 +47,7 @@ class ProtocolView(OperationView):
         return HttpResponse(answer, content_type="application/json")
 
     def _wait(self, ask: Ask) -> None:
-        """raises  TooManyWaiting where no thread may wait"""
+        """raises  TooManyWaiting if too many threads wait already"""
         left_s = ask.left_s()
         gone = partial(has_left, self.request._request)
         final = hub.wait_all(ask.unfinished, left_s, sources=ask.sources, gone=gone)

@@ -1,4 +1,4 @@
-"""The body of a call for rewards, read item by item, so that every bad item gets a pointer."""
+"""Read the body of a request for live rewards item by item, so that every invalid item gets a pointer."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What comes in for rewards at once."""
+"""Request bodies of live rewards."""
 
 from typing import Annotated, Any, Final
 
@@ -23,8 +23,8 @@ class Item(BodyStruct):
 class NewRewards(BodyStruct):
     """1 to 1,000 items of one task.
 
-    `deadlineMs` is how long the caller waits; work that is not done by then goes on. `fresh` scores also what was
-    scored before.
+    `deadlineMs` is how long the caller waits; scoring continues after it. `fresh` also scores items that were scored
+    before.
     """
 
     task_id: TaskId

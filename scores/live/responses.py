@@ -1,4 +1,4 @@
-"""What goes out for rewards at once."""
+"""Responses of live rewards."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -24,13 +24,13 @@ class LiveReward(ApiStruct):
 
 
 class LiveRewards(ApiStruct):
-    """One for each item, in the order of the request."""
+    """One reward for each item, in the order of the request."""
 
     rewards: list[LiveReward]
 
 
 def shape(answers: Iterable[Answered]) -> LiveRewards:
-    """Answers as they go out."""
+    """Convert answers to the response."""
     return LiveRewards([_one(answered) for answered in answers])
 
 

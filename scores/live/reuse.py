@@ -1,6 +1,6 @@
-"""Equal work is scored once: which completion stands for what a live request asks, and when it no longer does.
+"""Score equal live items once: find the completion that an item can share, and decide when it no longer can.
 
-Equal is what its graders see as equal: the task version, prompt or messages, response and metadata. The LiveAnswer of
+Items are equal if graders see the same: the task version, prompt or messages, response and metadata. The LiveAnswer of
 such content and a model names the model's own completion. Autotune reuses it while it is unfinished, and once it is
 final as long as every scoring grader still is the version that scored it; a failure, of all or of a part of the panel,
 for FAILED_FOR. If the model has no reusable completion, the source of a copy (scores/engine/copies.py) is another
@@ -28,7 +28,7 @@ FAILED_FOR: Final = timedelta(seconds=60)
 # In the order of the digests, so that concurrent requests cannot deadlock. The statement waits for rows that another
 # request has not committed yet and then keeps them, since they are not in the list of seen ones. If such a row is
 # another model's and both completions need a judgement, the constraint on `replaces` rejects the statement, and the
-# caller looks again.
+# caller looks up the completions again.
 _TAKE: Final = """
 insert into scores_liveanswer (id, organization_id, task_version_id, model_id, answer_digest, completion_id, replaces,
                                created_at)
@@ -92,7 +92,7 @@ NOTHING: Final = ReuseOptions(None)
 
 
 def digests(drafts: Iterable[Draft], organization_id: UUID) -> list[bytes]:
-    """What makes each draft equal to another, 32 octets under the organization's digest key."""
+    """Return a digest for each draft, the same for equal items: 32 bytes under the organization's digest key."""
     key = encryption.digest_key(organization_id)
     return [encryption.keyed_digest(key, b"live", *draft.canonical()[1:]) for draft in drafts]
 

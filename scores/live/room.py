@@ -1,4 +1,4 @@
-"""What a process `live` holds at this moment, and the bodies that arrive in it."""
+"""Limit the calls and the bytes that a `live` process holds, and receive the bodies of its calls."""
 
 import asyncio
 from collections import Counter
@@ -17,15 +17,15 @@ BODY_S: Final = 60.0  # from the head of a call to the end of its body
 STALL_S: Final = 10.0  # how far a client may fall behind MIN_RATE
 MIN_RATE: Final = 16 * 1024  # bytes a second
 SHARES: Final = 4  # one address takes at most this part of the calls, so that others find room
-CLOSE: Final = {"Connection": "close"}  # what is left of the body is not read
+CLOSE: Final = {"Connection": "close"}  # the rest of the body is not read
 
 
 class ClientLeft(Exception):
-    """Nobody reads an answer."""
+    """The client has closed its connection."""
 
 
 class Room:
-    """The calls of a process, of each address among them, and the octets of their bodies. Of one event loop."""
+    """Counts the calls of a process, also by address, and the bytes of their bodies. It belongs to one event loop."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -42,7 +42,7 @@ class Room:
 
     @contextmanager
     def call_of(self, address: str) -> Iterator[None]:
-        """raises  TooManyWaiting where there is no room for it"""
+        """Count a call by its address; raises TooManyWaiting if there is no room for it."""
         if self.calls > settings.LIVE_MAX_CALLS or self.octets > settings.LIVE_MAX_BYTES:
             raise TooManyWaiting
         if self.of_address[address] >= max(1, settings.LIVE_MAX_CALLS // SHARES):
@@ -57,7 +57,7 @@ class Room:
 
 
 class Arriving:
-    """The body of a call. `octets` of it are here: a length that is only promised takes nobody's room."""
+    """Receives the body of a call. Only bytes that have arrived (`octets`) take room, not the announced length."""
 
     def __init__(self, receive: Receive, room: Room) -> None:
         self.receive = receive
@@ -65,7 +65,7 @@ class Arriving:
         self._room = room
 
     async def body(self) -> bytes:
-        """All of it.
+        """Receive and return the whole body.
 
         raises  ClientLeft; Invalid for one that does not arrive, TooLarge, TooManyWaiting where there is no room
         """
@@ -88,7 +88,7 @@ class Arriving:
     def _grow(self, octets: int) -> None:
         self.octets += octets
         self._room.octets += octets
-        if self.octets > settings.MAX_BODY_BYTES:  # whatever its head said
+        if self.octets > settings.MAX_BODY_BYTES:  # whatever length its headers announced
             error = problems.too_large()
             error.headers |= CLOSE
             raise error
@@ -96,6 +96,6 @@ class Arriving:
             raise TooManyWaiting(closes=True)
 
     def leave(self) -> None:
-        """It is kept no longer. May be told more than once."""
+        """Release the room that the body takes. Safe to call more than once."""
         self._room.octets -= self.octets
         self.octets = 0

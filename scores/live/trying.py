@@ -1,4 +1,4 @@
-"""One sample asked by a person at a page, and answered as the endpoint would answer its trainer."""
+"""Score one sample from the page of a reward endpoint, and show the answer that its trainer would get."""
 
 import json
 import time
@@ -23,11 +23,11 @@ WAIT_S: Final = 20.0  # a person waits less patiently than a trainer
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What a trainer would send, and what it would be answered.
+    """The request that a trainer would send, and the answer that it would get.
 
     sent, answered  JSON to read
     code            why there is no score; '' for one
-    early           it was given up here sooner than the endpoint gives up
+    early           whether the page stopped waiting before the endpoint's deadline
     """
 
     sent: str
@@ -44,11 +44,11 @@ class Tried:
 
 
 def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, response: str, label: str = "") -> Tried:
-    """Have a response scored, as the caller, and write the answer by the endpoint's protocol and policy.
+    """Score a response for the caller, and write the answer by the endpoint's protocol and policy.
 
-    Makes transactions of its own, and waits. The endpoint's counts stay as they are.
-    raises  Forbidden where the caller may not ask for rewards, or the endpoint would refuse; NotFound for the task;
-            Invalid for a text that is refused, with pointers `/0/prompt` and `/0/response`
+    It opens its own transactions, and waits. The endpoint's counts do not change.
+    raises  Forbidden if the caller may not request rewards, or the endpoint would reject the call; NotFound for the
+            task; Invalid for a text that is rejected, with pointers `/0/prompt` and `/0/response`
     """
     policy.require(principal, "rewards", "create")
     endpoints.principal_of(endpoint)
@@ -74,7 +74,7 @@ def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, respons
 
 
 def _scored(principal: Principal, endpoint: RewardEndpoint, item: Item) -> tuple[State, UUID | None]:
-    """How the item stands when it is final, or when waiting ends."""
+    """Return the state of the item when it is final, or when waiting ends."""
     try:
         submitted = answering.submit(principal, endpoint.task_id, [item], model_id=endpoint.model_id, pointer="")
     except Conflict as exc:

@@ -1,6 +1,6 @@
-"""What a reward endpoint answers where a score is missing: the one place of that rule.
+"""Decide what a reward endpoint answers if a score is missing.
 
-A reward that nobody gave must never look like one: a stand-in is a number that the endpoint's maker chose, and counted.
+A missing score must never look like a score: a stand-in is a number that the endpoint's creator chose, and is counted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,15 +17,15 @@ PENDING: Final = "pending"
 NO_TEXT: Final = "no_text"
 _NO_TEXT_REASON: Final = "The answer of the model holds no text."
 _BLANK_REASON: Final = "The answer of the model is empty."
-FAILED_AGAIN_S: Final = 60  # a failure is scored anew after so long
+FAILED_AGAIN_S: Final = 60  # seconds after which a failed item is scored again
 
 
 class StillPending(AutotuneError):
-    """The deadline came first. The work goes on, and the same call asked again joins it."""
+    """The deadline passed before all samples were scored. Scoring continues, and a repeated call joins it."""
 
     status, code, title = 503, "pending", "Not scored yet"
 
-    def __init__(self, detail: str = "Not all is scored yet; the work goes on. Send the same again.") -> None:
+    def __init__(self, detail: str = "Not all is scored yet; scoring continues. Send the same request again.") -> None:
         super().__init__(detail, headers={"Retry-After": "1"})
 
 
@@ -36,11 +36,11 @@ class TooManyWaiting(AutotuneError):
 
     def __init__(self, *, closes: bool = False) -> None:
         headers = {"Retry-After": "1", **({"Connection": "close"} if closes else {})}
-        super().__init__("Too many calls wait here already. Send the same again.", headers=headers)
+        super().__init__("Too many calls are waiting. Send the same request again.", headers=headers)
 
 
 class Unscorable(AutotuneError):
-    """The work failed, and the endpoint has no stand-in for it."""
+    """Scoring failed, and the endpoint has no stand-in."""
 
     status, title = 502, "Not scored"
 
@@ -68,7 +68,7 @@ def refuse_without_text(endpoint: RewardEndpoint, samples: Iterable[Sample]) -> 
 
 
 def outcomes(endpoint: RewardEndpoint, states: Sequence[State]) -> list[Outcome]:
-    """What is answered for each sample, by the endpoint's policy.
+    """Return the answer for each sample, by the endpoint's policy.
 
     raises  StillPending, or Unscorable with the failure's code: then nothing else is answered for the call
     """
@@ -83,7 +83,7 @@ def outcomes(endpoint: RewardEndpoint, states: Sequence[State]) -> list[Outcome]
 
 
 def _refuse(endpoint: RewardEndpoint, missing: Sequence[State]) -> None:
-    """raises  where the policy is not to answer a stand-in"""
+    """raises  StillPending or Unscorable if the policy does not allow a stand-in"""
     if endpoint.unscored == Unscored.NEUTRAL:
         return
     if any((state.code or PENDING) == PENDING for state in missing):

@@ -1,8 +1,9 @@
-"""Runs, scores, rewards, reviews, and what is erased or held.
+"""Models of runs, scores, rewards, reviews, erasures and legal holds.
 
-Rows are written by COPY and by single guarded statements (intake, claims, recording), so columns carry no defaults that
-those would miss. Columns that repeat a parent's (organization, task, grader) have no foreign key in the database: the
-parent's keeps them true, and each check would cost the hot path a lookup for every row.
+Rows are written by COPY and by single guarded statements (intake, claims, recording). These do not apply a model's
+defaults, so columns have no defaults that such a row would need. Columns that repeat a parent's (organization, task,
+grader) have no foreign key in the database: the parent's key ensures that they are valid, and a check would cost a
+lookup for every row.
 """
 
 from scores.models.callbacks import Callback, CallbackItem

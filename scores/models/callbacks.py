@@ -1,4 +1,4 @@
-"""Attempts at asynchronous graders, found again by the token of their callback."""
+"""Calls to asynchronous graders, which are looked up by the token of their callback."""
 
 from django.db import models
 from django.utils import timezone
@@ -9,10 +9,10 @@ from scores.models.runs import WorkflowRun
 
 
 class Callback(models.Model):
-    """One attempt at an asynchronous grader, on record before it goes out: its callback finds it here by its token.
+    """One call to an asynchronous grader. It is recorded before it is sent, and its callback is matched by the token.
 
     token_digest  SHA-256 of the token in the callback's address
-    signature     as it was sent with the request
+    signature     signature that was sent with the request
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -34,7 +34,7 @@ class Callback(models.Model):
 
 
 class CallbackItem(models.Model):
-    """One run of such an attempt. `body_digest`: SHA-256 of the callback that was recorded for it."""
+    """A run in a call to an asynchronous grader. `body_digest`: SHA-256 of the callback that was recorded for it."""
 
     id = models.BigAutoField(primary_key=True)
     callback = models.ForeignKey(Callback, on_delete=models.CASCADE, related_name="items")

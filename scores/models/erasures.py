@@ -1,6 +1,6 @@
-"""What somebody asked to erase, and what must be kept whatever anybody asks.
+"""Models of erasures and legal holds.
 
-Both stay on record when the completions and the task that they name are gone: no foreign key in the database.
+Both remain after the completions and the task that they name are deleted, so they have no foreign key in the database.
 """
 
 from typing import ClassVar
@@ -17,12 +17,12 @@ from tasks.models import Completion, Task
 
 
 class Erasure(models.Model):
-    """A request to erase the texts of one completion, of a task's, or of a model's, worked off in bounded batches.
+    """A request to erase the text of one completion, a task's or a model's; a job processes it in bounded batches.
 
-    completion, task, model_id  which: exactly one of the three
+    completion, task, model_id  what to erase: exactly one of the three
     after    id of the completion up to which it is done; null before the first
-    erased   completions whose texts are gone
-    held     completions that a legal hold kept
+    erased   number of completions whose text is erased
+    held     number of completions that a legal hold kept
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -59,9 +59,9 @@ class Erasure(models.Model):
 
 
 class LegalHold(models.Model):
-    """Keeps texts and scores from retention and erasure until it is released.
+    """A hold that protects text and scores from retention and erasure until it is released.
 
-    completion, task, model_id  what it covers; none of the three: the whole organization
+    completion, task, model_id  what it covers; if all are null, the whole organization
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)

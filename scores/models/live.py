@@ -1,4 +1,4 @@
-"""Live rewards: the endpoints that trainers call, and which completion stands for equal work."""
+"""Models of live rewards: the endpoints that trainers call, and the completions that identical requests share."""
 
 from typing import ClassVar
 from uuid import UUID
@@ -19,7 +19,7 @@ class LiveAnswer(models.Model):
     The unique constraints decide between concurrent requests: of one model, one stores the completion and the others
     join it; of several models, one has it judged and the others wait for a copy.
 
-    answer_digest  32 octets of HMAC over what graders see: prompt or messages, response, metadata
+    answer_digest  32 bytes of HMAC over what graders see: prompt or messages, response, metadata
     replaces       for a completion that graders judge: the newest such completion before it, of any model, or NOTHING
                    for the first; a new id if it competes with no other (`fresh`). Null for a completion that waits for
                    a copy, or has one
@@ -56,12 +56,12 @@ class RewardEndpoint(models.Model):
     """An address that a trainer calls for rewards of one task, with the token in its path as the only credential.
 
     token_digest   SHA-256 of the token, which is shown once
-    model_id       of the completions that come in here
-    unscored       what is answered for work without a score, and `neutral_value` where a number must stand in
-    without_text   how to treat an answer that holds no text
-    deadline_ms    of one call; below the client's own
-    answered, unscored_count  items, ever; folded in by each process every few seconds
-    without_text_count        items that were not judged because they held no text
+    model_id       model name of the completions that arrive at this address
+    unscored       what to return for an item without a score; `neutral_value` is the number if one is required
+    without_text   how to treat an answer that has no text
+    deadline_ms    time limit of one call; it must be below the client's own
+    answered, unscored_count  number of items so far; each process adds its own every few seconds
+    without_text_count        number of items that were not judged because they had no text
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)

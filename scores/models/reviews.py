@@ -1,4 +1,4 @@
-"""Runs that wait for a person."""
+"""The model of reviews: runs that wait for a person's decision."""
 
 from typing import ClassVar
 
@@ -16,11 +16,11 @@ from tasks.models import Completion, Task
 
 
 class Review(models.Model):
-    """A run that waits for a person: the grader's preliminary verdict, and what was decided.
+    """A run that waits for a person's decision: the grader's preliminary verdict, and the decision.
 
-    run            of its reviews at most one is open; a run that was retried after a rejection may have several
-    claimed_until  who looks at it has it so long for themselves
-    expires_at     then the run fails with `review_expired`
+    run            at most one of its reviews is open; a run that was retried after a rejection may have several
+    claimed_until  until when the reviewer who claimed it is the only one who may decide
+    expires_at     when the run fails with `review_expired` if nobody has decided
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)

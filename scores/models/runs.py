@@ -1,4 +1,4 @@
-"""The durable execution that takes one completion to one grader's score, and the pulse of the sweep."""
+"""Models of workflow runs, each of which takes one completion to one grader's score, and of the pulses of jobs."""
 
 from typing import ClassVar
 
@@ -16,12 +16,14 @@ from tasks.states import Priority
 
 
 class WorkflowRun(models.Model):
-    """One completion on its way to one grader's score. Narrow on purpose: no text but of an error, few indexes.
+    """The durable execution that takes one completion to one grader's score.
+
+    The table is narrow on purpose: it has few indexes, and no text except error messages.
 
     panel_size     scoring runs of the completion; 0 for a shadow run, whose score never counts
     attempt        claims so far, and the lease's token: a failure is written only by the attempt that holds the lease
-    failures       attempts that ended in a failure; a lease that ran out is none, so kills use up no attempts
-    leased_until   while `running`: when somebody else may take it
+    failures       attempts that ended in a failure; an expired lease does not count, so a killed worker uses none up
+    leased_until   while `running`: when another worker may claim it
     wake_at        while `sleeping`: when it is due again
     deadline_at    no call begins after it
     error_code     of the last failed attempt; of the run itself once it is `failed`
@@ -29,8 +31,8 @@ class WorkflowRun(models.Model):
     waits_for      while `waiting`: a callback or a review, until `wake_at`; or the score of the completion in `reuses`
     reuses         while it waits for `reuse`: the completion of equal content that graders judge; no foreign key, since
                    retention may delete that completion first
-    generation     0 for the runs of the intake; a re-score makes runs of the next one
-    steps          what happened on the way, newest last, bounded; null for a run that had nothing but its call
+    generation     0 for the runs of the intake; each re-score creates runs of the next generation
+    steps          the newest events of the run, oldest first; null for a run that was only called and scored
                    (scores/engine/timeline.py)
     """
 
@@ -105,7 +107,7 @@ class WorkflowRun(models.Model):
 
 
 class Pulse(models.Model):
-    """When a periodic work last came to its end, such as the sweep: what stands still shows here."""
+    """The time at which a periodic job, such as the sweep, last finished; it shows which jobs have stalled."""
 
     name = models.CharField(max_length=32, primary_key=True)
     at = models.DateTimeField()

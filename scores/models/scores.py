@@ -1,4 +1,4 @@
-"""Scores and rewards."""
+"""Models of scores and rewards."""
 
 from typing import ClassVar
 
@@ -16,15 +16,15 @@ from tasks.states import Aggregation
 
 
 class Score(models.Model):
-    """What one grader version said of one completion. One for a run, ever: the unique constraint is the last guard.
+    """The score of one grader version for one completion. A unique constraint ensures that each run has at most one.
 
     raw_value   on the grader's own scale; the same as `value` for graders of protocol 1
     dimensions  [{name, value, weight}] or null
     superseded  a newer score of the same grader, from a re-score, counts in its place
-    reviewed_by who decided, where a person did
+    reviewed_by the reviewer who decided, if there was a review
     reused_from the score that this one copies, of an equal answer from another model. No foreign key: the value stays
                 when that score is deleted
-    deleted_at  a tombstone: neither listed, exported nor counted, and its texts are gone
+    deleted_at  marks a deleted score: it is not listed, exported or counted, and its text is erased
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -78,12 +78,12 @@ class Score(models.Model):
 
 
 class Reward(models.Model):
-    """The end of a completion: its panel's scores as one number, or the failure that stands in its place.
+    """The reward of a completion: its panel's scores as one number, or the failure if there is none.
 
-    value      null if the completion failed; never a zero in its stead
-    used       scores that went into it
-    failed     scoring runs without a score
-    error_code of the failure; '' beside a value
+    value      null if the completion failed, never 0 instead
+    used       number of scores that the reward includes
+    failed     number of scoring runs without a score
+    error_code code of the failure; '' if there is a value
     """
 
     completion = models.OneToOneField(Completion, primary_key=True, on_delete=models.PROTECT, related_name="reward")

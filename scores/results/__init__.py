@@ -1,1 +1,1 @@
-"""Results: completions, scores and rewards as callers read, wait for, compare and summarise them."""
+"""Read, await, compare and summarize completions, scores and rewards."""

@@ -1,4 +1,4 @@
-"""What the forms offer: tasks, graders, their versions and models that the principal may see, the newest first."""
+"""The choices of forms: tasks, graders, grader versions and models that the principal may see, newest first."""
 
 from typing import Any, Final
 
@@ -15,16 +15,16 @@ Choices = list[tuple[str, str]]
 
 
 class IdField(forms.CharField):
-    """An object that is chosen by its name, or where there are too many, typed as its id with names beside it."""
+    """A field for an object: a list of names to choose from, or a text field for an id if there are too many."""
 
     widget: Any = forms.Select
 
     def offer(self, choices: Choices, *, none: str) -> None:
-        """Make it a choice of these; a value that is not among them can still be given in the address."""
+        """Offer these choices. A value that is not among them can still come from the address."""
         if len(choices) > OFFERED:
             self.widget = forms.TextInput(attrs={"spellcheck": "false", "class": "code"})
             self.widget.is_required = self.required
-            self.help_text = "Its id: there are too many to list. Its own page has a button that leads here."
+            self.help_text = "Enter its id: there are too many to list. The button on its own page fills it in."
             return
         self.widget.choices = [("", none), *choices]
 
@@ -36,7 +36,7 @@ class IdField(forms.CharField):
 
 
 def tasks(principal: Principal) -> Choices:
-    """The tasks that the principal may see; more than OFFERED of them mean that there are too many to list."""
+    """Return the tasks that the principal may see. More than OFFERED of them are too many to list."""
     visible_tasks = Task.objects.visible_to(principal).order_by("archived", "-pk")
     rows = visible_tasks.values_list("pk", "name", "archived")[: OFFERED + 1]
     return [
@@ -52,7 +52,7 @@ def graders(principal: Principal) -> Choices:
 
 
 def by_name(queryset: Any, kind: str, chosen: str) -> Choices:
-    """The choices of a filter's select, by name. The chosen id is always one of them, even without a name."""
+    """Return the choices of a filter's select, by name. The chosen id is always one of them, even without a name."""
     rows = queryset.order_by("name", "pk").values_list("pk", "name")[:OFFERED]
     choices = [(ids.encode(kind, pk), name) for pk, name in rows]
     if chosen and all(chosen != value for value, _ in choices):
@@ -61,7 +61,7 @@ def by_name(queryset: Any, kind: str, chosen: str) -> Choices:
 
 
 def versions(principal: Principal, grader: str) -> Choices:
-    """The versions of a grader that the principal may see; none for '' or what is no grader's id."""
+    """Return the versions of a grader that the principal may see; none for '' or an invalid id."""
     try:
         pk = ids.decode("grader", grader)
     except ValueError:
@@ -72,12 +72,12 @@ def versions(principal: Principal, grader: str) -> Choices:
 
 
 def models(principal: Principal) -> list[str]:
-    """The models of the newest completions."""
+    """Return the models of the newest completions."""
     newest = Completion.objects.visible_to(principal).order_by("-pk").values_list("model_id", flat=True)[:RECENT]
     return sorted(set(newest))[:OFFERED]
 
 
 def short(text: str, length: int = 70) -> str:
-    """A name for a list of choices: one line, cut."""
+    """Shorten a name to one line for a list of choices."""
     line = " ".join(text[: length * 4].split())
     return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -1,7 +1,7 @@
-"""How the models of a task compare: the spread, mean and interval of each, and how they went over time.
+"""Compare the models of a task: the distribution, mean and interval of each, and the mean over time.
 
-One statement over the newest scored completions, so it costs the same for a task of a thousand and of ten million. What
-is counted is a completion's reward: its panel's scores as one number, so a panel of three does not count thrice.
+One statement reads the newest scored completions, so a task of ten million costs the same as one of a thousand. It
+counts rewards, which are a panel's scores as one number, so a panel of three does not count three times.
 """
 
 import math
@@ -16,7 +16,7 @@ from django.db import connection
 
 from scores.models import Reward
 
-NEWEST: Final = 10_000  # scored completions that are looked at
+NEWEST: Final = 10_000  # scored completions that are read
 BINS: Final = 20
 MOMENTS: Final = 24  # points over time
 Z95: Final = 1.959964
@@ -73,7 +73,7 @@ _SQLITE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """One model's part.
+    """The figures of one model.
 
     count    scored completions; `prompts` is how many different prompts they answer
     error    of the mean: the standard error, by prompts; None with fewer than two of them
@@ -113,12 +113,12 @@ class Comparison:
 
     @property
     def mean(self) -> float | None:
-        """Of all completions that were counted."""
+        """The mean of all counted completions."""
         return sum(model.mean * model.count for model in self.models) / self.count if self.count else None
 
     @property
     def is_full(self) -> bool:
-        """Whether there may be more than were looked at."""
+        """Whether there may be more completions than were read."""
         return self.count >= NEWEST
 
 
@@ -134,12 +134,12 @@ class Difference:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Whether the interval excludes zero."""
         return self.low > 0
 
 
 def of_task(task_id: UUID) -> Comparison:
-    """The figures of a task's newest scored completions. Whether the caller may read its scores is theirs to ask."""
+    """Return the figures of a task's newest scored completions. The caller checks who may read its scores."""
     rewards = Reward.objects.filter(task_id=task_id, value__isnull=False).order_by("-completion_id")
     newest = rewards.values_list("completion_id", "value", "scored_at")[:NEWEST]
     source, values = newest.query.sql_with_params()
@@ -153,10 +153,10 @@ def of_task(task_id: UUID) -> Comparison:
 
 
 def differences(models: Sequence[ModelFigures]) -> list[Difference]:
-    """The differences of all pairs of models that both have an interval, the greatest first.
+    """Return the differences of all pairs of models that both have an interval, the greatest first.
 
-    By Welch: the two means are taken as independent. Where both models answered the same prompts they mostly are not,
-    and then the interval is rather too wide than too narrow.
+    Welch's interval assumes that the two means are independent. If both models answered the same prompts, they mostly
+    are not, and the interval is too wide rather than too narrow.
     """
     pair_differences = []
     for first, second in combinations([model for model in models if model.error is not None], 2):
@@ -167,10 +167,10 @@ def differences(models: Sequence[ModelFigures]) -> list[Difference]:
 
 
 def quantile95(freedom: float) -> float:
-    """How many standard errors a 95 % interval reaches to either side, by Student's t.
+    """Return how many standard errors a 95 % interval reaches to either side, by Student's t.
 
     freedom  degrees of it, 1 or more
-    source   Abramowitz and Stegun, 26.7.5, beyond the table; right to three places from 10 on
+    source   Abramowitz and Stegun, 26.7.5, beyond the table; correct to three places from 10 on
     """
     degrees = math.floor(freedom)
     if degrees <= len(T95):

@@ -1,4 +1,4 @@
-"""The endpoints of completions."""
+"""The API views of completions."""
 
 from functools import partial
 from typing import Any
@@ -45,8 +45,8 @@ class CompletionsView(ApiView):
         answers={202: Submitted, 200: Submitted}, errors=(409, 410), subject="completion.id",
     )  # fmt: skip
     def post(self, request: Request, body: NewCompletion) -> Answer:
-        """Exactly one of `prompt`, `messages` and `variables`. The same `externalId` with equal content answers the
-        first object with `existing: true` and 200; with other content it is 409."""
+        """Send exactly one of `prompt`, `messages` and `variables`. A repeated `externalId` with equal content returns
+        the first object with `existing: true` and 200; with other content it is 409."""
         result = submission.submit(self.principal, {0: body}, alone=True)
         (completion,) = result.stored
         out, runs = completions.shape_of(completion.completion_id), run_ids(completion.run_ids)
@@ -60,8 +60,8 @@ class CompletionBatchView(ApiView):
         converts=False, items="completions", answers={202: BatchSubmitted, 207: BatchPartly}, errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, body: Any, query: BatchQuery) -> Answer:
-        """Any invalid item refuses the whole batch, with a pointer for each; with `partial=true` the valid ones are
-        taken and the answer is 207 with the errors of the others."""
+        """An invalid item invalidates the whole batch; the errors have a pointer for each. With `partial=true` the
+        valid items are stored and the response is 207 with the errors of the others."""
         items, malformed, priority = batches.read(body)
         result = submission.submit(self.principal, items, malformed=malformed, priority=priority, partial=query.partial)
         if result.refused:
@@ -80,7 +80,7 @@ class CompletionView(ApiView):
         answers={200: CompletionAnswer, 304: None},
     )  # fmt: skip
     def get(self, request: Request, completion_id: UUID) -> HttpResponseBase:
-        """With a strong ETag; `If-None-Match` is answered with 304. Where the task says `shareText`, owners of its
+        """The response has a strong ETag; `If-None-Match` returns 304. If the task has `shareText`, owners of its
         graders read prompt, messages and response; `externalId`, `metadata` and `reward` are empty for them."""
         return conditional(
             request._request, CompletionAnswer(completions.read_completion(self.principal, completion_id))
@@ -91,8 +91,8 @@ class CompletionView(ApiView):
         errors=(409,),
     )  # fmt: skip
     def delete(self, request: Request, completion_id: UUID) -> None:
-        """Prompt, messages, response, metadata, reasoning and explanations go, in every copy; scores and reward stay.
-        What is still being scored ends with `erased`. 409 `legal_hold` while a hold covers it. Final."""
+        """Erase prompt, messages, response, metadata, reasoning and explanations in every copy. Scores and reward
+        stay. Unfinished runs end with `erased`. 409 `legal_hold` while a hold covers it. This cannot be undone."""
         textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
         find_for(textless, self.principal, completion_id, "delete", "completion")
         deleting.delete_completion(completion_id)
@@ -104,9 +104,10 @@ class CompletionScoreView(ApiView):
         answers={200: ScoreStateOut, 304: None},
     )  # fmt: skip
     def get(self, request: Request, completion_id: UUID, query: ScoreQuery) -> ScoreStateOut | HttpResponseBase:
-        """`wait` long-polls: the answer comes when the score is final, or after so many seconds with the state so far.
+        """`wait` long-polls: the response comes when the score is final, or after that many seconds with the current
+        state.
 
-        A final one has a strong ETag.
+        A final score has a strong ETag.
         """
         gone = partial(has_left, request._request)
         state = completions.score_state(self.principal, completion_id, wait_s=query.wait, gone=gone)

@@ -1,4 +1,4 @@
-"""Which completions a list's filters name, before any text of them is read; and what a row shows without its texts."""
+"""Select the completions of a list by its filters, and read what a row shows, without reading long text."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from tasks.models import Completion, Task
 from tasks.querysets import CompletionQuerySet
 
 TEXTS: Final = ("prompt", "response", "messages", "metadata", "variables")
-ABOUT: Final = timedelta(days=1)  # the times of a row's id and of its column lie far less apart
-EXCERPTED: Final = 16 * 1024  # octets of stored prompt and response, up to which a list reads them for their beginning
+ABOUT: Final = timedelta(days=1)  # far more than a row's id and its column differ in time
+EXCERPTED: Final = 16 * 1024  # bytes of stored prompt and response up to which a list reads their beginning
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a completion stands: what its reward and its runs say. `used` and `failed` of its scoring runs."""
+    """The state of a completion, from its reward and its runs. `used` and `failed` count its scoring runs."""
 
     status: CompletionStatus
     value: float | None = None
@@ -39,7 +39,7 @@ class Standing:
 
 
 def chosen(principal: Principal, query: CompletionQuery) -> CompletionQuerySet:
-    """The completions that match the filters and whose text the caller may read.
+    """Return the completions that match the filters and whose text the caller may read.
 
     raises Invalid for an invalid date; NotFound for a task that the caller may not see
     """
@@ -77,7 +77,7 @@ def narrow_by_id(rows: Any, start: datetime | None, end: datetime | None) -> Any
 
 
 def _shifted(moment: datetime, by: timedelta) -> datetime:
-    """Within the years that there are."""
+    """Shift a time, unless the result is outside the supported years."""
     try:
         return moment + by
     except OverflowError:
@@ -85,7 +85,7 @@ def _shifted(moment: datetime, by: timedelta) -> datetime:
 
 
 def standings(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset()) -> Mapping[UUID, Standing]:
-    """The standing of each row, by id; one query if any has no reward. The rows come from `textless`, with rewards.
+    """Return the state of each row, by id; one query if any has no reward. The rows come from `textless`.
 
     shared  those that are only shared with the reader, who may not see their rewards
     """
@@ -106,7 +106,7 @@ def standings(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset
 
 
 def excerpts(completion_ids: Iterable[UUID]) -> Mapping[UUID, tuple[str, str]]:
-    """(prompt, response) of those whose texts are short enough to be read for a list; others are not in it."""
+    """Return (prompt, response) of the completions whose text is short enough for a list; others are left out."""
     size = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
     short = Completion.objects.filter(pk__in=list(completion_ids)).annotate(octets=size).filter(octets__lte=EXCERPTED)
     return {row.pk: (_excerpt(row, "prompt"), _excerpt(row, "response")) for row in short.only("prompt", "response")}
@@ -118,7 +118,7 @@ def _excerpt(row: Completion, name: str) -> str:
 
 
 def textless(completions: CompletionQuerySet) -> CompletionQuerySet:
-    """The same completions without their texts, with their rewards."""
+    """Return the same completions without their text, with their rewards."""
     return completions.defer(*TEXTS).select_related("reward")
 
 

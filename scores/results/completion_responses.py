@@ -1,4 +1,4 @@
-"""What goes out about completions."""
+"""Responses of the completion API."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ PRIORITY_NAMES = {Priority.LOW: "low", Priority.NORMAL: "normal", Priority.HIGH:
 
 
 class RewardOut(ApiStruct):
-    """The panel's scores as one number; `used` of them went into it, `failed` could not be had."""
+    """The panel's scores as one number, made from `used` scores; `failed` scores are missing."""
 
     value: float
     confidence: float
@@ -75,7 +75,7 @@ class Submitted(ApiStruct, omit_defaults=True):
 
 
 class TakenOut(ApiStruct, omit_defaults=True):
-    """`index` stands only in a partial answer (207)."""
+    """`index` is present only in a partial response (207)."""
 
     id: str
     external_id: str | None
@@ -97,7 +97,7 @@ class RefusedOut(ApiStruct):
 
 
 class BatchPartly(ApiStruct):
-    """What was taken, and the errors of what was not."""
+    """The stored completions, and the errors of the items that were rejected."""
 
     completions: list[TakenOut]
     errors: list[RefusedOut]
@@ -118,7 +118,7 @@ class ScoreStateOut(ApiStruct):
 
 
 def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionStatus:
-    """A completion's status, from its reward and its runs. What sleeps until its `notBefore` has not begun."""
+    """Return a completion's status. A run that sleeps until its `notBefore` has not begun."""
     if reward is not None:
         return CompletionStatus.FAILED if reward.value is None else CompletionStatus.COMPLETED
     has_begun = any(run.attempt > 0 or run.status not in NOT_BEGUN for run in runs)
@@ -126,7 +126,7 @@ def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionS
 
 
 def reward_out(reward: Reward | None) -> RewardOut | None:
-    """The reward as it goes out; None where there is none or the completion failed."""
+    """Convert a reward to its response; None if there is none or the completion failed."""
     if reward is None or reward.value is None or reward.confidence is None:
         return None
     return RewardOut(
@@ -135,7 +135,7 @@ def reward_out(reward: Reward | None) -> RewardOut | None:
 
 
 def completion_out(completion: Completion, reward: Reward | None, runs: Sequence[WorkflowRun]) -> CompletionOut:
-    """A completion as it goes out. `runs` in the order in which their ids are shown."""
+    """Convert a completion to its response. `runs` are in the order in which their ids are shown."""
     text = Legible(completion)
     prompt, response, messages, metadata = text.prompt, text.response, text.messages, text.metadata
     return CompletionOut(

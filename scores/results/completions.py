@@ -1,4 +1,4 @@
-"""Reading completions: one, a page, and the state of one's score."""
+"""Read a completion, a page of completions, and the state of a completion's score."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ ORDER = pagination.Order("completions", {"createdAt": "id"})
 
 
 def read_completion(principal: Principal, completion_id: UUID) -> CompletionOut:
-    """A completion as the caller sees it.
+    """Return a completion as the caller may see it.
 
     raises NotFound, also for a completion of another organization that does not share it with the caller
     """
@@ -46,9 +46,9 @@ def read_completion(principal: Principal, completion_id: UUID) -> CompletionOut:
 
 
 def shape_of(completion_id: UUID) -> CompletionOut:
-    """A completion that was just stored, or found by its external id.
+    """Return a completion that was just stored, or found by its external id.
 
-    In a transaction under its lock: an answer that is stored with its text is found by whoever erases it.
+    In a transaction it locks the completion, so that an erasure finds every stored response that contains its text.
     """
     if connection.in_atomic_block:
         settling.lock({completion_id})
@@ -56,7 +56,7 @@ def shape_of(completion_id: UUID) -> CompletionOut:
 
 
 def shapes(rows: Sequence[Completion]) -> list[CompletionOut]:
-    """Completions with their rewards and runs, in two queries for any number."""
+    """Convert completions with their rewards and runs; two queries for any number."""
     completion_ids = [row.pk for row in rows]
     rewards = Reward.objects.in_bulk(completion_ids)
     runs: dict[UUID, list[WorkflowRun]] = {}
@@ -66,7 +66,7 @@ def shapes(rows: Sequence[Completion]) -> list[CompletionOut]:
 
 
 def seen(rows: Sequence[Completion], principal: Principal) -> list[CompletionOut]:
-    """Completions as the caller sees them: a shared completion with its text and the runs of the caller's graders."""
+    """Return completions as the caller may see them: shared ones with their text and the runs of own graders."""
     shared = {row.public_id: row.pk for row in rows if sharing.is_only_shared(row, principal)}
     own_run_ids: dict[UUID, list[UUID]] = {}
     if shared:
@@ -77,7 +77,7 @@ def seen(rows: Sequence[Completion], principal: Principal) -> list[CompletionOut
 
 
 def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
-    """One page of the completions that match the filters."""
+    """Return one page of the completions that match the filters."""
     completions = completion_filters.chosen(principal, query)
     rows, page = pagination.page(completions.only("pk"), query, ORDER, owner=principal.organization.pk)
     completion_ids = [row.pk for row in rows]
@@ -89,9 +89,9 @@ def listed(principal: Principal, query: CompletionQuery) -> CompletionPage:
 
 
 def score_state(principal: Principal, completion_id: UUID, *, wait_s: float, gone: Callable[[], bool]) -> ScoreStateOut:
-    """The scores of a completion and its reward, after waiting for the end if it is not there yet.
+    """Return the scores of a completion and its reward, after waiting for it to be final.
 
-    wait_s  seconds to wait at most; no database connection is held meanwhile
+    wait_s  seconds to wait at most; no database connection is held during the wait
     gone    whether the caller has left
     raises  NotFound; Unauthenticated or Forbidden if the caller lost access during the wait
     """
@@ -106,7 +106,7 @@ def score_state(principal: Principal, completion_id: UUID, *, wait_s: float, gon
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """How far a completion is: its reward, if there is one, and its runs."""
+    """The progress of a completion: its reward, if there is one, and its runs."""
 
     reward: Reward | None
     runs: list[WorkflowRun]

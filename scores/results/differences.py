@@ -1,4 +1,4 @@
-"""Where two texts differ, by words or by lines: the shortest edit (Myers, 1986), within a budget."""
+"""Compare two texts by words or by lines: the shortest edit (Myers, 1986), within a budget."""
 
 import re
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Difference:
 
 
 def between(left: str, right: str, by: By) -> Difference | None:
-    """Where the texts differ; None if they are too long, or differ in too much for the search to end in time."""
+    """Return where the texts differ; None if they are too long, or too different for the search to end in time."""
     if len(left) + len(right) > MAX_TOKENS * 40:
         return None
     left_tokens, right_tokens = _TOKENS[by].findall(left), _TOKENS[by].findall(right)

@@ -1,9 +1,10 @@
-"""How the scores of a selection are spread: counts for a chart from which a range can be chosen, and the figures beside
-it. Where counters cover the selection, it is exact and costs the same for any number of scores.
+"""Compute the distribution of a selection's scores: the counts of a chart, and figures such as mean and median.
+
+Where counters cover the selection, this is exact and costs the same for any number of scores.
 
 Otherwise one pass reads the scores, on a grid of a thousand steps. Count, mean, deviation, lowest and highest are
 exact; a quantile lies between the lowest and the highest score of its step, so it is exact where these are equal, and
-right to 0.001 otherwise. Of tens of millions of scores it reads the newest NEWEST.
+correct to 0.001 otherwise. Of tens of millions of scores it reads the newest NEWEST.
 `scores/results/summary.py` has the exact ones, for twice the time.
 """
 
@@ -26,13 +27,13 @@ from scores.results import completion_filters, filters
 from scores.results.filters import Selection
 
 BUCKETS: Final = 20  # of the chart; a bucket is 0.05 broad
-NEWEST: Final = 200_000  # scores of a task, a grader or an organization that are looked at
+NEWEST: Final = 200_000  # scores of a task, a grader or an organization that are read
 STEPS: Final = 1_000  # of the grid; a whole number of them is a bucket
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one or more scores. `std` is the population's."""
+    """The figures of one or more scores. `std` is the population's."""
 
     count: int
     mean: float
@@ -46,10 +47,10 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """`counts` per bucket from 0 to 1, the last closed, of all that the other filters leave: the bounds of the score
-    itself do not apply to them, so that what lies outside is there to be chosen again. `figures`: within the bounds.
+    """The distribution of a selection. `counts` are per bucket from 0 to 1, the last closed; the bounds of the score do
+    not apply to them, so that a reader can choose another range. `figures` are within the bounds.
 
-    newest  how many of the newest scores were looked at, where there are more; None: at all
+    newest  how many of the newest scores were read, if there are more; None if all were read
     """
 
     counts: list[int]
@@ -73,7 +74,7 @@ class _Step:
 
 
 def of(selection: Selection) -> Distribution:
-    """Of the scores that figures rest on: no shadow ones, none that a newer one has replaced."""
+    """Return the distribution of the scores that count: neither a shadow grader's, nor replaced by a newer one."""
     if spread.is_counted(selection):
         return _from_counters(selection)
     query = selection.query

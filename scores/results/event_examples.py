@@ -1,4 +1,4 @@
-"""Examples of what webhooks say of scores and reviews, about completions that do not exist."""
+"""Example webhook events of scores and reviews, for completions that do not exist."""
 
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ def register() -> None:
 
 
 def completed(organization_id: UUID) -> dict[str, Any]:
-    """One grader's score, with the reasoning that it does not keep to itself."""
+    """Return an example of `score.completed`: one grader's score, with its reasoning."""
     reward = _reward(organization_id, value=VALUE, confidence=CONFIDENCE, used=1, failed=0)
     score = Score(
         organization_id=organization_id, completion_id=reward.completion_id, grader_id=ids.new(),
@@ -40,12 +40,12 @@ def completed(organization_id: UUID) -> dict[str, Any]:
 
 
 def failed(organization_id: UUID) -> dict[str, Any]:
-    """A grader that did not answer in time."""
+    """Return an example of `score.failed`: a grader that did not answer in time."""
     return events.said_failed(_reward(organization_id, used=0, failed=1, error_code="timeout"), None, Judges())
 
 
 def requested(organization_id: UUID) -> dict[str, Any]:
-    """A score that a person is to look at."""
+    """Return an example of `review.requested`: a score that a person must decide on."""
     return opening.requested(Review(organization_id=organization_id, completion_id=ids.new(), value=VALUE))
 
 

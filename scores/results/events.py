@@ -1,7 +1,7 @@
-"""The data of `score.completed` and `score.failed`, made from the rows at fan-out: few queries for any number.
+"""Build the data of `score.completed` and `score.failed` events at fan-out, in few queries for any number.
 
-What changed since then is told as it is now. A completion that is being scored again after a failure has nothing to
-tell until that is over.
+The data is the current state, which may have changed since the event. A completion that is being scored again after a
+failure has no data until that is over.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -44,7 +44,7 @@ def register() -> None:
 
 
 def completed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
-    """By completion, those that have a reward."""
+    """Return the data of the completions that have a reward, by completion."""
     rewards = Reward.objects.filter(pk__in=completion_ids, value__isnull=False).in_bulk()
     counted = Score.objects.live().filter(completion_id__in=rewards, shadow=False, superseded=False, run__panel_size=1)
     sole = _shown({score.completion_id: score for score in counted.order_by("id")}.values())  # the newest of each
@@ -52,7 +52,7 @@ def completed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
 
 
 def said_completed(reward: Reward, sole: ScoreOut | None) -> dict[str, Any]:
-    """What `score.completed` says. `sole`: the score, where one grader alone judged."""
+    """Return the data of `score.completed`. `sole`: the score, if only one grader judged."""
     return msgspec.to_builtins(
         ScoreCompleted(
             ids.encode("comp", reward.completion_id),
@@ -64,7 +64,7 @@ def said_completed(reward: Reward, sole: ScoreOut | None) -> dict[str, Any]:
 
 
 def failed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
-    """By completion, those that ended without a reward."""
+    """Return the data of the completions that ended without a reward, by completion."""
     rewards = Reward.objects.filter(pk__in=completion_ids, value=None).in_bulk()
     runs = WorkflowRun.objects.filter(completion_id__in=rewards, panel_size__gt=0).order_by("generation", "id").only(
         "completion_id", "organization_id", "grader_id", "status", "error_code", "error_message"
@@ -77,7 +77,7 @@ def failed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
 
 
 def said_failed(reward: Reward, run: WorkflowRun | None, judges: Judges) -> dict[str, Any]:
-    """What `score.failed` says. `run`: the one that failed with the reward's code."""
+    """Return the data of `score.failed`. `run`: the one that failed with the reward's code."""
     sight = Sight.of_organization(reward.organization_id, judges)
     return msgspec.to_builtins(
         ScoreFailed(

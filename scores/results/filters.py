@@ -1,4 +1,4 @@
-"""What `/scores`, `/scores/summary` and `/scores/export` can be asked for: one set of parameters, read once."""
+"""Check the filters of `/scores`, `/scores/summary` and `/scores/export`, which have the same parameters."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -76,7 +76,7 @@ class Selection:
         return self.query.grader_version.uuid if self.query.grader_version else None
 
     def period(self, queryset: Any, field: str) -> Any:
-        """`queryset` from `startDate` on and before the end that `endDate` means."""
+        """Limit a queryset to rows from `startDate` on and before the end that `endDate` means."""
         if self.start:
             queryset = queryset.filter(**{f"{field}__gte": self.start})
         if self.end:
@@ -84,7 +84,7 @@ class Selection:
         return queryset
 
     def judged_by(self, queryset: Any) -> Any:
-        """Scores by the grader and grader version that were asked for."""
+        """Limit scores to the grader and grader version of the filter."""
         if self.grader:
             queryset = queryset.filter(grader_id=self.grader)
         if self.grader_version:
@@ -92,7 +92,7 @@ class Selection:
         return queryset
 
     def bounded(self, queryset: Any, path: str = "") -> Any:
-        """Rows (scores or rewards, or what has one at `path`) whose value and confidence lie within the bounds."""
+        """Limit rows (scores, rewards, or rows with one at `path`) to the bounds of value and confidence."""
         query = self.query
         for lookup, bound in (
             ("value__gte", query.min_score),
@@ -104,10 +104,10 @@ class Selection:
         return queryset
 
     def scoped(self, queryset: Any, resource: str) -> Any:
-        """`queryset` (of rows with a `task`) within the task and the caller's reach over `resource`.
+        """Limit rows with a `task` to the task of the filter and the caller's reach over `resource`.
 
-        A task of the caller's organization has rows of this organization alone: no second condition, so that the
-        index on task and id answers by itself.
+        A task of the caller's organization has only rows of this organization: there is no second condition, so that
+        the index on task and id is enough.
         """
         if self.task:
             queryset = queryset.filter(task_id=self.task)
@@ -118,9 +118,9 @@ class Selection:
 
 
 def check(query: ScoreFilter, principal: Principal) -> Selection:
-    """The selection that `query` means for this caller.
+    """Check a filter for a caller, and return its selection.
 
-    raises  Invalid for bounds or dates that cannot be; NotFound with a pointer for an id of nothing they may see
+    raises  Invalid for impossible bounds or dates; NotFound with a pointer for an id that they may not see
     """
     if query.min_score is not None and query.max_score is not None and query.min_score > query.max_score:
         raise Invalid.field("?minScore", "out_of_range", "it is greater than maxScore.")
@@ -137,7 +137,7 @@ def check(query: ScoreFilter, principal: Principal) -> Selection:
 
 
 def scores(selection: Selection) -> ScoreQuerySet:
-    """The scores of a selection, including those of shadow graders and superseded ones."""
+    """Return the scores of a selection, including those of shadow graders and superseded ones."""
     rows = selection.scoped(Score.objects.live(), "scores")
     if selection.query.model_id:
         rows = rows.filter(completion__model_id=selection.query.model_id)
@@ -145,17 +145,17 @@ def scores(selection: Selection) -> ScoreQuerySet:
 
 
 def counted(selection: Selection) -> ScoreQuerySet:
-    """Those that figures and records rest on: neither a shadow grader's, nor replaced by a newer one."""
+    """Return the scores that figures and records use: neither a shadow grader's, nor replaced by a newer one."""
     return scores(selection).filter(shadow=False, superseded=False)
 
 
 def unscored(selection: Selection, status: str) -> RunQuerySet:
-    """The scoring runs of a selection that have no score and are in `status`, one of UNSCORED.
+    """Return the scoring runs of a selection that have no score and are in `status`, one of UNSCORED.
 
     Of a completion that was scored again only the newest run of a grader counts, and none where the grader has a score.
 
-    A score that is not there has no value and no version: bounds do not apply, `graderVersion` stands for its grader,
-    and the dates are those of the submission.
+    A missing score has no value and no version: bounds do not apply, `graderVersion` selects its grader, and the dates
+    are those of the submission.
     """
     runs = selection.scoped(WorkflowRun.objects.filter(status=status), "scores").filter(panel_size__gt=0)
     same = {"completion": OuterRef("completion"), "grader": OuterRef("grader")}
@@ -198,8 +198,8 @@ def instant(text: str | None, pointer: str, *, end: bool) -> datetime | None:
         raise Invalid.field(pointer, "invalid_date", "give a date or a date-time of ISO 8601.") from None
 
 
-# Who reads the scores of their own graders alone may name what those scores name: another organization's task, a grader
-# that is no longer listed. Hence the second look, at the scores.
+# A caller who reads only the scores of their own graders may name another organization's task, or a grader that is no
+# longer listed, if such a score refers to it. Hence the second check, against the scores.
 def _task_owner(task: UUID, principal: Principal) -> UUID | None:
     owner = Task.objects.visible_to(principal).filter(pk=task).values_list("organization_id", flat=True).first()
     if owner is None:

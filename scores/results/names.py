@@ -1,4 +1,4 @@
-"""Names of tasks, graders and versions for people to read: of what the principal may see, in a query for each kind."""
+"""Look up the names of tasks, graders and versions that the principal may see; one query for each kind."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from tasks.models import Task
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Something by its name. Of what the principal may not see there is the id alone, and no page."""
+    """An object with its name. One that the principal may not see has only its id, and no page."""
 
     pk: UUID
     public_id: str
@@ -31,7 +31,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What `of` looked up. Whatever is not in it has no name here. `owners`: organizations of the graders."""
+    """The names that `of` looked up. `owners`: the organizations of the graders."""
 
     tasks: dict[UUID, str] = field(default_factory=dict)
     graders: dict[UUID, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Names:
         graders: Iterable[UUID] = (),
         versions: Iterable[UUID] = (),
     ) -> Self:
-        """The names of those that the principal may see; a version has a label if its grader is one of them."""
+        """Look up the names of the objects that the principal may see. A version needs a grader that has a name."""
         task_names: dict[UUID, str] = {}
         if task_ids := set(tasks):
             task_names = dict(Task.objects.visible_to(principal).filter(pk__in=task_ids).values_list("pk", "name"))
@@ -65,7 +65,7 @@ class Names:
 
     @classmethod
     def of_rows(cls, principal: Principal, rows: Iterable[Any]) -> Self:
-        """Those of the tasks and graders that the rows refer to."""
+        """Look up the names of the tasks and graders that the rows refer to."""
         rows = list(rows)
         return cls.of(principal, tasks={row.task_id for row in rows}, graders={row.grader_id for row in rows})
 
@@ -76,12 +76,12 @@ class Names:
         return Named(pk, ids.encode("grader", pk), self.graders.get(pk, ""))
 
     def version(self, pk: UUID) -> str:
-        """Its label; '' where its grader is not seen."""
+        """Return the label of a version; '' if its grader may not be seen."""
         return self.versions.get(pk, "")
 
 
 def names_of(kind: str, queryset: Any, public_ids: set[str]) -> dict[str, str]:
-    """{public id: name} of the objects in the queryset that have one of the ids; one query."""
+    """Return {public id: name} of the objects in the queryset that have one of the ids; one query."""
     public_id_by_pk = {}
     for public_id in public_ids:
         try:

@@ -1,8 +1,8 @@
-"""What of a verdict or a failure its reader may see: the grader's owners decide, and the reader's role.
+"""Decide which parts of a verdict or a failure a reader may see, by the grader's settings and the reader's role.
 
-The numbers are everybody's who may read the score. Reasoning and dimensions are for roles that read `reasoning`, and
-where the grader redacts them for its own organization alone, whoever else asks. What went wrong between the platform
-and a grader may name its host and its limits: other organizations get the advice without it.
+Everyone who may read a score may read its numbers. Reasoning and dimensions are for roles that read `reasoning`; if
+the grader redacts them, only its own organization reads them. The message of a failed call may name the grader's host
+and limits: other organizations get only the advice.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from graders.models import Grader
 from scores.results import failure_codes
 
 SAID_TO_ALL: Final = frozenset({"grader_error", "grader_refused", "gone", "grader_gone"}) | {
-    # the grader's own signed words, and what tells nothing about it
+    # the grader's own signed message, and codes that reveal nothing about it
     "deadline_exceeded", "panel_incomplete", "text_unreadable", "secret_unreadable", "no_score",
     *failure_codes.of("caller"),
 }  # fmt: skip
@@ -38,7 +38,7 @@ class Verdict(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads. `reasoning` and `graders` are how far the role reaches: own, organization, all or None."""
+    """A reader. `reasoning` and `graders` are the reach of the role: own, organization, all or None."""
 
     organization: UUID
     person: UUID | None
@@ -67,30 +67,30 @@ _NOBODY: Final = _Judge(UUID(int=0), UUID(int=0), True, True)
 
 
 class Judges:
-    """What graders say about privacy, as they are met: one query for any number of new ones."""
+    """The privacy settings of graders, loaded on demand: one query for any number of new ones."""
 
     def __init__(self) -> None:
         self._by_grader: dict[UUID, _Judge] = {}
 
     def meet(self, graders: Iterable[UUID]) -> None:
-        """Look up the graders that were not met before."""
+        """Load the settings of the graders that are not loaded yet."""
         if unknown := set(graders) - self._by_grader.keys():
             facts = ("organization_id", "created_by_id", "redact_reasoning", "redact_dimensions")
             for pk, *settings in Grader.objects.filter(pk__in=unknown).values_list("pk", *facts):
                 self._by_grader[pk] = _Judge(*settings)
 
     def meet_those_of(self, verdicts: Iterable[Verdict]) -> None:
-        """Look up who gave these verdicts, as far as there is something in them that could be hidden."""
+        """Load the settings of the graders of those verdicts that have something to hide."""
         self.meet({row.grader_id for row in verdicts if row.dimensions is not None or _has_reasoning(row)})
 
     def get(self, grader: UUID) -> _Judge:
-        """One that was not met keeps everything to itself."""
+        """Return the settings of a grader. One that is not loaded redacts everything."""
         return self._by_grader.get(grader, _NOBODY)
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What one reader sees of verdicts whose graders were met before."""
+    """Decides what one reader sees of verdicts whose graders are loaded."""
 
     reader: Reader
     judges: Judges = field(default_factory=Judges)
@@ -101,7 +101,7 @@ class Sight:
 
     @classmethod
     def of_organization(cls, organization: UUID, judges: Judges) -> "Sight":
-        """What goes to a webhook: what the organization may see."""
+        """Return the sight of an organization, for its webhooks."""
         return cls(Reader(organization, None, "organization", "organization"), judges)
 
     def reasoning(self, of: Verdict) -> bool:
@@ -112,12 +112,12 @@ class Sight:
         return self.dimensions_by(of.grader_id, of.organization_id)
 
     def dimensions_by(self, grader: UUID, organization: UUID) -> bool:
-        """Those of a score of `organization` by `grader`."""
+        """Whether the reader sees the dimensions of a score of `organization` by `grader`."""
         judge = self.judges.get(grader)
         return self._reaches(judge, organization) and self._is_disclosed(judge, redacted=judge.redacts_dimensions)
 
     def failure(self, code: str, grader: UUID) -> bool:
-        """Whether the message of a run that failed with `code` is for this reader."""
+        """Whether the reader sees the message of a run that failed with `code`."""
         if code in SAID_TO_ALL:
             return True
         judge = self.judges.get(grader)
@@ -144,7 +144,7 @@ def _has_reasoning(row: Any) -> bool:
 
 
 def telling_dimensions(scores: Any, reader: Reader) -> Any:
-    """The scores of a queryset whose dimensions the reader may see: the same rule for the database."""
+    """Return the scores of a queryset whose dimensions the reader may see: the same rule for the database."""
     redacting = Grader.objects.filter(redact_dimensions=True).exclude(organization=reader.organization)
     readable = scores.exclude(grader__in=redacting.values("pk"))
     match reader.reasoning:

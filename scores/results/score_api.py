@@ -1,4 +1,4 @@
-"""The endpoints of scores: list, one, and figures."""
+"""The API views of scores: list, read, delete, and figures."""
 
 from typing import Any
 from uuid import UUID
@@ -26,8 +26,8 @@ class ScoresView(ApiView):
         answers={200: ScoreList},
     )
     def get(self, request: Request, query: ScoreListQuery) -> ScoreList:
-        """Scores of shadow graders are listed too, and those that a newer one of the same grader has replaced; figures,
-        rewards and exports leave both out.
+        """The list includes scores of shadow graders and those that a newer one of the same grader has replaced;
+        figures, rewards and exports leave both out.
 
         Sort by `createdAt` (default `-createdAt`) or `value`. `endDate` is inclusive for a date, exclusive for a
         date-time.
@@ -40,13 +40,13 @@ class ScoreView(ApiView):
         summary="Read a score", resource="scores", action="read", answers={200: ScoreAnswer, 304: None}, errors=(410,)
     )
     def get(self, request: Request, score_id: UUID) -> HttpResponse:
-        """With a strong ETag; `If-None-Match` is answered with 304. A deleted one is 410 `score_deleted`."""
+        """The response has a strong ETag; `If-None-Match` returns 304. A deleted score is 410 `score_deleted`."""
         return conditional(request._request, ScoreAnswer(scores.read_score(score_id, self.principal)))
 
     @operation(summary="Delete a score", resource="scores", action="delete", answers={204: None}, errors=(409,))
     def delete(self, request: Request, score_id: UUID) -> None:
-        """It counts nowhere any more, and its texts are gone; a tombstone stays. The reward is computed anew from what
-        is left. 409 `legal_hold` while a hold covers its completion."""
+        """The score no longer counts, and its text is deleted; a tombstone stays. The reward is computed again from
+        the other scores. 409 `legal_hold` while a hold covers its completion."""
         find_for(Score.objects.defer("reasoning"), self.principal, score_id, "delete", "score")
         deleting.delete_score(score_id)
 
@@ -60,8 +60,8 @@ class SummaryView(ApiView):
         answers={200: SummaryOut},
     )
     def get(self, request: Request, query: ScoreFilter) -> Any:
-        """Over the scores that the same filters list, without those of shadow graders and those that a newer one of the
-        same grader has replaced.
+        """Summarize the scores that the same filters list, without those of shadow graders and those that a newer one
+        of the same grader has replaced.
 
         `unscored` counts the scoring runs in the selection that have no score, unfinished or failed. They are left out
         of every other figure, never counted as 0.

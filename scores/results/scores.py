@@ -1,4 +1,4 @@
-"""Reading scores: the shape of a Score, one of them, and the list."""
+"""Read scores: the shape of a score, one score, and the list."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -25,12 +25,12 @@ COLUMNS = (
     "id", "organization_id", "completion_id", "grader_id", "grader_version_id", "value", "confidence", "raw_value",
     "reasoning", "dimensions", "reviewed_by_id", "reused_from", "created_at",
 )  # fmt: skip
-ALWAYS_BEARABLE = 100  # scores with the longest reasoning, which is 64 KiB characters, are still no large page
+ALWAYS_BEARABLE = 100  # this many scores with the longest reasoning (64 Ki characters) fit on a page
 ORDER = Order("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
 
 
 class ScaleOut(ApiStruct):
-    """The grader's own scale, on which `rawValue` stands."""
+    """The grader's own scale, to which `rawValue` refers."""
 
     min: float
     max: float
@@ -78,7 +78,7 @@ class ScoreList(ApiStruct):
 class ScoreListQuery(ScoreFilter):
     """Filters and page of `GET /scores`; sort by createdAt (default -createdAt) or value.
 
-    The members of PageQuery stand here again: a Struct cannot have two bases with members.
+    The members of PageQuery are repeated here: a Struct cannot have two bases with members.
     """
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
@@ -98,7 +98,7 @@ _REASONING = encrypted(Score, "reasoning")
 
 
 def listed(query: ScoreListQuery, principal: Principal) -> ScoreList:
-    """One page of the scores that match the filters."""
+    """Return one page of the scores that match the filters."""
     selection = filters.check(query, principal)
     score_rows = narrowing.of_model(selection, filters.scores(selection)).values_list(*COLUMNS, named=True)
     texts = ("reasoning",) if query.limit > ALWAYS_BEARABLE else ()
@@ -107,7 +107,7 @@ def listed(query: ScoreListQuery, principal: Principal) -> ScoreList:
 
 
 def read_score(score_id: UUID, principal: Principal) -> ScoreOut:
-    """A score as the caller sees it.
+    """Return a score as the caller may see it.
 
     raises NotFound, also for a score that the caller may not see; Gone `score_deleted`
     """
@@ -118,7 +118,7 @@ def read_score(score_id: UUID, principal: Principal) -> ScoreOut:
 
 
 def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
-    """Scores (models, or rows of COLUMNS) as this reader sees them; an id that repeats is written once."""
+    """Return scores (models, or rows of COLUMNS) as this reader sees them; a repeated id is encoded once."""
     sight.judges.meet_those_of(rows)
     public_ids: dict[UUID, str] = {}
 
@@ -151,12 +151,12 @@ def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
 
 
 def shape(score: Score, sight: Sight) -> ScoreOut:
-    """One score as this reader sees it."""
+    """Return one score as this reader sees it."""
     return shapes([score], sight)[0]
 
 
 def reward_shape(reward: Reward) -> ScoreOut | None:
-    """The reward of a panel in a Score's shape, without id and grader; None for a reward without a value."""
+    """Return the reward of a panel in a score's shape, without id and grader; None for a reward without a value."""
     if reward.value is None or reward.confidence is None:
         return None
     return ScoreOut(

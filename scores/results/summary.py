@@ -1,4 +1,4 @@
-"""Figures over a selection of scores: from counters where they cover it, otherwise from the scores."""
+"""Compute figures over a selection of scores: from counters where they cover it, otherwise from the scores."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -17,7 +17,7 @@ SHARES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(19, 20))
 
 
 class PercentilesOut(ApiStruct):
-    """Linearly interpolated."""
+    """Percentiles, linearly interpolated."""
 
     p25: float
     p50: float
@@ -36,7 +36,7 @@ class DistributionOut(ApiStruct):
 
 
 class ModelSummary(ApiStruct):
-    """One model's part. `mean` and `std` are null while it has no score."""
+    """The figures of one model. `mean` and `std` are null while it has no score."""
 
     model_id: str
     total_records: int
@@ -58,7 +58,7 @@ class SummaryOut(ApiStruct):
 
 
 def of(query: ScoreFilter, principal: Principal) -> SummaryOut:
-    """The figures over what `query` selects for this caller.
+    """Return the figures over the scores that `query` selects for this caller.
 
     raises Invalid or NotFound as filters.check does
     """
@@ -77,7 +77,7 @@ def of(query: ScoreFilter, principal: Principal) -> SummaryOut:
 
 
 def distribution(scores: Spread, selection: Selection) -> DistributionOut | None:
-    """The distribution of a selection's values; None if there are none."""
+    """Return the distribution of a selection's values; None if there are none."""
     moments = scores.moments()
     if not moments.count or moments.mean is None or moments.std is None:
         return None

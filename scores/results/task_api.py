@@ -1,4 +1,4 @@
-"""`GET /tasks/:id`: a task with what its evaluation runs came to, which this app knows. The rest is the tasks app's."""
+"""The API view `GET /tasks/:id`: a task with its evaluation runs, which this app stores."""
 
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from tasks.responses import TaskOut, task_out
 
 
 class TaskWithRuns(ApiStruct):
-    """`runCount`, `averageScore` and `recentRuns` are of evaluation runs, of which this release makes none."""
+    """`runCount`, `averageScore` and `recentRuns` are of evaluation runs, which this release does not create."""
 
     task: TaskOut
     run_count: int

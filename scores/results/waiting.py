@@ -1,9 +1,9 @@
-"""Waiting for final scores without a busy loop and without a held database connection.
+"""Wait for final scores without a busy loop and without holding a database connection.
 
-One hub for each process asks for all waiting completions in one query, and wakes whoever waits for them: threads, and
-coroutines of an event loop. A completion that waits for a copy of another's scores (scores/engine/copies.py) gets it
-here as soon as the other is final. A waiting thread has given its connection back; at most LONG_POLL_MAX_WAITERS of
-them wait, and beyond that the present state is answered. Coroutines hold neither: their server limits them.
+The hub of a process looks up all waiting completions in one query, and wakes the callers that wait for them: threads
+and coroutines. A completion that waits for a copy of another's scores (scores/engine/copies.py) gets it
+here as soon as the other is final. A waiting thread releases its connection; at most LONG_POLL_MAX_WAITERS
+threads wait, and further callers get the current state. Coroutines hold neither: their server limits them.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ EVERY_S: Final = 0.04
 SLOWLY_S: Final = 0.25  # once everybody has waited for a while
 SLOW_AFTER_S: Final = 3.0
 ASKED_AT_ONCE: Final = 5_000  # ids of one query: the embedded engine takes 32,766
-LOOK_S: Final = 1.0  # a waiting thread looks so often whether its client is still there
-LEISURE: Final = 3  # pauses last so many times as long as the queries took, if there is much to ask
+LOOK_S: Final = 1.0  # how often a waiting thread checks that its client is still there
+LEISURE: Final = 3  # a pause lasts at least this many times as long as the queries took
 PAUSE_MOST_S: Final = 1.0
 NO_SOURCES: Final[Mapping[UUID, UUID]] = {}
 
@@ -67,7 +67,7 @@ class Hub:
         self._running = False
 
     def wait(self, completion_id: UUID, seconds: float, *, gone: Callable[[], bool] = _nobody) -> bool:
-        """True when the completion is final; see `wait_all`."""
+        """Wait until a completion is final; True if it is. See `wait_all`."""
         return bool(self.wait_all((completion_id,), seconds, gone=gone))
 
     def wait_all(
@@ -81,7 +81,7 @@ class Hub:
         """Wait until all are final, at most `seconds`, and not at all when too many threads wait already.
 
         sources  for those that wait for a copy: the completion that graders judge
-        gone     whether the wait is for nobody any more; asked now and then
+        gone     whether the client has left; called about once a second
         returns  those that are final by then
         """
         missing = set(completion_ids)
@@ -106,7 +106,7 @@ class Hub:
     async def wait_all_async(
         self, completion_ids: Iterable[UUID], seconds: float, *, sources: Mapping[UUID, UUID] = NO_SOURCES
     ) -> set[UUID]:
-        """The same for a coroutine, of which any number may wait. One that is cancelled leaves nothing behind."""
+        """Wait like `wait_all`, in a coroutine. Any number may wait, and a cancelled one leaves nothing behind."""
         missing = set(completion_ids)
         if seconds <= 0 or not missing:
             return set()
@@ -162,7 +162,7 @@ class Hub:
             time.sleep(min(max(EVERY_S, LEISURE * (time.monotonic() - started)), PAUSE_MOST_S))
             with self._changed:
                 if time.monotonic() - self._newest > SLOW_AFTER_S:
-                    self._changed.wait(SLOWLY_S - EVERY_S)  # a newcomer ends it
+                    self._changed.wait(SLOWLY_S - EVERY_S)  # a new waiter ends the pause
 
     def _copy(self, sources: Mapping[UUID, UUID]) -> None:
         """End the copies whose sources are final. The hub tries each once; the sweep handles the rest."""
@@ -186,14 +186,14 @@ class Hub:
 
 
 def _final_among(completion_ids: Sequence[UUID]) -> set[UUID]:
-    """Those that have a reward; none while the database is away."""
+    """The completions that have a reward; none while the database is unavailable."""
     final: set[UUID] = set()
     try:
         for start in range(0, len(completion_ids), ASKED_AT_ONCE):
             batch = completion_ids[start : start + ASKED_AT_ONCE]
             final.update(Reward.objects.filter(pk__in=batch).values_list("pk", flat=True))
     except Error as exc:
-        outages.warning("waiting: the database is away: %s", exc)
+        outages.warning("waiting: the database is unavailable: %s", exc)
         connection.close()
     except Exception:  # without the hub's thread nobody would be woken any more
         logger.exception("waiting: the rewards cannot be read")

@@ -1,4 +1,4 @@
-"""Admin pages of erasures and legal holds. A hold is released here as the API does it."""
+"""Admin pages of erasures and legal holds. Releasing a hold works as in the API."""
 
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ ABOUT = {"comp": "completion_id", "task": "task_id", "org": "organization_id"}
 
 
 class Concerning(PublicIdSearch, Record):
-    """Mixin: a row about a completion, a task, a model or an organization; what it names may be gone."""
+    """Mixin for rows about a completion, a task, a model or an organization, which may no longer exist."""
 
     finds = MappingProxyType(ABOUT)
     search_help_text: ClassVar[Any] = (
@@ -37,7 +37,7 @@ class Concerning(PublicIdSearch, Record):
 
     @admin.display(description="about")
     def about(self, row: Any) -> SafeString:
-        """By id alone, without a look whether it is there still: where it is gone, the link says so."""
+        """Link by id without a query; the linked page reports an object that no longer exists."""
         for kind, model, pk in (("comp", Completion, row.completion_id), ("task", Task, row.task_id)):
             if pk is not None:
                 named_row: Model = model(pk=pk)
@@ -50,19 +50,19 @@ class ErasureAdmin(Concerning, admin.ModelAdmin):
     kind = "ers"
     list_display = (
         "public_id", state(), linked("organization", order="organization__name"), "about", "erased", "kept",
-        linked("created_by", "asked by"), moment("created_at", "asked"), moment("completed_at", "done"),
+        linked("created_by", "requested by"), moment("created_at", "requested"), moment("completed_at", "completed"),
     )  # fmt: skip
     list_filter = ("status", OrganizationFilter, "created_at")
     list_select_related = ("organization", "created_by")
     search_fields = ("organization__name", "=model_id")
     fieldsets = (
         (None, {"fields": ("public_id", state(), "organization", "about")}),
-        ("How far it is", {"fields": ("after", ("erased", "held"))}),
+        ("Progress", {"fields": ("after", ("erased", "held"))}),
         ("Times", {"fields": ("created_by", "created_at", "completed_at")}),
     )
     readonly_fields = ("public_id", "about")
 
-    @admin.display(description="held back", ordering="held")
+    @admin.display(description="held", ordering="held")
     def kept(self, erasure: Erasure) -> SafeString:
         return badge("held", f"{erasure.held:,} by a legal hold") if erasure.held else badge("")
 
@@ -70,7 +70,7 @@ class ErasureAdmin(Concerning, admin.ModelAdmin):
 @admin.action(description="Release the selected holds", permissions=["release"])
 @confirmed(
     "Release these legal holds?",
-    warning="Retention and erasures may take what they kept from now on, and what is erased then is gone for good.",
+    warning="From now on retention and erasures can delete what they kept, and what is erased is gone for good.",
     button="Release the holds",
 )
 def release(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[LegalHold]) -> None:

@@ -1,4 +1,4 @@
-"""The endpoints of erasures and legal holds."""
+"""API endpoints of erasures and legal holds."""
 
 from uuid import UUID
 
@@ -36,12 +36,12 @@ class ErasuresView(ApiView):
         return ErasurePage([erasure_out(row) for row in rows], page)
 
     @operation(
-        summary="Erase the texts of a completion, a task or a model", resource=RESOURCE, action="create",
+        summary="Erase the text of a completion, a task or a model", resource=RESOURCE, action="create",
         body=NewErasure, answers={202: ErasureAnswer}, errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, body: NewErasure) -> ErasureAnswer:
-        """Of everything that was submitted before; worked off in the background. What a legal hold covers is left and
-        counted; a single completion under a hold is refused with 409 `legal_hold`."""
+        """Erases everything that was submitted before, in the background. Completions under a legal hold are kept and
+        counted; a request for a single completion under a hold is rejected with 409 `legal_hold`."""
         scope = scope_of(body, self.principal, needs_one=True)
         return ErasureAnswer(erasure_out(erasures.request(scope, self.principal.user)))
 
@@ -69,7 +69,7 @@ class LegalHoldsView(ApiView):
         answers={201: LegalHoldAnswer},
     )  # fmt: skip
     def post(self, request: Request, body: NewLegalHold) -> LegalHoldAnswer:
-        """From the answer on nothing that it covers is erased or deleted, neither by retention nor on request."""
+        """After the response, neither retention nor a request erases or deletes anything that the hold covers."""
         scope = scope_of(body, self.principal, needs_one=False)
         return LegalHoldAnswer(legal_hold_out(legal_holds.place(scope, body.reason, self.principal.user)))
 
@@ -83,6 +83,6 @@ class LegalHoldView(ApiView):
 
     @operation(summary="Release a legal hold", resource=RESOURCE, action="delete", answers={204: None})
     def delete(self, request: Request, hold_id: UUID) -> None:
-        """It stays on record. What it kept is subject to retention and erasure again."""
+        """The hold stays on record. Retention and erasures apply again to what it covered."""
         find_for(LegalHold.objects.all(), self.principal, hold_id, "delete", "legal hold")
         legal_holds.release(hold_id, self.principal.user)

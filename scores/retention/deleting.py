@@ -1,4 +1,4 @@
-"""What people delete: a completion's text, and a score."""
+"""Delete a completion's text, or a score, on request."""
 
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from scores.states import FINAL
 
 
 def delete_completion(completion_id: UUID) -> None:
-    """Erase its text; once it is gone this does nothing.
+    """Erase the text of a completion; does nothing if it was erased before.
 
     raises Conflict `legal_hold`
     """
@@ -26,7 +26,7 @@ def delete_completion(completion_id: UUID) -> None:
 
 
 def delete_score(score_id: UUID) -> None:
-    """Leave a tombstone, without texts, and recompute the reward; once it is deleted this does nothing.
+    """Replace a score by a tombstone without text, and recompute the reward; does nothing if it was deleted before.
 
     raises Conflict `legal_hold`
     """
@@ -52,7 +52,7 @@ def delete_score(score_id: UUID) -> None:
 
 
 def _reward_anew(completion_id: UUID) -> None:
-    """By what is left; while it is being scored again, its end brings the next reward."""
+    """Recompute the reward from the remaining scores; if runs are unfinished, their end settles the next reward."""
     scoring = WorkflowRun.objects.filter(completion_id=completion_id, panel_size__gt=0)
     if scoring.exclude(status__in=FINAL).exists():
         Reward.objects.filter(completion_id=completion_id).delete()

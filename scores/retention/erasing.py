@@ -1,6 +1,6 @@
-"""Erasing: the texts of completions, and what graders and reviewers wrote about them, go in all their copies.
+"""Erase the text of completions, and what graders and reviewers wrote about them, in all copies.
 
-What stays are the facts: ids, model, times, runs with their codes, scores with their dimensions, rewards.
+Facts stay: ids, model, times, runs with their codes, scores with their dimensions, rewards.
 An erasure is final. It locks in the order of the engine: callbacks, completions, runs; each in the order of ids.
 """
 
@@ -27,16 +27,16 @@ from tasks.models import Completion
 
 AT_ONCE: Final = 200  # completions of one transaction
 ERASED: Final = "erased"
-MESSAGE: Final = "The completion's text was erased before the run had ended."
+MESSAGE: Final = "The completion's text was erased before the run ended."
 _HOLDABLE = ("pk", "organization_id", "task_id", "model_id")
 _SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of completions that were to go; what had gone before is in none of the three.
+    """The completions of an erasure by result; those that were erased before are in none of the three lists.
 
-    unfinished  a run of theirs is not over
+    unfinished  completions with a run that has not ended
     """
 
     gone: list[UUID] = field(default_factory=list)
@@ -45,9 +45,9 @@ class Outcome:
 
 
 def erase(completion_ids: Collection[UUID], *, end_unfinished: bool) -> Outcome:
-    """Erase the texts of at most AT_ONCE completions, in one transaction.
+    """Erase the text of at most AT_ONCE completions, in one transaction.
 
-    end_unfinished  end their runs with `erased`; else a completion with an unfinished run is left
+    end_unfinished  end their runs with `erased`; else a completion with an unfinished run is kept
     """
     with transaction.atomic():
         outcome, callbacks = choose(completion_ids, leave_unfinished=not end_unfinished)
@@ -64,9 +64,9 @@ def erase(completion_ids: Collection[UUID], *, end_unfinished: bool) -> Outcome:
 def choose(
     completion_ids: Collection[UUID], *, leave_unfinished: bool, again: bool = False
 ) -> tuple[Outcome, Sequence[UUID]]:
-    """Lock completions with their callbacks, and choose which may go; in the caller's transaction.
+    """Lock completions with their callbacks, and choose which to erase, in the caller's transaction.
 
-    again    also those whose texts have gone
+    again    also those whose text was erased before
     returns  the outcome, and the locked callbacks
     """
     assert len(completion_ids) <= AT_ONCE
@@ -90,10 +90,10 @@ def choose(
 
 
 def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, deleted: bool = False) -> None:
-    """Take the texts about completions from everything but their own rows.
+    """Erase the text of completions everywhere except in their own rows.
 
-    callbacks  those of their runs, locked: one that was recorded since then answers for a run that is over
-    deleted    the completions go altogether, in this transaction
+    callbacks  the locked callbacks of their runs; one that was recorded later answers a run that has ended
+    deleted    this transaction also deletes the completions
     """
     runs = WorkflowRun.objects.filter(completion_id__in=completion_ids)
     Score.objects.filter(completion_id__in=completion_ids, reasoning__isnull=False).update(reasoning=None)
@@ -109,7 +109,7 @@ def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, del
 
 
 def _forget_callbacks(completion_ids: Collection[UUID], callbacks: Collection[UUID]) -> None:
-    """Delete the callbacks of only these completions. Of a shared batch, the other completions can still be scored."""
+    """Delete the callbacks of only these completions. The others of a shared batch can still be scored."""
     items = CallbackItem.objects.filter(callback_id__in=callbacks)
     runs = WorkflowRun.objects.filter(completion_id__in=completion_ids)
     shared = set(items.exclude(run__in=runs).values_list("callback_id", flat=True))
@@ -123,7 +123,7 @@ def _unfinished(completion_ids: Collection[UUID]) -> set[UUID]:
 
 
 def _end_runs(completion_ids: Collection[UUID]) -> None:
-    """Whatever is still out for them is dropped when it comes."""
+    """Fail the unfinished runs; an answer that arrives later is dropped."""
     unfinished = WorkflowRun.objects.filter(completion_id__in=completion_ids).exclude(status__in=FINAL)
     runs = [Saved(*row) for row in unfinished.values_list(*_SAVED)]
     if runs:
@@ -132,7 +132,7 @@ def _end_runs(completion_ids: Collection[UUID]) -> None:
 
 
 def _lock_callbacks(completion_ids: Collection[UUID]) -> list[UUID]:
-    """Lock the callbacks of the completions, before the completions, as the reception of a callback does."""
+    """Lock the callbacks of completions, before the completions, in the order in which a callback is received."""
     items = CallbackItem.objects.filter(run__in=WorkflowRun.objects.filter(completion_id__in=completion_ids))
     callback_ids = set(items.values_list("callback_id", flat=True))
     if not callback_ids:

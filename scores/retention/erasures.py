@@ -1,7 +1,7 @@
-"""Erasures that somebody asked for, worked off in bounded batches. A job that is killed loses at most its last batch.
+"""Request erasures and process them in bounded batches. A job that is killed loses at most its last batch.
 
-How far an erasure has come is stored in the transaction of each batch. Beat looks for open ones, in case a wake-up was
-lost. What is submitted after the request is not its affair.
+The transaction of each batch stores the progress of its erasure. Beat looks for open erasures, in case a wake-up was
+lost. An erasure covers only what was submitted before its request.
 """
 
 import time
@@ -23,13 +23,13 @@ from scores.states import ErasureStatus
 from tasks.models import Completion
 
 JOB: Final = "scores.erase"
-ACTOR: Final = "erasure"  # in the audit trail, beside the request of whoever asked for it
-BUDGET_S: Final = 25.0  # of one job; the next one goes on
-LOOKED_AT: Final = 2_000  # completions of one batch, most of which may have gone or be of another model
+ACTOR: Final = "erasure"  # in the audit log, beside the request of a person
+BUDGET_S: Final = 25.0  # of one job; the next one continues
+LOOKED_AT: Final = 2_000  # completions that one batch reads; most may be erased or of another model
 
 
 def request(scope: Scope, by: User) -> Erasure:
-    """A new erasure, begun after the commit.
+    """Create an erasure, which begins after the commit.
 
     raises Conflict `legal_hold` for a single completion that a hold covers
     """
@@ -53,7 +53,7 @@ def request(scope: Scope, by: User) -> Erasure:
 
 
 def work(budget_s: float = BUDGET_S) -> bool:
-    """Work off what is open, the oldest first, for so many seconds. Whether something is left."""
+    """Process open erasures, the oldest first, for at most this many seconds. Returns whether work may be left."""
     until = time.monotonic() + budget_s
     while time.monotonic() < until:
         went_on = step()
@@ -64,7 +64,7 @@ def work(budget_s: float = BUDGET_S) -> bool:
 
 
 def step() -> bool:
-    """One batch of the oldest erasure that nobody else is at. Whether there was one."""
+    """Process one batch of the oldest erasure that no other worker has locked. Returns whether there was one."""
     with transaction.atomic():
         waiting = Erasure.objects.exclude(status=ErasureStatus.COMPLETED).order_by("pk")
         erasure = waiting.select_for_update(skip_locked=True, no_key=True).first()
@@ -93,9 +93,9 @@ def step() -> bool:
 
 
 def _next(erasure: Erasure) -> tuple[list[UUID], UUID | None]:
-    """The completions of the next batch, and its last id, or None for the last batch.
+    """Return the completions of the next batch and the id up to which it reads, or None for the last batch.
 
-    It looks at ranges of ids in the order of an index, so no batch is long however few completions it finds.
+    It reads ranges of ids in the order of an index, so each batch is short, however few completions it finds.
     """
     if erasure.completion_id is not None:
         return [erasure.completion_id], None

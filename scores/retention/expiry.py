@@ -1,9 +1,8 @@
-"""Retention: texts go after the days of their task, or of the organization; rows go after the organization's.
+"""Apply retention: erase text after the days of its task or organization; delete rows after the organization's days.
 
-Both work in bounded batches, in the order of completions' ids, which is that of their submission. How far the texts of
-a task have been erased is stored with it, so that they are not all looked at again; a hold that is released sets that
-back.
-A completion that is still being scored is left until it has ended.
+Both work in bounded batches, in the order of the ids of completions, which is the order of submission. Each task stores
+up to where its text is erased, so that the next job does not read those completions again; releasing a hold resets it.
+A completion that is still being scored is kept until it has ended.
 """
 
 import time
@@ -24,21 +23,21 @@ from scores.retention import erasing, legal_holds, purging
 from tasks.models import Completion, Task
 
 JOB: Final = "scores.retain"
-ACTOR: Final = "retention"  # in the audit trail
-BUDGET_S: Final = 240.0  # of one job; the next one goes on
-LOOKED_AT: Final = 2_000  # completions of one look
+ACTOR: Final = "retention"  # in the audit log
+BUDGET_S: Final = 240.0  # of one job; the next one continues
+LOOKED_AT: Final = 2_000  # completions that one query reads
 TASKS_AT_ONCE: Final = 500
 
 
 def work(now: datetime, budget_s: float = BUDGET_S) -> bool:
-    """Erase and delete what is kept no longer, for so many seconds. Whether something is left."""
+    """Erase and delete what is past its days, for at most this many seconds. Returns whether work is left."""
     is_left = _work(now, budget_s)
     pulses.beat(pulses.RETAIN)
     return is_left
 
 
 def is_wanted() -> bool:
-    """Whether anything at all has an end."""
+    """Return whether any organization or task limits its retention."""
     limited = Organization.objects.filter(Q(text_days__isnull=False) | Q(score_days__isnull=False))
     return limited.exists() or Task.objects.filter(text_days__isnull=False).exists()
 
@@ -59,7 +58,7 @@ def _work(now: datetime, budget_s: float) -> bool:
 
 
 def _tasks() -> Iterator[tuple[UUID, UUID, int]]:
-    """(task, organization, days) of those whose texts are not kept for good."""
+    """Yield (task, organization, days) of the tasks whose text is not kept forever."""
     annotated = Task.objects.annotate(days=Coalesce(F("text_days"), F("organization__text_days")))
     limited = annotated.filter(days__isnull=False).order_by("pk").values_list("pk", "organization_id", "days")
     rows = list(limited[:TASKS_AT_ONCE])
@@ -74,10 +73,10 @@ def _organizations() -> list[tuple[UUID, int]]:
 
 
 def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: float) -> bool:
-    """Erase the texts of a task's completions with smaller ids. False if the time ran out before the end."""
+    """Erase the text of a task's completions with smaller ids. Returns False if the time ran out before the end."""
     begun = Task.objects.filter(pk=task_id).values_list("erased_to", flat=True).first()
     completions = Completion.objects.filter(task_id=task_id, pk__lt=before).order_by("pk")
-    after, done = begun, begun  # how far it has looked, and up to where nothing unfinished was left
+    after, done = begun, begun  # the last id read, and the last one before an unfinished completion
     met_unfinished = False
     while rows := list(
         (completions.filter(pk__gt=after) if after else completions).values_list("pk", "erased_at")[:LOOKED_AT]
@@ -94,14 +93,14 @@ def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: fl
                 done = pk
         after = rows[-1][0]
         if done != begun:
-            # a hold that was released meanwhile has set it back: then it stays so
+            # if a hold was released in between, it has reset this value, which then stays
             Task.objects.filter(pk=task_id, erased_to=begun).update(erased_to=done)
             begun = done
     return True
 
 
 def _erase(task_id: UUID, organization_id: UUID, completion_ids: Sequence[UUID]) -> set[UUID]:
-    """Erase those that may go, with an event of the audit trail. Those that are unfinished."""
+    """Erase those that may be erased, and record it in the audit log. Returns the unfinished ones."""
     with transaction.atomic():
         outcome = erasing.erase(completion_ids, end_unfinished=False)
         if outcome.gone:
@@ -111,7 +110,7 @@ def _erase(task_id: UUID, organization_id: UUID, completion_ids: Sequence[UUID])
 
 
 def _purge_of_organization(organization_id: UUID, before: datetime, until: float) -> bool:
-    """Delete an organization's older completions with all their rows. False if the time ran out before the end."""
+    """Delete an organization's older completions with all rows. Returns False if the time ran out before the end."""
     completions = Completion.objects.filter(organization_id=organization_id, pk__lt=ids.first_of(before)).order_by("pk")
     rest = completions
     while rows := list(rest.values_list("pk", flat=True)[: purging.AT_ONCE]):
@@ -131,7 +130,7 @@ def _purge(organization_id: UUID, completion_ids: Sequence[UUID], before: dateti
 
 
 def _tell(action: str, organization: Organization, about: str, count: int) -> None:
-    """An event of the audit trail."""
+    """Record an event in the audit log."""
     trail.record(
         action=action, resource="completions", organization=organization, actor=ACTOR, object_id=about,
         objects_count=count,

@@ -1,7 +1,7 @@
-"""Legal holds: what they cover is neither erased nor deleted until they are released.
+"""Place and release legal holds, which keep what they cover from erasure and deletion.
 
-Whoever erases shares a lock of the organization, and whoever places a hold takes it alone. So a hold that was answered
-with 201 covers all that was still there: no erasure that began without it ends after it.
+An erasure shares a lock of the organization, and placing a hold takes the lock exclusively. So a hold that was answered
+with 201 covers everything that still existed: no erasure that began without the hold ends after it.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _WHOLE: Final = Q(completion=None, task=None, model_id="")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a hold or an erasure is about: one completion, one task, one model, or (none of them) an organization."""
+    """What a hold or an erasure covers: one completion, one task, one model, or (none of them) an organization."""
 
     organization_id: UUID
     completion_id: UUID | None = None
@@ -35,7 +35,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Holdable:
-    """A completion as holds see it."""
+    """The attributes of a completion by which a hold can cover it."""
 
     pk: UUID
     organization_id: UUID
@@ -44,7 +44,7 @@ class Holdable:
 
 
 def place(scope: Scope, reason: str, by: User) -> LegalHold:
-    """A new hold. What is erased at this moment ends first, and everything else waits for it."""
+    """Place a hold. It waits for erasures in progress; later erasures wait for it."""
     with transaction.atomic():
         _lock(scope.organization_id, alone=True)
         hold = LegalHold(
@@ -61,7 +61,7 @@ def place(scope: Scope, reason: str, by: User) -> LegalHold:
 
 
 def release(hold_id: UUID, by: User) -> None:
-    """End a hold; one that has ended stays as it is. Retention looks again at all that the hold kept."""
+    """Release a hold; a released one stays as it is. Retention checks again everything that the hold kept."""
     with transaction.atomic():
         hold = LegalHold.objects.select_for_update(no_key=True).get(pk=hold_id)
         if hold.released_at is not None:
@@ -77,18 +77,18 @@ def release(hold_id: UUID, by: User) -> None:
 
 
 def _beginning() -> UUID:
-    """Before all ids that were made from a time, and never the same: whoever erases at this moment sees the change."""
+    """Return an id before all ids with a time, new on each call, so that an erasure in progress sees the change."""
     return UUID(int=secrets.randbits(64))
 
 
 def share(organization_ids: Iterable[UUID]) -> None:
-    """Keep new holds of these organizations out until the end of the transaction; before anything else is locked."""
+    """Block new holds of these organizations until the end of the transaction; call it before any other lock."""
     for organization_id in sorted(set(organization_ids)):
         _lock(organization_id, alone=False)
 
 
 def held(rows: Collection[Holdable]) -> set[UUID]:
-    """Those of the completions that a hold covers; call `share` first."""
+    """Return the completions that a hold covers; call `share` first."""
     if not rows:
         return set()
     covering = (
@@ -105,13 +105,14 @@ def held(rows: Collection[Holdable]) -> set[UUID]:
 
 
 def held_organizations(organization_ids: Iterable[UUID]) -> set[UUID]:
-    """Those of the organizations that an active hold covers as a whole."""
+    """Return the organizations that an active hold covers as a whole."""
     active_holds = LegalHold.objects.active().filter(_WHOLE, organization_id__in=set(organization_ids))
     return set(active_holds.values_list("organization_id", flat=True))
 
 
 def refusal(what: str = "completion") -> Conflict:
-    detail = f"A legal hold covers this {what}: nothing of it may go until it is released."
+    """Return the error for an object that a legal hold keeps."""
+    detail = f"A legal hold covers this {what}: it cannot be erased or deleted until the hold is released."
     return Conflict(detail, code="legal_hold")
 
 
@@ -126,7 +127,7 @@ def _covers_of(row: Holdable) -> set[tuple[UUID, UUID | None, UUID | None, str]]
 
 
 def _lock(organization_id: UUID, *, alone: bool) -> None:
-    """On the embedded engine the immediate transaction is the lock."""
+    """Lock the holds of an organization; on the embedded engine the immediate transaction is the lock."""
     if connection.vendor != "postgresql":
         return
     number = int.from_bytes(hashlib.sha256(b"legal holds" + organization_id.bytes).digest()[:8], "big", signed=True)

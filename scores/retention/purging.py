@@ -1,4 +1,4 @@
-"""Deleting completions with all their rows, when not even their scores are kept any longer."""
+"""Delete completions with all their rows when the retention of their scores has ended."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -15,9 +15,9 @@ AT_ONCE: Final = erasing.AT_ONCE  # completions of one transaction
 
 
 def purge(completion_ids: Collection[UUID], *, scored_before: datetime) -> int:
-    """Delete those of at most AT_ONCE completions that may go: over, not held, no score newer than that. How many.
+    """Delete those of at most AT_ONCE completions that have ended, are not held, and have no newer score.
 
-    The rows go by plain statements: Django's collector would load every row that names them.
+    Returns how many. Plain statements delete the rows: Django's collector would load every row that refers to them.
     """
     with transaction.atomic():
         outcome, callbacks = erasing.choose(completion_ids, leave_unfinished=True, again=True)

@@ -1,4 +1,4 @@
-"""What comes in about erasures and legal holds."""
+"""Requests about erasures and legal holds."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -27,7 +27,7 @@ class CompletionRef(PublicId):
 
 
 class NewErasure(BodyStruct):
-    """Whose texts to erase: exactly one of the three. `modelId` is a model of the caller's organization."""
+    """The completions to erase: exactly one of the three. `modelId` is a model of the caller's organization."""
 
     completion_id: CompletionRef | None = None
     task_id: TaskRef | None = None
@@ -35,7 +35,7 @@ class NewErasure(BodyStruct):
 
 
 class NewLegalHold(BodyStruct):
-    """What to keep, and why: at most one of the three ids; without any the caller's whole organization."""
+    """What to keep, and why: at most one of the three ids. Without one, it is the caller's whole organization."""
 
     reason: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"\S")]
     completion_id: CompletionRef | None = None
@@ -48,23 +48,23 @@ class ErasureQuery(PageQuery):
 
 
 class LegalHoldQuery(PageQuery):
-    """`active`: true for those that hold, false for those that were released."""
+    """Filters of the list of holds. `active`: true for holds in force, false for released ones."""
 
     active: bool | None = None
 
 
 def scope_of(body: NewErasure | NewLegalHold, principal: Principal, *, needs_one: bool) -> Scope:
-    """The scope that the body names, where the caller may act on its retention.
+    """Return the scope that the body names, if the caller may act on its retention.
 
     raises Invalid, NotFound with a pointer
     """
     names = {"/completionId": body.completion_id, "/taskId": body.task_id, "/modelId": body.model_id}
     pointers = [pointer for pointer, value in names.items() if value is not None]
     if len(pointers) > 1:
-        message = "Give one of `completionId`, `taskId` and `modelId`."
+        message = "Send only one of `completionId`, `taskId` and `modelId`."
         raise parsing.invalid([FieldError(pointer, "mutually_exclusive", message) for pointer in pointers])
     if needs_one and not pointers:
-        raise Invalid.field("", "missing_field", "give one of completionId, taskId and modelId.")
+        raise Invalid.field("", "missing_field", "Send one of completionId, taskId and modelId.")
     if body.completion_id is not None:
         owner = _owner(Completion.objects.all(), principal, body.completion_id, "/completionId", "completion")
         return Scope(owner, completion_id=body.completion_id.uuid)
@@ -75,7 +75,7 @@ def scope_of(body: NewErasure | NewLegalHold, principal: Principal, *, needs_one
 
 
 def _owner(queryset: ScopedQuerySet, principal: Principal, reference: PublicId, pointer: str, what: str) -> UUID:
-    """The organization of an object; raises NotFound."""
+    """Return the organization of an object; raises NotFound."""
     reachable: Any = policy.scope(queryset, principal, RESOURCE, "create").filter(pk=reference.uuid)
     owner: UUID | None = reachable.values_list("organization_id", flat=True).first()
     if owner is None:

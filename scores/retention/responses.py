@@ -1,4 +1,4 @@
-"""What goes out about erasures and legal holds."""
+"""Responses about erasures and legal holds."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,7 +14,7 @@ from scores.states import ErasureStatus
 
 
 class ErasureOut(ApiStruct):
-    """One of `completionId`, `taskId` and `modelId` is set. `held`: completions that a legal hold kept."""
+    """An erasure; one of `completionId`, `taskId` and `modelId` is set. `held`: completions that a legal hold kept."""
 
     id: str
     organization_id: str
@@ -39,7 +39,7 @@ class ErasurePage(ApiStruct):
 
 
 class LegalHoldOut(ApiStruct):
-    """What it keeps: the completion, the task, the model, or (all null) the whole organization; until `releasedAt`.
+    """A legal hold. Until `releasedAt` it keeps the completion, the task, the model, or (all null) the organization.
 
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
@@ -67,7 +67,7 @@ class LegalHoldPage(ApiStruct):
 
 
 def erasure_out(erasure: Erasure) -> ErasureOut:
-    """Makes no query."""
+    """Return an erasure for the API; makes no query."""
     return ErasureOut(
         id=erasure.public_id,
         organization_id=ids.encode("org", erasure.organization_id),
@@ -84,7 +84,7 @@ def erasure_out(erasure: Erasure) -> ErasureOut:
 
 
 def legal_hold_out(hold: LegalHold) -> LegalHoldOut:
-    """Makes no query."""
+    """Return a legal hold for the API; makes no query."""
     text = Legible(hold)
     reason = text.reason
     return LegalHoldOut(

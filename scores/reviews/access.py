@@ -1,4 +1,4 @@
-"""Who may see reviews and decide on them: the rules of the API and of the pages."""
+"""Select the reviews that a caller may read or decide on, for the API and the pages."""
 
 from typing import Any
 from uuid import UUID
@@ -19,35 +19,38 @@ ORDER = pagination.Order("reviews", {"createdAt": "id", "expiresAt": "expires_at
 
 
 def readable(principal: Principal) -> ReviewQuerySet:
-    """raises Forbidden for who may see only what becomes of their own graders: a review shows other people's prompts"""
+    """Return the reviews that the principal may read.
+
+    raises Forbidden for roles that read only about their own graders: a review shows other people's prompts
+    """
     return _reach(principal, "read").visible_to(principal)
 
 
 def shown(principal: Principal) -> ReviewQuerySet:
-    """The same for a page on which reviews are one part: none for who may not read them."""
+    """Return the reviews for a part of another page; none, instead of Forbidden, for roles that may not read them."""
     if policy.reach(principal, "reviews", "read") in (None, "own"):
         return Review.objects.none()
     return Review.objects.visible_to(principal)
 
 
 def decidable(principal: Principal) -> ReviewQuerySet:
-    """The reviews on which the principal may decide; raises Forbidden as `readable`."""
+    """Return the reviews on which the principal may decide; raises Forbidden as `readable` does."""
     return _reach(principal, "update").allowed(principal, "update")
 
 
 def for_update(principal: Principal, review_id: UUID) -> UUID:
-    """The review's key, where the caller may decide on it; raises NotFound or Forbidden."""
+    """Return the review's key if the caller may decide on it; raises NotFound or Forbidden."""
     return find_for(_reach(principal, "update").only("pk"), principal, review_id, "update", "review").pk
 
 
 def reviewer(principal: Principal) -> Reviewer:
-    """The principal as one who decides."""
+    """Return the principal as a reviewer."""
     administers = policy.reach(principal, "members", "update") is not None
     return Reviewer(principal.user, administers)
 
 
 def filtered(reviews: ReviewQuerySet, query: ReviewQuery, principal: Principal) -> ReviewQuerySet:
-    """The reviews that match the filters; raises NotFound with a pointer for an id that the caller cannot see."""
+    """Return the reviews that match the filters; raises NotFound with a pointer for an id hidden from the caller."""
     references: tuple[tuple[Any, str, Any, str], ...] = (
         (query.task_id, "task_id", Task.objects, "task"),
         (query.grader_id, "grader_id", Grader.objects, "grader"),

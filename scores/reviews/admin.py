@@ -1,4 +1,4 @@
-"""Admin pages of reviews: what waits for a person, and the form by which a superuser decides, as the API does."""
+"""Admin pages of reviews, with a form in which a superuser decides as in the API."""
 
 from datetime import timedelta
 from types import MappingProxyType
@@ -37,8 +37,12 @@ CHOICES = (
 
 
 class DecisionForm(forms.ModelForm):
+    """The form in which a superuser approves, adjusts or rejects a preliminary score."""
+
     decision = forms.ChoiceField(choices=CHOICES, widget=forms.RadioSelect)
-    score = forms.FloatField(min_value=0, max_value=1, required=False, help_text="From 0 to 1, with the second choice.")
+    score = forms.FloatField(
+        min_value=0, max_value=1, required=False, help_text="From 0 to 1. Required to approve with another score."
+    )
     remark = forms.CharField(
         label="Explanation", max_length=20_000, required=False, widget=forms.Textarea(attrs={"rows": 4})
     )
@@ -51,9 +55,9 @@ class DecisionForm(forms.ModelForm):
         cleaned = super().clean() or self.cleaned_data
         scored, decision = cleaned.get("score") is not None, cleaned.get("decision")
         if decision == ADJUST and not scored and "score" not in self.errors:
-            self.add_error("score", "Give the score.")
+            self.add_error("score", "Enter the score, from 0 to 1.")
         if decision in (APPROVE, REJECT) and scored:
-            self.add_error("score", f"A score goes with “{CHOICES[1][1]}” alone.")
+            self.add_error("score", f"Leave the score empty, or choose “{CHOICES[1][1]}”.")
         return cleaned
 
     def decided(self) -> Decision:
@@ -61,13 +65,14 @@ class DecisionForm(forms.ModelForm):
         return Decision(cleaned["decision"] != REJECT, cleaned["score"], cleaned["remark"] or None)
 
 
-@admin.action(description="Release the selected reviews from whoever holds them", permissions=["release"])
+@admin.action(description="Release the claims of the selected reviews", permissions=["release"])
 def release_claims(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Review]) -> None:
+    """Release the claims, so that other people can claim the reviews."""
     each(model_admin, request, queryset.select_related("claimed_by"), _release, "released")
 
 
 def _release(review: Review) -> None:
-    """Let others have it, as its holder would. raises Conflict where nobody holds it"""
+    """Release the claim, as its holder can; raises Conflict if nobody holds the review."""
     if review.claimed_by is None or not queue.release(review.pk, Reviewer(review.claimed_by)):
         raise Conflict("Nobody holds it.", code="not_claimed")
 
@@ -103,7 +108,7 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
     list_display = (
         "public_id", "standing", linked("task"), linked("grader"), figure("value", ui.score, "preliminary score"),
         figure("confidence", ui.score), moment("expires_at", order=""), linked("decided_by", "decided by"),
-        figure("decided_value", ui.score, "decided score"), moment("created_at", "asked", order=""),
+        figure("decided_value", ui.score, "decided score"), moment("created_at", "opened", order=""),
     )  # fmt: skip
     list_filter = (
         "status", ClaimFilter, named(Organization, "org"), named(Task, "task"), named(Grader, "grader"), CreatedWithin,
@@ -128,8 +133,8 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
                 "created_at",
             ),
         ),
-        ("What the grader said", ("grader", "grader_version", "preliminary_score", "confidence", "dimensions_shown")),
-        ("Who decides", ("claimed_by", "claimed_until", "decided_by", "decided_at", "decided_value")),
+        ("The grader’s verdict", ("grader", "grader_version", "preliminary_score", "confidence", "dimensions_shown")),
+        ("Claim and decision", ("claimed_by", "claimed_until", "decided_by", "decided_at", "decided_value")),
     )
     texts = ("prompt", "messages", "response", "reasoning", "explanation")
 
@@ -142,7 +147,7 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
         return request.user.has_perm("scores.change_review")
 
     def has_change_permission(self, request: HttpRequest, obj: Review | None = None) -> bool:
-        """Who can read the texts can decide, while there is something to decide."""
+        """Superusers can decide while the review is open, since they can read its text."""
         return request.user.is_superuser and (obj is None or obj.status == ReviewStatus.OPEN)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""The endpoints of reviews."""
+"""API endpoints of reviews: list, read, claim and decide."""
 
 from uuid import UUID
 
@@ -16,7 +16,7 @@ from scores.reviews.responses import ReviewAnswer, ReviewPage, detail_out, revie
 class ReviewsView(ApiView):
     @operation(summary="List reviews", resource="reviews", action="read", query=ReviewQuery, answers={200: ReviewPage})
     def get(self, request: Request, query: ReviewQuery) -> ReviewPage:
-        """What waits for a human is `status=open`. Sort by `createdAt` (default `-createdAt`) or `expiresAt`."""
+        """Open reviews wait for a person (`status=open`). Sort by `createdAt` (default `-createdAt`) or `expiresAt`."""
         reviews = access.filtered(access.readable(self.principal), query, self.principal)
         rows, page = pagination.page(
             reviews.defer("reasoning", "explanation"), query, access.ORDER, owner=self.principal.organization.pk
@@ -27,7 +27,7 @@ class ReviewsView(ApiView):
 class ReviewView(ApiView):
     @operation(summary="Read a review", resource="reviews", action="read", answers={200: ReviewAnswer})
     def get(self, request: Request, review_id: UUID) -> ReviewAnswer:
-        """With the prompt, the response and the grader's preliminary verdict."""
+        """Includes the prompt, the response and the grader's preliminary verdict."""
         reviews = access.readable(self.principal).select_related("completion", "task").defer("completion__metadata")
         return ReviewAnswer(detail_out(find(reviews, review_id, "review"), Sight.of(self.principal)))
 
@@ -38,10 +38,10 @@ class ReviewClaimView(ApiView):
         subject="review.completion_id",
     )  # fmt: skip
     def post(self, request: Request, review_id: UUID) -> ReviewAnswer:
-        """For 15 minutes nobody else can claim it or decide; claiming it again begins them anew.
+        """For 15 minutes nobody else can claim the review or decide on it. Claiming it again restarts the 15 minutes.
 
-        409 `review_claimed` while somebody else has it, `review_closed` once it is decided, expired or cancelled; both
-        show the review as it stands under `current`.
+        409 `review_claimed`: another reviewer holds it. 409 `review_closed`: it is decided, expired or cancelled. Both
+        responses have the current review under `current`.
         """
         return ReviewAnswer(
             detail_out(
@@ -57,10 +57,11 @@ class ReviewDecisionView(ApiView):
         answers={200: ReviewAnswer}, errors=(409, 410), subject="review.completion_id",
     )  # fmt: skip
     def post(self, request: Request, review_id: UUID, body: DecisionBody) -> ReviewAnswer:
-        """Approved without a value keeps the preliminary score. A value takes its place with confidence 1, and the
-        preliminary one stays as a dimension of weight 0. Not approved: the run fails with `review_rejected`.
+        """An approval without a value keeps the preliminary score. A value replaces it with confidence 1, and the
+        preliminary score becomes a dimension of weight 0. After a rejection the run fails with `review_rejected`.
 
-        Of two who decide at once one wins; the other gets 409 `review_closed` with the review under `current`.
+        If two people decide at once, the first decision counts. The other person gets 409 `review_closed` with the
+        review under `current`.
         """
         decision, pk = decision_of(body), access.for_update(self.principal, review_id)
         decided = decisions.decide(pk, decision, access.reviewer(self.principal))

@@ -1,7 +1,7 @@
-"""What a person does with a review: take it for a while, decide, or let it expire. Each is one transaction.
+"""Claim a review, decide on it, or let it expire. Each is one transaction.
 
-Whoever ends a run locks its completion first, as every save of a panel does. So of two who decide at once one wins, and
-the other learns what was decided.
+Each transaction that ends a run locks its completion first, as every save of a panel does. So if two people decide at
+once, the first decision counts, and the other person sees what was decided.
 """
 
 from dataclasses import dataclass
@@ -39,10 +39,10 @@ _SAVED = ("run_id", "completion_id", "task_id", "organization_id", "run__panel_s
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """Who decides. `administers`: may also decide on completions that they submitted themselves.
+    """A person who decides. `administers`: may also decide on completions that they submitted themselves.
 
-    Others may not: it takes a second pair of eyes. An organization's administrators could change the task's policy
-    anyway, and an organization of one person would have nobody else.
+    Other people may not, so that a second person checks each score. Administrators could change the task's policy
+    anyway, and an organization of one person has nobody else.
     """
 
     user: User
@@ -51,7 +51,7 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`value` None keeps the preliminary score of what is approved."""
+    """A reviewer's decision. With `value` None, an approval keeps the preliminary score."""
 
     approved: bool
     value: float | None = None
@@ -59,13 +59,13 @@ class Decision:
 
 
 def claim(review_id: UUID, by: Reviewer) -> Review:
-    """The review, now theirs for CLAIM; claiming again extends it.
+    """Claim the review for CLAIM and return it; claiming it again extends the claim.
 
-    raises Conflict `review_closed`, or `review_claimed` while somebody else has it; Forbidden for their own completion
+    raises Conflict `review_closed`, or `review_claimed` if another person holds it; Forbidden for their own completion
     """
     completion_id = _completion_of(review_id)
     with transaction.atomic():
-        settling.lock({completion_id})  # its text is not erased while it is being answered
+        settling.lock({completion_id})  # so that no erasure runs at the same time
         review = _locked(review_id)
         now = database_now()
         _require_other(review, by)
@@ -76,9 +76,10 @@ def claim(review_id: UUID, by: Reviewer) -> Review:
 
 
 def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
-    """The review as decided. Approved: the score and the reward are there; else the run has failed.
+    """Decide on the review and return it.
 
-    raises Conflict `review_closed` as it stands, or `review_claimed`; Forbidden for their own completion
+    An approval stores the score and settles the reward; a rejection fails the run.
+    raises Conflict `review_closed` with the current review, or `review_claimed`; Forbidden for their own completion
     """
     completion_id = _completion_of(review_id)
     with transaction.atomic():
@@ -102,7 +103,7 @@ def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
 
 
 def expire(now: datetime) -> int:
-    """Close the open reviews whose time is over; their runs fail with `review_expired`. How many."""
+    """Expire the open reviews whose time is over; their runs fail with `review_expired`. Returns how many."""
     due = Review.objects.filter(status=ReviewStatus.OPEN, expires_at__lte=now)
     completions = set(due.order_by("expires_at").values_list("completion_id", flat=True)[:EXPIRED_AT_ONCE])
     if not completions:
@@ -121,7 +122,7 @@ def expire(now: datetime) -> int:
 def _completion_of(review_id: UUID) -> UUID:
     completion_id = Review.objects.filter(pk=review_id).values_list("completion_id", flat=True).first()
     if completion_id is None:
-        raise NotFound("There is no such review.")  # retention deleted it at this moment
+        raise NotFound("There is no such review.")  # retention has just deleted it
     return completion_id
 
 
@@ -134,16 +135,16 @@ def _locked(review_id: UUID) -> Review:
 
 
 def _require_other(review: Review, by: Reviewer) -> None:
-    """raises Forbidden if `by` submitted what is under review"""
+    """Check that `by` did not submit the completion; raises Forbidden."""
     if not by.administers and Completion.objects.filter(pk=review.completion_id, created_by=by.user).exists():
         detail = "You submitted this completion: somebody else must review its score."
         raise Forbidden(detail, code="own_completion")
 
 
 def _require_open(review: Review, by: Reviewer, now: datetime) -> None:
-    """raises Conflict unless `by` may decide now"""
+    """Check that `by` may decide now; raises Conflict."""
     if (state := _state(review, now)) != ReviewStatus.OPEN:
-        detail = f"The review is {state}: nothing can be decided any more."
+        detail = f"The review is {state}. A decision is no longer possible."
         raise Conflict(detail, code="review_closed", current=responses.current(review))
     if review.claimed_by_id not in (None, by.user.pk) and review.claimed_until and review.claimed_until > now:
         detail = "Another reviewer has claimed this review. Try again when the claim has ended."
@@ -151,7 +152,7 @@ def _require_open(review: Review, by: Reviewer, now: datetime) -> None:
 
 
 def _state(review: Review, now: datetime) -> str:
-    """What the review is by now: its end may not have been written yet."""
+    """Return the current state of the review; its end may not be stored yet."""
     if review.status != ReviewStatus.OPEN:
         return review.status
     if review.run.status != RunStatus.WAITING or review.run.waits_for != WaitsFor.REVIEW:
@@ -175,7 +176,7 @@ def _complete(review: Review, decision: Decision, now: datetime) -> None:
 
 
 def _score(review: Review, decision: Decision, now: datetime) -> Score:
-    """What the reviewer confirmed, or put in its place: then the grader's value is a dimension without weight."""
+    """Return the score of an approval. If the reviewer changed the value, the grader's is a dimension of weight 0."""
     value, confidence = review.value, review.confidence
     reasoning, dimensions = decision.explanation, review.dimensions
     if decision.value is None:

@@ -1,7 +1,7 @@
-"""Reviews: runs that wait for a person, because their grader was not sure enough (the task's `review`).
+"""Open and cancel reviews: a run waits for a person if its grader's confidence is below the limit of its task.
 
-A review is opened in the transaction that saves the verdict, which is kept in it. The run waits then, and only a
-decision completes it (scores/reviews/decisions.py); a second answer of its grader finds it waiting and is dropped.
+The transaction that saves a verdict opens the review and stores the verdict in it. Then the run waits, and only a
+decision completes it (scores/reviews/decisions.py). A second answer of the grader is dropped, since the run waits.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,16 +24,16 @@ from scores.models import Review, WorkflowRun
 from scores.states import ReviewStatus, RunStatus, WaitsFor
 
 STEP: Final = "review"
-# A run whose grader has called back waits on, for a person now: no move of the table, since its status stays.
+# After a callback the run keeps the status `waiting`, now for a person: the table of transitions has no such entry.
 _OPEN_TO_REVIEW = Q(status__in=transitions.sources(RunStatus.WAITING)) | Q(
     status=RunStatus.WAITING, waits_for=WaitsFor.CALLBACK
 )
 
 
 def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) -> set[UUID]:
-    """Open reviews of runs, with these verdicts as preliminary ones; inside the caller's transaction.
+    """Open a review for each run, with its verdict as the preliminary one, inside the caller's transaction.
 
-    The first verdict on a run counts. Returns the runs that wait now: it skips runs that have a verdict or are final.
+    The first verdict on a run counts. Returns the runs that wait now; skips runs that have a verdict or are final.
     """
     judged: dict[UUID, Judged] = {}
     for entry in entries:
@@ -41,7 +41,7 @@ def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) ->
     runs = _locked(judged)
     if not runs:
         return set()
-    cancel(run.pk for run in runs)  # of an earlier attempt, if its end was not told: one review is open at most
+    cancel(run.pk for run in runs)  # of an earlier attempt whose end did not cancel it: one open review per run
     now = database_now()
     expires = now + timedelta(days=settings.REVIEW_DAYS)
     _wait([(run, judged[run.pk]) for run in runs], now, expires)
@@ -52,19 +52,19 @@ def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) ->
 
 
 def cancel(run_ids: Iterable[UUID]) -> int:
-    """Close the open reviews of runs that ended otherwise; inside the transaction that ended them. How many."""
+    """Cancel open reviews of runs that ended otherwise, in the transaction that ended them. Returns how many."""
     return Review.objects.filter(run_id__in=set(run_ids), status=ReviewStatus.OPEN).update(
         status=ReviewStatus.CANCELLED, claimed_by=None, claimed_until=None
     )
 
 
 def address(review_id: UUID) -> str:
-    """Where a person decides."""
+    """Return the address of the page on which a person decides."""
     return f"{settings.PUBLIC_URL}/reviews/{ids.encode('rev', review_id)}"
 
 
 def requested(review: Review) -> dict[str, Any]:
-    """The payload of `review.requested`."""
+    """Return the payload of the event `review.requested`."""
     return {
         "reviewId": review.public_id,
         "completionId": ids.encode("comp", review.completion_id),

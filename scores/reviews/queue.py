@@ -1,7 +1,7 @@
-"""The queue of reviews as a sitting works through it: the next one for a person, what they hold, and how much is left.
+"""The review queue of one person: claim the next review, list the reviews that they hold, and count what is left.
 
-Every claim is that of scores/reviews/decisions.py, a transaction of its own: of two who reach for the same review one
-gets it, and the other goes on to the one behind it.
+Every claim is that of scores/reviews/decisions.py, in a transaction of its own. If two people claim the same review at
+once, one gets it, and the other gets the next one.
 """
 
 from collections.abc import Collection
@@ -29,12 +29,12 @@ DECIDED: Final = (ReviewStatus.APPROVED, ReviewStatus.REJECTED)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a queue stands for one person.
+    """The counts of the review queue for one person.
 
-    today   they decided since midnight UTC
-    left    open ones that they may decide on, those that others hold included
-    own     open ones of completions that they submitted: somebody else must decide
-    others  of `left`, held by somebody else now
+    today   reviews that they decided since midnight UTC
+    left    open reviews that they may decide on, including those that others hold
+    own     open reviews of completions that they submitted: somebody else must decide
+    others  those of `left` that somebody else holds now
     """
 
     today: int
@@ -49,7 +49,7 @@ def claim_next(
     """Claim the oldest review that nobody holds; None if there is none. Opens no transaction around the search.
 
     after    start behind this review and end with the older ones, so that skipped reviews come last
-    besides  reviews that it never claims
+    besides  reviews that are never claimed
     """
     free = _free(reviews, by, database_now()).exclude(pk__in=list(besides)).order_by("pk")
     for part in [free] if after is None else [free.filter(pk__gt=after), free.filter(pk__lte=after)]:
@@ -63,7 +63,7 @@ def claim_next(
 
 
 def held_by(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQuerySet:
-    """The reviews that the person holds now, the earliest claim first."""
+    """Return the reviews that the person holds now, the earliest claim first."""
     now = database_now()
     return _open(reviews, now).filter(claimed_by=by.user, claimed_until__gt=now).order_by("claimed_until", "pk")
 

@@ -1,4 +1,4 @@
-"""What comes in about reviews, and the rules that a type cannot state."""
+"""Requests about reviews, and the rules that a type cannot state."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ class CompletionRef(PublicId):
 
 
 class ReviewQuery(PageQuery):
-    """Filters of the list."""
+    """Filters of the list of reviews."""
 
     task_id: TaskRef | None = None
     grader_id: GraderRef | None = None
@@ -29,7 +29,7 @@ class ReviewQuery(PageQuery):
 
 
 class DecisionBody(BodyStruct):
-    """`value` (or `adjustedScore`, the same) goes with an approval and stands in place of the preliminary score."""
+    """A decision. `value`, or its alias `adjustedScore`, requires an approval and replaces the preliminary score."""
 
     approved: bool
     value: Unit | None = None
@@ -38,12 +38,12 @@ class DecisionBody(BodyStruct):
 
 
 def decision_of(body: DecisionBody) -> Decision:
-    """raises Invalid if two different values are given, or one with a rejection"""
+    """Return the decision of a body; raises Invalid for two different values, or for a rejection with a value."""
     value, named = body.value, "value"
     if value is None:
         value, named = body.adjusted_score, "adjustedScore"
     elif body.adjusted_score not in (None, value):
-        raise Invalid.field("/adjustedScore", "mutually_exclusive", "It differs from `value`: give one of them.")
+        raise Invalid.field("/adjustedScore", "mutually_exclusive", "It differs from `value`. Send only one of them.")
     if value is not None and not body.approved:
-        raise Invalid.field(f"/{named}", "mutually_exclusive", "A score that is not approved has no value.")
+        raise Invalid.field(f"/{named}", "mutually_exclusive", "A rejection has no value. Remove it, or approve.")
     return Decision(body.approved, value, body.explanation or None)

@@ -1,4 +1,4 @@
-"""What goes out about reviews."""
+"""Responses about reviews."""
 
 from typing import Any
 
@@ -38,10 +38,10 @@ class ReviewOut(ApiStruct):
 
 
 class ReviewDetailOut(ReviewOut):
-    """A review with what one needs to decide. `reasoning` and `dimensions` are the grader's own, null where it keeps
-    them to itself.
+    """A review with everything that a reviewer needs to decide.
 
-    The texts of a completion that was erased are null.
+    `reasoning` and `dimensions` are the grader's, and null if it keeps them private. `prompt`, `messages` and
+    `response` are null if the completion's text was erased.
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
 
@@ -61,7 +61,7 @@ class ReviewAnswer(ApiStruct):
 
 
 class ReviewCurrent(ApiStruct):
-    """The review as it stands, in a refusal."""
+    """The current review, in a 409 response to a claim or a decision."""
 
     review: ReviewOut
 
@@ -72,12 +72,12 @@ class ReviewPage(ApiStruct):
 
 
 def review_out(review: Review) -> ReviewOut:
-    """A review without texts; makes no query."""
+    """Return a review without text; makes no query."""
     return ReviewOut(**_members(review))
 
 
 def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
-    """A review with its texts, as this reader sees it; the completion and the task come with it or are read."""
+    """Return a review with the text that this reader may see; reads its completion and task unless they are loaded."""
     completion = review.completion
     sight.judges.meet_those_of([review])
     dimensions: Any = review.dimensions if sight.dimensions(review) else None
@@ -99,6 +99,7 @@ def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
 
 
 def current(review: Review) -> ReviewCurrent:
+    """Return the review as a 409 response shows it."""
     return ReviewCurrent(review_out(review))
 
 

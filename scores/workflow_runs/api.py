@@ -1,4 +1,4 @@
-"""The endpoints of workflow runs, and scoring a completion again."""
+"""API endpoints of workflow runs, and of scoring a completion again."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -24,8 +24,8 @@ class RunsView(ApiView):
         summary="List workflow runs", resource="runs", action="read", query=RunQuery, answers={200: WorkflowRunPage},
     )  # fmt: skip
     def get(self, request: Request, query: RunQuery) -> WorkflowRunPage:
-        """The newest first, unless sorted by `createdAt`. `code` finds runs by their failure; those that still sleep
-        or wait after a failed attempt have one too, so add `status=failed` for those that have ended."""
+        """The newest first, unless sorted by `createdAt`. `code` finds runs by their failure. Runs that sleep or wait
+        after a failed attempt have a code too; add `status=failed` to find only runs that have ended."""
         return runs.listed(self.principal, query)
 
 
@@ -41,8 +41,8 @@ class RetryRunView(ApiView):
         errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, run_id: UUID) -> WorkflowRunAnswer:
-        """The run is due again, with all its attempts and a new deadline. Its completion is `processing` until it has
-        ended, unless it has a reward by its other graders."""
+        """Makes the run due again, with all its attempts and a new deadline. The completion is `processing` until the
+        run has ended, unless its other graders gave it a reward."""
         find_for(WorkflowRun.objects.all(), self.principal, run_id, "update", "workflow run")
         retrying.retry(run_id)
         return WorkflowRunAnswer(runs.read_run(self.principal, run_id))
@@ -61,18 +61,18 @@ class CancelRunView(ApiView):
 
 
 class RetryRunsView(ApiView):
-    # Groups of runs are transactions of their own, so none is held around them, as if the work called out.
+    # Each group of runs has a transaction of its own: `calls_out` keeps one from being held open around all of them.
     @operation(
         summary="Retry failed workflow runs", resource="runs", action="update", body=RetryRuns,
         answers={200: RetriedOut}, calls_out=True,
     )  # fmt: skip
     def post(self, request: Request, body: RetryRuns) -> RetriedOut:
-        """All failed runs that the filters name, up to 10,000; at least one filter. `skipped` tells how many could not
-        be retried, and why; `more` that failed runs are left."""
+        """Retries all failed runs that match the filters, up to 10,000; requires at least one filter. `skipped` counts
+        the runs that could not be retried, by reason; `more` is true if failed runs are left."""
         chosen = RunFilter.of(body)
         if not chosen:
             offered = "completionId, graderId, taskId, status, code"
-            raise Invalid.field("", "missing_field", f"give at least one of {offered}.")
+            raise Invalid.field("", "missing_field", f"Send at least one of {offered}.")
         runs.require_known(self.principal, chosen, "/")
         failed = replace(chosen, status=RunStatus.FAILED)
         outcome = retrying.retry_all(failed.apply(WorkflowRun.objects.allowed(self.principal, "update")))
@@ -86,8 +86,8 @@ class RescoreView(ApiView):
         errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, completion_id: UUID) -> RescoreAnswer:
-        """New runs for the panel with which it was submitted, by today's versions of the graders. Old scores stay; the
-        reward follows the newest, once all new runs have ended."""
+        """Creates new runs for the panel with which the completion was submitted, with the current versions of its
+        graders. Old scores stay. After all new runs have ended, the reward follows the newest scores."""
         find_for(Completion.objects.all(), self.principal, completion_id, "create", "completion")
         run_ids = rescoring.rescore(completion_id, self.principal)
         return RescoreAnswer([ids.encode("run", run_id) for run_id in run_ids])

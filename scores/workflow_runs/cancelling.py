@@ -1,7 +1,7 @@
-"""Ending runs on request: unfinished ones fail with `cancelled`, and their completions are settled.
+"""Cancel runs on request: unfinished runs fail with `cancelled`, and their completions are settled.
 
-A save and a cancel both put the present status into their WHERE: the first wins, and the answer of a run that was
-cancelled meanwhile is dropped.
+A save and a cancel both check the present status in their WHERE clause: the first one wins, and an answer that arrives
+after the cancel is dropped.
 """
 
 from collections.abc import Collection
@@ -18,7 +18,7 @@ from scores.reviews import opening
 from scores.states import FINAL, RunStatus
 
 AT_ONCE = 300
-MESSAGE = "The run was cancelled before it had ended."
+MESSAGE = "The run was cancelled before it ended."
 _SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
 
 
@@ -28,11 +28,11 @@ def cancel(run_id: UUID) -> None:
     raises Conflict `already_final`
     """
     if not cancel_all([run_id]):
-        raise Conflict("The run has ended already.", code="already_final")
+        raise Conflict("The run has already ended.", code="already_final")
 
 
 def cancel_all(run_ids: Collection[UUID]) -> int:
-    """Fail the unfinished ones among the runs, in groups of a transaction each. Returns how many."""
+    """Fail the unfinished runs, each group of them in a transaction of its own. Returns how many."""
     ordered_ids, facts, total = sorted(run_ids), Facts(), 0
     for at in range(0, len(ordered_ids), AT_ONCE):
         total += _cancel(ordered_ids[at : at + AT_ONCE], facts)

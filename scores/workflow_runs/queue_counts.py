@@ -1,4 +1,4 @@
-"""How full the queues of runs are: by state, by grader, and what has failed by its code. Cheap for many runs."""
+"""Count runs by state and by grader, and failed runs by code. The queries are fast for many runs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ UNFINISHED: Final = tuple(status for status in RunStatus if status not in FINAL)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many there are; `more`: and more than were counted."""
+    """A count. `more`: there are more than were counted."""
 
     number: int
     more: bool = False
@@ -32,7 +32,7 @@ class Counted:
 
 @dataclass(slots=True)
 class Queue:
-    """What waits for one grader. `oldest`: since when the oldest of them waits."""
+    """The unfinished runs of one grader. `oldest`: when the oldest of them was created."""
 
     grader_id: UUID
     numbers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(UNFINISHED, 0))
@@ -60,20 +60,20 @@ def counted(runs: RunQuerySet, most: int = COUNTED) -> Counted:
 
 
 def whatever_state(runs: RunQuerySet, chosen: RunFilter) -> RunQuerySet:
-    """The runs that match the filters, in any state; one filter for all counts of a page."""
+    """Return the runs that match the filters, in any state; all counts of a page use this one filter."""
     return replace(chosen, status=None).apply(runs)
 
 
 def by_status(queues: Iterable[Queue], failed: RunQuerySet) -> Mapping[str, Counted]:
-    """Count the runs of each state, from the graders' queues. Completed runs are not counted: they are the most, and no
-    index separates them."""
+    """Count the runs of each state, from the graders' queues. Completed runs are not counted: most runs are
+    completed, and no index separates them."""
     queue_list = list(queues)
     numbers = {str(status): Counted(sum(queue.numbers[status] for queue in queue_list)) for status in UNFINISHED}
     return {**numbers, RunStatus.FAILED.value: counted(failed)}
 
 
 def by_grader(others: RunQuerySet) -> list[Queue]:
-    """The graders that have work, the longest queue first."""
+    """Return the queues of the graders that have work, the longest first."""
     unfinished = others.filter(status__in=UNFINISHED).order_by()
     rows = unfinished.values_list("grader_id", "status").annotate(number=Count("pk"), oldest=Min("created_at"))
     queues: dict[UUID, Queue] = {}
@@ -85,7 +85,7 @@ def by_grader(others: RunQuerySet) -> list[Queue]:
 
 
 def dead_letters(runs: RunQuerySet, chosen: RunFilter) -> list[Letters]:
-    """The failed runs by their code, the most frequent first."""
+    """Return the failed runs by code, the most frequent code first."""
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs).order_by()
     rows = failed.values_list("error_code", "grader_id").annotate(number=Count("pk"), last=Max("completed_at"))
     groups: dict[str, Letters] = {}
@@ -98,7 +98,7 @@ def dead_letters(runs: RunQuerySet, chosen: RunFilter) -> list[Letters]:
 
 
 def graders_of(groups: Iterable[Queue | Letters]) -> set[UUID]:
-    """Every grader that the groups name."""
+    """Return every grader of the groups."""
     return {
         grader for group in groups for grader in (group.graders if isinstance(group, Letters) else [group.grader_id])
     }

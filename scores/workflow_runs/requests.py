@@ -1,4 +1,4 @@
-"""What comes in about workflow runs."""
+"""Requests about workflow runs."""
 
 from typing import Annotated, Literal
 
@@ -25,7 +25,7 @@ class TaskRef(PublicId):
 
 
 class RunQuery(PageQuery):
-    """Filters of the list. `code` is that of the last failed attempt, and of the run itself once it is `failed`."""
+    """Filters of the list of runs. `code` is that of the last failed attempt, or of the run once it is `failed`."""
 
     completion_id: CompletionRef | None = None
     grader_id: GraderRef | None = None
@@ -35,7 +35,7 @@ class RunQuery(PageQuery):
 
 
 class RetryRuns(BodyStruct):
-    """Which failed runs are to begin anew: at least one filter; `status` is none but `failed`."""
+    """The failed runs to retry, by at least one filter; `status` can only be `failed`."""
 
     completion_id: CompletionRef | None = None
     grader_id: GraderRef | None = None

@@ -1,4 +1,4 @@
-"""What goes out about workflow runs."""
+"""Responses about workflow runs."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ MESSAGE_UNREADABLE: Final = "The message of the failure is stored and cannot be 
 
 
 class RunErrorOut(ApiStruct):
-    """Why a run failed. The message ends with what must change; `fault` is grader, caller or platform."""
+    """Why a run failed. The message ends with what to change; `fault` is grader, caller or platform."""
 
     code: str
     message: str
@@ -31,7 +31,7 @@ class RunErrorOut(ApiStruct):
 
 
 class StepOut(ApiStruct):
-    """One thing that happened; `wakeAt`: until when the run slept or waited after it."""
+    """One step of a run's timeline. `wakeAt`: until when the run slept or waited after it."""
 
     step: str
     attempt: int
@@ -72,7 +72,7 @@ class WorkflowRunPage(ApiStruct):
 
 
 class SkippedOut(ApiStruct):
-    """How many runs were left as they are, and the code of why."""
+    """How many runs were not retried, with the code of the reason."""
 
     code: str
     count: int
@@ -91,7 +91,7 @@ class RescoreAnswer(ApiStruct):
 
 
 def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight, wait: Wait | None = None) -> WorkflowRunOut:
-    """A run as this reader sees it; for a failed run the reader has met the grader. `wait`: for an unfinished run."""
+    """Return a run as this reader may see it; `sight` has met the grader of a failed run. `wait`: if unfinished."""
     return WorkflowRunOut(
         id=run.public_id,
         completion_id=ids.encode("comp", run.completion_id),
@@ -110,14 +110,14 @@ def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight, wait: Wait 
 
 
 def error_of(run: WorkflowRun, sight: Sight) -> RunErrorOut | None:
-    """The end of a failed run; None for any other, whatever its attempts came to."""
+    """Return the error of a failed run; None for any other, even after failed attempts."""
     if run.status != RunStatus.FAILED:
         return None
     return error_out(run.error_code, run, sight)
 
 
 def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
-    """A failure as this reader sees it: the message of the run, where it is for them, and what must change."""
+    """Return a failure as this reader may see it: the run's message, if they may read it, and what to change."""
     own_message = ""
     if run is not None and sight.failure(code, run.grader_id):
         text = Legible(run)

@@ -1,4 +1,4 @@
-"""A preview of a retry by filter: what it would do."""
+"""Preview a retry by filter: count the runs that it would retry, and those that it would skip."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ LOOKED_AT: Final = 300  # the oldest ones: as many as one transaction of a retry
 
 @dataclass(slots=True)
 class Preview:
-    """How many failed runs there are, and how many of the first `looked_at` can begin anew.
+    """How many failed runs there are, and how many of the first `looked_at` can be retried.
 
-    refused  codes of retrying.REFUSALS, among those that were looked at
+    refused  codes of retrying.REFUSALS, among those that were checked
     """
 
     failed: Counted
@@ -30,12 +30,12 @@ class Preview:
 
     @property
     def whole(self) -> bool:
-        """Whether all of them were looked at."""
+        """Whether all of them were checked."""
         return not self.failed.more and self.failed.number <= self.looked_at
 
 
 def preview(runs: RunQuerySet) -> Preview:
-    """Preview what `retrying.retry_all` would do with the failed ones among the runs."""
+    """Preview what `retrying.retry_all` would do with the failed runs of a queryset."""
     failed = runs.filter(status=RunStatus.FAILED)
     first: list[WorkflowRun] = list(failed.order_by("pk").defer("error_message", "steps")[:LOOKED_AT])
     refused = Counter(retrying.refused(first).values())

@@ -1,7 +1,7 @@
-"""Failed runs begin anew: one, or all that filters name.
+"""Retry failed runs: one, or all that match filters.
 
-Only the newest run of its completion and grader may: an older one would bring back what a re-score has replaced. A
-reward without a value is taken away with it, so the completion is being processed again; a reward with one stays
+Only the newest run of a completion and grader can be retried: an older one would restore what a re-score has replaced.
+A retry deletes a reward without a value, so that the completion is `processing` again; a reward with a value stays
 until the run has ended.
 """
 
@@ -37,7 +37,7 @@ REFUSALS: Final = {
 
 @dataclass(slots=True)
 class Retried:
-    """What came of a retry by filter. `skipped`: codes of REFUSALS; `more`: failed runs are left beyond MOST."""
+    """The result of a retry by filter. `skipped`: codes of REFUSALS; `more`: failed runs are left beyond MOST."""
 
     retried: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Retried:
 
 
 def retry(run_id: UUID) -> None:
-    """Let one failed run begin anew.
+    """Retry one failed run.
 
     raises Conflict with a code of REFUSALS
     """
@@ -55,7 +55,7 @@ def retry(run_id: UUID) -> None:
 
 
 def retry_all(runs: QuerySet[WorkflowRun], *, most: int = MOST) -> Retried:
-    """Retry the failed ones among the runs, in groups of a transaction each."""
+    """Retry the failed runs of a queryset, each group of them in a transaction of its own."""
     result = Retried()
     failed = runs.filter(status=RunStatus.FAILED).order_by("pk")
     rest = failed
@@ -73,7 +73,7 @@ def retry_all(runs: QuerySet[WorkflowRun], *, most: int = MOST) -> Retried:
 
 
 def _begin_anew(run_ids: Collection[UUID]) -> dict[UUID, str]:
-    """Make failed runs due again, inside a transaction. Returns the codes of those that may not begin anew."""
+    """Make failed runs due again, inside a transaction. Returns the codes of those that cannot be retried."""
     selected_runs = WorkflowRun.objects.filter(pk__in=run_ids)
     settling.lock(selected_runs.values_list("completion_id", flat=True))  # before the runs, as every save does
     runs = list(selected_runs.order_by("pk").select_for_update(no_key=True))
@@ -88,7 +88,7 @@ def _begin_anew(run_ids: Collection[UUID]) -> dict[UUID, str]:
 
 
 def refused(runs: Sequence[WorkflowRun]) -> dict[UUID, str]:
-    """The code, by run, of why it may not begin anew."""
+    """Return, by run, the code of why it cannot be retried."""
     completions = {run.completion_id for run in runs}
     newest = _newest(completions)
     inactive = _inactive({run.grader_id for run in runs})
@@ -108,7 +108,7 @@ def refused(runs: Sequence[WorkflowRun]) -> dict[UUID, str]:
 
 
 def _newest(completions: Collection[UUID]) -> dict[tuple[UUID, UUID], UUID]:
-    """The newest run of each completion and grader."""
+    """Return the newest run of each completion and grader."""
     runs = WorkflowRun.objects.filter(completion_id__in=completions).order_by("generation", "pk")
     return {(done, grader): pk for pk, done, grader in runs.values_list("pk", "completion_id", "grader_id")}
 
@@ -119,7 +119,7 @@ def _inactive(graders: Collection[UUID]) -> set[UUID]:
 
 
 def _make_due(runs: Sequence[WorkflowRun]) -> None:
-    """Move failed runs to `pending`: no failures counted, a new deadline, the attempts counted on."""
+    """Move failed runs to `pending` with a new deadline and no failures; attempts continue to count."""
     now = database_now()
     deadlines = dict(Task.objects.filter(pk__in={run.task_id for run in runs}).values_list("pk", "deadline_ms"))
     for run in runs:

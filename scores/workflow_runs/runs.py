@@ -1,4 +1,4 @@
-"""Reading workflow runs: one, a page, and the filters that name them."""
+"""Read workflow runs: one, or a page of those that match filters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ MAX_TASKS = 100
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Runs by what they belong to, how they stand, and the code that they ended with."""
+    """A filter of runs by completion, grader, task, status and failure code."""
 
     completion: UUID | None = None
     grader: UUID | None = None
@@ -44,10 +44,10 @@ class RunFilter:
         return self != RunFilter()
 
     def apply(self, queryset: RunQuerySet) -> RunQuerySet:
-        """The runs that all of the filters name.
+        """Return the runs that match all of the filters.
 
-        Runs have no index by task or grader (each would cost every save), completions have one by task: with the task
-        named there too, the database finds the runs of one that has few among many.
+        Runs have no index by task or grader (each would cost every save); completions have one by task. With a filter
+        on the completion's task too, the database finds the runs of a task with few among many.
         """
         lookups = {
             "completion_id": self.completion,
@@ -61,7 +61,7 @@ class RunFilter:
         return queryset.filter(**{name: value for name, value in lookups.items() if value is not None})
 
     def _tasks_of_grader(self) -> list[UUID] | None:
-        """The tasks that the grader judges or has judged; None where they would tell nothing more, or are many."""
+        """Return the tasks that the grader judges or has judged; None if they do not narrow the filter, or are many."""
         if (
             self.grader is None
             or self.task is not None
@@ -75,7 +75,7 @@ class RunFilter:
 
 
 def listed(principal: Principal, query: RunQuery) -> WorkflowRunPage:
-    """A page of the runs that match the filters, with their scores: one query more than the page's own."""
+    """Return a page of the runs that match the filters, with their scores: one query more than the page's own."""
     chosen = RunFilter.of(query)
     require_known(principal, chosen, "?")
     matching_runs = chosen.apply(visible(principal))
@@ -84,12 +84,12 @@ def listed(principal: Principal, query: RunQuery) -> WorkflowRunPage:
 
 
 def read_run(principal: Principal, run_id: UUID) -> WorkflowRunOut:
-    """One run as this caller sees it; raises NotFound, also for a run that the caller may not see."""
+    """Return one run as this caller sees it; raises NotFound, also for a run that the caller may not see."""
     return shapes(principal, [find(visible(principal), run_id, "workflow run")])[0]
 
 
 def shapes(principal: Principal, rows: Sequence[WorkflowRun]) -> list[WorkflowRunOut]:
-    """Runs as this caller sees them."""
+    """Return the runs as this caller sees them."""
     scores = list(Score.objects.live().visible_to(principal).filter(run_id__in=[run.pk for run in rows]))
     sight = Sight.of(principal)
     sight.judges.meet(run.grader_id for run in rows if run.status == RunStatus.FAILED)
@@ -99,6 +99,7 @@ def shapes(principal: Principal, rows: Sequence[WorkflowRun]) -> list[WorkflowRu
 
 
 def visible(principal: Principal) -> RunQuerySet:
+    """Return the runs that the principal may read."""
     return WorkflowRun.objects.visible_to(principal)
 
 
@@ -106,8 +107,8 @@ def require_known(principal: Principal, chosen: RunFilter, prefix: str) -> None:
     """Check that the caller can see what the filters name; raises NotFound with a pointer.
 
     prefix  of the pointer: `?` for parameters, `/` for members of a body
-    Callers who see only the runs of their own graders may also name what those runs name, as another organization's
-    task.
+    Callers who see only the runs of their own graders may also filter by what those runs refer to, such as a task of
+    another organization.
     """
     references: tuple[tuple[str, str, str, UUID | None, ScopedQuerySet], ...] = (
         ("completionId", "completion", "completion_id", chosen.completion, Completion.objects.all()),

@@ -1,4 +1,4 @@
-"""Reading a run's timeline: what is stored of it (scores/engine/timeline.py), between what its row tells by itself."""
+"""Read a run's timeline: its stored steps (scores/engine/timeline.py) and the steps that follow from its row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _ENDS = frozenset({"callback", "decision", REUSE})  # stored steps that end a co
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened. `wake_at`: until when the run slept or waited after it."""
+    """One step of a run's timeline. `wake_at`: until when the run slept or waited after it."""
 
     step: str
     attempt: int
@@ -28,7 +28,7 @@ class Step:
 
 
 def of(run: WorkflowRun) -> list[Step]:
-    """The whole timeline, oldest first; of very many steps only the newest stand between the first and the last."""
+    """Return the timeline, oldest first; of very many steps, only the newest are between the first and the last."""
     stored = [_read(entry) for entry in run.steps or ()]
     if run.status == RunStatus.WAITING and run.waits_for == REUSE:
         return [Step(REUSE, 0, run.created_at), *stored]
@@ -41,7 +41,7 @@ def of(run: WorkflowRun) -> list[Step]:
 
 
 def current(run: WorkflowRun) -> str | None:
-    """What a run is at: a step's name; None for a final one."""
+    """Return the name of a run's current step; None for a final run."""
     match run.status:
         case RunStatus.PENDING:
             return QUEUE
@@ -55,7 +55,7 @@ def current(run: WorkflowRun) -> str | None:
 
 
 def _rest(run: WorkflowRun) -> str:
-    """Why a run sleeps: it is to begin later, its grader is held, or an attempt failed."""
+    """Return why a run sleeps: it begins later, its grader is held, or an attempt failed."""
     last = run.steps[-1]["s"] if run.steps else None
     if last == HOLD:
         return HOLD
@@ -74,7 +74,7 @@ def _read(entry: dict[str, Any]) -> Step:
 
 
 def _last(run: WorkflowRun, stored: Sequence[Step]) -> list[Step]:
-    """The call that is out, or that ended the run, where nothing is stored of it."""
+    """Return the call that is in progress or ended the run, if no step is stored for it."""
     last = stored[-1] if stored else None
     started = run.started_at if run.attempt == 1 else None
     match run.status:

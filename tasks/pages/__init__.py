@@ -1,1 +1,1 @@
-"""Pages that make and change tasks, and tell their versions. What shows scores is in `scores.pages`."""
+"""Pages that create and change tasks and show their versions. Pages with scores are in `scores.pages`."""

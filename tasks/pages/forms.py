@@ -19,19 +19,19 @@ from tasks.requests import MAX_PANEL
 from tasks.responses import NOTHING, content_of
 from tasks.states import Aggregation, Part
 
-SPARE: Final = 3  # empty rows that stand ready
+SPARE: Final = 3  # empty rows at the end of the panel
 AGGREGATION_LABELS: Final = {
     Aggregation.MEAN: "mean: the weighted mean of the scores",
-    Aggregation.CONFIDENCE_WEIGHTED: "confidence weighted: a score counts by its weight and its confidence",
+    Aggregation.CONFIDENCE_WEIGHTED: "confidence weighted: the mean, weighted by weight times confidence",
     Aggregation.MEDIAN: "median: the weighted median",
-    Aggregation.MIN: "min: the least score",
-    Aggregation.MAX: "max: the greatest score",
-    Aggregation.ALL_OR_NOTHING: "all or nothing: one missing score and there is no reward",
+    Aggregation.MIN: "min: the lowest score",
+    Aggregation.MAX: "max: the highest score",
+    Aggregation.ALL_OR_NOTHING: "all or nothing: 1 if every score is 1, else 0; no reward if a score is missing",
 }
 
 
 class TextField(forms.CharField):
-    """Text as it was typed. Browsers end lines with CR LF in what they send, whatever was in the field."""
+    """A field that keeps text as it was typed. It converts line ends to LF, since browsers always send CR LF."""
 
     def clean(self, value: Any) -> str:
         return super().clean(_plain(value) if isinstance(value, str) else value)
@@ -47,9 +47,9 @@ def _plain(text: str) -> str:
 
 
 class TaskForm(BodyForm):
-    """A new task, or the changes of one.
+    """The form that creates or changes a task.
 
-    `seen` is what the person saw when the form was made: of a task that somebody changed meanwhile nothing is saved.
+    `seen` identifies the state of the task when the form was opened. If the task has changed since, nothing is saved.
     """
 
     pointers: ClassVar[Mapping[str, str]] = {"panel": "/graders"}
@@ -60,54 +60,54 @@ class TaskForm(BodyForm):
         }
     )  # fmt: skip
 
-    name = _text("Name", max_length=200, help_text="Unique in the organization.")
-    description = _text("Description", 2, required=False, help_text="For people; no grader reads it.")
+    name = _text("Name", max_length=200, help_text="Must be unique in the organization.")
+    description = _text("Description", 2, required=False, help_text="Graders do not receive it.")
     system_prompt = _text("System prompt", 4, required=False)
     prompt_template = _text(
-        "Prompt template", 10, help_text="{{name}} stands for a variable that each completion gives."
+        "Prompt template", 10, help_text="Write variables as {{name}}. Each completion supplies their values."
     )
     response_schema = JSONTextField(
         label="Response schema",
         required=False,
-        help_text="JSON Schema, draft 2020-12, that answers are meant to follow.",
+        help_text="A JSON Schema (draft 2020-12) for the answers.",
     )
-    model__name = _text("Model", required=False, help_text="The model that answers in evaluation runs.")
-    model__provider = _text("Provider", required=False, help_text="Needed where parameters are given.")
-    model__params = JSONTextField(label="Parameters", required=False, help_text='Such as {"temperature": 0.7}.')
+    model__name = _text("Model", required=False, help_text="The model that generates answers in evaluation runs.")
+    model__provider = _text("Provider", required=False, help_text="Required if there are parameters.")
+    model__params = JSONTextField(label="Parameters", required=False, help_text='Example: {"temperature": 0.7}.')
     panel = forms.CharField(required=False, widget=forms.HiddenInput)
     aggregation = forms.ChoiceField(
         label="Aggregation", choices=[(str(key), label) for key, label in AGGREGATION_LABELS.items()]
     )
-    retry__max_attempts = forms.IntegerField(label="Attempts", required=False, help_text="At one score; 1 to 20.")
+    retry__max_attempts = forms.IntegerField(label="Attempts", required=False, help_text="For each score, 1 to 20.")
     retry__backoff_ms = SpanField(
-        label="First wait", required=False, help_text="Between attempts; it doubles each time."
+        label="First wait", required=False, help_text="Delay before the second attempt. It doubles each time."
     )
-    retry__max_backoff_ms = SpanField(label="Longest wait", required=False, help_text="Where the doubling ends.")
-    deadline_ms = SpanField(label="Deadline", required=False, help_text="No attempt begins later. 1 s to 30 d.")
+    retry__max_backoff_ms = SpanField(label="Longest wait", required=False, help_text="Upper limit of the delay.")
+    deadline_ms = SpanField(label="Deadline", required=False, help_text="No attempt begins after it. 1 s to 30 d.")
     review__below_confidence = forms.FloatField(
         label="Review below confidence",
         required=False,
-        help_text="0 to 1. Less certain scores wait for a person. Empty: none do.",
+        help_text="0 to 1. Scores with a lower confidence wait for a reviewer. If empty, none do.",
     )
     options__include_dimensions = forms.BooleanField(label="Ask graders for dimensions", required=False)
     options__include_explanation = forms.BooleanField(label="Ask graders for an explanation", required=False)
     share_text = forms.BooleanField(
         label="Share prompts and responses with the graders’ owners", required=False,
-        help_text="They may then read the texts that their graders judged here. Graders get them in any case.",
+        help_text="Owners can then read what their graders judged for this task. Graders receive it in any case.",
     )  # fmt: skip
     retention__text_days = forms.IntegerField(
-        label="Keep texts for", required=False, help_text="Days. Empty: as long as the organization keeps them."
+        label="Keep text for (days)", required=False, help_text="If empty, the organization’s retention applies."
     )
-    metadata = JSONTextField(label="Metadata", required=False, help_text="A JSON object of your own.")
+    metadata = JSONTextField(label="Metadata", required=False, help_text="A JSON object for your own use.")
     archived = forms.BooleanField(
-        label="Archived", required=False, help_text="Out of the usual list. Its completions stay, and it can come back."
+        label="Archived", required=False, help_text="Hides the task from the usual list. You can undo this."
     )
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def __init__(
         self, data: Any = None, *, choices: Choices, task: Task | None = None, grader: str = "", more_rows: int = 0
     ) -> None:
-        """grader  public id of one that a new task's panel begins with"""
+        """Create the form. `grader` is the public id of the grader with which a new task's panel begins."""
         super().__init__(data, initial=_initial(task, grader))
         self.task = task
         if task is None:
@@ -135,7 +135,7 @@ class TaskForm(BodyForm):
         ]
 
     def pointer(self, name: str) -> str:
-        """The place of a field in the body, where the panel has no empty rows."""
+        """The JSON pointer of a field in the request body, in which the panel has no empty rows."""
         member, _, row = name.partition("_")
         if member in ROW and row.isdigit():
             chosen = self._chosen()
@@ -144,7 +144,7 @@ class TaskForm(BodyForm):
         return super().pointer(name)
 
     def values(self) -> dict[str, Any]:
-        """The body. The model is an object where it has a provider, else its name; a panel that stays is not sent."""
+        """The request body. The model is an object if it has a provider, else a name. It omits an unchanged panel."""
         body = super().values()
         for name in ("seen", "panel"):
             body.pop(name, None)
@@ -155,11 +155,11 @@ class TaskForm(BodyForm):
         body["model"] = _model(body.get("model", {}))
         for member, text in _texts(self.task).items():
             if _plain(text) == (body.get(member) or ""):
-                del body[member]  # it stays to the letter, with whatever ends its lines
+                del body[member]  # it stays exactly as it is, with its line ends
         return body
 
     def refuse(self, error: AutotuneError) -> None:
-        """As every form, and with the place within a field's JSON."""
+        """Add the errors to the form, each with its place within a field's JSON."""
         errors = [FieldError(entry.pointer, entry.code, self._placed_detail(entry)) for entry in error.errors]
         super().refuse(Invalid(error.detail, errors=errors))
 
@@ -185,7 +185,7 @@ class TaskForm(BodyForm):
         }
 
     def _chosen(self) -> list[int]:
-        """The rows in which a grader is named."""
+        """The rows in which a grader is chosen."""
         data = getattr(self, "cleaned_data", {})
         return [at for at in range(self.rows) if data.get(f"grader_{at}")]
 
@@ -216,7 +216,7 @@ def _row_fields(at: int, choices: Choices) -> dict[str, forms.Field]:
 
 
 def _row_count(data: Any, filled: int) -> int:
-    """How many rows the form had that was sent; a new one has those of the panel, and some to spare."""
+    """The number of rows of the submitted form; a new form has those of the panel and some empty ones."""
     rows_text = data.get("rows", "") if data is not None else ""
     return (
         min(int(rows_text), MAX_PANEL + SPARE)
@@ -294,7 +294,7 @@ def _settings(task: Task) -> dict[str, Any]:
 
 
 def stamp(task: Task) -> str:
-    """What stands for the task as it is now."""
+    """A value that identifies the current state of the task."""
     return f"{task.version_id}.{task.updated_at.isoformat()}"
 
 

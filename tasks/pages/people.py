@@ -1,4 +1,4 @@
-"""Who made a task, as far as the reader may know."""
+"""Show who created a task, as far as the reader may know."""
 
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from autotune.core import ids
 
 
 def called(principal: Principal, person: User | UUID) -> str:
-    """The address of a member that the principal may see, `you`, else the id, which the API shows too."""
+    """The name to show for a person: `you`, the address if the principal may see it, else the id, as in the API."""
     pk = person if isinstance(person, UUID) else person.pk
     if pk != principal.user.pk and policy.reach(principal, "members", "read") is None:
         return ids.encode("user", pk)

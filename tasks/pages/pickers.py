@@ -1,4 +1,4 @@
-"""Which graders a panel's rows offer: those that the person may put into a panel, its own organization's first."""
+"""The graders that a panel's rows offer: those that the person may use, with the own organization's graders first."""
 
 from typing import Any, Final
 from uuid import UUID
@@ -9,14 +9,14 @@ from autotune.core.templatetags.ui import brief
 from graders.models import Grader
 from graders.states import GraderStatus
 
-MOST: Final = 400  # choices in a select; a grader beyond them comes by its own page, which links to a new task
+MOST: Final = 400  # choices in a select; for other graders, the grader's page links to a new task
 Choices = list[tuple[str, Any]]
 
 
 def offered(principal: Principal, panel_ids: list[UUID]) -> tuple[Choices, bool]:
     """The choices of a row, in groups, and whether there are more graders than they hold.
 
-    panel_ids  graders of the panel as it is: they stay choosable; one that the person may not read is named by its id
+    panel_ids  graders of the current panel, which can always be chosen; those that the person may not see show their id
     """
     usable = Grader.objects.usable_by(principal).order_by("name", "pk")
     graders = list(usable.only("id", "name", "status", "organization_id")[: MOST + 1])

@@ -1,4 +1,4 @@
-"""Prompt templates as they are read and tried out: their parts, and the prompt that sample values make."""
+"""Show prompt templates with their variables marked, and preview the prompt with sample values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from tasks import templates
 
 SAMPLE: Final = "sample:"  # the names of the preview's fields begin so
 MOST_SHOWN: Final = 100  # variables that get a field in the preview
-MOST_MARKED: Final = 1_000  # places of variables that are marked; a megabyte could hold two hundred thousand
-PREVIEWED: Final = 20_000  # characters of a template that a preview reads: it comes before anything is checked
+MOST_MARKED: Final = 1_000  # occurrences of variables that are marked; a template of 1 MB can have 200,000
+PREVIEWED: Final = 20_000  # characters of a template that a preview reads, since nothing was checked before
 SAMPLED: Final = 2_000  # characters of a sample value
 MOST_FILLED: Final = 100_000  # characters of a preview
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a template; `variable` is its name where it is one."""
+    """A part of a template; `variable` is the name if the part is a variable."""
 
     text: str
     variable: str = ""
 
 
 def parts(template: str) -> list[Part]:
-    """The template in pieces that together are its text; what comes after very many variables is one piece."""
+    """Split the template into parts. The text after the first MOST_MARKED variables is one part."""
     pieces, position = [], 0
     for match in islice(templates.VARIABLE.finditer(template), MOST_MARKED):
         pieces += [Part(template[position : match.start()]), Part(match[0], match[1])]
@@ -33,8 +33,10 @@ def parts(template: str) -> list[Part]:
 
 
 def filled(template: str, samples: Mapping[str, str]) -> tuple[list[Part], bool]:
-    """The prompt that the samples make, in pieces, and whether that is all of it; a variable without a sample stays as
-    it is. Nothing was checked yet: a long template and long samples make the beginning of a prompt alone.
+    """Fill the template with the samples. Return the parts of the prompt, and whether they are all of it.
+
+    A variable without a sample stays as it is. The input was not checked yet, so only the beginning of a long template
+    or of long samples is used.
     """
     pieces, remaining = [], MOST_FILLED
     for part in parts(template[:PREVIEWED]):
@@ -59,6 +61,6 @@ class Sample:
 
 
 def samples(template: str, field_values: Mapping[str, str]) -> list[Sample]:
-    """The template's variables with the values that were typed for them."""
+    """Return the template's variables with the values that were typed for them."""
     names = templates.variables(template[:PREVIEWED])[:MOST_SHOWN]
     return [Sample(name, field_values.get(f"{SAMPLE}{name}", "")[:SAMPLED]) for name in names]

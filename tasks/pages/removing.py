@@ -1,4 +1,4 @@
-"""Taking a task out of the list, and deleting one that was never used."""
+"""Pages that archive a task, or delete a task that was never used."""
 
 from typing import Final
 from uuid import UUID
@@ -23,10 +23,10 @@ HAS_COMPLETIONS: Final = "has_completions"
 
 
 class NameForm(forms.Form):
-    """The task's name, typed."""
+    """The form in which a person types the task's name to confirm the deletion."""
 
     name = forms.CharField(
-        label="Type the task’s name", strip=False, widget=forms.TextInput(attrs={"autocomplete": "off"})
+        label="Type the task’s name to confirm", strip=False, widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
 
     def __init__(self, data: object, task: Task) -> None:
@@ -36,19 +36,19 @@ class NameForm(forms.Form):
     def clean_name(self) -> str:
         typed: str = self.cleaned_data["name"]
         if typed.strip() != self.task.name.strip():
-            raise forms.ValidationError("This is not the task’s name.")
+            raise forms.ValidationError("This does not match the task’s name.")
         return typed
 
 
 @page(("tasks", "delete"), methods=("GET", "HEAD", "POST"))
 def delete(request: PageRequest, task_id: UUID) -> HttpResponseBase:
-    """A task with completions is not deleted; it can be archived."""
+    """Delete a task, after the person has typed its name. A task with completions can only be archived."""
     acts.concerns("tasks", "delete", ids.encode("task", task_id))
     task = find_for(Task.objects.all(), request.principal, task_id, "delete", "task")
     form, error = NameForm(request.POST if request.method == "POST" else None, task), None
     if request.method == "POST" and form.is_valid():
         try:
-            acting.do(request, lambda: definitions.delete(task), toast="The task is deleted.")
+            acting.do(request, lambda: definitions.delete(task), toast="Task deleted.")
         except AutotuneError as exc:
             error = exc
         else:
@@ -67,11 +67,11 @@ def delete(request: PageRequest, task_id: UUID) -> HttpResponseBase:
 
 @page(("tasks", "update"), methods=("POST",))
 def archive(request: PageRequest, task_id: UUID) -> HttpResponseBase:
-    """Out of the list, or back into it with `archived=no`."""
+    """Archive a task, or restore it with `archived=no`."""
     acts.concerns("tasks", "update", ids.encode("task", task_id), fields=["archived"])
     task = find_for(Task.objects.all(), request.principal, task_id, "update", "task")
     archived = request.POST.get("archived") != "no"
-    message = "The task is archived. Its completions stay." if archived else "The task is back in the list."
+    message = "Task archived. Its completions are kept." if archived else "Task restored to the list."
     acting.attempt(
         request, lambda: definitions.patch(request.principal, task, TaskPatch(archived=archived)), toast=message
     )

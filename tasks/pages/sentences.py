@@ -1,4 +1,4 @@
-"""What the readers of types say, as people say it."""
+"""Turn error messages of the decoder into plain sentences for forms."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ _TYPES: Final = {"object": "a JSON object", "array": "a JSON list", "str": "text
 
 
 def plain(detail: str) -> str:
-    """A refusal in plain words; one of another form as it is."""
+    """Return an error message in plain words. A message of unknown form is returned unchanged."""
     if match := _BOUND.fullmatch(detail):
         return f"It must be {_WORDS[match[1]]} {match[2].removesuffix('.0')}."
     if match := _LENGTH.fullmatch(detail):

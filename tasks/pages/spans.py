@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: `30 s`, `24 h`; in the body they are milliseconds."""
+"""Read and write lengths of time such as `30 s` and `24 h`; request bodies have them in milliseconds."""
 
 import re
 from decimal import Decimal
@@ -11,7 +11,7 @@ _SPAN: Final = re.compile(r"(\d{1,15}(?:\.\d{1,3})?)\s*(ms|s|min|h|d)", re.ASCII
 
 
 def written(milliseconds: int) -> str:
-    """In the largest unit in which it is whole: `24 h`, `500 ms`."""
+    """Write a length of time in the largest unit in which it is a whole number: `24 h`, `500 ms`."""
     if milliseconds == 0:
         return "0 ms"
     name, size = next((name, size) for name, size in reversed(UNITS.items()) if milliseconds % size == 0)
@@ -21,7 +21,7 @@ def written(milliseconds: int) -> str:
 
 
 class SpanField(forms.CharField):
-    """A length of time with its unit, as milliseconds."""
+    """A form field for a length of time with its unit; its value is in milliseconds."""
 
     def prepare_value(self, value: Any) -> Any:
         return written(value) if isinstance(value, int) else value
@@ -32,5 +32,5 @@ class SpanField(forms.CharField):
             return None
         match = _SPAN.fullmatch(text)
         if match is None:
-            raise forms.ValidationError("Give a number with its unit: ms, s, min, h or d, such as 30 s.")
+            raise forms.ValidationError("Enter a number with a unit (ms, s, min, h or d), for example 30 s.")
         return int(Decimal(match[1]) * UNITS[match[2]])

@@ -1,4 +1,4 @@
-"""The versions of a task: when, by whom, what changed, and the difference of any two."""
+"""Pages of a task's versions: when and by whom each was created, what changed, and a comparison of any two."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ MOST_OFFERED: Final = 200  # versions to compare with
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A version as the list tells it. `maker` is '' where it was not kept, `changed` None of the first one."""
+    """A version in the list. `maker` is '' if it was not recorded; `changed` is None for the first version."""
 
     version: TaskVersion
     number: int
@@ -43,7 +43,7 @@ class Row:
 
 @page(("tasks", "read"))
 def listed(request: PageRequest, task_id: UUID) -> HttpResponse:
-    """The newest first."""
+    """Show the list of a task's versions, newest first."""
     task = _task(request, task_id)
     list_request = listing.read(request, VersionQuery)
     owner = f"{request.principal.organization.pk}.{task.pk}"
@@ -65,7 +65,7 @@ def listed(request: PageRequest, task_id: UUID) -> HttpResponse:
 
 @page(("tasks", "read"))
 def numbered(request: PageRequest, task_id: UUID, number: int) -> HttpResponseBase:
-    """The version with its number, counted from 1."""
+    """Redirect to the version with a number, counted from 1."""
     task = _task(request, task_id)
     versions = task.versions.order_by("created_at", "pk")
     version = versions[number - 1 : number].first() if 0 < number < 1_000_000 else None
@@ -76,7 +76,7 @@ def numbered(request: PageRequest, task_id: UUID, number: int) -> HttpResponseBa
 
 @page(("tasks", "read"))
 def shown(request: PageRequest, task_id: UUID, version_id: UUID, other_id: UUID | None = None) -> HttpResponse:
-    """A version whole, and how it differs from the one before it or from another; `?against=taskv_…` asks for that."""
+    """Show a version, and how it differs from the one before it or from the version in `?against=taskv_…`."""
     task = _task(request, task_id)
     version = find(task.versions.all(), version_id, "version")
     other = _other(request, task, version, other_id)
@@ -106,7 +106,7 @@ def shown(request: PageRequest, task_id: UUID, version_id: UUID, other_id: UUID 
 
 
 def _rows(principal: Principal, chain: Sequence[TaskVersion], *, shown: int, first: int) -> list[Row]:
-    """The first `shown` of the chain, newest first, each against the one after it."""
+    """The first `shown` versions of the chain, newest first, each compared with the next in the chain."""
     names = Names(principal, [version.created_by_id for version in chain[:shown]])
     rows = []
     for at, version in enumerate(chain[:shown]):
@@ -117,7 +117,7 @@ def _rows(principal: Principal, chain: Sequence[TaskVersion], *, shown: int, fir
 
 
 def _change(other: TaskVersion | None, version: TaskVersion, names: Mapping[UUID, str]) -> diffs.Change | None:
-    """From the older of the two to the newer."""
+    """The change from the older of the two versions to the newer."""
     if other is None:
         return None
     pair = sorted((other, version), key=lambda side: (side.created_at, side.pk))
@@ -125,7 +125,7 @@ def _change(other: TaskVersion | None, version: TaskVersion, names: Mapping[UUID
 
 
 def _other(request: PageRequest, task: Task, version: TaskVersion, other_id: UUID | None) -> TaskVersion | None:
-    """The version that it is compared with: the one in the address, else the one before it."""
+    """The version to compare with: the one in the address, else the one before."""
     if other_id is None and (against := request.GET.get("against", "")):
         try:
             other_id = ids.decode("taskv", against)
@@ -135,7 +135,7 @@ def _other(request: PageRequest, task: Task, version: TaskVersion, other_id: UUI
 
 
 def _before(task: Task, version: TaskVersion) -> TaskVersion | None:
-    """The version that came before, by the order in which they were made."""
+    """The version before this one, in the order in which they were created."""
     earlier = Q(created_at__lt=version.created_at) | Q(created_at=version.created_at, pk__lt=version.pk)
     return task.versions.filter(earlier).order_by("-created_at", "-pk").first()
 

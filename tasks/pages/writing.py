@@ -1,4 +1,4 @@
-"""Making a task and changing it."""
+"""Pages that create and change a task."""
 
 from typing import Any, Final
 from uuid import UUID
@@ -24,16 +24,16 @@ from tasks.pages.forms import SPARE, TaskForm, stamp
 from tasks.requests import NewTask, TaskPatch
 
 METHODS: Final = ("GET", "HEAD", "POST")
-MOST_SENT: Final = 4  # times the longest text: what all fields of the form may hold, since they come back in the answer
+MOST_SENT: Final = 4  # times the longest text: limit for all fields of the form, since the response shows them again
 CHANGED: Final = (
-    "Somebody changed this task after you opened it. Look at its page in another tab; "
-    "save again to put yours in its place."
+    "Somebody changed this task after you opened it. Check its page in another tab. "
+    "Save again to overwrite their changes."
 )
 
 
 @page(("tasks", "create"), methods=METHODS)
 def new(request: PageRequest) -> HttpResponseBase:
-    """`?grader=grader_…` puts a grader into the panel."""
+    """Show and save the form of a new task; `?grader=grader_…` adds a grader to its panel."""
     acts.concerns("tasks", "create")
     _require_modest(request)
     grader = _grader_id(request.GET.get("grader", ""))
@@ -45,7 +45,7 @@ def new(request: PageRequest) -> HttpResponseBase:
             form.refuse(exc)
         else:
             acts.concerns("tasks", "create", task.public_id)
-            messages.success(request, "The task is made. Submit completions to it.")
+            messages.success(request, "Task created. You can now submit completions to it.")
             return redirect("task", task.pk)
     return _shown(request, form, None, more)
 
@@ -84,20 +84,20 @@ def _form(request: PageRequest, task: Task | None, grader: str = "") -> tuple[Ta
 
 
 def _require_modest(request: PageRequest) -> None:
-    """raises TooLarge for more than any task holds: fields that are not checked yet would be shown again"""
+    """Raise TooLarge if the fields are longer than any task may be: the response would show them all again."""
     if sum(map(len, request.POST.values())) > MOST_SENT * settings.MAX_TEXT_BYTES:
-        raise TooLarge("The texts of this form are longer than a task may hold.")
+        raise TooLarge("The texts in this form are too long for a task. Shorten them.")
 
 
 def _is_sent(request: PageRequest) -> bool:
-    """Whether it is to be saved; more rows and the preview are other buttons of the same form."""
+    """Whether the form was sent to save it; the same form has buttons for more rows and for the preview."""
     return request.method == "POST" and not request.POST.get("step")
 
 
 def _shown(request: PageRequest, form: TaskForm, task: Task | None, more: bool) -> HttpResponse:
     saving = _is_sent(request)
     if form.is_bound and not saving:
-        form.errors.clear()  # nothing is complained about before it is to be saved
+        form.errors.clear()  # errors are shown only when the form is saved
     template = str(form["prompt_template"].value() or "").replace("\r\n", "\n")
     sample_fields = {name: value for name, value in request.POST.items() if name.startswith(prompts.SAMPLE)}
     samples = prompts.samples(template, {str(name): str(value) for name, value in sample_fields.items()})
@@ -126,15 +126,15 @@ def _crumbs(task: Task | None) -> Any:
 def _confirmation(task: Task, before: UUID | None) -> str:
     """Say whether the change made a new version."""
     if task.version_id == before:
-        return "Saved. The version stays, since nothing that defines the task changed."
+        return "Saved. The task keeps its version, since nothing that defines it changed."
     version = task.version
     assert version is not None
     number = task.versions.filter(created_at__lte=version.created_at).count()
-    return f"Saved. Version {number} is the current one; completions from before keep theirs."
+    return f"Saved. Version {number} is now current. Earlier completions keep their version."
 
 
 def _grader_id(text: str) -> str:
-    """The id if it is one; a form does not fail for what stands in its address."""
+    """The text if it is a grader's id, else ''. An invalid id in the address must not break the form."""
     try:
         return ids.encode("grader", ids.decode("grader", text))
     except ValueError:

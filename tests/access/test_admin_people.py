@@ -114,7 +114,7 @@ def test_keys_are_revoked_and_not_made(site):
     first = ApiKey.objects.get().revoked_at
     assert first is not None
     again = site.post(url("apikey", "changelist"), {**body, "confirmed": "yes"}, follow=True)
-    assert "0 revoked; 1 refused: It was revoked before." in again.content.decode()
+    assert "0 revoked; 1 refused: It is already revoked." in again.content.decode()
     assert ApiKey.objects.get().revoked_at == first
 
 

@@ -345,7 +345,7 @@ def test_what_is_not_offered_is_refused_by_name(api, query, pointer, named):
         ("layout=preferences&per=grader", "?per", "layout=records"),
         ("layout=kto&dimensions=true", "?dimensions", "layout=records"),
         ("layout=kto&dimensionColumns=true", "?dimensionColumns", "layout=records"),
-        ("dimensions=true&dimensionColumns=true", "?dimensionColumns", "in the place of"),
+        ("dimensions=true&dimensionColumns=true", "?dimensionColumns", "it replaces `dimensions`"),
         ("layout=verl&naming=camel", "?naming", "layout=records"),
         ("layout=verl&format=tfrecord", "?format", "jsonl or parquet"),
     ],

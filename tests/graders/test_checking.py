@@ -75,7 +75,7 @@ def test_a_healthy_grader_stays_as_it_is_and_the_look_is_on_record(look, patient
     assert (grader.status, grader.troubles, grader.held_until) == ("active", [], None)
     assert (grader.health, grader.health_repeats, patient.asked) == ("healthy", 3, 3)
     check = GraderCheck.objects.order_by("-id").first()
-    assert (check.name, check.passed, check.detail) == ("health", True, "The grader says that it is healthy.")
+    assert (check.name, check.passed, check.detail) == ("health", True, "The grader reports that it is healthy.")
     assert check.latency_ms > 0
     assert GraderCheck.objects.count() == 3
     assert reasons() == []
@@ -96,13 +96,13 @@ def test_a_grader_that_was_never_looked_at_is_not_judged_by_the_first_look(look,
 def test_two_degraded_looks_degrade_it_and_it_is_called(look):
     grader = look(HEALTHY, DEGRADED, DEGRADED)
     assert (grader.status, grader.troubles, grader.held_until) == ("degraded", ["health"], None)
-    assert reasons() == [f"{reports.UNWELL_REASON} The grader says that it is degraded."]
+    assert reasons() == [f"{reports.UNWELL_REASON} The grader reports that it is degraded."]
 
 
 @pytest.mark.parametrize(
     ("moods", "said"),
     [
-        ((UNHEALTHY, UNHEALTHY), "says that it is unhealthy"),
+        ((UNHEALTHY, UNHEALTHY), "reports that it is unhealthy"),
         ((down, down), "grader_unavailable: "),
         ((unsigned, unsigned), "missing_header: "),
         ((UNHEALTHY, down), "grader_unavailable: "),
@@ -181,7 +181,7 @@ def test_one_that_is_switched_off_while_it_is_asked_stays_off(look, patient, gra
 
     Grader.objects.update(status="degraded", health="healthy")
     target = reports.targets.load(grader)
-    found = reports.probing.ask_health({grader.pk: target})[grader.pk]
+    found = reports.calls.ask_health({grader.pk: target})[grader.pk]
     status.change(grader.pk, GraderStatus.INACTIVE, "off")
     reports.settle(grader.pk, target, found)
     grader.refresh_from_db()
@@ -221,7 +221,7 @@ def test_a_clock_that_is_off_is_told(look):
     clock = GraderCheck.objects.get(name="clock")
     assert clock.passed
     assert 118 <= clock.clock_skew_s <= 121
-    assert clock.detail.endswith(" s ahead of ours. Set it.")
+    assert clock.detail.endswith(" s ahead of Autotune's. Set it.")
 
 
 def test_a_clock_that_is_too_far_off_is_told_and_the_look_is_bad(look):
@@ -349,7 +349,7 @@ def test_a_check_on_demand_of_a_grader_that_is_off_changes_nothing(owner, look, 
     Grader.objects.update(status="inactive")
     body = owner.post(f"{path}/health").json()
     assert (body["status"], body["health"], patient.asked) == ("inactive", None, 1)
-    assert body["checks"][0]["detail"] == "The grader says that it is healthy."
+    assert body["checks"][0]["detail"] == "The grader reports that it is healthy."
 
 
 def test_a_check_on_demand_takes_no_body(owner, look, path):

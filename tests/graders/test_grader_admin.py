@@ -46,7 +46,7 @@ def test_graders_are_switched_off_and_on_with_the_change_on_record(site):
 def test_an_unverified_grader_is_not_switched_on_and_the_page_says_why(site):
     grader = GraderFactory(status="inactive", verified_at=None)
     page = act(site, "switch_on", grader)
-    assert "verify it first" in page.content.decode()
+    assert "Verify the grader first" in page.content.decode()
     assert Grader.objects.get().status == "inactive"
 
 
@@ -71,7 +71,7 @@ def test_graders_are_asked_how_they_are_and_their_troubles_and_holds_are_shown(s
         graders = [GraderFactory(endpoint=fake.url, status="degraded", troubles=["circuit"]), GraderFactory()]
         pauses.hold(graders[0].pk, timezone.now() + timedelta(minutes=3), pauses.CIRCUIT_OPEN)
         page = act(site, "check_health", *graders)
-    assert "2 graders were asked" in page.content.decode()
+    assert "2 graders were called" in page.content.decode()
     assert set(GraderCheck.objects.values_list("grader_id", "passed")) == {
         (graders[0].pk, True),
         (graders[1].pk, False),

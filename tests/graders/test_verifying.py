@@ -76,7 +76,7 @@ def test_another_secret_fails_and_stays_inactive(owner, path, serve, at, verify)
     assert not verified
     assert checks["health"]["passed"] is False
     assert checks["health"]["detail"].startswith("auth_failed: ")
-    assert checks["score"]["detail"] == "Not tried, since /health did not pass."
+    assert checks["score"]["detail"] == "Not tried, because /health did not pass."
     assert owner.get(path).json()["grader"]["status"] == "inactive"
     assert not GraderStatusChange.objects.exists()
 
@@ -150,8 +150,8 @@ def test_what_differs_from_the_registration_is_told(owner, path, serve, at, veri
     verified, checks = verify(owner, path)
     assert verified
     detail = checks["capabilities"]["detail"]
-    assert "maxBatchSize is 7 there and 100 here" in detail
-    assert "supportsDimensions is true there and false here" in detail
+    assert "maxBatchSize is 7, registered 100" in detail
+    assert "supportsDimensions is true, registered false" in detail
     assert "domains differ" in detail
 
 

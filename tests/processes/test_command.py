@@ -48,7 +48,7 @@ def test_a_run_that_was_interrupted_and_killed_gives_the_file_of_one_that_was_no
     first = begin(server, task, lines, out)
     until(lambda: submitted(server, task) >= 50)
     first.send_signal(signal.SIGINT)
-    assert "Repeat the command to go on" in ended(first, code=130)
+    assert "Repeat the command to continue" in ended(first, code=130)
     assert not out.exists()
 
     second = begin(server, task, lines, out)

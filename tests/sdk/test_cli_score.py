@@ -76,7 +76,7 @@ def test_each_line_becomes_a_row_in_order(fake: Any, command: Command, tmp_path:
         (0.05, 0.9, "completed"),
         (None, None, "failed"),
     ]
-    assert rows[2]["error"] == "failed: no grader gave a score"
+    assert rows[2]["error"] == "failed: no grader returned a score"
     digest = hashlib.sha256(raw).hexdigest()
     expected = [hashlib.sha256(f"{digest}:{n}".encode()).hexdigest()[:32] for n in (1, 2, 4)]
     assert [r["external_id"] for r in rows] == expected
@@ -228,7 +228,7 @@ def test_members_that_are_not_used_are_named(
 ) -> None:
     write(tmp_path, [{"prompt": "p", "response": "r", "metdata": {}}])
     assert command() == 0
-    assert "not used: metdata" in capsys.readouterr().err
+    assert "ignored members: metdata" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("out", ["out.csv", "nowhere/out.jsonl"])

@@ -201,9 +201,9 @@ def test_a_number_a_pair_and_a_score_are_answers(grader: Grader) -> None:
     ("response", "error"),
     [
         ("cannot", "no reference answer"),
-        ("high", "the grader gave an invalid score: value must be from 0 to 1, not 1.3"),
-        ("nan", "the grader gave an invalid score: value must be a number from 0 to 1, not nan"),
-        ("none", "the grader gave an invalid score: value must be a number, not NoneType"),
+        ("high", "the grader returned an invalid score: value must be from 0 to 1, not 1.3"),
+        ("nan", "the grader returned an invalid score: value must be a number from 0 to 1, not nan"),
+        ("none", "the grader returned an invalid score: value must be a number, not NoneType"),
     ],
 )
 def test_what_cannot_be_a_score_is_an_error_and_never_clamped(grader: Grader, response: str, error: str) -> None:

@@ -31,7 +31,9 @@ def failure(url, **options):
 
 def test_c26_a_server_that_does_not_run_is_reported_as_such(closed_port):
     error = failure(f"http://127.0.0.1:{closed_port}")
-    assert str(error) == "GET /tasks/task_1: no connection to the server; check base_url, and that the server runs"
+    assert (
+        str(error) == "GET /tasks/task_1: no connection to the server; check base_url, and that the server is running"
+    )
     assert error.__cause__ is not None
 
 
@@ -43,12 +45,12 @@ def test_c26_a_server_that_does_not_answer_is_a_timeout():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         error = failure(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.1)
     assert isinstance(error, RequestTimeout)
-    assert "did not answer in time" in str(error)
+    assert "did not respond in time" in str(error)
 
 
 def test_c26_a_broken_connection_is_reported(fake):
     fake.script = [None]
-    assert "broke before the answer was complete" in str(failure(fake.url))
+    assert "broke before the response was complete" in str(failure(fake.url))
 
 
 def test_c26_the_advice_for_a_wrong_key_is_to_set_a_valid_one(fake, tmp_path, monkeypatch, capsys):
@@ -68,7 +70,7 @@ def test_c26_the_advice_for_a_wrong_key_is_to_set_a_valid_one(fake, tmp_path, mo
     assert main([*arguments, "--base-url", fake.url]) == 3
     stderr = capsys.readouterr().err
     assert "Set AUTOTUNE_API_KEY to a valid key" in stderr
-    assert "Repeat the command to go on" not in stderr
+    assert "Repeat the command to continue" not in stderr
 
 
 def test_c26_a_pickled_scorer_keeps_its_server(monkeypatch):

@@ -140,7 +140,7 @@ def test_without_its_database_nothing_moves(client, monkeypatch):
     def away():
         raise OperationalError("connection refused to hunter2@db")
 
-    monkeypatch.setattr(moving.moving, "database_now", away)
+    monkeypatch.setattr(moving.stalls, "database_now", away)
     assert failed(client) == ["database"]
     assert "hunter2" not in client.get(PATH).content.decode()
 

@@ -37,7 +37,7 @@ import django
 django.setup()
 from django.core.management import call_command
 from django.test import Client
-from autotune.access.keys import _text
+from autotune.access.keys.tokens import _text
 from autotune.core import ids
 KEY = _text("live", ids.new())  # well formed: the database is asked for it
 settings.ALLOWED_HOSTS.append("testserver")

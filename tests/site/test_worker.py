@@ -9,7 +9,7 @@ HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
 
 def has_arrived(octets):
     arriving = Arriving()
-    arriving.octets += octets
+    arriving.received += octets
     return arriving.is_enough()
 
 
@@ -42,7 +42,7 @@ def test_octets_may_come_one_by_one():
     arriving = Arriving()
     whole = HEAD + b"Content-Length: 2\r\n\r\nok"
     for octet in whole[:-1]:
-        arriving.octets.append(octet)
+        arriving.received.append(octet)
         assert not arriving.is_enough()
-    arriving.octets.append(whole[-1])
+    arriving.received.append(whole[-1])
     assert arriving.is_enough()

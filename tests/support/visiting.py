@@ -42,7 +42,7 @@ class House:
     def invite(self, page, email, role):
         """Somebody who may invite does so; the link of the mail."""
         page.goto("/settings/members")
-        page.get_by_role("link", name="Invite somebody").click()
+        page.get_by_role("link", name="Invite a person").click()
         page.get_by_label("Email").fill(email)
         page.get_by_label("Role").select_option(label=role)
         page.get_by_role("button", name="Send the invitation").click()
@@ -55,7 +55,7 @@ class House:
         page.goto(link)
         page.get_by_label("Your name").fill(name)
         page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Make the account and join").click()
+        page.get_by_role("button", name="Create the account and join").click()
         expect(page.get_by_role("navigation", name="Main")).to_be_visible()
         return page
 

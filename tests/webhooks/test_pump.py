@@ -161,7 +161,7 @@ def test_a_database_that_is_away_stops_it_for_that_long(webhook, receiver, tell,
             raise OperationalError("away")
         settle(outcomes)
 
-    monkeypatch.setattr("autotune.webhooks.delivery.pump.settling.settle", failing)
+    monkeypatch.setattr("autotune.webhooks.delivery.pump.results.settle", failing)
     tell()
     until(lambda: delivered() == 1)
     assert len(receiver.received) == 1  # the answer was kept until it could be saved

@@ -1,1 +1,1 @@
-"""How people come in and out: login, second factor, sessions, single sign-on, invitations. See docs/people.md."""
+"""How people log in and out: passwords, second factors, sessions, single sign-on, invitations. See docs/people.md."""

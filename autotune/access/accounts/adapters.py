@@ -1,4 +1,4 @@
-"""What of django-allauth is ours: who may come in, what leaves by mail and by HTTP, and how secrets are kept."""
+"""Adapt django-allauth: who may log in, how it sends mail and HTTP requests, and how it stores secrets."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from autotune.access.accounts.exchange import GuardedSession
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """People come by invitation. Links in mails lead to AUTOTUNE_PUBLIC_URL, whatever host was asked for."""
+    """Accounts need an invitation. Links in mails start with AUTOTUNE_PUBLIC_URL, whatever the request's host is."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
@@ -30,7 +30,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return lockout.address(request)
 
     def is_safe_url(self, url: str | None) -> bool:
-        """Paths of our own only."""
+        """Return whether the URL is a path on this server."""
         return url_has_allowed_host_and_scheme(url, allowed_hosts=None)
 
     def get_reset_password_from_key_url(self, key: str) -> str:
@@ -45,7 +45,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return reverse("account")
 
     def is_reauthentication_required(self, *, app: str, **more: Any) -> bool:
-        """Not from those who have nothing to give but another round of single sign-on."""
+        """Return whether the person must confirm their identity; False for those with only single sign-on."""
         return bool(get_reauthentication_flows(context.request.user))
 
 
@@ -58,7 +58,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 
 
 class SignOnAdapter(DefaultSocialAccountAdapter):
-    """Single sign-on lets in who is known by subject, or whose email the provider vouches for and who has a place."""
+    """Single sign-on admits linked people, and people with a verified email and an account or invitation here."""
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         return False
@@ -67,7 +67,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):
         return GuardedSession()
 
     def list_apps(self, request: HttpRequest, provider: Any = None, client_id: Any = None) -> list[Any]:
-        """Of the settings alone; rows of the table count for nothing."""
+        """Return the apps of the settings only; the table of apps is not used."""
         from allauth.socialaccount.adapter import _build_apps_from_settings
 
         built = _build_apps_from_settings(provider=provider, client_id=client_id)

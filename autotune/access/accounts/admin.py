@@ -1,4 +1,4 @@
-"""Admin pages of second factors, sessions, single sign-on and failed logins: seen, taken off, ended, unlocked."""
+"""Admin pages to view and remove second factors, sessions, single sign-on links and failed logins."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -26,7 +26,7 @@ for unused in (EmailAddress, SocialApp, SocialToken, Authenticator, SocialAccoun
 
 
 class _Removable(PublicIdSearch, Record):
-    """Mixin: shown, and taken away by a superuser. A person's id finds what is theirs."""
+    """Mixin for read-only rows that a superuser can delete. The search accepts a person's id."""
 
     finds: ClassVar[Mapping[str, str]] = MappingProxyType({"user": "user_id"})
     search_help_text: ClassVar[Any] = "A part of an email or a name, or a person's id (user_…)"
@@ -37,7 +37,7 @@ class _Removable(PublicIdSearch, Record):
 
 @admin.register(Authenticator)
 class AuthenticatorAdmin(_Removable, admin.ModelAdmin):
-    """Deleting one lets a person in who lost phone and codes: first make sure who asks."""
+    """Deleting a second factor admits a person who lost their phone and recovery codes: verify their identity first."""
 
     list_display = (
         "type",
@@ -58,7 +58,7 @@ class AuthenticatorAdmin(_Removable, admin.ModelAdmin):
 
 @admin.register(SocialAccount)
 class SocialAccountAdmin(_Removable, admin.ModelAdmin):
-    """Which person a provider's subject is. Deleting one breaks the link; a verified email makes it again."""
+    """Links between a provider's subjects and people. A login with a verified email creates a deleted link again."""
 
     list_display = (
         "uid",
@@ -81,7 +81,7 @@ class SocialAccountAdmin(_Removable, admin.ModelAdmin):
 @admin.action(description="End the selected sessions", permissions=["delete"])
 @confirmed(
     "End these sessions?",
-    warning="Whoever is logged in there is logged out at once. They can log in again.",
+    warning="The people in these sessions are logged out at once. They can log in again.",
     button="End the sessions",
 )
 def end(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[WebSession]) -> None:
@@ -90,7 +90,7 @@ def end(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[
 
 @admin.register(WebSession)
 class WebSessionAdmin(_Removable, admin.ModelAdmin):
-    """Where people are logged in; never a session's key, which is not even stored."""
+    """Where people are logged in. A session's key is never shown, since it is not stored."""
 
     kind = "session"
     list_display = ("address", linked("user", "person", order="user__email"), "browser", moment("created_at", "begun"))
@@ -111,7 +111,7 @@ class WebSessionAdmin(_Removable, admin.ModelAdmin):
         return brief(session.agent, 70)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Not the built-in deletion, which says the same in other words."""
+        """Return the actions without the built-in deletion, which does the same as `end`."""
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
@@ -119,10 +119,10 @@ class WebSessionAdmin(_Removable, admin.ModelAdmin):
 
 @admin.register(AccessAttempt)
 class AccessAttemptAdmin(_Removable, admin.ModelAdmin):
-    """Failed logins of the last quarter of an hour. Deleting a person's rows unlocks them."""
+    """Failed logins of the last 15 minutes. Deleting a person's rows unlocks their account."""
 
     finds: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    search_help_text = "A part of an email, or exactly an address"
+    search_help_text = "A part of an email, or an exact IP address"
     list_display = ("username", "ip_address", "failures", moment("attempt_time", "last try"))
     list_filter = ("attempt_time",)
     search_fields = ("username", "=ip_address")

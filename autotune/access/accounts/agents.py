@@ -1,4 +1,4 @@
-"""A browser's name for people, out of its User-Agent."""
+"""Derive a readable browser name from a User-Agent header."""
 
 import re
 
@@ -10,7 +10,7 @@ SYSTEMS = (
 
 
 def named(agent: str) -> str:
-    """`Firefox on Linux`; for what is no browser the first word of what it calls itself."""
+    """Return a name such as `Firefox on Linux`; for an unknown agent, the first word of the header."""
     browser = next((name for sign, name in BROWSERS if sign in agent), "")
     system = next((name for sign, name in SYSTEMS if sign in agent), "")
     if browser:

@@ -1,4 +1,4 @@
-"""Who comes by single sign-on: known by subject, or by an email that the provider vouches for. Nobody else."""
+"""Decide who may log in by single sign-on: a known subject, or an email that the provider has verified."""
 
 from allauth.socialaccount.models import SocialAccount, SocialLogin
 from allauth.socialaccount.signals import social_account_added
@@ -15,9 +15,9 @@ INACTIVE = "inactive"
 
 @transaction.atomic
 def settle(request: HttpRequest, login: SocialLogin) -> str:
-    """Find or make the person of a login, link them to its subject, and take the invitations to their email.
+    """Find or create the person of a login, link them to its subject, and accept the invitations to their email.
 
-    Returns why they are refused, or ''.
+    Returns the reason why the login is refused, or ''.
     """
     email = verified_email(login)
     user = User.objects.get(pk=login.user.pk) if login.is_existing else None
@@ -38,12 +38,12 @@ def settle(request: HttpRequest, login: SocialLogin) -> str:
 
 
 def verified_email(login: SocialLogin) -> str | None:
-    """The first email that the provider says is theirs, in lower case."""
+    """Return the first email that the provider has verified, in lower case."""
     return next((entry.email.strip().lower() for entry in login.email_addresses if entry.verified), None)
 
 
 def _link(request: HttpRequest, login: SocialLogin, user: User) -> None:
-    """From now on the subject is this person. The person's row is not written: somebody may be changing it."""
+    """Link the subject to the person. This does not write the person's row, which another request may be changing."""
     login.account, _ = SocialAccount.objects.get_or_create(
         provider=login.account.provider, uid=login.account.uid, defaults={"user": user}
     )

@@ -1,4 +1,4 @@
-"""The HTTP of single sign-on: the few calls that django-allauth makes of `requests`, on the guarded outbound engine."""
+"""The HTTP client of single sign-on: it offers django-allauth the interface of `requests` on the guarded engine."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ MAX_BODY = 1 << 20
 
 
 class Answer:
-    """An answer in the form that django-allauth reads."""
+    """A response in the form that django-allauth reads."""
 
     def __init__(self, response: OutboundResponse) -> None:
         self.status_code = response.status
@@ -36,15 +36,18 @@ class Answer:
         try:
             return json.loads(self.content)
         except ValueError as exc:
-            raise OAuth2Error("The provider's answer is no JSON.") from exc
+            raise OAuth2Error("The provider's response is not valid JSON.") from exc
 
     def raise_for_status(self) -> None:
         if not self.ok:
-            raise OAuth2Error(f"The provider answered {self.status_code}.")
+            raise OAuth2Error(f"The provider returned HTTP {self.status_code}.")
 
 
 class GuardedSession:
-    """A stand-in for `requests.Session`: no redirects, private addresses only by AUTOTUNE_OUTBOUND_ALLOW_IDENTITY."""
+    """A replacement for `requests.Session` that follows no redirects.
+
+    It calls private addresses only if AUTOTUNE_OUTBOUND_ALLOW_IDENTITY allows them.
+    """
 
     def __enter__(self) -> Self:
         return self
@@ -65,9 +68,9 @@ class GuardedSession:
         headers: Mapping[str, str] | None = None,
         auth: Any = None,
     ) -> Answer:
-        """One exchange.
+        """Send one request and return its response.
 
-        raises OAuth2Error if there is no answer: django-allauth shows its page for that
+        raises OAuth2Error if there is no response: django-allauth then shows its error page
         """
         sent = {"Accept": "application/json", **(headers or {})}
         if auth is not None:
@@ -85,4 +88,4 @@ class GuardedSession:
         try:
             return Answer(engine.fetch(outbound, "identity"))
         except engine.OutboundError as exc:
-            raise OAuth2Error(f"The provider could not be asked: {exc.code}.") from exc
+            raise OAuth2Error(f"The request to the provider failed: {exc.code}.") from exc

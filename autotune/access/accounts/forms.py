@@ -22,12 +22,12 @@ from autotune.access.models import User
 from autotune.core.crypto.encryption import Undecryptable
 
 logger = logging.getLogger(__name__)
-GUESSES = {"second_factor": "10/10m/key,50/d/key"}  # of one person, over all processes and addresses
+GUESSES = {"second_factor": "10/10m/key,50/d/key"}  # for each person, across all processes and addresses
 CODE_ATTRS = {"autocomplete": "one-time-code", "inputmode": "numeric", "autofocus": True, "maxlength": 16}
 
 
 class _GuessedCode:
-    """Mixin: a person's codes are guessed a few times only, and their secrets are opened as theirs."""
+    """Mixin that limits the guesses of a person's code, and decrypts their secrets in their name."""
 
     user: User
     fields: dict[str, forms.Field]
@@ -46,7 +46,7 @@ class _GuessedCode:
             with owners.acting(self.user.pk):
                 code: str = super().clean_code()  # type: ignore[misc]
         except Undecryptable:
-            logger.error("A second factor cannot be decrypted: its row was altered, or the keys are not what they were")
+            logger.error("A second factor cannot be decrypted: its row was altered, or the master keys changed")
             raise get_adapter().validation_error("incorrect_code") from None
         usage.rollback()
         return code
@@ -70,7 +70,7 @@ class SetUpForm(_GuessedCode, ActivateTOTPForm):
 
 
 class ResetForm(ResetPasswordKeyForm):
-    """Sets a new password by a link from a mail. The first password set ends the link, however often it was opened."""
+    """Set a new password by a link from a mail. The link works for one password, however often it was opened."""
 
     user: User
 
@@ -84,17 +84,17 @@ class ResetForm(ResetPasswordKeyForm):
         """Do nothing: `clean` has set the password already, under a lock."""
 
     def _set_password(self, password: str) -> None:
-        """raises ValidationError if the link has been used since it was opened"""
+        """Set the password, or raise ValidationError if the link has been used since it was opened."""
         with transaction.atomic():
             user = User.objects.select_for_update().get(pk=self.user.pk)
             if not app_settings.PASSWORD_RESET_TOKEN_GENERATOR().check_token(user, self.temp_key):
-                raise forms.ValidationError("This link has been used and no longer works. Ask for a new one.")
+                raise forms.ValidationError("This link has been used and no longer works. Request a new link.")
             account_adapter().set_password(user, password)
         self.user = user
 
 
 class JoinForm(forms.Form):
-    """What a person who has no account yet gives to take an invitation."""
+    """The form in which a person without an account accepts an invitation."""
 
     name = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"autocomplete": "name", "autofocus": True}))
     password = forms.CharField(

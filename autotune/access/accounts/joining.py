@@ -1,4 +1,4 @@
-"""Taking an invitation: by its link's token, or because a trusted provider vouches for the email it was sent to."""
+"""Accept an invitation: by the token of its link, or by an email address that a trusted provider has verified."""
 
 import hashlib
 
@@ -14,7 +14,7 @@ from autotune.access.models import Membership, User
 
 
 class AlreadyAPerson(Exception):
-    """There is an account with this email: they log in, and take the invitation then."""
+    """An account with this email exists: the person must log in to accept the invitation."""
 
 
 def find(token: str) -> Membership | None:
@@ -35,7 +35,7 @@ def open_for(email: str) -> list[Membership]:
 
 @transaction.atomic
 def take(request: HttpRequest, token: str, user: User) -> Membership | None:
-    """Make the invited person a member; None if it can no longer be taken, or is somebody else's."""
+    """Make the invited person a member; None if the invitation has ended or was sent to another email."""
     digest = hashlib.sha256(token.encode()).digest()
     membership = _locked().filter(token_digest=digest, email=user.email).first()
     return _settle(request, membership, user) if membership and invitations.stands(membership) else None
@@ -43,7 +43,7 @@ def take(request: HttpRequest, token: str, user: User) -> Membership | None:
 
 @transaction.atomic
 def take_all(request: HttpRequest, user: User) -> list[Membership]:
-    """Make the person a member wherever their email is invited."""
+    """Make the person a member of each organization that has invited their email."""
     pending_invitations = [
         invitation for invitation in _locked().filter(email=user.email).order_by("pk") if invitations.stands(invitation)
     ]
@@ -52,9 +52,9 @@ def take_all(request: HttpRequest, user: User) -> list[Membership]:
 
 @transaction.atomic
 def arrive(request: HttpRequest, token: str, *, name: str, password: str) -> User | None:
-    """Make an account for the invited email, and its person a member; None if it can no longer be taken.
+    """Create an account for the invited email and make it a member; None if the invitation has ended.
 
-    raises AlreadyAPerson
+    raises AlreadyAPerson if an account with this email exists
     """
     membership = find(token)
     if membership is None:
@@ -62,7 +62,7 @@ def arrive(request: HttpRequest, token: str, *, name: str, password: str) -> Use
     if User.objects.filter(email=membership.email).exists():
         raise AlreadyAPerson
     user = User.objects.create_user(membership.email, password, name=name)
-    if take(request, token, user) is None:  # somebody was faster
+    if take(request, token, user) is None:  # another request accepted or ended it first
         transaction.set_rollback(True)
         return None
     return user
@@ -84,7 +84,7 @@ def _settle(request: HttpRequest, invited: Membership, user: User) -> Membership
     if membership is not None:
         invited.delete()
         return membership
-    tokens.revoke_all(organization_id=invited.organization_id, user_id=user.pk)  # those of an earlier membership
+    tokens.revoke_all(organization_id=invited.organization_id, user_id=user.pk)  # of an earlier membership
     invited.user, invited.token_digest, invited.expires_at = user, None, None
     invited.save(update_fields=["user", "token_digest", "expires_at"])
     invitation_accepted.send(sender=Membership, request=request, user=user, membership=invited)

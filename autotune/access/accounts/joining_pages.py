@@ -1,4 +1,4 @@
-"""The page of an invitation's link: somebody new makes an account there, somebody known joins with theirs."""
+"""The page of an invitation's link, where a person creates an account or joins with an existing one."""
 
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login

@@ -1,4 +1,4 @@
-"""What the counting of failed logins (django-axes) goes by: the name that was given, and where it came from."""
+"""The two keys by which django-axes counts failed logins: the login name and the caller's address."""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,11 +6,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
-NOWHERE = "0.0.0.0"  # noqa: S104 - no address to listen on: what stands for none
+NOWHERE = "0.0.0.0"  # noqa: S104 - not an address to listen on: the placeholder for an unknown caller
 
 
 def login_name(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
-    """Return the submitted email in lower case; for other text a digest, as it may be a password in the wrong field."""
+    """Return the submitted email in lower case; for other text a digest, since it may be a misplaced password."""
     fields = credentials or {}
     name = str(fields.get("email") or fields.get("username") or fields.get("login") or request.POST.get("login", ""))
     name = name.strip().lower()
@@ -20,5 +20,5 @@ def login_name(request: HttpRequest, credentials: Mapping[str, Any] | None) -> s
 
 
 def address(request: HttpRequest) -> str:
-    """The caller's address, as TrustedProxyMiddleware left it."""
+    """Return the caller's address, as TrustedProxyMiddleware set it."""
     return request.META.get("REMOTE_ADDR") or NOWHERE

@@ -1,4 +1,4 @@
-"""Sends mails beside the request: who asks learns neither from an error nor from the time whether there was one."""
+"""Send mail outside the request, so that neither an error nor its duration reveals whether a mail was sent."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ _pool: ThreadPoolExecutor | None = None
 
 
 def send_soon(message: EmailMessage) -> "Future[None]":
-    """Send it on a thread of its own; a failure is logged without the address or the text."""
+    """Send a message on another thread; a failure is logged without the address or the text."""
     global _pool
     with _lock:
         if _pool is None:  # after the fork, at the first mail
@@ -25,5 +25,5 @@ def send_soon(message: EmailMessage) -> "Future[None]":
 def _send(message: EmailMessage) -> None:
     try:
         message.send()
-    except Exception as exc:  # noqa: BLE001 - whatever the mail server does, nobody waits for it here
+    except Exception as exc:  # noqa: BLE001 - nobody waits for this thread, so every failure must be logged here
         logger.error("A mail could not be sent: %s", type(exc).__name__)

@@ -1,4 +1,4 @@
-"""OpenID Connect: the pages that lead to the provider and back, and what is checked of its answers."""
+"""OpenID Connect: send people to the provider, handle their return, and verify what the provider says."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 
 class Provider(OpenIDConnectOAuth2Adapter):
-    """The configured issuer, and no other; its id token is verified although it came from itself."""
+    """The configured issuer. Its id token is verified even though it comes directly from the issuer."""
 
     @property
     def openid_config(self) -> dict[str, Any]:
@@ -31,7 +31,7 @@ class Provider(OpenIDConnectOAuth2Adapter):
 
     @property
     def basic_auth(self) -> bool:
-        """The secret goes in the header wherever the provider takes it so: that is what OpenID Connect presumes."""
+        """Whether the client secret is sent in the header, which is OpenID Connect's default."""
         return "client_secret_basic" in self.openid_config.get(
             "token_endpoint_auth_methods_supported", ["client_secret_basic"]
         )
@@ -41,15 +41,15 @@ class Provider(OpenIDConnectOAuth2Adapter):
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: SocialToken, **more: Any) -> SocialLogin:
         if "id_token" not in more["response"]:
-            raise OAuth2Error("The provider gave no id token.")
+            raise OAuth2Error("The provider's response has no id token.")
         claims = self._decode_id_token(app, more["response"]["id_token"])
         user_info = self._fetch_user_info(token.token)
         if not claims.get("sub") or user_info.get("sub") != claims["sub"]:
-            raise OAuth2Error("The provider speaks of two subjects.")
+            raise OAuth2Error("The id token and the user info name different subjects.")
         login: SocialLogin = self.get_provider().sociallogin_from_response(
             request, {"userinfo": profile(claims, user_info), "id_token": claims}
         )
-        login.account.extra_data = {}  # what the provider knows of them is not kept
+        login.account.extra_data = {}  # keep no other data that the provider has about the person
         return login
 
     def _decode_id_token(self, app: SocialApp, id_token: str) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Provider(OpenIDConnectOAuth2Adapter):
                 lookup_kid=jwtkit.lookup_kid_jwk,
             )
         except (KeyError, ValueError, jwtkit.jwt.PyJWTError) as exc:
-            raise OAuth2Error("The provider's id token does not verify.") from exc
+            raise OAuth2Error("The provider's id token failed verification.") from exc
 
 
 def profile(claims: dict[str, Any], user_info: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def profile(claims: dict[str, Any], user_info: dict[str, Any]) -> dict[str, Any]
 @require_POST
 @never_cache
 def depart(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """To the provider, by a page: browsers hold redirects of a form to `form-action`, and its hosts are not known."""
+    """Show a page that leads to the provider, since `form-action` would block a redirect to its unknown hosts."""
     provider = _provider(request, provider_id).get_provider()
     try:
         response: HttpResponse = provider.redirect(
@@ -97,7 +97,7 @@ def depart(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 @require_GET
 @never_cache
 def arrive(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Back from the provider, with a code or an error."""
+    """Handle a person's return from the provider, with a code or an error."""
     view = OAuth2CallbackView.adapter_view(_provider(request, provider_id))
     response: HttpResponseBase = view(request)
     return response

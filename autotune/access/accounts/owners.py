@@ -1,4 +1,4 @@
-"""Whose second factor is being read: django-allauth hands over a ciphertext and does not say whose it is."""
+"""Track whose second factor is being read, since django-allauth passes a ciphertext without its owner."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ _acting: ContextVar[UUID | None] = ContextVar("second_factor_of", default=None)
 
 @contextmanager
 def acting(person: UUID) -> Iterator[None]:
-    """Within, secrets are those of this person, who may not be logged in yet."""
+    """Read the secrets of this person within the block; the person may not be logged in yet."""
     token = _acting.set(person)
     try:
         yield
@@ -21,8 +21,8 @@ def acting(person: UUID) -> Iterator[None]:
 
 
 def current() -> UUID:
-    """The person named by `acting`, else who is logged in."""
+    """Return the person named by `acting`, else the logged-in person."""
     person = _acting.get() or context.request.user.pk
     if not isinstance(person, UUID):
-        raise RuntimeError("nobody's second factor is asked for")
+        raise RuntimeError("no person is set whose second factor could be read")
     return person

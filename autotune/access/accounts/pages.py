@@ -1,4 +1,4 @@
-"""The account page, what is posted from it, and the door of the admin site."""
+"""The account page with its forms, and the login of the admin site."""
 
 from urllib.parse import urlencode
 
@@ -27,7 +27,7 @@ from autotune.core import ids
 @never_cache
 @require_GET
 def account(request: HttpRequest) -> HttpResponse:
-    """Who am I, where am I a member, how do I prove it, and where am I logged in."""
+    """Show a person's name, organizations, ways to log in, and sessions."""
     user = _person(request)
     principal = authentication.of_session(request)
     current_digest = sessions.current(request)
@@ -62,7 +62,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
-    """Act in another of one's organizations from now on."""
+    """Switch to another of the person's organizations."""
     user = _person(request)
     try:
         organization_id = ids.decode("org", request.POST.get("organization", ""))
@@ -80,7 +80,7 @@ def switch(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def rename(request: HttpRequest) -> HttpResponse:
-    """Change one's own name."""
+    """Change the person's own name."""
     user = _person(request)
     name = " ".join(request.POST.get("name", "").replace("\0", "").split())[:200]
     User.objects.filter(pk=user.pk).update(name=name)
@@ -91,7 +91,7 @@ def rename(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def end_sessions(request: HttpRequest) -> HttpResponse:
-    """End one of one's sessions, or all but this one."""
+    """End one of the person's sessions, or all but this one."""
     user = _person(request)
     chosen = sessions.others(request, user)
     which = request.POST.get("session", "")
@@ -108,7 +108,7 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 def admin_login(request: HttpRequest) -> HttpResponseBase:
-    """The admin site's own form would ask for no second factor: there is one door for all."""
+    """Redirect to the common login, since the admin site's own form would not require a second factor."""
     if isinstance(request.user, User) and not request.user.is_staff:
         return render(request, "account/no_admin.html", status=403)
     next_url = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")

@@ -1,4 +1,4 @@
-"""AUTOTUNE_REQUIRE_SECOND_FACTOR: who must have a second factor does nothing by session before it is set up."""
+"""Enforce AUTOTUNE_REQUIRE_SECOND_FACTOR: a person who needs a second factor must set it up before anything else."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from autotune.core import errors
 from autotune.core.api import problems
 from autotune.core.api.middleware import API_PREFIX
 
-# What setting it up takes, and the way out.
+# The pages needed to set it up, and to log out.
 ALLOWED = {
     "mfa_activate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes", "mfa_reauthenticate",
     "account_reauthenticate", "account_logout", "logout", "schema", "docs",
@@ -33,14 +33,14 @@ def has_second_factor(user: User) -> bool:
 
 
 def must_have_second_factor(user: User) -> bool:
-    """By the setting: nobody, those who administer, or everybody."""
+    """Return whether the setting requires it of this person: `off`, `admins` or `all`."""
     if settings.AUTOTUNE_REQUIRE_SECOND_FACTOR == "admins":
         return administers(user)
     return settings.AUTOTUNE_REQUIRE_SECOND_FACTOR == "all"
 
 
 def lacks_second_factor(user: User) -> bool:
-    """Whether they must have one and have none: until then they may only set it up."""
+    """Return whether the person must have a second factor and has none, so that they may only set it up."""
     return (
         settings.AUTOTUNE_REQUIRE_SECOND_FACTOR != "off"
         and must_have_second_factor(user)
@@ -49,7 +49,7 @@ def lacks_second_factor(user: User) -> bool:
 
 
 def administers(user: User) -> bool:
-    """Whether they may use the admin site, or change people, roles or an organization somewhere."""
+    """Return whether the person may use the admin site, or change members, roles or an organization anywhere."""
     if user.is_staff or user.is_superuser:
         return True
     held = Membership.objects.filter(user=user, organization__suspended=False).values_list(
@@ -63,7 +63,7 @@ def administers(user: User) -> bool:
 
 
 class SecondFactorMiddleware:
-    """Sends those who lack it to where it is set up. Requests with an API key are none of its concern."""
+    """Redirect people who lack a required second factor to its setup. Requests with an API key pass."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

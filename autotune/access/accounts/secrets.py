@@ -1,6 +1,6 @@
-"""The secrets of second factors: rows of our own, encrypted as everything else and re-encrypted with it.
+"""Store the secrets of second factors in an encrypted table, which a key rotation re-encrypts like all others.
 
-django-allauth keeps a text in a JSON column, where re-encryption does not come by; it is given the name of the row.
+django-allauth stores text in a JSON column, which re-encryption does not cover; that column gets the row's reference.
 """
 
 from typing import Any, Final
@@ -14,14 +14,14 @@ NONE: Final = UUID(int=0)  # no row has it
 
 
 def keep(person: UUID, text: str) -> str:
-    """Keep a secret of this person; the reference by which it is read."""
+    """Store a secret of this person, and return the reference by which `read` finds it."""
     return REFERENCE + str(SecondFactorSecret.objects.create(user_id=person, secret=text).pk)
 
 
 def read(person: UUID, reference: str) -> str:
-    """The secret.
+    """Return the secret with this reference.
 
-    raises Undecryptable if it is another person's, or gone
+    raises Undecryptable if it belongs to another person, or was deleted
     """
     row = SecondFactorSecret.objects.filter(pk=_row(reference), user_id=person).first()
     if row is None:
@@ -30,7 +30,7 @@ def read(person: UUID, reference: str) -> str:
 
 
 def forget(data: dict[str, Any]) -> None:
-    """Delete the secrets that a row of django-allauth's names."""
+    """Delete the secrets to which a row of django-allauth refers."""
     named = [_row(value) for value in data.values() if isinstance(value, str) and value.startswith(REFERENCE)]
     SecondFactorSecret.objects.filter(pk__in=named).delete()
 

@@ -1,8 +1,8 @@
-"""Sessions of browsers: the engine of SESSION_ENGINE, and the lists and ends of them.
+"""Browser sessions: the session engine of SESSION_ENGINE, and functions to list and end sessions.
 
-The session's key stands in the cookie alone. Its row is found by a keyed digest of it, and what the session holds is
-encrypted under another one: a dump of the database, with the master keys too, opens no session and shows nothing that
-is in one. Both depend on SECRET_KEY as well: who can write to the table, and has chosen a key, makes no session.
+Only the cookie contains the session's key. The row is found by a keyed digest of the key, and its data is encrypted
+under another one. A dump of the database, even with the master keys, therefore opens no session and reveals no data.
+Both digests also depend on SECRET_KEY, so that write access to the table is not enough to create a session.
 """
 
 import os
@@ -30,10 +30,10 @@ _PLACE: Final = encryption.place("access_websession", "data")
 
 
 class SessionStore(SessionBase):
-    """A session as Django's middleware takes it. `session_key` is what the cookie holds."""
+    """A session as Django's middleware expects it. `session_key` is the value of the cookie."""
 
     def load(self) -> dict[str, Any]:
-        """What the session holds; without a live one nothing, and its key counts for nothing."""
+        """Return the session's data; if the session is not live, drop its key and return nothing."""
         if self.session_key:
             name = _name(self.session_key)
             rows = WebSession.objects.filter(key_digest=name, expires_at__gt=timezone.now())
@@ -47,7 +47,7 @@ class SessionStore(SessionBase):
         return WebSession.objects.filter(key_digest=_name(session_key)).exists()
 
     def create(self) -> None:
-        """Begin with a new key."""
+        """Create a session with a new key."""
         while True:
             self._session_key = self._get_new_session_key()  # type: ignore[attr-defined]
             try:
@@ -58,9 +58,9 @@ class SessionStore(SessionBase):
             return
 
     def save(self, must_create: bool = False) -> None:
-        """Write it.
+        """Write the session.
 
-        raises  CreateError if it must be new and is not, UpdateError if it was ended meanwhile
+        raises  CreateError if it must be new and is not, UpdateError if another request has ended it
         """
         if self.session_key is None:
             return self.create()
@@ -92,7 +92,7 @@ class SessionStore(SessionBase):
         return nonce + self._cipher().encrypt(nonce, self.serializer().dumps(members), _PLACE + name)
 
     def _unseal(self, name: bytes, sealed: bytes) -> dict[str, Any] | None:
-        """None for what was altered, or belongs to another session."""
+        """Decrypt a session's data; None if it was altered or belongs to another session."""
         nonce, rest = sealed[: encryption.NONCE_BYTES], sealed[encryption.NONCE_BYTES :]
         try:
             members: dict[str, Any] = self.serializer().loads(self._cipher().decrypt(nonce, rest, _PLACE + name))
@@ -105,25 +105,25 @@ class SessionStore(SessionBase):
 
 
 def opened(request: HttpRequest, address: str) -> None:
-    """Note in the session of a login from where it came, and with what."""
+    """Note in a new login's session the caller's address and browser."""
     agent = " ".join(request.headers.get("User-Agent", "").replace("\0", "").split())[:200]
     request.session[OPENED] = {"address": address or None, "agent": agent, "at": timezone.now().isoformat()}
 
 
 def of(user: User) -> QuerySet[WebSession]:
-    """A person's sessions that are alive, the newest first."""
+    """Return a person's live sessions, the newest first."""
     mark = user.get_session_auth_hash()
     alive = WebSession.objects.filter(user=user, password_mark=mark, expires_at__gt=timezone.now())
     return alive.defer("data").order_by("-created_at", "-pk")
 
 
 def others(request: HttpRequest, user: User) -> QuerySet[WebSession]:
-    """A person's sessions but the one at hand, dead ones too."""
+    """Return all of a person's sessions except the request's own, dead ones too."""
     return WebSession.objects.filter(user=user).exclude(key_digest=current(request))
 
 
 def current(request: HttpRequest) -> bytes:
-    """By what the row of this request's session is known."""
+    """Return the digest by which the row of the request's session is found."""
     return _name(request.session.session_key or "")
 
 
@@ -132,7 +132,7 @@ def _name(key: str) -> bytes:
 
 
 def _shown(members: dict[str, Any]) -> dict[str, Any]:
-    """The columns by which sessions are listed. Nobody is let in by them."""
+    """Return the columns by which sessions are listed. They play no part in authentication."""
     seen = members.get(OPENED) or {}
     user = members.get(SESSION_KEY)
     return {

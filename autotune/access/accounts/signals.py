@@ -1,4 +1,4 @@
-"""What happens on the account pages and has no signal of Django's or django-allauth's; and what we do on theirs."""
+"""Signals of the account pages that Django and django-allauth lack, and our receivers of theirs."""
 
 from typing import Any
 
@@ -23,26 +23,26 @@ sessions_ended = Signal()  # request, user, count
 def end_sessions_without_second_factor(
     request: HttpRequest, user: User, authenticator: Authenticator, **_: Any
 ) -> None:
-    """A session that was opened by password alone may be a thief's."""
+    """End a person's other sessions: one opened with only a password may belong to a thief."""
     if authenticator.type == Authenticator.Type.TOTP:
         sessions.others(request, user).delete()
 
 
 @receiver(user_logged_in, dispatch_uid="note where a session was opened")
 def note_where_a_session_was_opened(request: HttpRequest, **_: Any) -> None:
-    if hasattr(request, "session"):  # a test's own login has none of a browser's
+    if hasattr(request, "session"):  # a login by Django's test client may have none
         sessions.opened(request, trail.address_of(request) or "")
 
 
 @receiver(password_changed, dispatch_uid="forget sessions after change")
 def forget_sessions_after_change(request: HttpRequest, user: User, **_: Any) -> None:
-    """They are dead already, by the new password; now they are gone."""
+    """Delete a person's other sessions, which the new password has already invalidated."""
     sessions.others(request, user).delete()
 
 
 @receiver(password_reset, dispatch_uid="forget sessions after reset")
 def forget_sessions_after_reset(request: HttpRequest, user: User, **_: Any) -> None:
-    """The same; who set a password by a mail's link is not logged in by it."""
+    """Delete all sessions of a person, since setting a password by a mailed link does not log them in."""
     WebSession.objects.filter(user=user).delete()
 
 

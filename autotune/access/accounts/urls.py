@@ -1,4 +1,4 @@
-"""The account pages. The names are those by which django-allauth looks for them."""
+"""Routes of the account pages, with the names that django-allauth expects."""
 
 from allauth.account import views as account
 from allauth.mfa.base import views as factor
@@ -24,7 +24,7 @@ urlpatterns: list[URLPattern] = [
     path("account/inactive", account.account_inactive, name="account_inactive"),
     path("account/confirm", account.reauthenticate, name="account_reauthenticate"),
     path("account/password", account.password_change, name="account_change_password"),
-    # A first password is set by a mail's link: a session alone, which may be stolen, must not outlive single sign-on.
+    # A first password needs a mailed link: a stolen session must not gain a login that outlives single sign-on.
     path(
         "account/password/new", RedirectView.as_view(pattern_name="account_reset_password"), name="account_set_password"
     ),

@@ -1,4 +1,4 @@
-"""Answers that are kept for requests that come again."""
+"""Admin page of the responses that are stored for repeated requests."""
 
 from types import MappingProxyType
 
@@ -16,7 +16,7 @@ from autotune.core.admin.lists import CreatedWithin, Growing
 
 @admin.register(StoredAnswer)
 class StoredAnswerAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
-    """Which requests can be repeated until when; neither their keys nor their answers are shown."""
+    """Requests with a stored response, and when it expires; neither keys nor responses are shown."""
 
     finds = MappingProxyType({"org": "organization_id"})
     list_display = ("route", linked("organization"), "answered", moment("created_at"), moment("expires_at"))

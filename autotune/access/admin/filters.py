@@ -1,4 +1,4 @@
-"""What several lists of this app are narrowed by."""
+"""List filters that several admin pages of this app share."""
 
 from autotune.access.models import Organization
 from autotune.core.admin.lists import named

@@ -1,4 +1,4 @@
-"""API keys: what they are and whether they still work; never their text."""
+"""Admin pages of API keys: their role, bounds and state; never the key itself."""
 
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +20,7 @@ from autotune.core.errors import Conflict
 
 
 class KeysInline(Newest):
-    """The newest keys of an organization or a person; of each its last four characters."""
+    """The newest keys of an organization or a person, each with its last four characters."""
 
     model = ApiKey
     verbose_name_plural = "newest API keys"
@@ -37,7 +37,7 @@ class KeysInline(Newest):
 @admin.action(description="Revoke the selected keys", permissions=["revoke"])
 @confirmed(
     "Revoke these API keys?",
-    warning="Whoever uses one of them is refused from now on. A revoked key never works again.",
+    warning="Autotune rejects requests with these keys from now on. A revoked key never works again.",
     button="Revoke the keys",
 )
 def revoke(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
@@ -46,7 +46,7 @@ def revoke(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QueryS
 
 def _revoke(key: ApiKey) -> None:
     if key.revoked_at is not None:
-        raise Conflict("It was revoked before.", code="revoked")
+        raise Conflict("It is already revoked.", code="revoked")
     tokens.revoke(key)
 
 
@@ -72,7 +72,7 @@ class KeyStateFilter(admin.SimpleListFilter):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(PublicIdSearch, Record, admin.ModelAdmin):
-    """Made through the API or `bootstrap`, which show the key once; here they are seen and revoked."""
+    """View and revoke API keys. The API, the pages and `bootstrap` create them and show each key once."""
 
     kind = "key"
     finds = MappingProxyType({"org": "organization_id", "user": "user_id", "role": "role_id"})

@@ -1,4 +1,4 @@
-"""Who belongs to which organization, as what; invitations among them."""
+"""Admin pages of memberships and invitations."""
 
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from autotune.core.admin.inlines import Newest
 
 
 class MembersInline(Newest):
-    """Who belongs to the organization, or where the person belongs: the newest."""
+    """The newest memberships of an organization or a person."""
 
     model = Membership
     verbose_name_plural = "newest members"
@@ -37,14 +37,14 @@ class MembershipsInline(MembersInline):
 
 
 class MembershipForm(forms.ModelForm):
-    """A role is built in or the organization's own."""
+    """Check that the role is a built-in one or belongs to the organization."""
 
     def clean(self) -> dict[str, Any]:
         cleaned_data = super().clean() or self.cleaned_data
         role = cleaned_data.get("role")
         organization = cleaned_data.get("organization") or (self.instance.organization if self.instance.pk else None)
         if not self.instance.pk and not cleaned_data.get("user"):
-            self.add_error("user", "Name a person. Who has no account yet is invited through the API.")
+            self.add_error("user", "Choose a person. Invite people without an account on the Members page.")
         if role and organization and role.organization_id not in (None, organization.pk):
             self.add_error("role", "This role belongs to another organization.")
         return cleaned_data
@@ -52,7 +52,7 @@ class MembershipForm(forms.ModelForm):
 
 @admin.register(Membership)
 class MembershipAdmin(PublicIdSearch, admin.ModelAdmin):
-    """Who is a member. Invitations are seen here; sending them is the API's, which mails the link."""
+    """View and change memberships. Invitations are read-only here: the API and the pages send them."""
 
     form = MembershipForm
     finds = MappingProxyType({"member": "uid", "org": "organization_id", "user": "user_id", "role": "role_id"})
@@ -89,11 +89,11 @@ class MembershipAdmin(PublicIdSearch, admin.ModelAdmin):
         return badge("expired", "invitation expired") if over else badge("pending", "invited")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Nobody else takes a membership over: it would be theirs with the keys that were made under it."""
+        """Keep the person of a membership fixed, since another person would take over the keys created under it."""
         return self.readonly_fields + (("user", "organization") if obj is not None else ())
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """An invitation is its sender's word: another role is given by the API, or by sending it anew."""
+        """Keep invitations read-only: an invitation acts in its sender's name, so they must send another role."""
         return not (obj is not None and obj.user_id is None) and super().has_change_permission(request, obj)
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:

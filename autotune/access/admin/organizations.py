@@ -1,4 +1,4 @@
-"""Organizations, with what is theirs."""
+"""Admin page of organizations."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from autotune.core.admin.inlines import ShowsInlines
 
 @admin.register(Organization)
 class OrganizationAdmin(ShowsInlines, PublicIdSearch, admin.ModelAdmin):
-    """Named and suspended here; which one operates the installation is settled when it is made."""
+    """Rename and suspend organizations. Which one operates the installation is decided when it is created."""
 
     kind = "org"
     list_display = ("name", "standing", "members", "texts_kept", "scores_kept", "created_at")
@@ -32,8 +32,8 @@ class OrganizationAdmin(ShowsInlines, PublicIdSearch, admin.ModelAdmin):
     ordering = ("name",)
     fieldsets = (
         (None, {"fields": ("public_id", "name", "operating", "suspended", "created_at")}),
-        ("Kept for (days; empty: for good)", {"fields": (("text_days", "score_days"),)}),
-        ("What is theirs", {"fields": ("theirs",)}),
+        ("Retention (days; empty: no limit)", {"fields": (("text_days", "score_days"),)}),
+        ("Related lists", {"fields": ("theirs",)}),
     )
     readonly_fields = ("public_id", "operating", "created_at", "theirs")
     inlines = (MembersInline, KeysInline)
@@ -70,11 +70,11 @@ class OrganizationAdmin(ShowsInlines, PublicIdSearch, admin.ModelAdmin):
 
     @admin.display(description="lists")
     def theirs(self, organization: Organization) -> SafeString:
-        """Lists of other apps, by name: this app knows none of them."""
+        """Return links to the organization's lists in other apps, by URL name, since this app cannot import them."""
         changelists = (
             ("members", "access_membership"), ("keys", "access_apikey"), ("graders", "graders_grader"),
             ("tasks", "tasks_task"), ("completions", "tasks_completion"), ("runs", "scores_workflowrun"),
-            ("exports", "exports_export"), ("webhooks", "webhooks_webhook"), ("audit trail", "access_auditevent"),
+            ("exports", "exports_export"), ("webhooks", "webhooks_webhook"), ("audit log", "access_auditevent"),
         )  # fmt: skip
         public_id = self.public_id(organization)
         links = (

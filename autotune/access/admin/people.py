@@ -1,4 +1,4 @@
-"""People, and what they may do on the admin site."""
+"""Admin page of people and their rights on the admin site."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class UserForm(UserChangeForm):
 
 @admin.register(User)
 class UserAdmin(ShowsInlines, PublicIdSearch, BaseUserAdmin):
-    """People log in by email. They are deactivated, not deleted: what they made keeps naming them."""
+    """People, who log in by email. They are deactivated, not deleted, because what they created refers to them."""
 
     kind = "user"
     form = UserForm
@@ -56,7 +56,7 @@ class UserAdmin(ShowsInlines, PublicIdSearch, BaseUserAdmin):
     powers = ("is_staff", "is_superuser", "groups", "user_permissions")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Only a superuser gives powers."""
+        """Return the read-only fields: only a superuser can give rights on the admin site."""
         return self.readonly_fields + (() if request.user.is_superuser else self.powers)
 
     @admin.display(description="id")

@@ -1,4 +1,4 @@
-"""Roles, built in and of organizations."""
+"""Admin page of built-in and custom roles."""
 
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,7 @@ from autotune.core.admin.cells import badge, linked
 
 
 class RoleForm(forms.ModelForm):
-    """Refuses permissions that the policy could not read."""
+    """Reject permissions that the policy could not read."""
 
     def clean_permissions(self) -> list[dict[str, Any]]:
         permissions = self.cleaned_data["permissions"]
@@ -27,7 +27,7 @@ class RoleForm(forms.ModelForm):
 
 @admin.register(Role)
 class RoleAdmin(PublicIdSearch, admin.ModelAdmin):
-    """Built-in roles are shown; an organization's own may be changed."""
+    """Built-in roles are read-only; an organization's own can be changed."""
 
     kind = "role"
     form = RoleForm

@@ -1,4 +1,4 @@
-"""The admin page of the audit trail: read, and nothing else."""
+"""The read-only admin pages of the audit log."""
 
 from types import MappingProxyType
 
@@ -14,7 +14,7 @@ from autotune.core.admin.lists import CreatedWithin, Growing, named
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
-    """Who did what; the newest first, and no more than 10,000 of what the filters name."""
+    """Audit events, the newest first, and at most 10,000 of those that the filters select."""
 
     kind = "aud"
     finds = MappingProxyType({"org": "organization_id", "user": "user_id", "key": "key_id"})
@@ -45,13 +45,13 @@ class AuditEventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
 
 @admin.register(AuditChain)
 class AuditChainAdmin(PublicIdSearch, Record, admin.ModelAdmin):
-    """Where each chain ends."""
+    """The last sealed event of each chain."""
 
     finds = MappingProxyType({"org": "chain"})
     list_display = ("chain", "number", moment("sealed_at"))
     list_filter = ("sealed_at",)
     search_fields = ("=chain",)
-    search_help_text = "A chain as it stands in the list, or its organization's id (org_…)"
+    search_help_text = "A chain as the list shows it, or its organization's id (org_…)"
     show_full_result_count = False
     ordering = ("-sealed_at",)
     fields = ("chain", "number", "sealed_at")

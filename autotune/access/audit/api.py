@@ -1,4 +1,4 @@
-"""The endpoints of the audit trail."""
+"""The API endpoints of the audit log."""
 
 from uuid import UUID
 
@@ -21,8 +21,8 @@ class AuditEventsView(ApiView):
         answers={200: responses.AuditEventList},
     )  # fmt: skip
     def get(self, request: Request, query: EventQuery) -> responses.AuditEventList:
-        """What was done in the caller's organization, by whom, from where, and what came of it. Who may read all sees
-        every organization's events, and those that belong to none."""
+        """Who did what in the caller's organization, from where, and with what outcome. A role with the scope `all`
+        reads the events of every organization, and those that belong to none."""
         events = querysets.chosen(self.principal, query)
         rows, pagination = page(events, query, ORDER, owner=self.principal.organization.pk, counted=False)
         return responses.AuditEventList([responses.event_out(row) for row in rows], pagination)
@@ -43,6 +43,6 @@ class AuditExportView(ApiView):
         produces=tuple(kind.partition(";")[0] for kind in export.MEDIA_TYPES.values()),
     )  # fmt: skip
     def get(self, request: Request, query: EventExportQuery) -> HttpResponseBase:
-        """A stream of events, the oldest first; a broken one ends without its last chunk. In CSV, text that a
-        spreadsheet would take for a formula is led by an apostrophe."""
+        """A stream of events, the oldest first; an interrupted stream ends without its last chunk. In CSV, an
+        apostrophe precedes text that a spreadsheet would run as a formula."""
         return export.respond(request._request, query, self.principal)

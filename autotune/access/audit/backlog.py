@@ -1,4 +1,4 @@
-"""Keeps audit events in memory while the database is away, and writes them when it is back.
+"""Keep audit events in memory while the database is unavailable, and write them when it is back.
 
 Only calls that change nothing leave such events: Autotune makes no change without its event. A process that is killed
 loses its backlog; a process that exits normally writes it, or reports how many events are lost.
@@ -25,7 +25,7 @@ EVERY_S: Final = 1.0
 class Backlog:
     """Pending writes of one process, the oldest first. A thread runs while there are any.
 
-    lost  called for each event that can never be written
+    lost  called once for each event that can never be written
     """
 
     def __init__(self, lost: Callable[[], None]) -> None:
@@ -95,7 +95,7 @@ class Backlog:
             try:
                 self.write()
             except Exception:  # without this thread, nothing would write the events that come later
-                logger.exception("audit: the backlog is tried again")
+                logger.exception("audit: writing the backlog failed; it will be retried")
             with self._lock:
                 if not self._pending:
                     self._is_watched = False

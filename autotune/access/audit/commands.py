@@ -1,4 +1,4 @@
-"""What Django's own commands do to people: an event of each act, in the act's transaction."""
+"""Record what Django's own commands change about people, in the transaction of the change."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from autotune.core import ids
 
 @contextmanager
 def recorded(action: str, *, by: str) -> Iterator[None]:
-    """Within the block each person that is saved leaves an event.
+    """Write an audit event for each person that is saved within the block.
 
     by      the command, as the event's actor
     raises  Unavailable if an event cannot be written; then nothing was saved

@@ -1,5 +1,7 @@
-"""The call at hand, for what an event of it says. Views and capabilities need to know nothing of it; where they know
-better than its route what it concerned, they say so here. Outside a call these do nothing.
+"""The current request, from which its audit event is made.
+
+Most views need nothing of it. A view that knows better than its route what the request concerned reports it here.
+Outside of a request, these functions do nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,16 +17,16 @@ from autotune.access.models import AuditEvent, User
 
 @dataclass(slots=True)
 class Call:
-    """One request, as far as it is known by now.
+    """What is known of one request so far.
 
-    action, resource  where they are not what the route says, as a login's
-    user, actor       who it is, where the request does not say: a grader, somebody who tried to log in
-    organization_id   whose event it is, where that is not the caller's organization
-    refused           the code of what a page refused and told in a toast: its answer leads elsewhere all the same
-    acted             something was done, whatever the status says: a form's page answers 200 to a refusal too
-    event             the row, where one was written before the work
-    recorded          status of the answer with which its row was written in the transaction of the work. Another one
-                      goes out only where that transaction was rolled back
+    action, resource  set if they differ from what the route implies, as for a login
+    user, actor       the caller, if the request does not name one: a grader, somebody who tried to log in
+    organization_id   the organization of the event, if it is not the caller's
+    refused           the code of an error that a page shows as a toast, while its response redirects
+    acted             the work was done, whatever the status says: a form's page answers 200 to a refusal too
+    event             the row, if one was written before the work
+    recorded          status of the response with which the row was written in the transaction of the work. The response
+                      has another status only if that transaction was rolled back
     """
 
     request: HttpRequest
@@ -47,13 +49,13 @@ _current: ContextVar[Call | None] = ContextVar("audited_call", default=None)
 
 
 def current() -> Call | None:
-    """The call that this thread answers; None in a job, a command, or a request that is not audited."""
+    """Return the call that this thread answers; None in a job, a command, or a request that is not audited."""
     return _current.get()
 
 
 @contextmanager
 def at_hand(call: Call) -> Iterator[Call]:
-    """`current()` within the block."""
+    """Make `call` the current call within the block."""
     token = _current.set(call)
     try:
         yield call
@@ -62,7 +64,7 @@ def at_hand(call: Call) -> Iterator[Call]:
 
 
 def about(object_id: str, *, objects_count: int | None = None, fields: Sequence[str] | None = None) -> None:
-    """Note what the call concerns: the public id of an object or '', how many, and the members that were set."""
+    """Note what the call concerns: the public id of an object or '', the number of objects, and the members set."""
     call = current()
     if call is None:
         return
@@ -74,7 +76,7 @@ def about(object_id: str, *, objects_count: int | None = None, fields: Sequence[
 
 
 def by(actor: str, *, organization_id: UUID | None = None) -> None:
-    """Note who calls, where no key and no session says so: a grader that proved itself by its signature."""
+    """Note the caller if neither a key nor a session names one: a grader authenticated by its signature."""
     call = current()
     if call is not None:
         call.actor, call.organization_id = actor, organization_id

@@ -1,4 +1,4 @@
-"""Whose event a person's own act is: of the organization they act in, else of the one they were in first."""
+"""Choose the organization of a person's own event: the one they act in, or else the one they joined first."""
 
 from uuid import UUID
 
@@ -9,7 +9,10 @@ from autotune.core import ids
 
 
 def home_of(user: User, request: HttpRequest | None = None) -> UUID | None:
-    """The organization; None for a person who is in none. `request` is that of the act, where it is one."""
+    """Return the organization of a person's event; None for a person who is in none.
+
+    request  the request of the act, if there is one
+    """
     held = list(Membership.objects.filter(user=user).order_by("pk").values_list("organization_id", flat=True))
     try:
         acting_in = ids.decode("org", str(getattr(request, "session", {}).get("organization", "")))

@@ -1,4 +1,4 @@
-"""The trail as a file: in ranges of the key, so that it is never held whole, nor a connection for a slow client."""
+"""Export the audit log as a file, in ranges of the key: memory stays bounded, and a slow client holds no connection."""
 
 import csv
 import io
@@ -27,9 +27,9 @@ COLUMNS: Final = AuditEventOut.__struct_encode_fields__
 
 
 def respond(request: HttpRequest, query: EventExportQuery, principal: Principal) -> HttpResponseBase:
-    """The events that the query names, the oldest first.
+    """Return a streamed response with the events that the query selects, the oldest first.
 
-    The first piece is made before the answer begins, so that what is wrong is still told as an error.
+    The first piece is made before the response starts, so that a failure there still becomes an error response.
     """
     headers = {
         "Content-Disposition": f'attachment; filename="audit-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{query.format}"',
@@ -74,18 +74,18 @@ def _lines(rows: Iterable[Iterable[Any]]) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    """A value as a cell; text that a spreadsheet would take for a formula is led by an apostrophe."""
+    """Return a value as a CSV cell, with an apostrophe before text that a spreadsheet would run as a formula."""
     if isinstance(value, list):
         value = " ".join(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def _watched(pieces: Iterable[bytes], request_id: str) -> Iterator[bytes]:
-    """The pieces; an error among them is logged and raised again, which breaks the connection off before its end."""
+    """Yield the pieces. An error is logged and raised again, so that the connection ends before the stream does."""
     try:
         yield from pieces
     except GeneratorExit:
         raise
     except Exception:
-        logger.exception("an export of the audit trail broke off (request %s)", request_id)
+        logger.exception("an export of the audit log broke off (request %s)", request_id)
         raise

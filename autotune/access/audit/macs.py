@@ -1,7 +1,7 @@
-"""The keyed digests of the trail: one for what an event says, one for its place in the chain.
+"""The keyed digests of the audit log: one of an event's content, one of its place in the chain.
 
-Under a key of their own that is derived from the chain's digest key: other digests under that key are stored too, and
-whoever chooses their content (a request with an `Idempotency-Key`) must not come by a digest that fits an event.
+Their key is derived from the chain's digest key. Other digests under that key are stored too, and a caller can choose
+their content (a request with an `Idempotency-Key`); the derived key keeps such a digest from matching an event.
 """
 
 import hashlib
@@ -14,12 +14,12 @@ from uuid import UUID
 from autotune.access.models import AuditEvent
 from autotune.core.crypto import encryption
 
-PURPOSE: Final = b"autotune audit trail, version 1"  # not framed by its length, as the parts of other digests are
+PURPOSE: Final = b"autotune audit trail, version 1"  # without a length, unlike parts of other digests
 GENESIS: Final = bytes(32)  # the digest before the first event of a chain
 
 
 def key_of(chain: UUID) -> bytes:
-    """The key of a chain's digests.
+    """Return the key of a chain's digests.
 
     raises encryption.Undecryptable if the master key of its digest key is missing
     """
@@ -27,7 +27,7 @@ def key_of(chain: UUID) -> bytes:
 
 
 def of_event(key: bytes, event: AuditEvent) -> bytes:
-    """The mac of all that an event says, but for its place in the chain."""
+    """Return the mac of an event's content, without its place in the chain."""
     fields = [
         event.id.hex,
         event.chain.hex,
@@ -53,7 +53,7 @@ def of_event(key: bytes, event: AuditEvent) -> bytes:
 
 
 def of_place(key: bytes, before: bytes, number: int, mac: bytes) -> bytes:
-    """The digest of an event in its chain.
+    """Return the digest of an event in its chain.
 
     before  the digest of the event before it, or GENESIS
     """
@@ -61,7 +61,7 @@ def of_place(key: bytes, before: bytes, number: int, mac: bytes) -> bytes:
 
 
 def fits(key: bytes, event: AuditEvent) -> bool:
-    """Whether the event says what it said when it was written."""
+    """Return whether the event's content is unchanged since it was written."""
     return hmac.compare_digest(of_event(key, event), bytes(event.mac))
 
 

@@ -1,4 +1,4 @@
-"""What the metrics tell of the trail."""
+"""The audit log's values for the metrics."""
 
 from datetime import datetime
 

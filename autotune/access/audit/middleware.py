@@ -1,5 +1,7 @@
-"""Each request that is audited leaves one row: in the transaction of its work where it changes something (the views'
-base sees to that), and else after it, whatever it was answered and by whom.
+"""Write one audit event for each audited request.
+
+The base class of the views writes the event of a change in the transaction of its work. This middleware writes all
+other events after the response, whatever its status.
 """
 
 from collections.abc import Callable
@@ -16,11 +18,11 @@ from autotune.core.api.operations import SAFE_METHODS
 from autotune.core.connections import release
 from autotune.core.errors import Unavailable
 
-TOLD_BY_ITSELF: Final = {"invitation"}  # its event is the inviting organization's, and is written in its transaction
+TOLD_BY_ITSELF: Final = {"invitation"}  # writes its own event, for the inviting organization
 
 
 class AuditMiddleware:
-    """Stands outside of all that may refuse a request, and inside of what settles its id and address."""
+    """Audits requests. Place it before all that may reject a request, and after what sets its id and address."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -39,7 +41,7 @@ class AuditMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        """What somebody does by a page is on record before it begins, since pages have no transaction of their own."""
+        """Record the work of a page's form before it starts, since pages have no transaction of their own."""
         call, person = current_call.current(), trail.person_of(request)
         if call is None or request.path.startswith(API_PREFIX) or person is None:
             return None
@@ -52,7 +54,7 @@ class AuditMiddleware:
             return None
         if selected := request_subjects.selected_in(call):
             call.action, call.objects_count = selected.action, selected.count
-            if selected.asks:  # a look at what would be done
+            if selected.asks:  # the confirmation page, which changes nothing
                 call.action, call.acted = "admin.read", True
                 return None
         try:
@@ -63,7 +65,7 @@ class AuditMiddleware:
 
 
 def _note(call: Call, response: HttpResponse) -> None:
-    """Write the event, unless it is the same look at a part of a page as one not long ago."""
+    """Write the event, unless it repeats a recent view of the same part of a page."""
     may_repeat = refreshes.may_be(call, response)
     if may_repeat and refreshes.is_known(call):
         return
@@ -73,7 +75,7 @@ def _note(call: Call, response: HttpResponse) -> None:
 
 
 def _code(response: HttpResponse) -> str:
-    """Why it was refused, where the answer says so."""
+    """Return the error code of the response, or ''."""
     if response.status_code < 400:
         return ""
     shape = getattr(response, "content_struct", None)
@@ -81,7 +83,7 @@ def _code(response: HttpResponse) -> str:
 
 
 def _is_nobodys_look(call: Call, response: HttpResponse) -> bool:
-    """A page such as the login's, shown to somebody unknown."""
+    """Return whether an anonymous person merely viewed a page, such as the login."""
     request = call.request
     is_look = request.method in SAFE_METHODS and response.status_code < 400 and not call.action
     return is_look and not request.path.startswith(API_PREFIX) and trail.person_of(request) is None

@@ -1,4 +1,4 @@
-"""Pages of the audit trail; below /settings/audit."""
+"""Routes of the audit log's pages, below /settings/audit."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""The viewer of the audit trail."""
+"""Pages that list and show the events of the audit log."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,7 @@ EXPORT = "/api/v1/audit-events/export"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An event as it is listed. `page` is the address of what it is about, or ''."""
+    """An event as the list shows it. `page` is the address of the object's page, or ''."""
 
     event: AuditEvent
     description: str
@@ -41,7 +41,7 @@ class Row:
 
 @page(("audit", "read"))
 def every(request: PageRequest) -> HttpResponse:
-    """Events, the newest first."""
+    """List the audit events, the newest first."""
     principal = request.principal
     list_request = listing.read(request, EventQuery)
     rows, pagination = _rows(principal, list_request)
@@ -112,7 +112,7 @@ def _shown(principal: Principal, rows: list[AuditEvent]) -> list[Row]:
 
 
 def _chain(chain: UUID) -> dict[str, Any]:
-    """How far a chain is sealed, and what waits."""
+    """Return how far a chain is sealed, and how many events wait for their seal."""
     head = AuditChain.objects.filter(chain=chain).first()
     waiting = sealing.unsealed().filter(chain=chain)[:1_000].count()
     return {

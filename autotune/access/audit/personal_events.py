@@ -1,5 +1,7 @@
-"""What people do on pages, as its event tells it: logging in and out, passwords, second factors, invitations, and what
-is changed in the administration. The event stands before the act is final, or the act is not done.
+"""Record what people do to their accounts and on the admin site.
+
+That is logging in and out, passwords, second factors, invitations, and changes on the admin site. The event is written
+before the act is final; if that fails, the act is not done.
 """
 
 import json
@@ -37,7 +39,7 @@ _receivers: list[Any] = []  # signals hold them weakly
 
 
 def connect() -> None:
-    """Listen; called once, when the apps are ready."""
+    """Connect the receivers of all signals; called once, when the apps are ready."""
     for signal, action in ACTS:
         _listen(signal, _receiver(action))
     _listen(accounts.organization_switched, _organization_switched)
@@ -71,14 +73,14 @@ def _organization_switched(sender: Any, *, user: User, organization: Organizatio
 
 
 def _invitation_accepted(sender: Any, *, user: User, membership: Membership, **_: Any) -> None:
-    """Logging in may follow in the same request; this is what it is about."""
+    """Record the acceptance as the request's event, even if a login follows in the same request."""
     if (call := current_call.current()) is not None:
         call.object_id = membership.public_id
         _did(call, "members.accept", user, organization_id=membership.organization_id)
 
 
 def _did(call: Call, action: str, user: User, *, organization_id: UUID | None) -> None:
-    """Have the event written now. One request is one event, which tells what was done first: the rest follows from it.
+    """Write the event now. A request has one event, for what was done first; the rest follows from it.
 
     raises  Unavailable if it cannot be written
     """
@@ -90,7 +92,7 @@ def _did(call: Call, action: str, user: User, *, organization_id: UUID | None) -
 
 
 def _login_failed(sender: Any, *, credentials: dict[str, Any], **_: Any) -> None:
-    """Record the name only if such a person exists: any other text may be a password."""
+    """Record the login name only if such a person exists: any other text may be a password."""
     call = current_call.current()
     if call is None or call.acted:
         return
@@ -107,8 +109,7 @@ def _locked_out(sender: Any, **_: Any) -> None:
 
 
 def _administered(sender: Any, *, instance: LogEntry, **_: Any) -> None:
-    """What the administration's own log says of an act, in the transaction of the act: its object and the names of
-    what was changed."""
+    """Copy an act's object and the names of the changed fields from the admin site's log, in the act's transaction."""
     call = current_call.current()
     if call is None or call.event is None:
         return
@@ -119,7 +120,7 @@ def _administered(sender: Any, *, instance: LogEntry, **_: Any) -> None:
 
 
 def _changed(message: str) -> list[str] | None:
-    """The names of changed members; what else the message says may quote an object."""
+    """Return the names of the changed fields. The rest of the message may quote an object, and is dropped."""
     try:
         parts = json.loads(message)
     except ValueError:

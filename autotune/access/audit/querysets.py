@@ -1,4 +1,4 @@
-"""Events as they are asked for: in the caller's scope, and by filters."""
+"""Querysets of audit events, limited to a principal and by filters."""
 
 from datetime import datetime
 from typing import Any
@@ -14,11 +14,11 @@ from autotune.core.clock import parse_filter
 from autotune.core.errors import Invalid
 
 RESOURCE = "audit"
-SLACK = 1_000 << 80  # a second, in ids: an event's id and its time are not of quite the same moment
+SLACK = 1_000 << 80  # a second, in ids: an event gets its id and its time at slightly different moments
 
 
 class AuditEventQuerySet(ScopedQuerySet):
-    """By chain, as the index is: events of no organization are for those alone who may read all."""
+    """Audit events, scoped by chain to use its index. Only the scope `all` reads events of no organization."""
 
     resource = RESOURCE
     organization_path = "chain"
@@ -26,7 +26,7 @@ class AuditEventQuerySet(ScopedQuerySet):
 
 
 def visible_to(principal: Principal) -> AuditEventQuerySet:
-    """The events that the principal may read."""
+    """Return the events that the principal may read."""
     return policy.scope(AuditEventQuerySet(AuditEvent), principal, RESOURCE, "read")
 
 
@@ -53,7 +53,7 @@ def chosen(principal: Principal, query: EventFilter | EventQuery) -> AuditEventQ
 
 
 def _actor(text: str) -> dict[str, Any]:
-    """A person or key by id; else the actor as it is shown."""
+    """Return the filter for a person's or key's id, or else for the actor's displayed name."""
     for kind, column in (("user", "user_id"), ("key", "key_id")):
         try:
             return {column: ids.decode(kind, text)}

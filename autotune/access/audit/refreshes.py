@@ -1,7 +1,8 @@
-"""Parts of pages that refresh themselves: what htmx asks for every ten seconds is one look, and not sixty events.
+"""Record repeated refreshes of a page's parts only once, since htmx requests some every ten seconds.
 
-The first one is noted; the same address again, by the same session in the same organization within REMEMBERED, is not.
-A whole page, a change, a refusal, a call of the API, and a view that says whose texts it showed are noted each time.
+The first request is recorded; the same address again, by the same session in the same organization within REMEMBERED,
+is not. A whole page, a change, an error, an API call, and a view that names the objects it showed are recorded each
+time.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ REMEMBERED: Final = timedelta(minutes=10)
 
 
 def may_be(call: Call, response: HttpResponse) -> bool:
-    """Whether it is a look at a part of a page, which may have been noted before."""
+    """Return whether the request reads a part of a page, so that it may repeat a recorded one."""
     request = call.request
     is_part = request.method == "GET" and request.headers.get("HX-Request") == "true"
     is_page = not request.path_info.startswith(API_PREFIX) and settings.SESSION_COOKIE_NAME in request.COOKIES
@@ -31,7 +32,7 @@ def may_be(call: Call, response: HttpResponse) -> bool:
 
 
 def is_known(call: Call) -> bool:
-    """Whether such a look was noted not long ago. If the cache cannot say, it was not."""
+    """Return whether the same request was recorded recently. False if the cache is unavailable."""
     try:
         return cache.get(_key(call)) is not None
     except DatabaseError as exc:
@@ -40,7 +41,7 @@ def is_known(call: Call) -> bool:
 
 
 def remember(call: Call) -> None:
-    """This one was noted now."""
+    """Remember that the request was recorded now."""
     try:
         cache.set(_key(call), True, REMEMBERED.total_seconds())
     except DatabaseError as exc:

@@ -1,4 +1,4 @@
-"""What a request is about, told from its route and view: no view has to say it."""
+"""Derive what a request is about from its route and view, so that no view has to report it."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _GROUP: Final = re.compile(r"\(\?P<(\w+)>[^)]*\)")  # of a route that is a regul
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What a route and method mean.
+    """What a route and method do.
 
     route   the pattern, such as `/api/v1/tasks/:task_id`
     kinds   the path's parameters that name objects: (parameter, kind of its public id)
@@ -48,7 +48,7 @@ class Act:
 
 
 def is_audited(request: HttpRequest) -> bool:
-    """All but the probes and the documents. What is nowhere counts below the API's addresses alone."""
+    """Return whether the request is audited: all but probes and documents, and unknown addresses only in the API."""
     path = request.path_info
     if path in NOT_AUDITED:
         return False
@@ -56,7 +56,7 @@ def is_audited(request: HttpRequest) -> bool:
 
 
 def match_of(request: HttpRequest) -> ResolverMatch | None:
-    """The route of a request, also of one that was refused before it was looked up; None for an unknown one."""
+    """Return the route of a request, even if a middleware rejected it before routing; None for an unknown address."""
     if request.resolver_match is not None:
         return request.resolver_match
     try:
@@ -66,7 +66,7 @@ def match_of(request: HttpRequest) -> ResolverMatch | None:
 
 
 def act_of(request: HttpRequest) -> tuple[Act, str]:
-    """What the request does, and the public id of what it does it to, or ''."""
+    """Return what the request does, and the public id of its object or ''."""
     match = match_of(request)
     method = (request.method or "GET").upper()
     if match is None:
@@ -84,7 +84,7 @@ def _described(route: str, view: Any, method: str) -> Act:
     what = _operation(view, method)
     verb = (what.action if what else "") or VERBS.get(method, "read")
     if verb == "create" and not pattern.startswith(API):
-        verb = "update"  # what a form is sent for, its route tells
+        verb = "update"  # a form's route says what it does
     return Act(pattern, (what.resource if what else "") or _resource(view, pattern), verb, kinds)
 
 
@@ -94,7 +94,7 @@ def _operation(view: Any, method: str) -> Operation | None:
 
 
 def _resource(view: Any, pattern: str) -> str:
-    """Of a method that the view lacks: that of its other methods; else the first word of the address."""
+    """Return the resource of the view's other methods, or else the first part of the address."""
     for method in ("GET", "POST", "PATCH", "DELETE"):
         what = _operation(view, method)
         if what and what.resource:
@@ -113,7 +113,7 @@ def _object_id(kinds: Sequence[tuple[str, str]], path_arguments: dict[str, Any])
 
 
 def _of_admin(match: ResolverMatch, method: str) -> tuple[Act, str]:
-    """The administration: the route names the table, the path the row."""
+    """Return the act of an admin page: its route names the table, its path the row."""
     act = _described(match.route, None, method)
     page = (match.url_name or "").rpartition("_")[2]
     verb = {"add": "create", "delete": "delete"}.get(page, "update") if method not in SAFE_METHODS else "read"
@@ -123,12 +123,12 @@ def _of_admin(match: ResolverMatch, method: str) -> tuple[Act, str]:
 
 
 def row_id(model_admin: Any, pk: Any) -> str:
-    """The public id of a row, or `app.model key` where the table has none; '' for what can be no key of it."""
+    """Return a row's public id, or `app.model key` if the table has none; '' for an invalid key."""
     if model_admin is None or pk is None:
         return ""
     try:
         key = model_admin.model._meta.pk.to_python(pk)
-    except Exception:  # noqa: BLE001 - the path may hold anything, and each kind of key refuses in its own way
+    except Exception:  # noqa: BLE001 - the path may hold anything, and each type of key raises its own errors
         return ""
     kind = getattr(model_admin, "kind", "")
     if kind and isinstance(key, UUID):
@@ -137,7 +137,7 @@ def row_id(model_admin: Any, pk: Any) -> str:
 
 
 def owner_of(call: Call) -> UUID | None:
-    """The organization of the row that an admin page shows or changes: it may see what was done to what is its own."""
+    """Return the organization of an admin page's row, so that it sees in its log what was done to its own data."""
     match = call.request.resolver_match
     model_admin = getattr(match.func, "model_admin", None) if match else None
     if match is None or model_admin is None or "object_id" not in match.kwargs:
@@ -157,9 +157,9 @@ def owner_of(call: Call) -> UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """An action of an admin list: what, to how many rows.
+    """An action of an admin list, and to how many rows it applies.
 
-    asks  only the page that asks whether to do it is wanted
+    asks  the request only wants the confirmation page
     """
 
     action: str
@@ -168,7 +168,7 @@ class Selected:
 
 
 def selected_in(call: Call) -> Selected | None:
-    """What an action of an admin list is to do; None elsewhere."""
+    """Return the submitted action of an admin list; None for any other request."""
     request = call.request
     match = request.resolver_match
     model_admin = getattr(match.func, "model_admin", None) if match else None

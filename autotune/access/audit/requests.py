@@ -1,4 +1,4 @@
-"""What can be asked of the trail."""
+"""The query parameters of the audit log."""
 
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ Text = Annotated[str, Meta(max_length=254)]
 
 
 class EventFilter(QueryStruct):
-    """`actor`: a `user_` or `key_` id, or the actor as it is shown."""
+    """`actor`: a `user_` or `key_` id, or the actor as events show it."""
 
     actor: Text | None = None
     action: Text | None = None
@@ -23,7 +23,7 @@ class EventFilter(QueryStruct):
 
 
 class EventQuery(PageQuery):
-    """The same members as EventFilter: two structs with members cannot be joined."""
+    """Filters and paging. It repeats the members of EventFilter, since msgspec cannot join two structs with members."""
 
     actor: Text | None = None
     action: Text | None = None

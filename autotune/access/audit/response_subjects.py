@@ -1,4 +1,4 @@
-"""What an answer says of the objects that a call concerned, read from its shape."""
+"""Derive from a response's structure which objects a call concerned."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from autotune.core.api.pagination import Pagination
 
 
 def noted(response: HttpResponseBase) -> HttpResponseBase:
-    """The response, once the call at hand knows the object that it tells of, or how many. What a view said counts."""
+    """Note the response's object, or the number of its objects, in the current call unless a view has; return it."""
     call = current_call.current()
     if call is not None and response.status_code < 400:
         _note(call, getattr(response, "content_struct", None))

@@ -1,4 +1,4 @@
-"""What the API answers about the trail."""
+"""The API responses of the audit log."""
 
 from autotune.access.models import AuditEvent
 from autotune.core import ids
@@ -8,9 +8,9 @@ from autotune.core.clock import wire
 
 
 class AuditEventOut(ApiStruct):
-    """One act. `organizationId` is null for what belongs to no organization; `number` and `digest` until it is sealed.
+    """One event. `organizationId` is null if it belongs to no organization, `number` and `digest` until it is sealed.
 
-    `fields` are the names of what was set or changed, never the values; `route` is a pattern.
+    `fields` are the names of the members that were set or changed, never their values; `route` is a pattern.
     """
 
     id: str
@@ -40,7 +40,7 @@ class AuditEventAnswer(ApiStruct):
 
 
 class AuditEventList(ApiStruct):
-    """`total` is always null: a trail is long, and counting it would take longer than reading a page."""
+    """`total` is always null: counting a long audit log would take longer than reading a page of it."""
 
     audit_events: list[AuditEventOut]
     pagination: Pagination

@@ -1,7 +1,7 @@
-"""Sealing: events get the next number of their chain, and a digest over the one before them. In the order of sealing.
+"""Seal audit events: give each the next number of its chain, and a digest that covers the event before it.
 
-One at a time in the whole installation. What was written or altered behind our back has no mac that fits: it is not
-sealed, and named in the log.
+Only one process of the installation seals at a time. An event that was inserted or altered by other means has a wrong
+mac: it stays unsealed, and the log names it.
 """
 
 import logging
@@ -21,24 +21,24 @@ from autotune.core.crypto.encryption import Undecryptable
 logger = logging.getLogger(__name__)
 Outcome = AuditEvent.Outcome
 BATCH: Final = 2_000
-LATE: Final = timedelta(seconds=10)  # what is not sealed by then raises an alarm
-INTERRUPTED_AFTER: Final = timedelta(minutes=10)  # longer than any work that waits for somebody else's server
+LATE: Final = timedelta(seconds=10)  # an event that is unsealed for longer raises an alarm
+INTERRUPTED_AFTER: Final = timedelta(minutes=10)  # longer than any work that waits for another server
 LOCK: Final = 0x6175_6469_7400_0001
 
 
 @dataclass(slots=True)
 class Sealed:
-    """What a pass came to. refused: public ids of events whose mac does not fit."""
+    """The result of a pass. refused: public ids of events with a wrong mac."""
 
     count: int = 0
     refused: Sequence[str] = ()
 
 
 def seal() -> Sealed:
-    """Seal all that is there, in bounded batches. Nothing where another one is at it."""
+    """Seal all unsealed events in bounded batches; do nothing if another process is sealing."""
     whole = Sealed()
     if not AuditEvent.objects.filter(number=None).exists():
-        return whole  # without a transaction, which would keep the embedded engine's only writer from others
+        return whole  # without a transaction, which would block the embedded engine's only writer
     refused: list[str] = []
     after: UUID | None = None
     while True:
@@ -62,24 +62,24 @@ def seal() -> Sealed:
 
 
 def unsealed() -> QuerySet[AuditEvent]:
-    """What waits for its seal; calls under way do not."""
+    """Return the events that wait for their seal; calls in progress are not among them."""
     return AuditEvent.objects.filter(number=None).exclude(outcome=Outcome.OPEN)
 
 
 def oldest_unsealed() -> datetime | None:
-    """When the event was written that waits longest for its seal."""
+    """Return the time of the oldest event that waits for its seal; None if none waits."""
     return unsealed().order_by("id").values_list("at", flat=True).first()
 
 
 def warn_of_late(now: datetime) -> None:
-    """A line in the log where something waits too long."""
+    """Log an error if an event has waited too long for its seal."""
     oldest = oldest_unsealed()
     if oldest is not None and now - oldest > LATE:
         logger.error("audit: an event of %s is not sealed yet", oldest.isoformat(timespec="seconds"))
 
 
 def _alone() -> bool:
-    """Whether nobody else seals, until the transaction ends. The embedded engine has one writer anyway."""
+    """Return whether this process alone may seal until the transaction ends. The embedded engine has one writer."""
     if connection.vendor != "postgresql":
         return True
     with connection.cursor() as cursor:
@@ -88,14 +88,14 @@ def _alone() -> bool:
 
 
 def _end_interrupted(before: datetime) -> None:
-    """Calls that never came back, with their process."""
+    """Mark calls as interrupted that never ended because their process did."""
     for event in AuditEvent.objects.filter(number=None, outcome=Outcome.OPEN, at__lt=before).order_by("id")[:BATCH]:
         try:
             key = macs.key_of(event.chain)
         except Undecryptable:
             continue
         if not macs.fits(key, event):
-            continue  # stays open, which verifying finds
+            continue  # stays open, so that verification finds it
         event.outcome = Outcome.INTERRUPTED
         still_open = AuditEvent.objects.filter(pk=event.pk, number=None, outcome=Outcome.OPEN)
         still_open.update(outcome=event.outcome, mac=macs.of_event(key, event))
@@ -107,7 +107,7 @@ def _waiting(after: UUID | None) -> QuerySet[AuditEvent]:
 
 
 def _seal(events: Sequence[AuditEvent]) -> list[str]:
-    """Seal those whose mac fits; the public ids of the others."""
+    """Seal the events with a valid mac, and return the public ids of the others."""
     heads = {head.chain: head for head in AuditChain.objects.filter(chain__in={event.chain for event in events})}
     refused: list[str] = []
     sealed: list[AuditEvent] = []

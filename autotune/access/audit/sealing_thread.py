@@ -1,4 +1,4 @@
-"""The sealer of a worker process: a thread that seals every second. Of several, one finds the work."""
+"""The sealing thread of a worker process, which seals audit events every second. It is safe to run several."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ WARN_EVERY_S: Final = 10.0
 
 
 class Sealer:
-    """Start it once in a process; `stop()` ends it after the pass at hand."""
+    """The sealing thread. Start it once in a process; `stop()` ends it after the current pass."""
 
     def __init__(self) -> None:
         self._stopping = threading.Event()
@@ -45,6 +45,6 @@ class Sealer:
                 if connections.is_away(exc):
                     outages.warning("audit: the database is away: %s", exc)
                 else:
-                    logger.exception("sealing the audit trail failed")
+                    logger.exception("sealing the audit log failed")
             finally:
                 connection.close()

@@ -1,4 +1,4 @@
-"""Events in words: `keys.create` as “made an API key”."""
+"""Describe audit events in words: `keys.create` as “made an API key”."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from autotune.core import ids
 
 NAMES: Final[dict[str, tuple[str, str]]] = {
     "admin": ("a row of the administration", "the administration"),
-    "audit": ("an event of the audit trail", "the audit trail"),
+    "audit": ("an event of the audit log", "the audit log"),
     "completions": ("a completion", "completions"),
     "decks": ("a deck", "decks"),
     "endpoint_graders": ("a grader", "graders"),
@@ -25,7 +25,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     "preference_pairs": ("a preference pair", "preference pairs"),
     "providers": ("a provider", "providers"),
     "reasoning": ("reasoning", "reasoning"),
-    "retention": ("what is kept", "what is kept"),
+    "retention": ("the retention settings", "the retention settings"),
     "reviews": ("a review", "reviews"),
     "reward_endpoints": ("a reward endpoint", "reward endpoints"),
     "rewards": ("a reward", "rewards"),
@@ -42,31 +42,31 @@ SETTINGS: Final = {
     "roles": ("a role", "the roles"),
     "keys": ("an API key", "the API keys"),
     "webhooks": ("a webhook", "the webhooks"),
-    "retention": ("what is kept", "what is kept"),
-    "audit": ("an event of the audit trail", "the audit trail"),
+    "retention": ("the retention settings", "the retention settings"),
+    "audit": ("an event of the audit log", "the audit log"),
     "organizations": ("an organization", "the organizations"),
 }
 VERBS: Final = {
-    "create": "made", "read": "looked at", "update": "changed", "delete": "deleted", "erase": "erased the texts of",
+    "create": "created", "read": "viewed", "update": "changed", "delete": "deleted", "erase": "erased the text of",
     "accept": "accepted an invitation:", "rotate": "rotated",
 }  # fmt: skip
 WHOLE: Final = {
     "session.login": "logged in",
     "session.logout": "logged out",
-    "session.switch_organization": "went over to this organization",
+    "session.switch_organization": "switched to this organization",
     "session.end_others": "ended other sessions",
-    "session.read": "looked at a page",
+    "session.read": "viewed a page",
     "password.update": "changed the password",
     "password.reset": "set a new password by mail",
     "second_factor.create": "set up a second factor",
     "second_factor.delete": "turned the second factor off",
-    "members.accept": "took an invitation",
-    "members.create": "invited somebody",
+    "members.accept": "accepted an invitation",
+    "members.create": "invited a person",
     "members.delete": "removed a member or an invitation",
     "keys.delete": "revoked an API key",
-    "audit.lost": "events were lost while the trail could not be written",
-    "account.read": "looked at the own account",
-    "home.read": "looked at the overview",
+    "audit.lost": "lost events while the audit log could not be written",
+    "account.read": "viewed their own account",
+    "home.read": "viewed the overview",
     "search.read": "searched",
 }
 PAGES: Final = {
@@ -85,12 +85,12 @@ def describe(event: AuditEvent) -> str:
     return {
         AuditEvent.Outcome.REFUSED: f"tried, and was refused: {phrase}",
         AuditEvent.Outcome.FAILED: f"tried, and it failed: {phrase}",
-        AuditEvent.Outcome.INTERRUPTED: f"began, and it never ended: {phrase}",
-    }.get(AuditEvent.Outcome(event.outcome), f"is at it: {phrase}")
+        AuditEvent.Outcome.INTERRUPTED: f"started, and was interrupted: {phrase}",
+    }.get(AuditEvent.Outcome(event.outcome), f"in progress: {phrase}")
 
 
 def page_of(object_id: str) -> str:
-    """The address of an object's page; '' where it has none."""
+    """Return the address of an object's page; '' if it has none."""
     kind = object_id.rpartition("_")[0]
     if kind not in PAGES:
         return ""

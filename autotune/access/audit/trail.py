@@ -1,4 +1,4 @@
-"""Writing events. Each is one INSERT, unsealed, in the transaction at hand; the sealer does the rest a second later."""
+"""Write audit events. Each is one INSERT in the current transaction; the sealing thread seals it a second later."""
 
 import ipaddress
 import logging
@@ -27,7 +27,7 @@ ANONYMOUS: Final = "anonymous"
 SYSTEM: Final = "system"
 LOST: Final = "audit.lost"
 COLUMNS: Final = tuple(AuditEvent._meta.concrete_fields)
-UNWRITTEN: Final = "The audit trail cannot be written, so nothing was done. Try again."
+UNWRITTEN: Final = "The audit log cannot be written, so nothing was done. Try again later."
 
 
 def record(
@@ -44,7 +44,7 @@ def record(
     outcome: str = Outcome.SUCCEEDED,
     code: str = "",
 ) -> AuditEvent:
-    """Write an event of something that is no request: a command, a job. A request's own event is written for it.
+    """Write the event of a command or job. A request needs no such call: the middleware writes its event.
 
     actor   a command's or job's name; without one the person's email, or `system`
     raises  Unavailable if it cannot be written: then nothing may be done
@@ -78,7 +78,7 @@ def required(event: AuditEvent) -> None:
     try:
         insert(event)
     except DatabaseError as exc:
-        outages.error("audit: %s could not be recorded, and was not done: %s", event.action, exc)
+        outages.error("audit: %s could not be recorded, so it was not done: %s", event.action, exc)
         raise Unavailable(UNWRITTEN) from exc
 
 
@@ -93,13 +93,13 @@ def written(call: Call, status: int, code: str = "") -> None:
 
 
 def within(status: int, code: str = "") -> None:
-    """The same for the call at hand; nothing outside of one."""
+    """Write the event of the current call as `written` does; do nothing outside of a call."""
     if (call := current_call.current()) is not None:
         written(call, status, code)
 
 
 def opened(call: Call) -> None:
-    """Write the event of a call before its work, which waits for others or makes transactions of its own.
+    """Write the event of a call before its work, if that waits for other servers or makes its own transactions.
 
     raises  Unavailable if it cannot be written
     """
@@ -110,7 +110,7 @@ def opened(call: Call) -> None:
 
 
 def closed(call: Call, status: int | None, code: str = "") -> None:
-    """Give the event that was opened its outcome. One that has an outcome, or whose work was rolled back, keeps it."""
+    """Give an open event its outcome. An event that has one, or whose work was rolled back, keeps it."""
     event = call.event
     assert event is not None
     object_id = request_subjects.act_of(call.request)[1]
@@ -156,7 +156,7 @@ def _insert_read(event: AuditEvent) -> None:
 
 
 def event_of(call: Call, *, outcome: str = "", status: int | None = None, code: str = "") -> AuditEvent:
-    """What is known of a call, as an event."""
+    """Return what is known of a call as an unsaved event."""
     request = call.request
     act, object_id = request_subjects.act_of(request)
     event = AuditEvent(
@@ -189,7 +189,7 @@ def event_of(call: Call, *, outcome: str = "", status: int | None = None, code: 
 
 
 def outcome_of(call: Call, status: int | None) -> str:
-    """What a status says of an act. A form's page that comes back with 200 refuses what was sent."""
+    """Return the outcome of a call by its status. A form's page that answers 200 has rejected the input."""
     if status is None or status >= 500:
         return Outcome.FAILED
     if status >= 400 or call.refused:
@@ -205,7 +205,7 @@ def person_of(request: HttpRequest) -> User | None:
 
 
 def _person_or_none(request: HttpRequest) -> User | None:
-    """The person who is logged in; None while the database, which holds the sessions, is away."""
+    """Return the logged-in person; None while the database, which holds the sessions, is unavailable."""
     try:
         return person_of(request)
     except Exception as exc:
@@ -217,7 +217,7 @@ def _person_or_none(request: HttpRequest) -> User | None:
 def insert(event: AuditEvent, *, may_be_lost: bool = False) -> None:
     """Write an event with its mac.
 
-    may_be_lost  a server that dies may lose those of its last moment, so that no read waits for the disk
+    may_be_lost  a database server that crashes may lose the event, so that no read waits for the disk
     """
     event.mac = macs.of_event(macs.key_of(event.chain), event)
     values = [column.get_db_prep_save(getattr(event, column.attname), connection) for column in COLUMNS]
@@ -229,7 +229,7 @@ def insert(event: AuditEvent, *, may_be_lost: bool = False) -> None:
 
 
 def address_of(request: HttpRequest) -> str | None:
-    """Where a request came from, as the database writes it."""
+    """Return a request's IP address in the database's notation; None without one."""
     try:
         ip = ipaddress.ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0])
     except ValueError:
@@ -249,7 +249,7 @@ def _request_id(request: HttpRequest) -> str:
 
 
 class _Losses:
-    """Counts the events that this process could not write, and reports them when the trail can be written again."""
+    """Counts the events that this process could not write, and records the number when the log is writable again."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""Routes of the audit trail below `/api/v1/`."""
+"""Routes of the audit log below `/api/v1/`."""
 
 from django.urls import URLPattern, path
 

@@ -1,6 +1,6 @@
-"""Verifying the trail: reads each chain from its first event and names what was altered, removed or inserted.
+"""Verify the audit log: read each chain from its first event, and report altered, removed and inserted events.
 
-In ranges of the key, with memory for one range, while events are written and sealed.
+It reads ranges of the key, so that memory stays bounded, and runs while events are written and sealed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ RANGE: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """kind: `altered`, `removed`, `inserted` or `unreadable`."""
+    """A problem of a chain. kind: `altered`, `removed`, `inserted` or `unreadable`."""
 
     chain: str
     kind: str
@@ -32,37 +32,37 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a chain ended at some time: kept outside of this database, it shows that a whole end was removed."""
+    """The end of a chain at some time. A copy outside of this database reveals the removal of later events."""
 
     number: int
     digest: str
 
 
 def name_of(chain: UUID) -> str:
-    """`org_…`, or `installation`."""
+    """Return the public name of a chain: `org_…`, or `installation`."""
     return "installation" if chain == INSTALLATION else ids.encode("org", chain)
 
 
 def chain_of(name: str) -> UUID:
-    """raises ValueError for what names no chain"""
+    """Return the chain with this public name, or raise ValueError."""
     return INSTALLATION if name == "installation" else ids.decode("org", name)
 
 
 def chains() -> list[UUID]:
-    """All that there are: those with a head, and those that only events name."""
+    """Return all chains: those with a head, and those that only events name."""
     heads = set(AuditChain.objects.values_list("chain", flat=True))
     return sorted(heads | set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct()))
 
 
 def heads() -> dict[str, Head]:
-    """The present end of each chain."""
+    """Return the present end of each chain, by its public name."""
     return {name_of(head.chain): Head(head.number, bytes(head.digest).hex()) for head in AuditChain.objects.all()}
 
 
 def verify(chain: UUID, kept: Mapping[str, Head] | None = None) -> Iterator[Finding]:
-    """What is wrong with a chain.
+    """Yield the problems of a chain.
 
-    kept  heads that were noted earlier and elsewhere
+    kept  heads that were saved earlier in another place
     """
     try:
         key = macs.key_of(chain)
@@ -93,7 +93,7 @@ class _Walk:
             number = int(event.number or 0)
             if number > self.number + 1:
                 yield self._removed(self.number + 1, number - 1)
-                before = None  # what was removed would tell; the rest of the chain is still compared from here
+                before = None  # the removed event's digest is unknown; the comparison goes on from this event
             else:
                 before = self.digest
             mac = bytes(event.mac)
@@ -103,7 +103,7 @@ class _Walk:
                 yield self._finding("altered", f"the place of number {number}, {_describe(event)}")
             self.number, self.digest = number, bytes(event.digest or b"")
             if self.kept is not None and number == self.kept.number and self.digest.hex() != self.kept.digest:
-                yield self._finding("altered", f"number {number}: its digest is not the one that was noted")
+                yield self._finding("altered", f"number {number}: its digest is not the one in the saved heads")
         if self.number < end:
             yield self._removed(self.number + 1, end)
         elif self.kept is not None and self.kept.number > max(end, self.number):
@@ -120,7 +120,7 @@ class _Walk:
             after = int(events[-1].number or 0)
 
     def _behind(self, end: int) -> Iterator[Finding]:
-        """Events with a number that the chain has not come to. The sealer may have gone on meanwhile."""
+        """Yield events with a number beyond the chain's end, which the sealing thread may have moved since."""
         head = AuditChain.objects.filter(chain=self.chain).first()
         beyond = AuditEvent.objects.filter(chain=self.chain, number__gt=max(head.number if head else 0, end))
         for event in beyond.order_by("number")[:RANGE]:
@@ -151,6 +151,6 @@ def _describe(event: AuditEvent) -> str:
 
 
 def _is_still_unsealed(event: AuditEvent) -> bool:
-    """A call under way may have been closed since it was read: look at it as it is now."""
+    """Return whether the event is unchanged since it was read: a call in progress may have ended."""
     now = AuditEvent.objects.filter(pk=event.pk, number=None).first()
     return now is not None and bytes(now.mac) == bytes(event.mac)

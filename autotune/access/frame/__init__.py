@@ -1,1 +1,1 @@
-"""What every page of a logged-in person stands on: who they are, where they may go, and how a form's work is done."""
+"""The common base of all pages for logged-in people: access check, navigation, and running a form's work."""

@@ -1,4 +1,4 @@
-"""How a page does what a form asks for: by the capability that the API calls, with its refusal told beside the form."""
+"""Run the work of a page's form with the function that the API calls, and show its errors beside the form."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -16,14 +16,14 @@ from autotune.core.api import problems
 from autotune.core.errors import AutotuneError
 
 T = TypeVar("T")
-CALLS_OUT: Final = Rate(per_minute=60, burst=10)  # of one person: each may hold a thread as long as somebody is slow
+CALLS_OUT: Final = Rate(per_minute=60, burst=10)  # for each person: a slow server holds a thread
 
 
 def do(request: HttpRequest, work: Callable[[], T], *, toast: str = "", calls_out: bool = False) -> T:
-    """Return what `work()` returns, once it is committed; the trail records that it was done.
+    """Run `work()` and return its result after the commit; the audit log records that it was done.
 
     toast      a message for the next page that is shown
-    calls_out  the work waits for somebody else's server, or makes transactions of its own: none is held around it
+    calls_out  the work waits for another server, or makes its own transactions: it runs outside of a transaction
     raises     AutotuneError as the capability does: give it to a form's `refuse`, or let `page` show it
     """
     if calls_out:
@@ -36,7 +36,7 @@ def do(request: HttpRequest, work: Callable[[], T], *, toast: str = "", calls_ou
 
 
 def attempt(request: HttpRequest, work: Callable[[], object], *, toast: str = "", calls_out: bool = False) -> bool:
-    """Do the same for an action without a form: a refusal is a toast. Returns whether the work was done."""
+    """Run the work of an action without a form, show an error as a toast, and return whether the work was done."""
     try:
         do(request, work, toast=toast, calls_out=calls_out)
     except Exception as exc:
@@ -51,17 +51,17 @@ def attempt(request: HttpRequest, work: Callable[[], object], *, toast: str = ""
 
 
 def _count(request: HttpRequest) -> None:
-    """Who asks others through a page asks as a person does: a script has the API, with its own limits.
+    """Limit calls to other servers through pages to a person's pace: scripts use the API, which has its own limits.
 
     raises TooManyRequests
     """
     if settings.KEY_RATE_PER_MINUTE and isinstance(request.user, User):
-        refusal = f"More than {CALLS_OUT.burst} requests that ask others at once. Wait a moment."
+        refusal = f"More than {CALLS_OUT.burst} calls to other servers at once. Wait a moment, then try again."
         throttles.admit(f"page:calls:{request.user.pk}", CALLS_OUT, refusal)
 
 
 def acted() -> None:
-    """Tell the audit trail that a form whose page answers 200 did what it was sent for."""
+    """Record for the audit log that a form whose page answers 200 has done its work."""
     if (call := current_call.current()) is not None:
         call.acted = True
 

@@ -1,4 +1,4 @@
-"""What the layout shows of the person and of where they are; for templates, worked out only where it is shown."""
+"""The template context of the page layout; each value is computed only if a template shows it."""
 
 from typing import Any
 
@@ -14,9 +14,13 @@ THEMES = frozenset({"light", "dark"})
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """`theme`; on a page `principal` and `frame` (sections, organizations); for pages that somebody may see who is
-    logged in and somebody who is not, `outer`, the layout around them; `second_factor_due`, whether they must set one
-    up first."""
+    """Return the layout's context.
+
+    theme              `light`, `dark` or ''
+    principal, frame   on a page: who acts, and the sections and organizations of the navigation
+    outer              the layout of pages that both logged-in and anonymous people see
+    second_factor_due  whether the person must set up a second factor first
+    """
     theme = request.COOKIES.get("theme", "")
     return {
         "theme": theme if theme in THEMES else "",
@@ -28,7 +32,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
 
 
 def is_framed(request: Any) -> bool:
-    """Whether the person belongs somewhere and may go there, so that there is a frame to be in."""
+    """Return whether the person can act in an organization, so that the page shows its navigation."""
     if hasattr(request, "principal"):
         return True
     return isinstance(getattr(request, "user", None), User) and not _is_due(request) and entry.enter(request)

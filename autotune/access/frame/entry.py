@@ -1,4 +1,4 @@
-"""The door of every page: a logged-in person in one organization, whose role allows what the page is for."""
+"""Admit people to pages: only a logged-in member of an organization whose role allows what the page does."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ Needs = tuple[str, str]
 
 
 class PageRequest(HttpRequest):
-    """A request that came through `page`.
+    """A request that `page` has admitted.
 
     principal    the person in the organization in which they act
-    memberships  theirs, that of the principal first
+    memberships  the person's memberships, the principal's first
     """
 
     principal: Principal
@@ -37,13 +37,13 @@ class PageRequest(HttpRequest):
 def page(
     *needs: Needs, methods: Sequence[str] = SAFE
 ) -> Callable[[Callable[..., HttpResponseBase]], Callable[..., HttpResponseBase]]:
-    """Make a view a page.
+    """Return a decorator that turns a view into a page.
 
-    needs    (resource, action): one of them is enough; without any, membership is
-    methods  what it answers; others are 405
+    needs    pairs of (resource, action), one of which the role must allow; without any, membership is enough
+    methods  the allowed methods; others get 405
 
-    Anonymous people are sent to the login and come back. A typed error that the view raises is a page with its status:
-    404 for what is out of scope, as in the API.
+    Anonymous people are redirected to the login, which leads back. A typed error that the view raises becomes a page
+    with its status: 404 for an object out of scope, as in the API.
     """
 
     def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -74,31 +74,31 @@ def page(
 
 
 def enter(request: PageRequest) -> bool:
-    """Set the request's principal; whether the person belongs to an organization at all."""
+    """Set the request's principal; return False if the person belongs to no organization."""
     memberships = authentication.memberships_of(request)
     if not memberships:
         return False
     first = memberships[0]
     request.memberships = memberships
     request.principal = Principal(first.organization, first.role, request.user)  # type: ignore[arg-type]
-    request.auth = request.principal  # type: ignore[attr-defined] # where the audit trail looks for it
+    request.auth = request.principal  # type: ignore[attr-defined] # the audit log reads it there
     return True
 
 
 def failed(request: HttpRequest, error: AutotuneError) -> HttpResponse:
-    """The page of an error, inside the frame where there is one."""
+    """Render the page of an error, with navigation if the person was admitted."""
     framed = hasattr(request, "principal")
     response = render(
         request, "frame/failure.html" if framed else "site/failure.html", {"error": error}, status=error.status
     )
-    response.problem_code = error.code  # type: ignore[attr-defined] # for the audit trail
+    response.problem_code = error.code  # type: ignore[attr-defined] # for the audit log
     for name, value in error.headers.items():
         response[name] = value
     return response
 
 
 def _count(principal: Principal) -> None:
-    """A person's pages and their calls of the API by session have one rate.
+    """Count the request: a person's pages and their API calls by session share one rate.
 
     raises TooManyRequests
     """
@@ -115,7 +115,7 @@ def _require(principal: Principal, needs: Sequence[Needs]) -> None:
 
 
 def to_login(request: HttpRequest) -> HttpResponse:
-    """Send a person without a session to the login. A request for a part of a page sends the whole page, and back."""
+    """Redirect a person without a session to the login, which leads back. Requests of htmx redirect the whole page."""
     is_partial = bool(request.headers.get("HX-Request"))
     if is_partial:
         current_page = urlsplit(request.headers.get("HX-Current-URL", ""))

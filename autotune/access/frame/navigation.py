@@ -1,4 +1,7 @@
-"""Where a person may go: one list of places, of which each role sees its own. Names the pages by string."""
+"""The navigation: one list of places, of which each person sees those that their role allows.
+
+Pages are named by string, since this module cannot import their apps.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +18,7 @@ class Place:
     """An entry of the navigation.
 
     page   the name of its route
-    needs  (resource, action): one of them is enough; none for everybody
+    needs  pairs of (resource, action), one of which the role must allow; empty: everybody sees it
     """
 
     label: str
@@ -26,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A place as it is shown; `current` is True below its address."""
+    """A place as it is shown; `current` is True on its page and the pages below it."""
 
     label: str
     url: str
@@ -72,7 +75,7 @@ PLACES: Final[dict[str, tuple[Place, ...]]] = {
 
 
 def sections(principal: Principal, path: str) -> list[Section]:
-    """Return the places that the principal may enter, in sections; of those above `path` the nearest is the current."""
+    """Return the places that the principal may enter, in sections; the one nearest above `path` is current."""
     allowed = {
         label: [(place, url) for place in places if _allowed(principal, place) and (url := _url(place.page))]
         for label, places in PLACES.items()
@@ -101,5 +104,5 @@ def _above(url: str, path: str) -> bool:
 
 
 def crumbs(*steps: tuple[str, str]) -> Sequence[dict[str, str]]:
-    """(label, address) of the pages above the one shown, for the template."""
+    """Return the (label, address) pairs of the pages above the one shown, in the form of the template."""
     return [{"label": label, "url": url} for label, url in steps]

@@ -1,1 +1,1 @@
-"""API keys: their form, their bounds, and how they are created, changed and rotated."""
+"""API keys: their format, their bounds, and how they are created, changed and rotated."""

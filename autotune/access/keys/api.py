@@ -1,4 +1,4 @@
-"""Endpoints of API keys."""
+"""The API endpoints of API keys."""
 
 from uuid import UUID
 
@@ -27,7 +27,7 @@ class KeyView(ApiView):
 
 class ApiKeys(ApiView):
     @operation(
-        summary="List API keys, ended ones too.", resource=RESOURCE, action="read", query=KeyQuery,
+        summary="List API keys, including ended ones.", resource=RESOURCE, action="read", query=KeyQuery,
         answers={200: responses.ApiKeyPage},
     )  # fmt: skip
     def get(self, request: Request, query: KeyQuery) -> responses.ApiKeyPage:
@@ -39,7 +39,7 @@ class ApiKeys(ApiView):
         return responses.ApiKeyPage([responses.api_key_out(row) for row in rows], pagination)
 
     @operation(
-        summary="Make an API key. Its text is shown once.", resource=RESOURCE, action="create", body=NewKey,
+        summary="Create an API key. Only this response shows the key.", resource=RESOURCE, action="create", body=NewKey,
         answers={201: responses.ApiKeyWithSecret}, errors=(404, 409), secrets=("secret",),
     )  # fmt: skip
     def post(self, request: Request, body: NewKey) -> responses.ApiKeyWithSecret:
@@ -52,7 +52,7 @@ class ApiKeyDetail(KeyView):
         return responses.ApiKeyAnswer(responses.api_key_out(self.key(key_id)))
 
     @operation(
-        summary="Rename an API key, or bind it to other networks.", resource=RESOURCE, action="update", body=KeyPatch,
+        summary="Rename an API key, or change its networks.", resource=RESOURCE, action="update", body=KeyPatch,
         answers={200: responses.ApiKeyAnswer}, errors=(409,),
     )  # fmt: skip
     def patch(self, request: Request, key_id: UUID, body: KeyPatch) -> responses.ApiKeyAnswer:
@@ -60,7 +60,7 @@ class ApiKeyDetail(KeyView):
         return responses.ApiKeyAnswer(responses.api_key_out(key))
 
     @operation(
-        summary="Revoke an API key: it is refused at the next request.", resource=RESOURCE, action="delete",
+        summary="Revoke an API key: its next request is rejected.", resource=RESOURCE, action="delete",
         answers={204: None},
     )  # fmt: skip
     def delete(self, request: Request, key_id: UUID) -> None:
@@ -69,7 +69,7 @@ class ApiKeyDetail(KeyView):
 
 class ApiKeyRevoke(KeyView):
     @operation(
-        summary="Revoke an API key, and read it.", resource=RESOURCE, action="delete",
+        summary="Revoke an API key, and return it.", resource=RESOURCE, action="delete",
         answers={200: responses.ApiKeyAnswer},
     )  # fmt: skip
     def post(self, request: Request, key_id: UUID) -> responses.ApiKeyAnswer:
@@ -79,7 +79,7 @@ class ApiKeyRevoke(KeyView):
 
 class ApiKeyRotate(KeyView):
     @operation(
-        summary="Make a new key in the place of one's own. The old one works on for a grace period.",
+        summary="Replace one's own key by a new one. The old key still works for a grace period.",
         resource=RESOURCE, action="update", body=KeyRotation, needs_body=False,
         answers={201: responses.ApiKeyWithSecret}, errors=(409,), secrets=("secret",),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Within which bounds a key may be made: its networks and its end, and those of the key that asks for it."""
+"""Check the bounds of a new key: its networks and its end, within those of the key that creates it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class BeyondOwnKey(Forbidden):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a key is bound to, beside its role."""
+    """The kind, end and networks of a key, which limit it in addition to its role."""
 
     kind: str
     expires_at: datetime | None
@@ -34,7 +34,9 @@ class Bounds:
 
 
 def require_within_own(principal: Principal, bounds: Bounds) -> None:
-    """A key reaches no further by a key that it makes: a stolen one must not outlive its end or leave its networks.
+    """Check that a key creates no key with wider bounds than its own.
+
+    Otherwise a stolen key could outlive its end or leave its networks.
 
     raises  BeyondOwnKey
     """
@@ -42,15 +44,15 @@ def require_within_own(principal: Principal, bounds: Bounds) -> None:
         return
     own = Bounds.of(principal.key)
     if own.kind == ApiKey.Kind.TEST and bounds.kind != own.kind:
-        raise BeyondOwnKey("A test key makes and changes test keys alone.")
+        raise BeyondOwnKey("A test key can create and change only test keys.")
     if own.expires_at is not None and (bounds.expires_at is None or bounds.expires_at > own.expires_at):
-        raise BeyondOwnKey(f"Your key ends at {clock.wire(own.expires_at)}: no key of its making may end later.")
+        raise BeyondOwnKey(f"Your key ends at {clock.wire(own.expires_at)}. A key that it creates must end by then.")
     if own.networks and not (bounds.networks and all(_inside(network, own.networks) for network in bounds.networks)):
-        raise BeyondOwnKey("Your key is bound to networks: a key of its making must be bound to them too.")
+        raise BeyondOwnKey("Your key works only from its networks. A key that it creates must be limited to them too.")
 
 
 def networks_of(ranges: Sequence[str], pointer: str = "/networks") -> list[str]:
-    """Return the address ranges in one spelling; a single address is a range of one.
+    """Return the address ranges in normalized form; a single address is a range of one.
 
     raises  Invalid that names each invalid range
     """
@@ -60,14 +62,14 @@ def networks_of(ranges: Sequence[str], pointer: str = "/networks") -> list[str]:
         try:
             network = ip_network(text)
         except ValueError:
-            detail = "Give a network such as 192.0.2.0/24 or 2001:db8::/32, without bits behind its prefix."
+            detail = "Enter a network such as 192.0.2.0/24 or 2001:db8::/32, without bits after its prefix."
             errors.append(FieldError(f"{pointer}/{place}", "invalid_format", detail))
             continue
         if _mapped(network):
-            detail = "Write the IPv4 network itself: addresses of this form are compared as IPv4."
+            detail = "Enter the IPv4 network itself: Autotune compares mapped addresses as IPv4."
             errors.append(FieldError(f"{pointer}/{place}", "invalid_format", detail))
         elif "%" in text:
-            errors.append(FieldError(f"{pointer}/{place}", "invalid_format", "Give it without a zone."))
+            errors.append(FieldError(f"{pointer}/{place}", "invalid_format", "Enter the network without a zone."))
         elif str(network) not in networks:
             networks.append(str(network))
     if errors:
@@ -76,9 +78,9 @@ def networks_of(ranges: Sequence[str], pointer: str = "/networks") -> list[str]:
 
 
 def end_of(text: str | None, pointer: str = "/expiresAt") -> datetime | None:
-    """When a key ends.
+    """Return the end of a key from its text; None without one.
 
-    raises  Invalid for what is no date-time, and for one that is past
+    raises  Invalid if the text is no date or date-time, or not in the future
     """
     if text is None:
         return None
@@ -87,7 +89,7 @@ def end_of(text: str | None, pointer: str = "/expiresAt") -> datetime | None:
     except (ValueError, OverflowError):
         raise Invalid.field(pointer, "invalid_date", "give a date or a date-time of ISO 8601.") from None
     if moment <= timezone.now():
-        raise Invalid.field(pointer, "out_of_range", "give a time to come.")
+        raise Invalid.field(pointer, "out_of_range", "enter a time in the future.")
     return moment
 
 

@@ -1,4 +1,4 @@
-"""API keys as people and keys make, change and rotate them."""
+"""Create, change, rotate and revoke API keys on behalf of a person or another key."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,13 +19,13 @@ from autotune.access.requests import KeyPatch, NewKey
 from autotune.access.roles import ceilings
 from autotune.core.errors import Conflict, Forbidden, NotFound
 
-MAX_KEYS: Final = 1_000  # of an organization, that work
+MAX_KEYS: Final = 1_000  # working keys of an organization
 GRACE_HOURS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class KeyWithSecret:
-    """A key and its text, which cannot be shown again."""
+    """A new key and its text, which cannot be shown again."""
 
     key: ApiKey
     secret: str
@@ -33,7 +33,7 @@ class KeyWithSecret:
 
 @transaction.atomic
 def create(principal: Principal, body: NewKey) -> KeyWithSecret:
-    """A key of the caller's, in their organization. What is not said is as with the key that asks.
+    """Create a key for the caller in their organization; bounds that the body omits are those of the calling key.
 
     raises  Invalid, NotFound for the role; BeyondOwnRole, BeyondOwnKey; Conflict `too_many_keys`
     """
@@ -62,7 +62,7 @@ def create(principal: Principal, body: NewKey) -> KeyWithSecret:
 
 @transaction.atomic
 def change(principal: Principal, key_id: UUID, body: KeyPatch) -> ApiKey:
-    """Rename a key, or bind it to other networks.
+    """Rename a key, or change its networks.
 
     raises  BeyondOwnRole for a key that may do more than the caller; BeyondOwnKey; Conflict `key_ended`
     """
@@ -83,19 +83,23 @@ def change(principal: Principal, key_id: UUID, body: KeyPatch) -> ApiKey:
 
 @transaction.atomic
 def rotate(principal: Principal, key_id: UUID, *, grace_hours: int | None = None) -> KeyWithSecret:
-    """A new key in the place of one's own, with its role, kind, networks and end; the old one works on for a while.
+    """Replace the caller's key by a new one with the same role, kind, networks and end.
 
-    raises  Forbidden for another person's key: it would speak for them. BeyondOwnRole, BeyondOwnKey;
+    The old key still works for a grace period.
+
+    raises  Forbidden for another person's key, since the new one would act as them. BeyondOwnRole, BeyondOwnKey;
             Conflict `key_ended`, `rotation_in_progress`
     """
-    _require_still_member(principal)  # first: removing takes the organization before the keys too
+    _require_still_member(principal)  # first, as removing a member locks the organization before its keys
     old = _working(key_id)
     if old.user_id != principal.user.pk:
-        raise Forbidden("Only the person who made a key rotates it. Revoke it, or have them make a new one.")
+        raise Forbidden("Only the person who created a key can rotate it. Revoke it, or ask them to create a new one.")
     _require_not_above(principal, old)
     require_within_own(principal, Bounds.of(old))
     if old.replaced_by_id is not None:
-        raise Conflict("This key was rotated, and works until its grace period ends.", code="rotation_in_progress")
+        raise Conflict(
+            "This key was already rotated. It works until its grace period ends.", code="rotation_in_progress"
+        )
     assert old.role is not None
     new, secret = tokens.issue(
         organization=old.organization,
@@ -118,7 +122,7 @@ def rotate(principal: Principal, key_id: UUID, *, grace_hours: int | None = None
 
 @transaction.atomic
 def revoke(principal: Principal, key_id: UUID) -> ApiKey:
-    """Refuse a key from now on; nothing more for one that is revoked.
+    """Revoke a key, so that its next request is rejected; do nothing for a revoked key.
 
     raises  BeyondOwnRole for another person's key that may do more than the caller
     """
@@ -136,26 +140,30 @@ def _require_not_above(principal: Principal, key: ApiKey) -> None:
 
 
 def _require_still_member(principal: Principal) -> None:
-    """Whoever is being removed at this moment makes no key that would work again if they came back.
+    """Check that the caller is still a member, and lock the organization's row as removing a member does.
 
-    raises  Forbidden. Holds the organization's row, as removing does
+    Otherwise a person who is being removed could create a key that would work again if they came back.
+
+    raises  Forbidden
     """
     membership.lock(principal.organization.pk)
     if not Membership.objects.filter(organization=principal.organization, user=principal.user).exists():
-        raise Forbidden("You are no member of the organization any more.")
+        raise Forbidden("You are no longer a member of the organization.")
 
 
 def _require_room(organization: Organization) -> None:
     working = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()), revoked_at=None)
     if working.filter(organization=organization).count() >= MAX_KEYS:
-        raise Conflict(f"An organization has at most {MAX_KEYS} keys. Revoke one.", code="too_many_keys")
+        raise Conflict(
+            f"The organization has {MAX_KEYS} working keys, the maximum. Revoke one first.", code="too_many_keys"
+        )
 
 
 def _working(key_id: UUID) -> ApiKey:
-    """The row, held until the transaction ends. raises Conflict `key_ended`"""
+    """Lock and return the key's row until the transaction ends. raises Conflict `key_ended`"""
     key = _locked(key_id)
     if tokens.ended(key):
-        raise Conflict("This key was revoked, or has expired.", code="key_ended")
+        raise Conflict("This key was revoked or has expired. Create a new one.", code="key_ended")
     return key
 
 

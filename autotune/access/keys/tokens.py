@@ -1,4 +1,7 @@
-"""API keys: `at_live_` or `at_test_`, 26 characters of id, `_`, 43 base62 characters and 6 of CRC-32."""
+"""Issue and look up API keys.
+
+A key is `at_live_` or `at_test_`, 26 characters of id, `_`, 43 random base62 characters and 6 of CRC-32.
+"""
 
 import hashlib
 import hmac
@@ -33,7 +36,7 @@ def issue(
     expires_at: datetime | None = None,
     networks: Sequence[str] = (),
 ) -> tuple[ApiKey, str]:
-    """A new key and its text, which is never to be had again."""
+    """Create a key, and return it with its text, which is not stored."""
     key_id = ids.new()
     text = _text(kind, key_id)
     key = ApiKey.objects.create(
@@ -52,15 +55,16 @@ def issue(
 
 
 def digest(text: str) -> bytes:
-    """SHA-256 of a key's text. The text holds 256 random bits, so neither salt nor pepper is needed."""
+    """Return the SHA-256 of a key's text. The text has 256 random bits, so it needs neither salt nor pepper."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def find(text: str, address: str = "") -> ApiKey | None:
-    """The usable key with this text, with its organization, role, person and `held`; None for any other text.
+    """Return the usable key with this text, with its organization, role, person and `held`; None for any other text.
 
-    A person who left the organization has no key there any more.
-    address  where the request came from: a key may be bound to networks
+    A key is not usable after its person has left the organization.
+
+    address  the caller's IP address, since a key may be limited to networks
     """
     match = KEY.fullmatch(text)
     if match is None or _checksum(text[:-6]) != match[4]:
@@ -75,7 +79,7 @@ def find(text: str, address: str = "") -> ApiKey | None:
 
 
 def usable_now(key_id: UUID) -> ApiKey | None:
-    """The key of this id as `find` returns it, wherever it is used from; None if it is of no use by now."""
+    """Return the key with this id as `find` does, for any address; None if it is no longer usable."""
     key = _with_holder(key_id)
     return None if key is None or key.held is None or not usable(key) else key
 
@@ -90,22 +94,22 @@ def _with_holder(key_id: UUID) -> ApiKey | None:
 
 
 def usable(key: ApiKey) -> bool:
-    """Neither revoked nor expired, of an active person in an organization that is not suspended."""
+    """Return whether the key is neither revoked nor expired, its person active and its organization not suspended."""
     return key.role_id is not None and not (ended(key) or key.organization.suspended or not key.user.is_active)
 
 
 def ended(key: ApiKey) -> bool:
-    """Revoked or expired, for good."""
+    """Return whether the key is revoked or expired, so that it never works again."""
     return key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= timezone.now())
 
 
 def allowed_from(networks: Sequence[str], address: str) -> bool:
-    """Whether a key that is bound to these networks, if to any, may be used from the address."""
+    """Return whether a key with these networks works from the address. Without networks it works from everywhere."""
     return not networks or within(address, [ip_network(network) for network in networks])
 
 
 def note_use(key: ApiKey) -> None:
-    """Keep `last_used_at` true to the minute, without a write for each request or for each of many at once."""
+    """Update `last_used_at` at most once a minute, however many requests use the key at once."""
     now = timezone.now()
     if key.last_used_at is None or now - key.last_used_at > USE_IS_NOTED_EVERY:
         stale = Q(last_used_at=None) | Q(last_used_at__lt=now - USE_IS_NOTED_EVERY)
@@ -113,18 +117,18 @@ def note_use(key: ApiKey) -> None:
 
 
 def revoke(key: ApiKey) -> None:
-    """Refuse the key from now on, in every process: each request reads its row."""
+    """Revoke the key at once in every process, since each request reads its row."""
     ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now())
 
 
 def revoke_all(*, organization_id: UUID, user_id: UUID) -> None:
-    """Refuse all keys that the person has in the organization: they must not work again if the person comes back."""
+    """Revoke all keys of the person in the organization, so that they stay dead even if the person comes back."""
     keys = ApiKey.objects.filter(organization_id=organization_id, user_id=user_id, revoked_at=None)
     keys.update(revoked_at=timezone.now())
 
 
 def prefix(kind: str, key_id: UUID) -> str:
-    """The part of a key's text that is no secret."""
+    """Return the part of a key's text that is not secret."""
     return f"at_{kind}_{ids.encode('key', key_id).removeprefix('key_')}"
 
 

@@ -1,1 +1,1 @@
-"""Members of an organization, and invitations."""
+"""Members of organizations, and invitations."""

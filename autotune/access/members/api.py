@@ -1,4 +1,4 @@
-"""Endpoints of members and invitations."""
+"""The API endpoints of members and invitations."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ ORDER = Order("members", {"createdAt": "created_at"})
 
 class Members(ApiView):
     @operation(
-        summary="List members, and who is invited.", resource=RESOURCE, action="read", query=MemberQuery,
+        summary="List members and invitations.", resource=RESOURCE, action="read", query=MemberQuery,
         answers={200: responses.MemberPage},
     )  # fmt: skip
     def get(self, request: Request, query: MemberQuery) -> responses.MemberPage:
@@ -32,7 +32,7 @@ class Members(ApiView):
         return responses.MemberPage([responses.member_out(row) for row in rows], pagination)
 
     @operation(
-        summary="Invite somebody by mail; again: with a new link, which ends the one before.", resource=RESOURCE,
+        summary="Invite a person by mail. A repeated invitation replaces the previous link.", resource=RESOURCE,
         action="create", body=Invitation, answers={201: responses.MemberAnswer}, errors=(404, 409),
     )  # fmt: skip
     def post(self, request: Request, body: Invitation) -> responses.MemberAnswer:
@@ -45,7 +45,7 @@ class MemberDetail(ApiView):
         return responses.MemberAnswer(responses.member_out(self.member(member_id, "read")))
 
     @operation(
-        summary="Give a member, or somebody invited, another role.", resource=RESOURCE, action="update",
+        summary="Change the role of a member or an invitation.", resource=RESOURCE, action="update",
         body=MemberPatch, answers={200: responses.MemberAnswer}, errors=(409,),
     )  # fmt: skip
     def patch(self, request: Request, member_id: UUID, body: MemberPatch) -> responses.MemberAnswer:
@@ -55,7 +55,7 @@ class MemberDetail(ApiView):
         return responses.MemberAnswer(responses.member_out(member))
 
     @operation(
-        summary="Remove a member, with their keys; or withdraw an invitation.", resource=RESOURCE, action="delete",
+        summary="Remove a member and revoke their keys, or withdraw an invitation.", resource=RESOURCE, action="delete",
         answers={204: None}, errors=(409,),
     )  # fmt: skip
     def delete(self, request: Request, member_id: UUID) -> None:

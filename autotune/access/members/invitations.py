@@ -1,5 +1,8 @@
-"""Inviting people by mail. Who reads that mailbox takes the invitation (accounts/joining); it says nothing of whether
-they have an account."""
+"""Invite people by mail.
+
+The reader of the mailbox accepts the invitation (accounts/joining). An invitation does not reveal whether its recipient
+has an account.
+"""
 
 import hashlib
 import secrets
@@ -26,14 +29,14 @@ from autotune.access.throttling.rates import Rate
 from autotune.core.errors import Conflict, Invalid, NotFound, TooManyRequests
 
 VALID: Final = timedelta(days=7)
-KEPT: Final = timedelta(days=30)  # after it ran out: people look for why somebody never came
-MAX_OPEN: Final = 1_000  # of an organization: each is a mail to somebody
+KEPT: Final = timedelta(days=30)  # after it expired, so that people can see why somebody never joined
+MAX_OPEN: Final = 1_000  # for each organization, since each invitation is a mail to somebody
 MAILS: Final = Rate(1, 5)  # to one address from one organization: five at once, then one a minute
 
 
 @transaction.atomic
 def invite(principal: Principal, body: Invitation) -> Membership:
-    """Invite somebody; again: with a new link, and the one before is dead. The mail goes out after the commit.
+    """Invite a person; a repeated invitation replaces the previous link. The mail is sent after the commit.
 
     raises  Invalid, NotFound for role or organization; BeyondOwnRole; Conflict `already_member`, `too_many_invitations`
     """
@@ -43,7 +46,7 @@ def invite(principal: Principal, body: Invitation) -> Membership:
     ceilings.require_covered(principal, role.permissions, f"the role {role.name}")
     Organization.objects.select_for_update(no_key=True).get(pk=organization.pk)  # one at a time: the address is unique
     if Membership.objects.filter(organization=organization, user__email=email).exists():
-        raise Conflict("This person is a member already.", code="already_member")
+        raise Conflict("This person is already a member.", code="already_member")
     before = Membership.objects.select_related("role").filter(organization=organization, user=None, email=email).first()
     if before is not None:
         ceilings.require_not_above(principal, before.role, organization, f"their role {before.role.name}")
@@ -68,20 +71,20 @@ def invite(principal: Principal, body: Invitation) -> Membership:
 
 
 def mail(invited: Membership, token: str) -> EmailMessage:
-    """What the invited person reads. The token is nowhere else."""
+    """Return the mail to the invited person, the only place that contains the token."""
     organization = " ".join(invited.organization.name.split())
     link = f"{settings.PUBLIC_URL.rstrip('/')}{reverse('invitation', args=[token])}"
-    by = f"{invited.invited_by.email} invites" if invited.invited_by else "You are invited, and this asks"
+    by = f"{invited.invited_by.email} invites" if invited.invited_by else "This mail invites"
     text = (
         f"{by} you to {organization} on Autotune, with the role {invited.role.name}.\n\n"
         f"{link}\n\n"
-        f"The link is valid for {VALID.days} days and for you alone. If you expected no such mail, ignore it.\n"
+        f"The link is valid for {VALID.days} days, and only for you. If you did not expect this mail, ignore it.\n"
     )
     return EmailMessage(f"Autotune: an invitation to {organization}", text, to=[invited.email])
 
 
 def stands(invited: Membership) -> bool:
-    """Whether its sender might still send it: an invitation gives no more than they could give when it is taken."""
+    """Return whether its sender could still send it: an invitation gives no rights that its sender has lost since."""
     if invited.invited_by_id is None:  # made by the admin site or a command, or the person's account is gone
         return False
     held = Membership.objects.select_related("organization", "role", "user").filter(
@@ -91,7 +94,7 @@ def stands(invited: Membership) -> bool:
 
 
 def clean() -> int:
-    """Delete the invitations that ran out long ago."""
+    """Delete invitations that expired more than `KEPT` ago, and return how many."""
     over = Membership.objects.filter(user=None, expires_at__lt=timezone.now() - KEPT)
     return over.delete()[0]
 
@@ -107,9 +110,9 @@ def _may_still(sender: Membership, invited: Membership) -> bool:
 
 
 def _organization(principal: Principal, body: Invitation) -> Organization:
-    """Whose member it will be: the caller's organization, unless another is named by who may invite in all."""
+    """Return the organization to join: the caller's, or the one in the body if the caller may invite into it."""
     if body.organization_id is None or body.organization_id.uuid == principal.organization.pk:
-        if policy.reach(principal, "members", "create") == "own":  # nobody invites oneself
+        if policy.reach(principal, "members", "create") == "own":  # `own` would only allow inviting oneself
             raise ceilings.BeyondOwnRole(f"The role {principal.role.name} may not create members.")
         return principal.organization
     return _any_organization(principal, body.organization_id.uuid)
@@ -128,17 +131,20 @@ def _email(text: str) -> str:
     try:
         validate_email(email)
     except ValidationError:
-        raise Invalid.field("/email", "invalid_format", "this is no email address.") from None
+        raise Invalid.field(
+            "/email", "invalid_format", "this is not an email address; enter it as name@example.com."
+        ) from None
     return email
 
 
 def _require_patience(organization: Organization, email: str) -> None:
-    """raises TooManyRequests: nobody's mailbox is flooded by inviting them again and again"""
+    """Raise TooManyRequests if the mailbox has just received several invitations, so that nobody can flood it."""
     mailbox = hashlib.sha256(email.encode()).hexdigest()[:32]
     allowance = rates.check(f"invitation:{organization.pk}:{mailbox}", MAILS)
     if not allowance.admitted:
         raise TooManyRequests(
-            "This person was sent several invitations just now.", headers={"Retry-After": str(allowance.retry_after_s)}
+            "This person has just received several invitations. Try again later.",
+            headers={"Retry-After": str(allowance.retry_after_s)},
         )
 
 
@@ -146,11 +152,12 @@ def _require_room(organization: Organization) -> None:
     waiting = Membership.objects.filter(organization=organization, user=None, expires_at__gt=timezone.now())
     if waiting.count() >= MAX_OPEN:
         raise Conflict(
-            f"At most {MAX_OPEN} invitations of an organization wait to be taken.", code="too_many_invitations"
+            f"{MAX_OPEN} invitations are open, the maximum for an organization. Withdraw some first.",
+            code="too_many_invitations",
         )
 
 
 def change_role(role: Role, invited: Membership, principal: Principal) -> None:
-    """Change the role of an invitation; the present caller is its inviter from now on."""
+    """Change the role of an invitation, and make the caller its inviter."""
     invited.role, invited.invited_by = role, principal.user
     invited.save(update_fields=["role", "invited_by"])

@@ -1,7 +1,7 @@
-"""Who belongs to an organization, and with which role.
+"""Change roles of members, and remove members.
 
-Nobody changes their own role, gives a role that may do more than they themselves, or touches whoever may do more. An
-organization keeps somebody who can change its members. The organization's row is the lock of all this.
+Nobody can change their own role, give a role with more rights than their own, or change a member with more rights. An
+organization always keeps a member who can change its members. The organization's row is the lock for these rules.
 """
 
 from uuid import UUID
@@ -19,13 +19,13 @@ from autotune.core.errors import Conflict, Forbidden, NotFound
 
 @transaction.atomic
 def change_role(by: Principal, member_id: int, role_text: str) -> Membership:
-    """Give a member, or somebody invited, another role.
+    """Give a member or an invitation another role.
 
     raises  Forbidden `own_role`, BeyondOwnRole, Conflict `last_admin`; Invalid or NotFound for the role
     """
     member = locked(member_id)
     if member.user_id == by.user.pk:
-        raise Forbidden("Nobody changes their own role.", code="own_role")
+        raise Forbidden("You cannot change your own role. Ask another administrator.", code="own_role")
     role = ceilings.role_named(role_text, member.organization)
     _require_not_above(by, member)
     ceilings.require_covered(by, role.permissions, f"the role {role.name}")
@@ -41,7 +41,7 @@ def change_role(by: Principal, member_id: int, role_text: str) -> Membership:
 
 @transaction.atomic
 def remove(by: Principal, member_id: int) -> None:
-    """Remove a member, whose keys and sessions end with it; leave oneself; or withdraw an invitation.
+    """Remove a member and revoke their keys, leave the organization, or withdraw an invitation.
 
     raises  BeyondOwnRole, Conflict `last_admin`
     """
@@ -53,14 +53,14 @@ def remove(by: Principal, member_id: int) -> None:
 
 
 def end(member: Membership) -> None:
-    """The membership is over, whoever decided it."""
+    """End a membership and revoke its keys, without checking any rights."""
     if member.user_id is not None:
         tokens.revoke_all(organization_id=member.organization_id, user_id=member.user_id)
     member.delete()
 
 
 def locked(member_id: int) -> Membership:
-    """The row as it is now, no other of its organization being changed meanwhile.
+    """Return the current membership, with its organization locked so that none of its memberships can change.
 
     raises  NotFound if it was removed
     """
@@ -74,22 +74,22 @@ def locked(member_id: int) -> Membership:
 
 
 def lock(organization_id: UUID) -> None:
-    """Held until the transaction ends; rows that merely name the organization may be written meanwhile."""
+    """Lock the organization until the transaction ends. Rows that refer to it can still be written."""
     Organization.objects.select_for_update(no_key=True).get(pk=organization_id)
 
 
 def administers(role: Role) -> bool:
-    """Whether its holders can change the members of their organization."""
+    """Return whether the role's holders can change the members of their organization."""
     return principal.wider(principal.granted(role.permissions).get(("members", "update")), "organization")
 
 
 def require_another_admin(
     organization: Organization, *, without: list[Membership] | None = None, but_role: Role | None = None
 ) -> None:
-    """raises Conflict `last_admin` if nobody would be left who can change members, where now somebody can
+    """Raise Conflict `last_admin` if a change would leave nobody who can change the members.
 
-    without   members who go, or get a role that cannot
-    but_role  a role that will be such a one
+    without   members who leave, or get a role that cannot change members
+    but_role  a role that loses the right to change members
     """
     can = [role for role in Role.objects.filter(membership__organization=organization).distinct() if administers(role)]
     admins = Membership.objects.filter(organization=organization, role__in=can, user__is_active=True)
@@ -97,7 +97,10 @@ def require_another_admin(
     if but_role is not None:
         left = left.exclude(role=but_role)
     if not left.exists() and admins.exists():
-        raise Conflict("Nobody else could change the members of the organization.", code="last_admin")
+        raise Conflict(
+            "Nobody else can change the organization's members. Give somebody else such a role first.",
+            code="last_admin",
+        )
 
 
 def _require_not_above(by: Principal, member: Membership) -> None:

@@ -1,4 +1,4 @@
-"""Organizations, people, roles, API keys, sessions, stored answers, the audit trail, the counts of throttling."""
+"""Models of organizations, people, roles, API keys, sessions, stored answers, audit log and throttling."""
 
 from autotune.access.models.answers import StoredAnswer
 from autotune.access.models.audit import AuditChain, AuditEvent

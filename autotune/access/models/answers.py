@@ -1,4 +1,4 @@
-"""Stored answers of requests with an `Idempotency-Key`."""
+"""The model of responses that are stored for requests with an `Idempotency-Key`."""
 
 from django.db import models
 
@@ -8,13 +8,13 @@ from autotune.core.crypto.fields import EncryptedTextField
 
 
 class StoredAnswer(models.Model):
-    """What a POST with an `Idempotency-Key` was answered; written in the transaction of its work (access/idempotency).
+    """The response to a POST with an `Idempotency-Key`, written in the transaction of its work (access/idempotency).
 
     route          method and path
     key_digest     SHA-256 of the key
-    request_digest keyed digest of the query and the body's octets
-    subject        the completion whose text is in the answer: erasing it erases the answer too; or the task, where
-                   texts of many are in it
+    request_digest keyed digest of the query and the bytes of the body
+    subject        the completion whose text is in the answer, so that its erasure erases the answer too; or the task,
+                   if the answer has the text of several completions
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)

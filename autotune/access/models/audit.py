@@ -1,4 +1,4 @@
-"""The audit trail: who did what, to which object, from where, with what outcome. Never a body, never a secret."""
+"""Models of the audit log: who did what, to which object, from where, with what outcome; no bodies, no secrets."""
 
 from uuid import UUID
 
@@ -13,28 +13,28 @@ INSTALLATION = UUID(int=0)  # the chain of events that belong to no organization
 
 
 class AuditEvent(models.Model):
-    """One act. Written unsealed in the transaction of its work; the sealer gives it its number and digest.
+    """An act on record, written in the transaction of its work; sealing then adds its number and digest.
 
     chain       the organization's id, or INSTALLATION
     actor       as it is shown: an email, a grader's id, a command, `anonymous`
     action      `resource.verb`, such as `completions.create` or `session.login`
-    object_id   public id of what it was done to; '' for many or none
-    objects_count  how many, where a request concerned several
+    object_id   public id of the object; '' for many or none
+    objects_count  number of objects, if a request concerned several
     fields      names of the members that were set or changed, never their values
     route       the pattern of the address, never the address with its tokens
-    status      of the HTTP answer; null while the outcome is open, and where there was no request
-    code        of the error, where there was one
-    mac         keyed digest of all the above, made when it is written: a row that was put in by hand has none that fits
+    status      of the HTTP response; null while the outcome is open, and if there was no request
+    code        of the error, if there was one
+    mac         keyed digest of all the above, made when it is written: a row that was inserted by hand has a wrong one
     number      place in its chain, from 1; null until sealed
     digest      keyed digest of the digest before it, the number and the mac
     """
 
     class Outcome(models.TextChoices):
-        OPEN = "open"  # under way: somebody else's server is waited for
+        OPEN = "open"  # in progress, waiting for another server
         SUCCEEDED = "succeeded"
         REFUSED = "refused"
         FAILED = "failed"
-        INTERRUPTED = "interrupted"  # what was under way never ended
+        INTERRUPTED = "interrupted"  # was in progress and never ended
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     chain = models.UUIDField()

@@ -1,4 +1,4 @@
-"""API keys."""
+"""The model of API keys."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from autotune.core import ids
 
 
 class ApiKey(models.Model):
-    """A key of one organization, with one role, made by one person. Only the SHA-256 of its text is stored.
+    """A key of one organization, with one role, created by one person. Only the SHA-256 of its text is stored.
 
-    role         null once it is deleted, for a key that had ended before: it does nothing any more
-    networks     address ranges from which alone it may be used; empty: from everywhere
-    held         what its person's membership allows, where keys.find read it
-    replaced_by  the key that a rotation made in its place; both work until this one expires
+    role         null if the role was deleted after the key had ended
+    networks     the only address ranges from which it works; empty: from everywhere
+    held         what its person's membership allows, if tokens.find has read it
+    replaced_by  the key that replaced it in a rotation; both work until this one expires
     """
 
     class Kind(models.TextChoices):

@@ -1,4 +1,4 @@
-"""What proves that somebody is who they say: sessions of browsers, and the secrets of second factors."""
+"""Models of browser sessions and of the secrets of second factors."""
 
 from typing import ClassVar
 from uuid import UUID
@@ -13,13 +13,13 @@ from autotune.core.crypto.fields import EncryptedTextField
 
 
 class WebSession(models.Model):
-    """A browser's session (access/accounts/sessions.py). Who reads the table can neither take it over nor read it.
+    """A browser's session (access/accounts/sessions.py). A reader of the table can neither use nor decrypt it.
 
-    key_digest     keyed digest of the session's key, which the cookie alone holds
+    key_digest     keyed digest of the session's key, which only the cookie contains
     data           the session's members, encrypted under a key that is derived from the session's key
-    user           who is logged in; null before the login, and while a second factor is asked for
-    password_mark  their session's hash of then: with another password the session is dead
-    address, agent where it was opened, and with what
+    user           the logged-in person; null before the login, and until the second factor is entered
+    password_mark  Django's hash of the password at the login: another password ends the session
+    address, agent IP address and browser of the login
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -44,14 +44,14 @@ class WebSession(models.Model):
 
 
 class SecondFactorSecret(models.Model):
-    """A secret of a person's second factor. The row of django-allauth names it by its id; it holds none itself."""
+    """A secret of a person's second factor. The row of django-allauth contains only the id of this one."""
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     secret = EncryptedTextField()
     created_at = models.DateTimeField(default=timezone.now)
 
-    organization_id: ClassVar[UUID] = INSTALLATION  # whose data keys encrypt it: a person may be in many organizations
+    organization_id: ClassVar[UUID] = INSTALLATION  # whose data keys encrypt it; people may be in several organizations
 
     def __str__(self) -> str:
         return f"of {self.user_id}"

@@ -1,4 +1,4 @@
-"""Organizations, roles, and who belongs where."""
+"""Models of organizations, roles and memberships."""
 
 from django.db import models
 
@@ -7,10 +7,10 @@ from autotune.core import ids
 
 
 class Organization(models.Model):
-    """Whose tasks, graders and scores. The operating one (the first made) runs this installation.
+    """The owner of tasks, graders, scores and keys. The operating one (the first created) runs this installation.
 
-    text_days   how long prompts and responses are kept; null: until they are erased
-    score_days  how long scores are kept; null: for good
+    text_days   days for which prompts and responses are kept; null: until they are erased
+    score_days  days for which scores are kept; null: no limit
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -33,7 +33,7 @@ class Organization(models.Model):
 
 
 class Role(models.Model):
-    """What its holders may do, as data. `organization` null: built in.
+    """A role: what its members and keys may do, as data. `organization` is null for a built-in role.
 
     permissions  [{"resource": …, "actions": [create, read, update, delete], "scope": own | organization | all}]
     """
@@ -58,12 +58,12 @@ class Role(models.Model):
 
 
 class Membership(models.Model):
-    """A person's part in an organization; an invitation until a person took it.
+    """A person's membership in an organization, or an invitation until a person accepts it.
 
-    uid           what the API names it by
+    uid           its id in the API
     user          null while it is an invitation
-    email         whom it was sent to; '' for one that was never an invitation
-    token_digest  SHA-256 of the token in the invitation's link; null once it is taken
+    email         the recipient of the invitation; '' if there was none
+    token_digest  SHA-256 of the token in the invitation's link; null after it is accepted
     """
 
     id = models.BigAutoField(primary_key=True)

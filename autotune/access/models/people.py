@@ -1,4 +1,4 @@
-"""People who log in."""
+"""The model of people who log in."""
 
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from autotune.core import ids
 
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        """A person who logs in by email; stored in lower case."""
+        """Create a person who logs in by email; the email is stored in lower case."""
         user = self.model(email=email.strip().lower(), **fields)
         user.set_password(password)
         user.save(using=self._db)
@@ -27,7 +27,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person. What they may do comes from their membership's role; `is_staff` opens the admin site alone."""
+    """A person. Their membership's role decides what they may do; `is_staff` admits them to the admin site only."""
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     email = models.EmailField(unique=True)
@@ -50,7 +50,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
     def save(self, *args: Any, **more: Any) -> None:
-        """In one transaction with what is recorded of it."""
+        """Save the person in one transaction with the audit event that a receiver may write."""
         with transaction.atomic():
             super().save(*args, **more)
 

@@ -1,10 +1,10 @@
-"""How far each caller is ahead of its rate, where Redis does not keep it."""
+"""The model of throttled callers, used while Redis is unavailable or not configured."""
 
 from django.db import models
 
 
 class Throttle(models.Model):
-    """One caller's place in the generic cell rate algorithm.
+    """A caller's state in the generic cell rate algorithm.
 
     subject     what is limited, such as `key:…` or `address:…`
     arrives_at  the theoretical arrival time: the rate allows a request while this is not too far ahead of now

@@ -1,1 +1,1 @@
-"""Organizations."""
+"""Organizations: their API, and how they are created, changed and suspended."""

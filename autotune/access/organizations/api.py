@@ -1,4 +1,4 @@
-"""Endpoints of organizations."""
+"""The API endpoints of organizations."""
 
 from uuid import UUID
 
@@ -17,7 +17,7 @@ ORDER = Order("organizations", {"createdAt": "created_at", "name": "name"})
 
 class Organizations(ApiView):
     @operation(
-        summary="List organizations: one's own; the operating one's admins see all.", resource=RESOURCE,
+        summary="List the caller's organization; admins of the operating organization see all.", resource=RESOURCE,
         or_resource="retention", action="read", query=PageQuery, answers={200: responses.OrganizationPage},
     )  # fmt: skip
     def get(self, request: Request, query: PageQuery) -> responses.OrganizationPage:
@@ -26,7 +26,7 @@ class Organizations(ApiView):
         return responses.OrganizationPage([responses.organization_out(row) for row in rows], pagination)
 
     @operation(
-        summary="Make an organization (admins of the operating one).", resource=RESOURCE, action="create",
+        summary="Create an organization (admins of the operating organization).", resource=RESOURCE, action="create",
         body=NewOrganization, answers={201: responses.OrganizationAnswer}, errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, body: NewOrganization) -> responses.OrganizationAnswer:
@@ -43,7 +43,7 @@ class OrganizationDetail(ApiView):
         return responses.OrganizationAnswer(responses.organization_out(organization))
 
     @operation(
-        summary="Rename an organization, set how long it keeps what, suspend it.", resource=RESOURCE,
+        summary="Rename an organization, set its retention, or suspend it.", resource=RESOURCE,
         or_resource="retention", action="update", body=OrganizationPatch, answers={200: responses.OrganizationAnswer},
         errors=(409,),
     )  # fmt: skip

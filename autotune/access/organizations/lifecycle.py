@@ -1,4 +1,7 @@
-"""Organizations: made and suspended by the operating one, named and kept by their own admins."""
+"""Create, change and suspend organizations.
+
+Only the operating organization creates and suspends them; an organization's own admins set its name and retention.
+"""
 
 from typing import Any
 from uuid import UUID
@@ -15,12 +18,12 @@ from autotune.core.errors import Conflict, Forbidden, NotFound
 
 @transaction.atomic
 def create(principal: Principal, body: NewOrganization) -> Organization:
-    """A new organization, without members yet: its first admin is invited into it.
+    """Create an organization without members; its first admin is invited afterwards.
 
     raises  Forbidden unless the caller acts for all organizations, Conflict `name_taken`
     """
     _require_all(principal, "create")
-    # One at a time: two of the same name would otherwise both find it free.
+    # One at a time: otherwise two requests could both find the same name free.
     Organization.objects.select_for_update(no_key=True).get(pk=principal.organization.pk)
     _require_free(body.name)
     return Organization.objects.create(name=body.name)
@@ -28,7 +31,7 @@ def create(principal: Principal, body: NewOrganization) -> Organization:
 
 @transaction.atomic
 def change(principal: Principal, organization_id: UUID, body: OrganizationPatch) -> Organization:
-    """Change what the body names; retention member by member.
+    """Change what the body contains; each member of `retention` separately.
 
     raises  NotFound, Forbidden by what is changed; Conflict `name_taken`, `operating_organization`
     """
@@ -41,7 +44,7 @@ def change(principal: Principal, organization_id: UUID, body: OrganizationPatch)
     if isinstance(body.suspended, bool):
         _require_all(principal, "update")
         if body.suspended and organization.operating:
-            raise Conflict("The operating organization is not suspended.", code="operating_organization")
+            raise Conflict("The operating organization cannot be suspended.", code="operating_organization")
         changes["suspended"] = body.suspended
     if isinstance(body.retention, RetentionPatch):
         changes |= _retention(body.retention)
@@ -53,7 +56,7 @@ def change(principal: Principal, organization_id: UUID, body: OrganizationPatch)
 
 
 def readable(principal: Principal) -> querysets.OrganizationQuerySet:
-    """Those whose facts or whose retention the principal may read."""
+    """Return the organizations whose data or retention the principal may read."""
     every = querysets.organizations()
     return every.visible_to(principal) | policy.scope(every, principal, "retention", "read")
 
@@ -89,4 +92,4 @@ def _require_all(principal: Principal, action: str) -> None:
 
 def _require_free(name: str) -> None:
     if Organization.objects.filter(name=name).exists():
-        raise Conflict("There is an organization of this name.", code="name_taken")
+        raise Conflict("An organization with this name exists already. Choose another name.", code="name_taken")

@@ -1,1 +1,1 @@
-"""Commands of Django that do a little more here. An application of its own, since it must come before Django's."""
+"""Django commands that this app extends. They are a separate application, since it must precede Django's own."""

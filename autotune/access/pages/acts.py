@@ -1,4 +1,4 @@
-"""What a page's form does, in the words of the API: one thing has one name in the audit trail, however it was done."""
+"""Name a form's act as the API names it, so that the audit log has one name for it, however it was done."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from autotune.core.api.operations import SAFE_METHODS
 
 
 def concerns(resource: str, verb: str, object_id: str = "", *, fields: Sequence[str] | None = None) -> None:
-    """Name the act at hand before it is done, so that a refusal has the name too. A look at the form is no act."""
+    """Name the request's act before it is done, so that a rejected one has the name too; do nothing for a GET."""
     call = current_call.current()
     if call is None or call.request.method in SAFE_METHODS:
         return

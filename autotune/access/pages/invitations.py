@@ -1,4 +1,4 @@
-"""Inviting somebody, and sending an invitation again."""
+"""Pages to invite a person, and to send an invitation again."""
 
 from typing import Any
 from uuid import UUID
@@ -39,7 +39,7 @@ class InviteForm(BodyForm):
 
 @page(("members", "create"), methods=("GET", "HEAD", "POST"))
 def invite(request: PageRequest) -> HttpResponseBase:
-    """Invite somebody by mail; into another organization, for who may in all."""
+    """Invite a person by mail; with the scope `all`, also into another organization."""
     principal = request.principal
     into = _organization(principal, request.POST.get("into") or request.GET.get("into") or "")
     form = InviteForm(principal, request.POST or None, into=into)
@@ -47,7 +47,9 @@ def invite(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(Invitation)
-            toast = f"An invitation is on its way to {body.email[:100]}. It is valid for {invitations.VALID.days} days."
+            toast = (
+                f"Autotune sends an invitation to {body.email[:100]}. It is valid for {invitations.VALID.days} days."
+            )
             invitation = acting.do(request, lambda: invitations.invite(principal, body), toast=toast)
         except AutotuneError as exc:
             form.refuse(exc)
@@ -55,7 +57,7 @@ def invite(request: PageRequest) -> HttpResponseBase:
             acts.concerns("members", "create", invitation.public_id, fields=FIELDS)
             return redirect("members")
     context = {
-        "title": "Invite somebody",
+        "title": "Invite a person",
         "crumbs": places.crumbs(("Members", reverse("members"))),
         "form": form,
         "into": into,
@@ -68,7 +70,7 @@ def invite(request: PageRequest) -> HttpResponseBase:
 
 @page(("members", "create"), methods=("POST",))
 def again(request: PageRequest, member_id: UUID) -> HttpResponseBase:
-    """Send an invitation anew; the link before is dead."""
+    """Send an invitation again with a new link, which ends the previous one."""
     principal = request.principal
     invited = querysets.members().visible_to(principal).filter(uid=member_id, user=None).first()
     if invited is None:
@@ -79,13 +81,13 @@ def again(request: PageRequest, member_id: UUID) -> HttpResponseBase:
         role=responses.member_out(invited).role_id,
         organization_id=OrganizationId(invited.organization_id),
     )
-    toast = f"A new invitation is on its way to {invited.email}. The link before works no more."
+    toast = f"Autotune sends a new invitation to {invited.email}. The previous link no longer works."
     acting.attempt(request, lambda: invitations.invite(principal, body), toast=toast)
     return redirect("members")
 
 
 def _organization(principal: Principal, text: str) -> Organization:
-    """raises NotFound for one into which the person cannot invite"""
+    """Return the organization with this public id, or raise NotFound if the person cannot invite into it."""
     if not text:
         return principal.organization
     try:

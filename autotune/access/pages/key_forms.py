@@ -10,17 +10,16 @@ from autotune.access.requests import MAX_GRACE_HOURS, MAX_NETWORKS
 from autotune.core.pages.forms import BodyForm, LinesField
 
 NETWORKS = (
-    "One a line, such as 192.0.2.0/24 or 2001:db8::/32: elsewhere the key is refused. Empty: it works from everywhere."
+    "The only networks from which the key works: one on each line, such as 192.0.2.0/24 or 2001:db8::/32. "
+    "Empty: it works from everywhere."
 )
 
 
 class NewKeyForm(BodyForm):
     name = forms.CharField(
-        max_length=200, label="Name", help_text="What uses it, so that you know it again: “nightly training”."
+        max_length=200, label="Name", help_text="The program that uses it, such as “nightly training”."
     )
-    role = forms.ChoiceField(
-        label="Role", help_text="What the key may do; never more than you may yourself at that moment."
-    )
+    role = forms.ChoiceField(label="Role", help_text="Limits what the key may do. It never may do more than you.")
     kind = forms.ChoiceField(
         choices=[("live", "live"), ("test", "test: only graders of your own organization")], label="Kind"
     )
@@ -28,8 +27,8 @@ class NewKeyForm(BodyForm):
         max_length=40,
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}),
-        label="Ends after",
-        help_text="The last day on which it works, in UTC. Empty: until it is revoked.",
+        label="Last valid day (UTC)",
+        help_text="The key works until the end of this day. Empty: it works until it is revoked.",
     )
     networks = LinesField(required=False, label="Networks", help_text=NETWORKS)
 
@@ -49,12 +48,12 @@ class RotateForm(BodyForm):
     grace_hours = forms.TypedChoiceField(
         coerce=int,
         choices=[
-            (0, "not at all"),
-            (1, "for an hour"),
-            (24, "for a day"),
-            (72, "for three days"),
-            (MAX_GRACE_HOURS, "for a week"),
+            (0, "none: revoke it at once"),
+            (1, "1 hour"),
+            (24, "1 day"),
+            (72, "3 days"),
+            (MAX_GRACE_HOURS, "7 days"),
         ],
         initial=24,
-        label="The old key works on",
+        label="Grace period of the old key",
     )

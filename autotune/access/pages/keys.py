@@ -1,5 +1,7 @@
-"""API keys: the list, a new one, one of them. The text of a key is on the answer to the form that made it, and
-nowhere else."""
+"""Pages that list, create, change, rotate and revoke API keys.
+
+Only the response to the form that created a key shows its text.
+"""
 
 from datetime import timedelta
 from typing import Final
@@ -36,7 +38,7 @@ SOON: Final = timedelta(days=7)
 
 @page(("keys", "read"))
 def every(request: PageRequest) -> HttpResponse:
-    """Keys, ended ones too: one's own, or all of the organization."""
+    """List the keys that the person may read, including ended ones."""
     principal = request.principal
     list_request = listing.read(request, KeyQuery)
     api_keys = querysets.api_keys().visible_to(principal)
@@ -59,7 +61,7 @@ def every(request: PageRequest) -> HttpResponse:
 
 @page(("keys", "create"), methods=("GET", "HEAD", "POST"))
 def new(request: PageRequest) -> HttpResponse:
-    """Make a key; the answer shows it once."""
+    """Create a key; only this response shows it."""
     principal = request.principal
     form = NewKeyForm(principal, request.POST or None)
     acts.concerns("keys", "create", fields=FIELDS)
@@ -71,9 +73,9 @@ def new(request: PageRequest) -> HttpResponse:
             form.refuse(exc)
         else:
             acts.concerns("keys", "create", key_with_secret.key.public_id, fields=FIELDS)
-            return _show_secret(request, key_with_secret, "The key is made")
+            return _show_secret(request, key_with_secret, "The key is created")
     context = {
-        "title": "Make an API key",
+        "title": "Create an API key",
         "crumbs": places.crumbs(("API keys", reverse("api_keys"))),
         "form": form,
         "ticket": once.ticket(request),
@@ -83,7 +85,7 @@ def new(request: PageRequest) -> HttpResponse:
 
 @page(("keys", "read"), methods=("GET", "HEAD", "POST"))
 def show_key(request: PageRequest, key_id: UUID) -> HttpResponseBase:
-    """A key: what it may do, where it was used; renamed, bound, rotated, revoked."""
+    """Show a key with its role and last use, and change its name and networks."""
     principal = request.principal
     key = _key(principal, key_id, "update" if request.method == "POST" else "read")
     form = KeyForm(request.POST or None, initial={"name": key.name, "networks": key.networks})
@@ -102,7 +104,7 @@ def show_key(request: PageRequest, key_id: UUID) -> HttpResponseBase:
 
 @page(("keys", "update"), methods=("POST",))
 def rotate(request: PageRequest, key_id: UUID) -> HttpResponse:
-    """A new key in the place of one's own; the answer shows it once."""
+    """Replace the person's own key by a new one; only this response shows it."""
     principal = request.principal
     old = _key(principal, key_id, "update")
     form = RotateForm(request.POST)
@@ -115,17 +117,17 @@ def rotate(request: PageRequest, key_id: UUID) -> HttpResponse:
             form.refuse(exc)
         else:
             old = _key(principal, key_id, "read")
-            return _show_secret(request, key_with_secret, "The new key is made", old=old)
+            return _show_secret(request, key_with_secret, "The new key is created", old=old)
     old = _key(principal, key_id, "read")
     return _page(request, old, KeyForm(initial={"name": old.name, "networks": old.networks}), rotation=form)
 
 
 @page(("keys", "delete"), methods=("POST",))
 def revoke(request: PageRequest, key_id: UUID) -> HttpResponseBase:
-    """Refuse a key from its next request on."""
+    """Revoke a key, so that its next request is rejected."""
     key = _key(request.principal, key_id, "delete")
     acts.concerns("keys", "delete", key.public_id)
-    toast = f"The key {key.name[:80]} is revoked: it is refused at its next request."
+    toast = f"The key {key.name[:80]} is revoked: its next request is rejected."
     acting.attempt(request, lambda: creation.revoke(request.principal, key_id), toast=toast)
     return redirect("api_key", key_id)
 
@@ -153,7 +155,7 @@ def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: RotateForm
 def _show_secret(
     request: PageRequest, key_with_secret: creation.KeyWithSecret, title: str, old: ApiKey | None = None
 ) -> HttpResponse:
-    """The one answer that has the key's text."""
+    """Render the only response that contains the key's text."""
     context = {
         "title": title,
         "crumbs": places.crumbs(("API keys", reverse("api_keys"))),

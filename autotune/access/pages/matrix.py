@@ -1,4 +1,4 @@
-"""A role's permissions as a table of resources and actions: to read, and to edit."""
+"""Show a role's permissions as a table of resources and actions, and parse the submitted table."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,24 +19,24 @@ AREAS: Final[dict[str, tuple[str, ...]]] = {
     "The organization": ("webhooks", "keys", "organizations", "members", "roles", "audit", "retention"),
 }
 ABOUT: Final = {
-    "shared_completions": "prompts and responses that graders of theirs were sent",
+    "shared_completions": "prompts and responses that their graders received",
     "reasoning": "what graders wrote about scores",
-    "runs": "each try of a grader on a completion",
-    "endpoint_graders": "graders behind an address",
+    "runs": "the scoring of one completion by one grader",
+    "endpoint_graders": "graders that Autotune calls at an address",
     "listed_graders": "graders in the marketplace",
-    "rubric_graders": "judges by a rubric",
-    "rewards": "what a trainer reads",
+    "rubric_graders": "graders that judge by a rubric",
+    "rewards": "rewards that a trainer reads",
     "keys": "API keys",
-    "organizations": "name and facts of the organization",
+    "organizations": "name and details of the organization",
     "retention": "days, erasures and legal holds",
-    "audit": "the trail of who did what",
+    "audit": "who did what",
 }
 SHORT: Final = {"own": "own", "organization": "org", "all": "all"}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One resource as a role has it. `cells`: the widest scope of each action, or ''."""
+    """A role's rights on one resource. `cells`: the widest scope of each action, or ''."""
 
     resource: str
     about: str
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row of the editor. `lacks`: what the person may not do themselves; they can give none of it."""
+    """One row of the editor. `actions`: (action, whether it is checked, the person's own scope in short or '')."""
 
     place: int
     resource: str
@@ -59,7 +59,7 @@ class Entry:
 
 
 def read(permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Row]]]:
-    """(area, rows); every resource is there."""
+    """Return the (area, rows) of the table, with a row for every resource."""
     grants = granted(permissions)
     return [
         (
@@ -78,7 +78,7 @@ def read(permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Row]]
 
 
 def editor(principal: Principal, permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Entry]]]:
-    """(area, rows) of the form: one for each permission, and an empty one for each resource without."""
+    """Return the (area, rows) of the form: a row for each permission, and an empty one for each other resource."""
     entries_by_resource: dict[str, list[Mapping[str, Any]]] = {}
     for entry in permissions:
         if entry["resource"] in RESOURCES:
@@ -133,7 +133,7 @@ def echoed(data: QueryDict) -> list[dict[str, Any]]:
 
 
 def _own(principal: Principal, resource: str, action: str) -> str:
-    """How far the person may do it themselves, in short; '' for not at all. What is open to all, anybody may give."""
+    """Return the person's own scope of the action in short, or ''. Everybody may give rights that are open to all."""
     if resource == OPEN:
         return "all"
     return SHORT.get(policy.reach(principal, resource, action) or "", "")

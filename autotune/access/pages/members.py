@@ -1,4 +1,4 @@
-"""Who belongs to the organization: the list, and what can be done with a member."""
+"""Pages that list members and invitations, change a member's role, and remove a member."""
 
 from uuid import UUID
 
@@ -28,12 +28,12 @@ WHAT = "member"
 
 
 class RoleForm(BodyForm):
-    role = forms.ChoiceField(label="Role", help_text="Nobody gives a role that may do more than their own.")
+    role = forms.ChoiceField(label="Role", help_text="You can give only roles with no more rights than your own.")
 
 
 @page(("members", "read"))
 def every(request: PageRequest) -> HttpResponse:
-    """Members and who is invited, with the form that invites."""
+    """List members and invitations, with the form to invite a person."""
     principal = request.principal
     list_request = listing.read(request, MemberQuery)
     members = querysets.members().visible_to(principal)
@@ -57,18 +57,18 @@ def every(request: PageRequest) -> HttpResponse:
 
 @page(("members", "read"), methods=("GET", "HEAD", "POST"))
 def show_member(request: PageRequest, member_id: UUID) -> HttpResponseBase:
-    """A member: their role, and how they are removed."""
+    """Show a member with the form for another role and the button to remove them."""
     principal = request.principal
     member = find_member(principal, member_id, "read" if request.method != "POST" else "update")
     form = role_form(principal, member, request.POST or None)
     if request.method == "POST":
         acts.concerns("members", "update", member.public_id, fields=["role"])
         if form is None:
-            raise Forbidden("Nobody changes their own role.", code="own_role")
+            raise Forbidden("You cannot change your own role. Ask another administrator.", code="own_role")
         if form.is_valid():
             try:
                 role = str(form.body(MemberPatch).role)
-                toast = f"{_address(member)} has another role now."
+                toast = f"The role of {_address(member)} is changed."
                 acting.do(request, lambda: membership.change_role(principal, member.pk, role), toast=toast)
             except AutotuneError as exc:
                 form.refuse(exc)
@@ -90,7 +90,7 @@ def show_member(request: PageRequest, member_id: UUID) -> HttpResponseBase:
 
 @page(("members", "delete"), methods=("POST",))
 def remove(request: PageRequest, member_id: UUID) -> HttpResponseBase:
-    """Remove a member, withdraw an invitation, or leave."""
+    """Remove a member, withdraw an invitation, or leave the organization."""
     principal = request.principal
     member = find_member(principal, member_id, "delete")
     acts.concerns("members", "delete", member.public_id)
@@ -99,13 +99,13 @@ def remove(request: PageRequest, member_id: UUID) -> HttpResponseBase:
     if member.user_id == principal.user.pk:
         messages.success(request, f"You have left {member.organization.name[:80]}.")
         return redirect("account")
-    gone = "was removed. Their keys work no more." if member.user else "can no longer take the invitation."
+    gone = "was removed. Their keys are revoked." if member.user else "can no longer accept the invitation."
     messages.success(request, f"{_address(member)} {gone}")
     return redirect("members")
 
 
 def find_member(principal: Principal, member_id: UUID, action: str) -> Membership:
-    """Return the member. Raises NotFound and Forbidden, as the API does."""
+    """Return the member with this id. Raises NotFound and Forbidden, as the API does."""
     pk = Membership.objects.filter(uid=member_id).values_list("pk", flat=True).first()
     if pk is None:
         raise NotFound("There is no such member.")
@@ -113,7 +113,7 @@ def find_member(principal: Principal, member_id: UUID, action: str) -> Membershi
 
 
 def role_form(principal: Principal, member: Membership, data: object = None) -> RoleForm | None:
-    """The form for another role; None for whoever may not change this member."""
+    """Return the form for another role; None if the principal may not change this member."""
     if member.user_id == principal.user.pk or not policy_allows(principal, member, "update"):
         return None
     form = RoleForm(data, initial={"role": responses.member_out(member).role_id})
@@ -136,7 +136,7 @@ def _row(principal: Principal, member: Membership) -> dict[str, object]:
 
 
 def _working_keys(member: Membership) -> int:
-    """How many keys end with a member."""
+    """Return how many keys a removal of the member would revoke."""
     if member.user_id is None:
         return 0
     return ApiKey.objects.filter(

@@ -1,7 +1,7 @@
-"""Forms whose answer shows a secret: sent twice, or loaded anew, they make nothing a second time.
+"""Run a form whose response shows a secret only once, even if a person submits or reloads it twice.
 
-Such a form holds a signed ticket. The ticket is used as an idempotency key, so that the first answer's place is kept in
-the transaction of the work; what is kept of it holds no secret.
+Such a form contains a signed ticket, which serves as an idempotency key: the transaction of the work also stores that
+the form was answered, without the secret.
 """
 
 import hashlib
@@ -20,28 +20,28 @@ from autotune.core.errors import Conflict, Invalid
 
 T = TypeVar("T")
 FIELD: Final = "ticket"
-VALID: Final = timedelta(hours=12)  # below idempotency.KEPT: a ticket is refused before it would be forgotten
+VALID: Final = timedelta(hours=12)  # below idempotency.KEPT: a ticket expires before its answer does
 SENT_BEFORE: Final = (
-    "This form was sent before, and the secret was shown then: it cannot be shown again. "
-    "If it is lost, look in the list for what was made, and replace it there."
+    "This form was already submitted, and its secret was shown then. It cannot be shown again. "
+    "If you have lost it, find the entry in the list and replace its secret there."
 )
 
 
 def ticket(request: PageRequest) -> str:
-    """For the hidden field of a form that is sent to the address at which it is shown."""
+    """Return a ticket for the hidden field of a form that is submitted to its own address."""
     return ticket_for(request, request.path)
 
 
 def ticket_for(request: PageRequest, path: str) -> str:
-    """For the hidden field of a form that is sent to `path`."""
+    """Return a ticket for the hidden field of a form that is submitted to `path`."""
     return signing.dumps(uuid4().hex, salt=_salt(request, path))
 
 
 def do(request: PageRequest, work: Callable[[], T]) -> T:
     """Do the work once for each ticket, and return its result.
 
-    raises  Conflict `sent_before`, Invalid for a ticket that is missing, too old or another person's; and whatever the
-            work raises: then the ticket can be used again
+    raises  Conflict `sent_before`, Invalid for a ticket that is missing, too old or another person's, and whatever the
+            work raises; after an error of the work the ticket can be used again
     """
     keyed_request = _keyed_request(request)
     results: list[T] = []
@@ -62,7 +62,7 @@ def _keyed_request(request: PageRequest) -> idempotency.KeyedRequest:
     try:
         signing.loads(text, salt=_salt(request, request.path), max_age=VALID)
     except signing.BadSignature:
-        detail = "This form is too old, or was not sent whole. It is shown anew: send it again."
+        detail = "This form has expired or was incomplete. Submit it again."
         raise Invalid(detail, code="form_expired") from None
     digest = hashlib.sha256(text.encode()).digest()
     return idempotency.KeyedRequest(request.principal.organization.pk, f"POST {request.path}"[:200], digest, digest)

@@ -1,5 +1,4 @@
-"""The first page of the settings: the organization, and what can be set where; and all organizations, for who runs
-the installation."""
+"""The first page of the settings, and the pages on which the operating organization manages all organizations."""
 
 from typing import Final
 from uuid import UUID
@@ -28,24 +27,27 @@ from autotune.core.pages import listing
 from autotune.core.pages.forms import BodyForm
 
 ABOUT: Final = {
-    "members": "Who belongs to the organization, with which role, and who is invited.",
+    "members": "The members of the organization, their roles, and invitations.",
     "roles": "What each role may do, and roles of your own.",
-    "api_keys": "Keys for programs: made, bound to networks, rotated, revoked.",
-    "webhooks": "Addresses that are told of events, and what was delivered to them.",
-    "retention": "How long texts and scores are kept, legal holds, erasures.",
+    "api_keys": "Create, limit, rotate and revoke keys for programs.",
+    "webhooks": "Addresses that receive events, and the deliveries to them.",
+    "retention": "How long text and scores are kept, legal holds, erasures.",
     "audit": "Who did what, when and from where.",
     "account": "Password, second factor, and where you are logged in.",
 }
 
 
 class NameForm(BodyForm):
-    name = forms.CharField(max_length=200, label="Name", help_text="Its people see it, and whom they invite.")
+    name = forms.CharField(max_length=200, label="Name", help_text="Members and invited people see this name.")
 
 
 @page(methods=("GET", "HEAD", "POST"))
 def settings(request: PageRequest) -> HttpResponseBase:
-    """What can be set, and for who may, another name. Of the organization everybody sees its name and its id; the
-    rest sees who may read organizations or their retention, as in the API."""
+    """Show the settings pages and the organization, and rename it.
+
+    Every member sees the organization's name and id. The other data needs the right to read organizations or their
+    retention, as in the API.
+    """
     principal = request.principal
     form = NameForm(request.POST or None, initial={"name": principal.organization.name})
     if request.method == "POST":
@@ -77,7 +79,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
 
 @page(("organizations", "read"))
 def every(request: PageRequest) -> HttpResponse:
-    """The organizations that the person may read: all, for who runs the installation."""
+    """List the organizations that the person may read."""
     list_request = listing.read(request, PageQuery)
     organizations = lifecycle.readable(request.principal)
     rows, pagination = cut(organizations, list_request.query, ORDER, owner=request.principal.organization.pk)
@@ -94,19 +96,21 @@ def every(request: PageRequest) -> HttpResponse:
 
 @page(("organizations", "create"), methods=("GET", "HEAD", "POST"))
 def new(request: PageRequest) -> HttpResponseBase:
-    """Make an organization; its first member is invited next."""
+    """Create an organization; its first member is invited next."""
     form = NameForm(request.POST or None)
     acts.concerns("organizations", "create", fields=["name"])
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewOrganization)
-            organization = acting.do(request, lambda: lifecycle.create(request.principal, body), toast="It is made.")
+            organization = acting.do(
+                request, lambda: lifecycle.create(request.principal, body), toast="The organization is created."
+            )
         except AutotuneError as exc:
             form.refuse(exc)
         else:
             acts.concerns("organizations", "create", ids.encode("org", organization.pk), fields=["name"])
             return redirect("organization", organization.pk)
-    context = {"title": "Make an organization", "crumbs": places.crumbs(("Organizations", reverse("organizations")))}
+    context = {"title": "Create an organization", "crumbs": places.crumbs(("Organizations", reverse("organizations")))}
     return render(
         request, "settings/organization_new.html", {**context, "form": form}, status=400 if form.errors else 200
     )
@@ -140,17 +144,17 @@ def edit_organization(request: PageRequest, organization_id: UUID) -> HttpRespon
 
 @page(("organizations", "update"), methods=("POST",))
 def suspend(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
-    """Suspend an organization, or let it in again."""
+    """Suspend an organization, or end its suspension."""
     suspended = request.POST.get("suspended") == "yes"
     acts.concerns("organizations", "update", ids.encode("org", organization_id), fields=["suspended"])
     body = OrganizationPatch(suspended=suspended)
-    toast = "The organization is suspended." if suspended else "The organization works again."
+    toast = "The organization is suspended." if suspended else "The suspension has ended."
     acting.attempt(request, lambda: lifecycle.change(request.principal, organization_id, body), toast=toast)
     return redirect("organization", organization_id)
 
 
 def _places(principal: Principal, path: str) -> list[dict[str, str]]:
-    """The other pages of the navigation's settings that this person may enter."""
+    """Return the other settings pages that this person may enter."""
     settings_section = next(
         (section for section in navigation.sections(principal, path) if section.label == "Settings"), None
     )

@@ -1,4 +1,4 @@
-"""Who somebody is, for those who may see the members; the id for others, as in the API's answers."""
+"""Show people by email address to those who may see the members, and by id to others, as the API does."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -9,7 +9,7 @@ from autotune.core import ids
 
 
 class Names:
-    """The addresses of some people as the principal may see them, by one query."""
+    """The email addresses of people that the principal may see, read by one query."""
 
     def __init__(self, principal: Principal, people: Iterable[UUID | None]) -> None:
         user_ids = {user_id for user_id in people if user_id is not None} - {principal.user.pk}
@@ -19,7 +19,7 @@ class Names:
             self._addresses |= dict(members.order_by().values_list("user_id", "user__email"))
 
     def of(self, person: UUID | None) -> str:
-        """An email address, `you`, or the id of whom the principal may not see or who has left; '' for nobody."""
+        """Return a person's email, `you`, or the id if the principal may not see them or they left; '' for None."""
         if person is None:
             return ""
         return self._addresses.get(person) or ids.encode("user", person)

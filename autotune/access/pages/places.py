@@ -1,4 +1,4 @@
-"""The way back from a page of settings."""
+"""The breadcrumbs of the settings pages."""
 
 from collections.abc import Sequence
 
@@ -8,5 +8,5 @@ from autotune.access.frame import navigation
 
 
 def crumbs(*steps: tuple[str, str]) -> Sequence[dict[str, str]]:
-    """(label, address) of what is between the settings and the page shown."""
+    """Return the breadcrumbs of a page, from the settings through the given (label, address) steps."""
     return navigation.crumbs(("Settings", reverse("settings")), *steps)

@@ -1,4 +1,4 @@
-"""Which roles a form offers: those that may be given there, as far as the person may give them."""
+"""The roles that a form offers: those of the organization that the person may give."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ NONE: Final = ("", "Choose a role")
 
 
 def given_by(principal: Principal, organization: Organization, *, current: Role | None = None) -> list[tuple[str, str]]:
-    """(id, name) of the roles that `principal` may give in the organization; that of the form's object always."""
+    """Return the (id, name) of the roles that `principal` may give in the organization, and of the current one."""
     assignable = querysets.roles().assignable_in(organization).order_by("organization_id", "name")
     roles = [
         role

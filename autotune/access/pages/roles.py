@@ -1,4 +1,4 @@
-"""Roles: what each may do, and the organization's own ones."""
+"""Pages that list and show roles, and create, change and delete an organization's own."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,21 +32,21 @@ from autotune.core.pages.forms import BodyForm
 
 FIELDS = ("name", "description", "permissions")
 BUILT_IN = {
-    "training_operator": "Submits tasks and completions, reads scores, exports what a trainer learns from.",
-    "grader_owner": "Registers graders, and sees of others' work what concerns these.",
-    "reviewer": "Gives scores where a grader asks for a person's.",
-    "organization_admin": "All of the organization: its people, keys, webhooks and retention too.",
-    "admin": "In the organization that runs the installation: all organizations.",
+    "training_operator": "Submits tasks and completions, reads scores, exports training data.",
+    "grader_owner": "Registers graders, and reads the completions and scores that concern them.",
+    "reviewer": "Gives scores when a grader requests a person's decision.",
+    "organization_admin": "Manages the whole organization, with its members, keys, webhooks and retention.",
+    "admin": "In the operating organization: manages all organizations.",
 }
 
 
 class RoleForm(BodyForm):
     name = forms.CharField(max_length=64, label="Name")
-    description = forms.CharField(max_length=400, required=False, label="What it is for")
+    description = forms.CharField(max_length=400, required=False, label="Description")
     clears = frozenset({"description"})
 
     def whole(self, shape: Any) -> Any:
-        """The body with the permissions of the matrix."""
+        """Return the request body, with the permissions of the matrix."""
         values = {**self.values(), "permissions": matrix.parse_permissions(self.data)}  # type: ignore[arg-type]
         return parsing.convert(values, shape)
 
@@ -54,12 +54,12 @@ class RoleForm(BodyForm):
         super().clean()
         if incomplete := matrix.incomplete_resources(self.data):  # type: ignore[arg-type]
             names = ", ".join(resource.replace("_", " ")[:40] for resource in incomplete[:5])
-            self.add_error(None, f"Give both a scope and at least one action, or neither: {names}.")
+            self.add_error(None, f"Choose both a scope and at least one action, or neither: {names}.")
 
 
 @page(("roles", "read"))
 def every(request: PageRequest) -> HttpResponse:
-    """The built-in roles, then the organization's own."""
+    """List the built-in roles, then the organization's own."""
     principal = request.principal
     list_request = listing.read(request, PageQuery)
     roles = querysets.roles().visible_to(principal).select_related("organization")
@@ -83,7 +83,7 @@ def every(request: PageRequest) -> HttpResponse:
 
 @page(("roles", "read"))
 def show_role(request: PageRequest, role_id: UUID) -> HttpResponse:
-    """What a role may do."""
+    """Show what a role may do."""
     principal = request.principal
     role: Role = find_for(querysets.roles(), principal, role_id, "read", "role")
     context = {
@@ -105,14 +105,14 @@ def show_role(request: PageRequest, role_id: UUID) -> HttpResponse:
 
 @page(("roles", "create"), methods=("GET", "HEAD", "POST"))
 def new(request: PageRequest) -> HttpResponseBase:
-    """Make a role, from nothing or from another one (`?like=`)."""
+    """Create a role, empty or as a copy of another one (`?like=`)."""
     principal = request.principal
     form = RoleForm(request.POST or None)
     acts.concerns("roles", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             body: NewRole = form.whole(NewRole)
-            toast = "The role is made. Give it to members and keys."
+            toast = "The role is created. Give it to members and keys."
             role = acting.do(request, lambda: custom.create(principal, body), toast=toast)
         except AutotuneError as exc:
             form.refuse(exc)
@@ -124,7 +124,7 @@ def new(request: PageRequest) -> HttpResponseBase:
 
 @page(("roles", "update"), methods=("GET", "HEAD", "POST"))
 def edit(request: PageRequest, role_id: UUID) -> HttpResponseBase:
-    """Change a role for all who hold it."""
+    """Change a role for all members and keys that have it."""
     principal = request.principal
     role = _own(principal, role_id, "update")
     form = RoleForm(request.POST or None, initial={"name": role.name, "description": role.description})
@@ -144,7 +144,7 @@ def edit(request: PageRequest, role_id: UUID) -> HttpResponseBase:
 
 @page(("roles", "delete"), methods=("POST",))
 def delete(request: PageRequest, role_id: UUID) -> HttpResponseBase:
-    """Delete a role that nobody holds."""
+    """Delete a role that no member or key has."""
     role = _own(request.principal, role_id, "delete")
     acts.concerns("roles", "delete", ids.encode("role", role_id))
     toast = f"The role {role.name[:64]} is deleted."
@@ -174,7 +174,7 @@ def _form(
 
 
 def _like(request: PageRequest) -> Sequence[Mapping[str, Any]]:
-    """The permissions to begin with: those of the role that `?like=` names, if it may be read."""
+    """Return the initial permissions: those of the role in `?like=`, if the person may read it."""
     try:
         pk = ids.decode("role", request.GET.get("like", ""))
     except ValueError:
@@ -184,9 +184,11 @@ def _like(request: PageRequest) -> Sequence[Mapping[str, Any]]:
 
 
 def _own(principal: Principal, role_id: UUID, action: str) -> Role:
-    """A custom role; raises Forbidden for a built-in one, NotFound"""
+    """Return a custom role. Raises Forbidden for a built-in one, NotFound for an unknown one."""
     if Role.objects.filter(pk=role_id, organization=None).exists():
-        raise Forbidden("The built-in roles are what they are.", code="built_in_role")
+        raise Forbidden(
+            "Built-in roles cannot be changed or deleted. Create your own role instead.", code="built_in_role"
+        )
     role: Role = find_for(querysets.roles(), principal, role_id, action, "role")
     return role
 
@@ -198,7 +200,7 @@ def _may(principal: Principal, role: Role, action: str) -> bool:
 
 
 def _held(principal: Principal, roles: Sequence[Role]) -> dict[UUID, int]:
-    """How many of the members that the principal may see hold each."""
+    """Return, for each role, how many of the members that the principal may see have it."""
     seen = querysets.members().visible_to(principal).filter(role__in=[role.pk for role in roles], user__isnull=False)
     counted = Membership.objects.filter(pk__in=seen.order_by().values("pk")).values("role").annotate(count=Count("pk"))
     return {row["role"]: row["count"] for row in counted.order_by()}

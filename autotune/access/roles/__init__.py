@@ -1,1 +1,1 @@
-"""Roles: those that come with the product, and an organization's own."""
+"""Roles: the built-in ones, and an organization's own."""

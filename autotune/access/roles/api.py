@@ -1,4 +1,4 @@
-"""Endpoints of roles: the built-in ones, and an organization's own."""
+"""The API endpoints of roles."""
 
 from uuid import UUID
 
@@ -28,7 +28,7 @@ class Roles(ApiView):
         return responses.RolePage([responses.role_out(row) for row in rows], pagination)
 
     @operation(
-        summary="Make a role. It may allow no more than one's own does.", resource=RESOURCE, action="create",
+        summary="Create a role. It cannot allow more than the caller's own role.", resource=RESOURCE, action="create",
         body=NewRole, answers={201: responses.RoleAnswer}, errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, body: NewRole) -> responses.RoleAnswer:
@@ -41,7 +41,7 @@ class RoleDetail(ApiView):
         return responses.RoleAnswer(responses.role_out(self.role(role_id, "read")))
 
     @operation(
-        summary="Change a role, for all who hold it.", resource=RESOURCE, action="update", body=RolePatch,
+        summary="Change a role for all who have it.", resource=RESOURCE, action="update", body=RolePatch,
         answers={200: responses.RoleAnswer}, errors=(409,),
     )  # fmt: skip
     def patch(self, request: Request, role_id: UUID, body: RolePatch) -> responses.RoleAnswer:
@@ -49,7 +49,7 @@ class RoleDetail(ApiView):
         return responses.RoleAnswer(responses.role_out(role))
 
     @operation(
-        summary="Delete a role that nobody holds.", resource=RESOURCE, action="delete", answers={204: None},
+        summary="Delete a role that no member or key has.", resource=RESOURCE, action="delete", answers={204: None},
         errors=(409,),
     )  # fmt: skip
     def delete(self, request: Request, role_id: UUID) -> None:
@@ -57,5 +57,7 @@ class RoleDetail(ApiView):
 
     def role(self, role_id: UUID, action: str) -> Role:
         if action != "read" and Role.objects.filter(pk=role_id, organization=None).exists():
-            raise Forbidden("The built-in roles are what they are.", code="built_in_role")
+            raise Forbidden(
+                "Built-in roles cannot be changed or deleted. Create your own role instead.", code="built_in_role"
+            )
         return find_for(querysets.roles(), self.principal, role_id, action, "role")

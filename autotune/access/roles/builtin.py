@@ -1,4 +1,4 @@
-"""The built-in roles, as the data that a migration writes (docs/api.md, "Roles"), and what a custom role may say."""
+"""The built-in roles, which a migration writes (docs/api.md, "Roles"), and the check of custom permissions."""
 
 from typing import Any, Final, Literal, get_args
 
@@ -88,7 +88,7 @@ BUILT_IN: dict[str, Permissions] = {
 
 
 def permissions(name: str) -> list[dict[str, Any]]:
-    """The permissions of a built-in role in the form that Role stores."""
+    """Return the permissions of a built-in role in the form that Role stores."""
     return [
         {"resource": resource, "actions": list(actions), "scope": scope}
         for resource, (scope, actions) in BUILT_IN[name].items()
@@ -96,7 +96,7 @@ def permissions(name: str) -> list[dict[str, Any]]:
 
 
 def fault(permissions: Any) -> str | None:
-    """What is wrong with permissions in the form that Role stores, in a sentence; None if the policy can read them."""
+    """Return what is wrong with permissions in the form that Role stores; None if the policy can read them."""
     if not isinstance(permissions, list):
         return "Give a list of {resource, actions, scope}."
     if len(permissions) > MAX_PERMISSIONS:

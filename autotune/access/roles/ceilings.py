@@ -1,4 +1,4 @@
-"""Nobody gives what they do not have: the rules that keep a role, a key and an invitation at or under their maker's."""
+"""Check that a role, key or invitation has no rights that its creator lacks."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,26 +25,28 @@ def role_named(text: str, organization: Organization, pointer: str = "/role") ->
     except ValueError:
         role = assignable.filter(name=text).first()
         if role is None:
-            raise Invalid.field(pointer, "unknown_role", "there is no role of this name here.") from None
+            raise Invalid.field(
+                pointer, "unknown_role", "there is no role with this name; enter a role's name or id."
+            ) from None
     if role is None:
         raise NotFound.field(pointer, "role")
     return role
 
 
 def require_covered(principal: Principal, permissions: Iterable[Mapping[str, Any]], what: str) -> None:
-    """raises BeyondOwnRole unless the principal may do itself all that the permissions allow"""
+    """Raise BeyondOwnRole unless the principal itself has all of the permissions."""
     if not policy.covers(principal, permissions):
-        raise BeyondOwnRole(f"The role {principal.role.name} may do less than {what}.")
+        raise BeyondOwnRole(f"The role {principal.role.name} has fewer rights than {what}.")
 
 
 def require_not_above(principal: Principal, role: Role, organization: Organization, whose: str) -> None:
-    """raises BeyondOwnRole if the holder of the role in the organization may do more than the principal"""
+    """Raise BeyondOwnRole if holders of the role in the organization may do more than the principal."""
     if not policy.covers(principal, _in(organization, role.permissions)):
-        raise BeyondOwnRole(f"The role {principal.role.name} may do less than {whose}.")
+        raise BeyondOwnRole(f"The role {principal.role.name} has fewer rights than {whose}.")
 
 
 def _in(organization: Organization, permissions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """What the permissions come to there: `all` belongs to the operating organization alone."""
+    """Return the permissions as they apply in the organization: only the operating one has the scope `all`."""
     if organization.operating:
         return list(permissions)
     return [{**entry, "scope": "organization"} if entry["scope"] == "all" else entry for entry in permissions]

@@ -1,4 +1,4 @@
-"""An organization's own roles: made, changed, deleted; never with more than who makes them may do."""
+"""Create, change and delete an organization's own roles, which never allow more than their creator may do."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,18 +18,23 @@ from autotune.access.roles import builtin, ceilings
 from autotune.core import ids
 from autotune.core.errors import Conflict, Forbidden, Invalid, NotFound
 
-MAX_ROLES = 200  # of an organization
+MAX_ROLES = 200  # for each organization
 
 
 @transaction.atomic
 def create(principal: Principal, body: NewRole) -> Role:
-    """raises Invalid, BeyondOwnRole, Conflict `name_taken`, `too_many_roles`"""
+    """Create a role in the caller's organization.
+
+    raises  Invalid, BeyondOwnRole, Conflict `name_taken`, `too_many_roles`
+    """
     permissions = _permissions(body.permissions)
-    ceilings.require_covered(principal, permissions, "this role would")
+    ceilings.require_covered(principal, permissions, "this role")
     membership.lock(principal.organization.pk)
     _require_free(principal.organization.pk, body.name)
     if Role.objects.filter(organization=principal.organization).count() >= MAX_ROLES:
-        raise Conflict(f"An organization has at most {MAX_ROLES} roles of its own.", code="too_many_roles")
+        raise Conflict(
+            f"The organization has {MAX_ROLES} roles of its own, the maximum. Delete one first.", code="too_many_roles"
+        )
     return Role.objects.create(
         organization=principal.organization,
         name=body.name,
@@ -40,9 +45,9 @@ def create(principal: Principal, body: NewRole) -> Role:
 
 @transaction.atomic
 def change(principal: Principal, role_id: UUID, body: RolePatch) -> Role:
-    """Change a role for all who hold it.
+    """Change a role for all members and keys that have it.
 
-    raises  Invalid; BeyondOwnRole where it allows, or would allow, more than the caller may do; Forbidden `own_role`;
+    raises  Invalid; BeyondOwnRole if it allows, or would allow, more than the caller may do; Forbidden `own_role`;
             Conflict `name_taken`, `last_admin`
     """
     role = _locked(role_id)
@@ -64,7 +69,7 @@ def change(principal: Principal, role_id: UUID, body: RolePatch) -> Role:
 
 @transaction.atomic
 def delete(principal: Principal, role_id: UUID) -> None:
-    """Delete a role that nobody holds. What ended with it, keys and invitations, does not hold it.
+    """Delete a role that no member, open invitation or working key has.
 
     raises  BeyondOwnRole, Conflict `in_use`
     """
@@ -84,8 +89,8 @@ def delete(principal: Principal, role_id: UUID) -> None:
 def _allowed(principal: Principal, role: Role, entries: Sequence[PermissionIn]) -> list[dict[str, Any]]:
     permissions = _permissions(entries)
     if role.pk == principal.role.pk or Membership.objects.filter(role=role, user=principal.user).exists():
-        raise Forbidden("Nobody changes what their own role allows.", code="own_role")
-    ceilings.require_covered(principal, permissions, f"the role {role.name} would")
+        raise Forbidden("You cannot change what your own role allows. Ask another administrator.", code="own_role")
+    ceilings.require_covered(principal, permissions, f"the role {role.name} after the change")
     if membership.administers(role) and not membership.administers(Role(permissions=permissions)):
         membership.require_another_admin(_organization(role), but_role=role)
     return permissions
@@ -100,15 +105,15 @@ def _permissions(entries: Sequence[PermissionIn]) -> list[dict[str, Any]]:
 
 
 def _require_free(organization_id: UUID, name: str) -> None:
-    """raises Invalid for a name that reads as an id, Conflict `name_taken` for one of a role that is there"""
+    """Raise Invalid for a name that looks like an id, or Conflict `name_taken` for the name of an existing role."""
     try:
         ids.decode("role", name)
     except ValueError:
         pass
     else:
-        raise Invalid.field("/name", "invalid_format", "this is the form of an id.")
+        raise Invalid.field("/name", "invalid_format", "this looks like a role's id; enter another name.")
     if Role.objects.filter(Q(organization=None) | Q(organization_id=organization_id), name=name).exists():
-        raise Conflict("There is a role of this name.", code="name_taken")
+        raise Conflict("A role with this name exists already. Choose another name.", code="name_taken")
 
 
 def _locked(role_id: UUID) -> Role:
@@ -123,7 +128,9 @@ def _locked(role_id: UUID) -> Role:
     if role is None:
         raise NotFound("There is no such role.")
     if role.organization is None:
-        raise Forbidden("The built-in roles are what they are.", code="built_in_role")
+        raise Forbidden(
+            "Built-in roles cannot be changed or deleted. Create your own role instead.", code="built_in_role"
+        )
     return role
 
 

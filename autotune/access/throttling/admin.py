@@ -1,4 +1,4 @@
-"""The admin page of throttling in the database: who is held back at present, where Redis does not know it."""
+"""Admin page of the callers that the database throttles, which it does while Redis is unavailable or not used."""
 
 from django.contrib import admin
 

@@ -1,9 +1,9 @@
-"""How often a caller may ask: the generic cell rate algorithm, shared by all processes and exact under concurrency.
+"""Rate limits by the generic cell rate algorithm, shared by all processes and exact under concurrency.
 
-A caller's state is one time, the theoretical arrival of its next request: each request moves it on by the rate's
-interval, and one is refused that would move it further ahead of now than the burst allows. The test and the move are
-one step: a script in Redis, or one statement in the database while Redis is away or not there. Each home knows what it
-was told, so a change of homes gives a caller one more burst at most.
+A caller's state is one time, the theoretical arrival of its next request. Each request moves it forward by the rate's
+interval, and a request that would move it further ahead of now than the burst allows is rejected. The check and the
+move are one step: a script in Redis, or one statement in the database while Redis is unavailable or not used. Each
+store counts only its own requests, so a switch between them gives a caller at most one more burst.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ arrives = arrives + interval
 redis.call('SET', KEYS[1], string.format('%.0f', arrives), 'PX', math.ceil((arrives - now) / 1000))
 return {1, arrives - now}
 """
-# A server that dies may lose the last moves, as Redis does: nobody waits for the disk with the row locked.
+# A crash may lose the last moves, as with Redis, so that nobody waits for the disk while the row is locked.
 IN_POSTGRES: Final = """
 insert into access_throttle as known (subject, arrives_at)
 select %(subject)s, clock_timestamp() + %(interval)s * interval '1 microsecond'
@@ -56,14 +56,14 @@ REFUSED_BY_SQLITE: Final = f"select arrives_at, {NOW_IN_SQLITE} from access_thro
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many requests a minute, evenly; `burst` of them may come at once."""
+    """A number of requests a minute, evenly spaced, of which `burst` may come at once."""
 
     per_minute: int
     burst: int
 
     @property
     def interval_us(self) -> int:
-        """How far one request moves the arrival time."""
+        """The microseconds by which one request moves the arrival time."""
         return max(1, MINUTE_US // self.per_minute)
 
     @property
@@ -73,12 +73,12 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What `check` said.
+    """The result of `check`.
 
     limit          requests that may come at once
-    remaining      of these, what could come now
-    reset_s        until all of them could
-    retry_after_s  until one could, 0 where this one could
+    remaining      how many of these may come now
+    reset_s        seconds until all of them may come
+    retry_after_s  seconds until one may come; 0 if this one was admitted
     """
 
     admitted: bool
@@ -89,7 +89,7 @@ class Allowance:
 
     @classmethod
     def of(cls, rate: Rate, admitted: bool, ahead_us: int) -> "Allowance":
-        """The allowance of a caller whose arrival time is `ahead_us` ahead of now."""
+        """Return the allowance of a caller whose arrival time is `ahead_us` ahead of now."""
         missing_us = ahead_us + rate.interval_us - rate.burst_us
         return cls(
             admitted,
@@ -101,9 +101,9 @@ class Allowance:
 
 
 def check(subject: str, rate: Rate) -> Allowance:
-    """Count one more request of `subject` (up to 120 characters), unless it comes too early.
+    """Count a request of `subject` (up to 120 characters), unless it comes too early.
 
-    Call it outside a transaction: one that rolls back would forget the request where the database counts.
+    Call it outside of a transaction: if the database counts, a rollback would forget the request.
     """
     redis_reply: list[int] | None = attempt(lambda client: _in_redis(client, subject, rate), otherwise=None)
     admitted, ahead_us = redis_reply if redis_reply else _in_database(subject, rate)
@@ -111,7 +111,7 @@ def check(subject: str, rate: Rate) -> Allowance:
 
 
 def clean(now: datetime) -> int:
-    """Delete the rows that hold nobody back any more. How many."""
+    """Delete the rows that no longer throttle anybody, and return how many."""
     return Throttle.objects.filter(arrives_at__lte=now).delete()[0]
 
 
@@ -120,7 +120,7 @@ def _in_redis(client: redis.Redis, subject: str, rate: Rate) -> Any:
 
 
 def _in_database(subject: str, rate: Rate) -> tuple[bool, int]:
-    """Whether the request is admitted, and how far its caller is ahead of now."""
+    """Return whether the request is admitted, and how far its caller is ahead of now."""
     on_postgres = connection.vendor == "postgresql"
     values: dict[str, str | int] = {"subject": subject, "interval": rate.interval_us, "burst": rate.burst_us}
     if on_postgres:

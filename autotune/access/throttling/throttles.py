@@ -1,7 +1,7 @@
-"""How throttling meets the API: what is counted for whom, and the headers of every answer.
+"""Throttle API requests, and set the rate limit headers of every response.
 
-A key has its own rate, a web session one for each person and organization. Who is not let in is counted by address, and
-only when that is known: a wrong key never takes a right one's turn.
+Each key has its own rate, and so has each person in an organization for web sessions. Failed authentications count
+by address, after they have failed: wrong keys therefore never use up the rate of a valid one.
 """
 
 import ipaddress
@@ -17,12 +17,12 @@ from autotune.access.throttling import rates
 from autotune.access.throttling.rates import Allowance, Rate
 from autotune.core.errors import TooManyRequests
 
-BURSTS_A_MINUTE: Final = 10  # a client that sends all at once gets a tenth of its minute, and the rest evenly
-IPV6_PREFIX: Final = 64  # what one subscriber is given
+BURSTS_A_MINUTE: Final = 10  # a client may send a tenth of its minute at once, and the rest evenly
+IPV6_PREFIX: Final = 64  # the network that a provider assigns to one subscriber
 
 
 class Throttled(APIView):
-    """A view that counts its callers: after authentication, and before anything else is read."""
+    """A view that counts its callers after authentication and before it reads anything else."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         try:
@@ -39,7 +39,7 @@ class Throttled(APIView):
             self._count(subject_of(principal), rate, f"More than {rate.per_minute} requests a minute.")
 
     def _count(self, subject: str, rate: Rate | None, refusal: str) -> None:
-        """raises TooManyRequests"""
+        """Count the request and set the headers, or raise TooManyRequests."""
         if rate is None:
             return
         allowance = rates.check(subject, rate)
@@ -49,9 +49,9 @@ class Throttled(APIView):
 
 
 def admit(subject: str, rate: Rate, refusal: str) -> Allowance:
-    """Count one more.
+    """Count a request of `subject`, and return its allowance.
 
-    raises TooManyRequests that says when the next may come
+    raises TooManyRequests with the time after which to retry
     """
     allowance = rates.check(subject, rate)
     if not allowance.admitted:
@@ -60,26 +60,29 @@ def admit(subject: str, rate: Rate, refusal: str) -> Allowance:
 
 
 def principal_rate() -> Rate | None:
-    """The rate of a key or session; None where it is off."""
+    """Return the rate of a key or session; None if throttling is off."""
     per_minute: int = settings.KEY_RATE_PER_MINUTE
     return Rate(per_minute, max(1, per_minute // BURSTS_A_MINUTE)) if per_minute else None
 
 
 def failure_rate() -> Rate | None:
-    """The rate at which one address may fail to authenticate: whoever mistypes a key a few times is told so."""
+    """Return the rate at which one address may fail to authenticate; None if throttling is off.
+
+    All of it may come at once, so that a few mistyped keys get a clear error.
+    """
     per_minute: int = settings.FAILURE_RATE_PER_MINUTE
     return Rate(per_minute, per_minute) if per_minute else None
 
 
 def subject_of(principal: Principal) -> str:
-    """Keys are counted each by itself; sessions of one person in one organization together."""
+    """Return the subject that counts a caller: each key by itself, a person's sessions in an organization together."""
     if principal.key is not None:
         return f"key:{principal.key.pk}"
     return f"session:{principal.user.pk}:{principal.organization.pk}"
 
 
 def subject_of_address(address: str) -> str:
-    """One IPv4 address, or the network of an IPv6 one: whoever has such an address has all of its network."""
+    """Return the subject that counts an address: IPv4 by address, IPv6 by network, since a subscriber has all of it."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:  # a socket without addresses
@@ -92,7 +95,7 @@ def subject_of_address(address: str) -> str:
 
 
 def headers(rate: Rate, allowance: Allowance) -> dict[str, str]:
-    """The limit is what may come at once; the policy also says in how many seconds all of it comes back."""
+    """Return the rate limit headers. The limit is the burst; the policy adds the seconds in which it is refilled."""
     window_s = -(-rate.burst * 60 // rate.per_minute)
     return {
         "RateLimit-Limit": str(allowance.limit),

@@ -1,4 +1,4 @@
-"""`{% chart value %}`: a chart with its title, its summary and its table."""
+"""The template tag `{% chart value %}`, which shows a chart with its title, summary and table."""
 
 from typing import Any
 
@@ -11,5 +11,5 @@ register = template.Library()
 
 @register.inclusion_tag("charts/_chart.html")
 def chart(value: Chart) -> dict[str, Any]:
-    """A figure; see `autotune.charts`."""
+    """Show a chart; see `autotune.charts`."""
     return {"chart": value}

@@ -1,6 +1,6 @@
-"""Admin actions: each calls the capability that the API calls, and tells what came of it.
+"""Admin actions. Each calls the same capability as the API, and reports the result.
 
-Where nothing brings back what it does, a page asks first.
+If an action cannot be undone, a page asks for confirmation first.
 """
 
 import functools
@@ -21,7 +21,7 @@ from autotune.core.templatetags.ui import brief
 
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 SHOWN: Final = 20
-CALLED_AT_ONCE: Final = 10  # somebody else's servers, one after the other: whoever asked waits for all of them
+CALLED_AT_ONCE: Final = 10  # calls to other people's servers, one after the other, while the person waits
 AT_ONCE: Final = 1_000
 CONFIRMED: Final = "confirmed"  # member of the form that answers the question
 
@@ -38,7 +38,7 @@ def each(
     """Call `act` on each row and report: “3 switched on, 1 refused: …”. The rows' history records what was done."""
     selected_rows = list(rows[: most + 1])
     if len(selected_rows) > most:
-        model_admin.message_user(request, f"Select at most {most}: nothing was done.", messages.ERROR)
+        model_admin.message_user(request, f"Nothing was done. Select at most {most} rows.", messages.ERROR)
         return
     changed_rows: list[Model] = []
     refusals: dict[str, list[str]] = defaultdict(list)
@@ -57,14 +57,14 @@ def each(
 def tell(
     model_admin: admin.ModelAdmin, request: HttpRequest, moved: int, done: str, refused: dict[str, list[str]]
 ) -> None:
-    """How many were done, and how many not and why."""
+    """Report how many rows were changed, and how many were refused and why."""
     parts = [f"{moved} {done}", *(_refusal(why, names) for why, names in refused.items())]
     level = messages.SUCCESS if not refused else messages.WARNING if moved else messages.ERROR
     model_admin.message_user(request, "; ".join(parts), level)
 
 
 def confirmed(question: str, *, warning: str, button: str) -> Callable[[Action], Action]:
-    """Decorator, below `admin.action`: a page that names the rows and what will happen comes first."""
+    """Decorate an action, below `admin.action`, so that a page first names the rows and the effect, and asks."""
 
     def around(action: Action) -> Action:
         @functools.wraps(action)
@@ -89,7 +89,7 @@ def confirmed(question: str, *, warning: str, button: str) -> Callable[[Action],
             request.current_app = model_admin.admin_site.name
             return TemplateResponse(request, "admin/confirm_action.html", context)
 
-        # by it the audit trail tells a question from an act
+        # the audit log uses this to distinguish the question from the action
         ask.answer = CONFIRMED  # type: ignore[attr-defined]
         return ask
 
@@ -97,12 +97,12 @@ def confirmed(question: str, *, warning: str, button: str) -> Callable[[Action],
 
 
 def pks(rows: QuerySet[Any], most: int) -> list[Any]:
-    """The keys of the selected rows, bounded."""
+    """Return the primary keys of at most `most` selected rows."""
     return list(rows.values_list("pk", flat=True)[:most])
 
 
 def _log(request: HttpRequest, rows: list[Model], message: str) -> None:
-    """Put it into the rows' histories, in bulk: a single entry would tell the audit trail of a form that was saved."""
+    """Add the message to the rows' histories in bulk: the audit log reads a single entry as a form that was saved."""
     kind = ContentType.objects.get_for_model(rows[0], for_concrete_model=False)
     LogEntry.objects.bulk_create(
         LogEntry(

@@ -1,4 +1,4 @@
-"""What every admin page of the house is made of, and the pages of the core's own tables."""
+"""Base classes of all admin pages, and the admin pages of the core's own tables."""
 
 import json
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from autotune.core.admin.cells import badge, moment, page_url
 from autotune.core.crypto.encryption import Undecryptable
 from autotune.core.models import DamagedValue, DataKey, MasterKey, Reencryption
 
-TEXTS: Final = "Decrypted for superusers alone. That you looked is on the audit trail."
+TEXTS: Final = "Only superusers can see this text. The audit log records that you opened it."
 
 
 class Record:
-    """Mixin: shown, and neither added, changed nor deleted by hand."""
+    """Mixin of read-only pages: nobody can add, change or delete these rows here."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -36,7 +36,7 @@ class PublicIdSearch:
     """Mixin: searching for a public id finds its row, or the rows that name it.
 
     kind   the prefix of the model's own ids; '' if it has none
-    finds  of other kinds: which column holds them, such as {"task": "task_id"}
+    finds  the columns that hold ids of other kinds, such as {"task": "task_id"}
     """
 
     kind = ""
@@ -64,7 +64,7 @@ class OnPages:
 
 
 class TextForSuperusers(Record):
-    """Mixin: encrypted members (`texts`) are decrypted on the form alone, and for superusers alone."""
+    """Mixin: only the form decrypts the encrypted members (`texts`), and only for superusers."""
 
     texts: ClassVar[tuple[str, ...]] = ()
     groups: ClassVar[tuple[tuple[str | None, tuple[Any, ...]], ...]] = ()
@@ -83,14 +83,14 @@ class TextForSuperusers(Record):
         return self.get_fields(request, obj)
 
     def unread(self, request: HttpRequest) -> tuple[str, ...]:
-        """The texts that a page does not load: all of them, but on the form of who may read them."""
+        """Return the members that a page does not load: all of `texts`, except on a superuser's form."""
         match = request.resolver_match
         is_form = match is not None and (match.url_name or "").endswith("_change")
         return () if is_form and request.user.is_superuser else self.texts
 
 
 def plain(instance: Any, name: str) -> str:
-    """An encrypted member as text, for a form; never for a list."""
+    """Return an encrypted member as text, for a form. Lists must not show it."""
     try:
         value = getattr(instance, name)
     except Undecryptable as exc:
@@ -102,12 +102,12 @@ def plain(instance: Any, name: str) -> str:
 
 @admin.register(DataKey)
 class DataKeyAdmin(Record, admin.ModelAdmin):
-    """Which data keys there are and what wraps them; not the wrapped keys."""
+    """The data keys and the master keys that wrap them, without the wrapped bytes."""
 
     list_display = ("scope", "period", "wrapping_key", "use", moment("created_at"), moment("retired_at"))
     list_filter = ("wrapping_key", "created_at", ("retired_at", admin.EmptyFieldListFilter))
     search_fields = ("=scope", "period")
-    search_help_text = "A scope as it stands in the list, or a part of a period"
+    search_help_text = "Enter a whole scope, or part of a period such as 2026-11"
     show_full_result_count = False
     ordering = ("-created_at",)
     fieldsets = (
@@ -125,14 +125,14 @@ class DataKeyAdmin(Record, admin.ModelAdmin):
 
 @admin.register(Reencryption)
 class ReencryptionAdmin(Record, admin.ModelAdmin):
-    """How far each encrypted column is on its way off the retired data keys."""
+    """The progress of re-encryption in each encrypted column."""
 
     list_display = (
-        "column", "state", "progress", "rewritten", "unreadable", moment("due_at", "next look"), moment("finished_at"),
+        "column", "state", "progress", "rewritten", "unreadable", moment("due_at", "next pass"), moment("finished_at"),
     )  # fmt: skip
     list_filter = (("finished_at", admin.EmptyFieldListFilter),)
     search_fields = ("column",)
-    search_help_text = "A part of a column's name"
+    search_help_text = "Enter part of a column name"
     show_full_result_count = False
     ordering = ("column",)
     fieldsets = (
@@ -161,7 +161,7 @@ class DamagedValueAdmin(Record, admin.ModelAdmin):
     list_display = ("row", "table", "column", moment("seen_at", "first seen"))
     list_filter = ("table", "column")
     search_fields = ("=row",)
-    search_help_text = "A row's id, as in the log"
+    search_help_text = "Enter a row's id, as the log shows it"
     show_full_result_count = False
     ordering = ("-seen_at",)
     fields = ("table", "column", "row", "seen_at")
@@ -174,7 +174,7 @@ class MasterKeyAdmin(Record, admin.ModelAdmin):
     list_display = ("id", moment("created_at", "first used"))
     list_filter = ("created_at",)
     search_fields = ("id",)
-    search_help_text = "A part of a master key's id"
+    search_help_text = "Enter part of a master key's id"
     show_full_result_count = False
     ordering = ("id",)
     fields = ("id", "created_at")

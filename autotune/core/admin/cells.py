@@ -1,4 +1,4 @@
-"""What stands in the cells of admin lists and forms: states as badges, links to rows, lists and the product's pages."""
+"""Cells of admin lists and forms: states as badges, and links to rows, lists and the product's pages."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -13,18 +13,18 @@ from django.utils.safestring import SafeString
 
 from autotune.core.templatetags import ui
 
-Cell = Any  # a function of a row; the stubs know names of columns alone
+Cell = Any  # a function of a row; the type stubs accept only column names
 NOTHING = "–"
 TONES = {
     "parked": "bad", "inactive": "neutral", "suspended": "bad", "rejected": "bad", "approved": "good",
     "unreachable": "bad", "interrupted": "bad", "platform": "bad", "pending": "busy", "open": "warn", "passed": "good",
     "stale": "bad",
 }  # fmt: skip
-"""Where the administration sees a word otherwise than the pages do, or they have no colour for it."""
+"""States that the pages show in another colour, or for which they have none."""
 
 
 def badge(name: Any, text: str = "") -> SafeString:
-    """A state as a word in the colour of how things are; a dash for none."""
+    """Return a state as a coloured word, or a dash if there is none."""
     if name in (None, ""):
         return format_html("{}", NOTHING)
     word = str(name)
@@ -32,7 +32,7 @@ def badge(name: Any, text: str = "") -> SafeString:
 
 
 def change_url(row: Model) -> str:
-    """The address of a row's page in the administration; '' if it has none."""
+    """Return the address of a row's page in the administration; '' if it has none."""
     try:
         return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
     except NoReverseMatch:
@@ -40,33 +40,33 @@ def change_url(row: Model) -> str:
 
 
 def link(row: Model | None, text: str = "", *, length: int = 60) -> SafeString:
-    """A row as a link to its page in the administration."""
+    """Return a link to a row's page in the administration."""
     if row is None:
         return format_html("{}", NOTHING)
     return anchor(change_url(row), ui.brief(text or row, length))
 
 
 def anchor(url: str, text: str) -> SafeString:
-    """A link; the text alone where there is no address."""
+    """Return a link, or only its text if there is no address."""
     if not url:
         return format_html("<bdi>{}</bdi>", text)
     return format_html('<a href="{}"><bdi>{}</bdi></a>', url, text)
 
 
 def shortened(url: str, public_id: str) -> SafeString:
-    """A public id as a link that says its kind and end alone, and the whole of it to whoever points at it."""
+    """Return a link that shows the kind and the end of a public id; its tooltip shows the whole id."""
     kind, _, rest = public_id.rpartition("_")
     return format_html('<a href="{}" title="{}">{}_…{}</a>', url, public_id, kind, rest[-6:])
 
 
 def list_url(model: type[Model], **filters: str) -> str:
-    """The address of a list in the administration, filtered."""
+    """Return the address of a filtered list in the administration."""
     url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     return f"{url}?{urlencode(filters)}" if filters else url
 
 
 def page_url(name: str, pk: Any) -> str | None:
-    """The address of the product's own page about a row; None where there is none."""
+    """Return the address of the product's own page about a row, or None if there is none."""
     try:
         return reverse(name, args=[pk])
     except NoReverseMatch:
@@ -74,7 +74,7 @@ def page_url(name: str, pk: Any) -> str | None:
 
 
 def linked(name: str, description: str = "", *, order: str = "") -> Cell:
-    """A column (or a form's line) with the row that `name` names, as a link. Load it with `list_select_related`."""
+    """Make a column (or a form's line) that links to the row in `name`. Load that row with `list_select_related`."""
 
     def cell(row: Any) -> SafeString:
         for part in name.split("__"):
@@ -85,7 +85,7 @@ def linked(name: str, description: str = "", *, order: str = "") -> Cell:
 
 
 def state(name: str = "status", description: str = "", *, order: str | None = None) -> Cell:
-    """A column (or a form's line) with a state as a badge."""
+    """Make a column (or a form's line) that shows a state as a badge."""
 
     def cell(row: Any) -> SafeString:
         return badge(getattr(row, name))
@@ -94,7 +94,7 @@ def state(name: str = "status", description: str = "", *, order: str | None = No
 
 
 def flag(name: str, yes: str, no: str = "", description: str = "", *, tone: str = "warn") -> Cell:
-    """A column with a word for what is so; and `no`, or nothing, for what is not."""
+    """Make a column that shows `yes` if the member is true, else `no` or a dash."""
 
     def cell(row: Any) -> SafeString:
         if getattr(row, name):
@@ -105,7 +105,7 @@ def flag(name: str, yes: str, no: str = "", description: str = "", *, tone: str 
 
 
 def moment(name: str, description: str = "", *, order: str | None = None) -> Cell:
-    """A column with `4 min ago`, and the moment itself for whoever points at it."""
+    """Make a column that shows `4 min ago`, with the exact time as a tooltip."""
 
     def cell(row: Any) -> SafeString:
         time: datetime | None = getattr(row, name)
@@ -117,7 +117,7 @@ def moment(name: str, description: str = "", *, order: str | None = None) -> Cel
 
 
 def figure(name: str, written: Callable[[Any], str], description: str = "") -> Cell:
-    """A column with a number as pages write it; a dash for none, which is never a zero."""
+    """Make a column that shows a number as the pages do. None is a dash, never a zero."""
 
     def cell(row: Any) -> str:
         return written(getattr(row, name))

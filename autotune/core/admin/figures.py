@@ -1,4 +1,4 @@
-"""The figures on the administration's first page. Each app tells its own; who may not look at a list is told none."""
+"""The figures on the administration's first page. Each app adds its own; people see those of lists they may open."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ MOST: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What an operator looks at first.
+    """A count that an operator should check first.
 
-    rows     what is counted, to a bound
-    filters  of the list that shows them, as its address has it
-    tone     of a number that is not zero
+    rows     the rows to count, up to MOST
+    filters  the query string of the list that shows them
+    tone     the colour of a count above zero
     """
 
     label: str
@@ -40,12 +40,12 @@ _FIGURES: Final[dict[str, Figure]] = {}
 def tell(
     label: str, model: type[Model], rows: Callable[[], QuerySet[Any]], filters: str, *, tone: str = "warn"
 ) -> None:
-    """Put a figure on the first page."""
+    """Add a figure to the first page."""
     _FIGURES[label] = Figure(label, model, rows, filters, tone)
 
 
 def shown_to(user: Any) -> list[Shown]:
-    """The figures that a person may see, each counted to a bound by one query."""
+    """Return the figures that a person may see. Each takes one query, which counts up to MOST rows."""
     return [_counted(figure) for figure in _FIGURES.values() if _may(user, figure)]
 
 

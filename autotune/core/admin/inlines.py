@@ -1,4 +1,4 @@
-"""Rows that belong to a row, on its page in the administration: the newest of them, and nothing to fill in."""
+"""Read-only tables on a row's admin page: the newest of the rows that belong to it."""
 
 from typing import Any, ClassVar, Final
 
@@ -22,7 +22,7 @@ class NewestFormSet(BaseInlineFormSet):
 
 
 class Newest(Record, admin.TabularInline):
-    """Base: a table of the newest rows, each with a link to its own page. `related` comes along in the same query."""
+    """Base of a table of the newest rows, each with a link to its page. The same query loads `related`."""
 
     formset = NewestFormSet
     extra = max_num = 0
@@ -42,7 +42,7 @@ class Newest(Record, admin.TabularInline):
 
 
 class ShowsInlines:
-    """Mixin of a form that can be sent: its inlines are shown, and what is sent says nothing of them."""
+    """Mixin of an editable form: it shows the inlines, and leaves them out when it is submitted."""
 
     inlines: ClassVar[Any] = ()
 

@@ -1,4 +1,4 @@
-"""Admin lists of tables that grow, and filters that load no table: by a name or id that is typed, and by age."""
+"""Admin lists of large tables, and filters that load no table: by a typed name or id, and by age."""
 
 from datetime import timedelta
 from typing import Any, ClassVar, Final
@@ -23,7 +23,7 @@ AGES: Final = {
 
 
 class CappedPaginator(Paginator):
-    """Counts to a bound alone: what is beyond is reached by filters."""
+    """Counts up to COUNTED rows. A person reaches later rows through filters."""
 
     @property
     def count(self) -> int:
@@ -38,7 +38,7 @@ class CappedPaginator(Paginator):
 
 
 class Growing:
-    """Mixin: a table that grows with the work: newest first, in its index's order alone, never counted whole."""
+    """Mixin of large tables: newest first, sorted only by the index, never counted in full."""
 
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
@@ -49,7 +49,7 @@ class Growing:
 
 
 class _Named(admin.ListFilter):
-    """Rows of one organization, task or grader, by a part of its name or its public id."""
+    """Filters the rows of one organization, task or grader, by part of its name or by its public id."""
 
     template = "admin/filter_named.html"
     parameter_name = ""
@@ -94,10 +94,10 @@ class _Named(admin.ListFilter):
 
 
 def named(of: type[Model], kind: str, path: str = "", title: str = "") -> type[admin.ListFilter]:
-    """A filter by a row of another table, which is typed: its id, or a part of its `name`.
+    """Make a filter by a row of another table. The person types its id, or part of its `name`.
 
     kind  the prefix of its public ids
-    path  the column that names it; the model's name unless told
+    path  the column that refers to it; by default the model's name
     """
     name = of._meta.model_name or ""
     members = {
@@ -108,9 +108,9 @@ def named(of: type[Model], kind: str, path: str = "", title: str = "") -> type[a
 
 
 class CreatedWithin(admin.SimpleListFilter):
-    """By age, read off the primary key (UUIDv7): it needs no index of its own."""
+    """Filters by age, which the primary key (UUIDv7) holds, so that it needs no index of its own."""
 
-    title = "made within"
+    title = "creation time"
     parameter_name = "made"
     column = "pk"
 

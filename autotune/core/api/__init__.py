@@ -1,1 +1,1 @@
-"""What all endpoints share: operations, parsing, pages of lists, problem answers, OpenAPI."""
+"""Shared code of all API endpoints: operations, parsing, pagination, problem responses and OpenAPI."""

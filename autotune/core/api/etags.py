@@ -1,4 +1,4 @@
-"""Strong ETags: what does not change is not sent twice."""
+"""Strong ETags, so that Autotune does not send an unchanged response again."""
 
 import hashlib
 
@@ -8,7 +8,7 @@ from django.utils.http import parse_etags
 
 
 def etag(body: bytes) -> str:
-    """The strong ETag of these octets, with its quotation marks."""
+    """Return the strong ETag of a body, with its quotation marks."""
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
@@ -19,7 +19,7 @@ def matches(if_none_match: str, tag: str) -> bool:
 
 
 def conditional(request: HttpRequest, content: msgspec.Struct) -> HttpResponse:
-    """`content` as JSON with its ETag, or 304 without a body if the caller has it. Only for GET and HEAD."""
+    """Return `content` as JSON with its ETag, or 304 without a body if the caller has it. Only for GET and HEAD."""
     body = msgspec.json.encode(content)
     headers = {"ETag": etag(body), "Cache-Control": "private, no-cache"}
     if matches(request.headers.get("If-None-Match", ""), headers["ETag"]):

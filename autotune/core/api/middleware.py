@@ -1,4 +1,4 @@
-"""What every request passes: its id, the proxies that are believed, the limits on a body, errors outside views."""
+"""Middleware of every request: its id, the trusted proxies, the limits on a body, and errors outside views."""
 
 import ipaddress
 import logging
@@ -20,7 +20,7 @@ current_request_id: ContextVar[str] = ContextVar("current_request_id", default="
 
 
 class RequestIdFilter(logging.Filter):
-    """Puts the id of the request at hand into each log record."""
+    """Adds the id of the current request to each log record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = current_request_id.get()
@@ -28,7 +28,7 @@ class RequestIdFilter(logging.Filter):
 
 
 class RequestIdMiddleware:
-    """Every answer has `X-Request-Id`: the caller's, if it is well formed, else a new one."""
+    """Sets `X-Request-Id` on every response: the caller's, if it is well formed, else a new one."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -46,7 +46,7 @@ class RequestIdMiddleware:
 
 
 class TrustedProxyMiddleware:
-    """Believes `X-Forwarded-*` only from AUTOTUNE_TRUSTED_PROXIES; from anyone else the headers are dropped."""
+    """Trusts `X-Forwarded-*` only from AUTOTUNE_TRUSTED_PROXIES, and drops these headers from any other client."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -65,7 +65,7 @@ class TrustedProxyMiddleware:
         return within(address, self.networks)
 
     def _client(self, forwarded: str) -> str:
-        """The nearest address that is no proxy of ours, read from the right; '' if there is none."""
+        """Return the nearest address that is not a trusted proxy, read from the right; '' if there is none."""
         for entry in reversed(forwarded.split(",")):
             address = entry.strip()
             if not self._trusted(address):
@@ -74,7 +74,7 @@ class TrustedProxyMiddleware:
 
 
 class ProblemMiddleware:
-    """Errors of the API that arise outside a DRF view are problem+json too."""
+    """Returns problem+json also for API errors that arise outside a DRF view."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -90,7 +90,7 @@ class ProblemMiddleware:
 
 
 class MethodMiddleware:
-    """Pages know these methods; to a view of Django's any other one would be a GET. The API's views know their own."""
+    """Rejects other methods on pages, because Django's views would treat them as GET. API views check their own."""
 
     METHODS = ("GET", "HEAD", "OPTIONS", "POST")
 
@@ -104,7 +104,7 @@ class MethodMiddleware:
 
 
 class BodyMiddleware:
-    """Settles what a body may be before any view reads it: its length is known, small enough, and not compressed."""
+    """Rejects a body before any view reads it if its length is unknown, or it is too large or compressed."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -119,7 +119,7 @@ class BodyMiddleware:
     def _refusal(self, request: HttpRequest) -> errors.AutotuneError | None:
         length = request.META.get("CONTENT_LENGTH") or ""
         if request.META.get("HTTP_TRANSFER_ENCODING"):  # it wins over a Content-Length beside it
-            return errors.LengthRequired("Send the body with a Content-Length; chunked bodies are not taken.")
+            return errors.LengthRequired("Send the body with a Content-Length; chunked bodies are not accepted.")
         if length and not re.fullmatch(r"[0-9]{1,19}", length):
             return errors.Invalid("Content-Length is not a number.")
         if length and int(length) > settings.MAX_BODY_BYTES:
@@ -136,7 +136,7 @@ def within(address: str, networks: Sequence[ipaddress.IPv4Network | ipaddress.IP
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that the text names, an IPv4 one in IPv6 form as IPv4; None if it names none."""
+    """Return the address in the text, or None. An IPv4 address in IPv6 form is returned as IPv4."""
     try:
         ip = ipaddress.ip_address(text)
     except ValueError:

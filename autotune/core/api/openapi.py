@@ -1,4 +1,4 @@
-"""OpenAPI from the operations: drf-spectacular walks the routes, msgspec gives the shapes."""
+"""Generates OpenAPI from the operations: drf-spectacular lists the routes, msgspec describes the Structs."""
 
 import enum
 import inspect
@@ -22,41 +22,41 @@ KEY_PARAMETER = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Makes the request repeatable: for 24 hours the same key and request get the same answer.",
+    "description": "Makes the request safe to repeat: for 24 hours the same key and request get the same response.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
 }
 REPLAYED_HEADER = {
     "Idempotency-Replayed": {
-        "description": "`true` where this is the stored answer of an earlier request with the same key.",
+        "description": "`true` if this is the stored response of an earlier request with the same key.",
         "schema": {"type": "string", "enum": ["true"]},
     }
 }
 ERRORS = {
-    400: "The request breaks a rule; `errors` name the members.",
-    401: "No key, or one that is not valid.",
-    403: "The role has no such action.",
-    404: "There is no such object, or it is out of scope.",
-    405: "The path has no such method.",
-    406: "Nothing that `Accept` names can be answered.",
-    409: "The state of the object does not allow it.",
-    410: "What was asked for is over.",
+    400: "The request is invalid; `errors` lists the members at fault.",
+    401: "The API key is missing or not valid.",
+    403: "The role does not allow this action.",
+    404: "The object does not exist, or is outside the caller's scope.",
+    405: "The path does not support this method.",
+    406: "No media type in `Accept` is available.",
+    409: "The state of the object does not allow this operation.",
+    410: "The requested object is no longer available.",
     411: "The body has no Content-Length.",
     413: "The body is too large.",
     414: "Path and query are too long together.",
     415: "The body is not plain JSON in UTF-8.",
-    416: "The range begins behind the end of the file.",
+    416: "The range begins after the end of the file.",
     422: "The `Idempotency-Key` was used for another request.",
     429: "Too many requests; try again after `Retry-After`.",
     431: "A header is too large, or there are too many.",
-    502: "The work failed, and nothing stands in for it.",
-    503: "The database is away; try again after `Retry-After`.",
+    502: "The work failed, and there is no fallback.",
+    503: "The database is unavailable; try again after `Retry-After`.",
 }
-NO_ERRORS = {206: "The range that was asked for.", 304: "Unchanged: `If-None-Match` names the present `ETag`."}
+NO_ERRORS = {206: "The requested range.", 304: "Unchanged: `If-None-Match` contains the current `ETag`."}
 KIND_OF_PATH = re.compile(r"<(\w+):(\w+)>")
 
 
 def schema_hook(kind: type) -> dict[str, Any]:
-    """The schema of a public id, or of one of Django's choices (whose metaclass msgspec does not know)."""
+    """Return the schema of a public id, or of one of Django's choices (whose metaclass msgspec does not know)."""
     if issubclass(kind, enum.Enum):
         return {"enum": [member.value for member in kind]}
     if issubclass(kind, PublicId):
@@ -98,7 +98,7 @@ used_types: set[Any] = set()
 
 
 def add_components(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """Hook of drf-spectacular: the schemas of every shape that an operation uses, and how one authenticates."""
+    """Add the schema of every Struct that an operation uses, and how callers authenticate (hook of drf-spectacular)."""
     _, schemas = msgspec.json.schema_components(
         sorted(used_types, key=lambda kind: kind.__name__), schema_hook=schema_hook, ref_template=REF
     )
@@ -115,7 +115,7 @@ def add_components(result: dict[str, Any], generator: Any, request: Any, public:
 
 
 def _required_members(shape: type[msgspec.Struct]) -> list[str]:
-    """The members that every answer has, including those with a default, without those that may be absent."""
+    """Return the members that every response has, including those with a default, without those that may be absent."""
     fields = msgspec.structs.fields(shape)
     return [field.encode_name for field in fields if field.default is not msgspec.UNSET]
 

@@ -1,4 +1,4 @@
-"""The plumbing of the API: an operation declares its shapes once; parsing, checking, answering and OpenAPI follow.
+"""API operations: each declares its Structs once, from which parsing, checks, responses and OpenAPI follow.
 
 Bodies and queries are msgspec Structs. Bodies are read strictly: unknown members, coercion, NaN, duplicate members, NUL
 and lone surrogates are refused, each with a JSON pointer.
@@ -25,32 +25,32 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class ApiStruct(msgspec.Struct, rename="camel"):
-    """Base of what goes out: camelCase on the wire, every member present."""
+    """Base of response bodies: camelCase on the wire, every member present."""
 
 
 class BodyStruct(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """Base of what comes in as a body."""
+    """Base of request bodies."""
 
 
 class QueryStruct(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """Base of what comes in as query parameters; numbers and booleans are read from their text."""
+    """Base of query parameters; numbers and booleans are read from their text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one method of one path takes and answers.
+    """The declaration of one method of one path: its body, query and responses.
 
     answers   status -> Struct of the JSON body, `object` for JSON of any shape, or None for no body
     resource  the row of the role table that must allow `action`; `or_resource` another one that may in its place
-    errors    statuses that the operation itself can give, beside those that every operation can
+    errors    statuses that the operation itself can return, besides those of every operation
     produces  media types of the answer where it is not JSON
     converts  False: `body` describes the shape, and the method gets the parsed JSON (a batch names all its errors)
-    items     a member of the body that is a list of which each item is refused by itself (see strictjson.loads_items)
+    items     a member of the body that is a list whose items are refused one by one (see strictjson.loads_items)
     secrets   members of the answer, as `credentials.sharedSecret`, that are shown once: null when it is repeated
     subject   attributes of the answer, as `review.completion_id`, that name the completion whose text is in it, or the
               task of those whose texts are
-    raw_body  the method reads the body's octets itself
-    calls_out the method waits for somebody else's server, or makes transactions of its own: none is held around it
+    raw_body  the method reads the body's bytes itself
+    calls_out the method waits for another server, or makes transactions of its own: none surrounds it
     """
 
     summary: str
@@ -103,14 +103,14 @@ class OperationView(APIView):
     keyed_methods: frozenset[str] = frozenset()  # those that take an `Idempotency-Key`
 
     def authorize(self, operation: Operation) -> None:
-        """Raise Forbidden or Unauthenticated; the access app's view does."""
+        """Raise Forbidden or Unauthenticated if the caller may not act; the access app's view overrides this."""
 
     def perform(self, operation: Operation, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
-        """The answer of `work()`, the method with its arguments; the access app's view may have it stored already."""
+        """Return the response of `work()`, which calls the method; the access app's view may return a stored one."""
         return work()
 
     def heard(self, operation: Operation, body: Any) -> None:
-        """The parsed body of a request; the access app's view notes which members it has."""
+        """Receive the parsed body of a request; the access app's view records which members it has."""
 
     def produced_types(self, method: str | None) -> Sequence[str]:
         handler = getattr(self, (method or "get").lower(), None)
@@ -154,14 +154,14 @@ def operation(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., H
 
 
 def respond(result: Any, operation: Operation) -> HttpResponseBase:
-    """The HTTP response of what an operation returned."""
+    """Return the HTTP response for the result of an operation."""
     if isinstance(result, HttpResponseBase):
         return result
     answer = result if isinstance(result, Answer) else Answer(result)
     status = answer.status or next(iter(operation.answers))
     body = b"" if answer.content is None else msgspec.json.encode(answer.content)
     response = HttpResponse(body, status=status, headers=answer.headers)
-    response.content_struct = answer.content  # type: ignore[attr-defined] # for the audit trail: what was answered
+    response.content_struct = answer.content  # type: ignore[attr-defined] # for the audit log
     if operation.subject:
         response.subject = operator.attrgetter(operation.subject)(answer.content)  # type: ignore[attr-defined]
     if body:
@@ -172,7 +172,7 @@ def respond(result: Any, operation: Operation) -> HttpResponseBase:
 
 
 def read_json(request: HttpRequest, *, may_be_empty: bool = False, items: str = "") -> Any:
-    """The parsed body: plain Python values, not yet converted.
+    """Return the parsed body as plain Python values, not yet converted.
 
     raises Invalid with a pointer, UnsupportedMedia for another Content-Type
     """
@@ -185,7 +185,7 @@ def read_json(request: HttpRequest, *, may_be_empty: bool = False, items: str = 
 
 
 def require_json(request: HttpRequest) -> None:
-    """raises UnsupportedMedia unless the body is declared as JSON in UTF-8"""
+    """Raise UnsupportedMedia unless the body is declared as JSON in UTF-8."""
     if request.content_type != "application/json":
         raise UnsupportedMedia("Send the body as application/json.")
     if (request.content_params or {}).get("charset", "utf-8").strip('"').lower() not in {"utf-8", "utf8"}:
@@ -193,7 +193,7 @@ def require_json(request: HttpRequest) -> None:
 
 
 def refuse_members(request: HttpRequest) -> None:
-    """An operation without a body takes an empty one or `{}`; a member in it is unknown."""
+    """Reject any member in the body of an operation that takes none; the body may be empty or `{}`."""
     if not request.body:
         return
     body = read_json(request)
@@ -203,7 +203,7 @@ def refuse_members(request: HttpRequest) -> None:
 
 
 def read_query(request: HttpRequest, shape: type[QueryStruct] | None) -> Any:
-    """The query parameters as the declared Struct.
+    """Return the query parameters as the declared Struct.
 
     raises Invalid for an unknown, repeated or malformed parameter, with `?name` as the pointer
     """
@@ -212,7 +212,7 @@ def read_query(request: HttpRequest, shape: type[QueryStruct] | None) -> Any:
         if shape is None or name not in shape.__struct_encode_fields__:
             raise Invalid.field(f"?{name}", "unknown_parameter", "there is no such parameter here.")
         if len(values) > 1:
-            raise Invalid.field(f"?{name}", "repeated_parameter", "give it once.")
+            raise Invalid.field(f"?{name}", "repeated_parameter", "give this parameter only once.")
         if "\x00" in values[0]:
             raise Invalid.field(f"?{name}", "invalid_text", "NUL is not allowed.")
         parameters[name] = values[0]

@@ -1,4 +1,4 @@
-"""Lists: offset pages with a total, or keyset pages by a signed cursor; one documented set of sort fields each."""
+"""Pagination of API lists: by offset, with a total, or by a signed cursor. Each list has documented sort fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class PageQuery(QueryStruct):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How a list can be sorted.
+    """The sort fields of a list, and its default order.
 
     name     of the list; part of a cursor's signature
     fields   wire name -> model field, none of them nullable
@@ -64,12 +64,12 @@ def page(
     texts: Sequence[str] = (),
     counted: bool = True,
 ) -> tuple[list[Any], Pagination]:
-    """One page of `queryset`.
+    """Return one page of `queryset`, with its pagination.
 
-    owner   whose cursor it is (the organization's id): a cursor of another one is refused
-    texts   columns that may be long: the page ends before they hold more octets than an answer should, and its `limit`
+    owner   the organization's id: a cursor of another organization is refused
+    texts   columns that may be long: the page ends before they hold more bytes than a response should; its `limit`
             says how many rows it took
-    counted whether a page without a cursor tells the total
+    counted whether a page without a cursor has the total
     raises  Invalid for a bad sort, page, offset or cursor
     """
     offset = _offset(query)
@@ -91,7 +91,7 @@ def page(
 
 
 def _offset(query: PageQuery) -> int:
-    """How many rows precede the page.
+    """Return how many rows precede the page.
 
     raises  Invalid if the page is too far, or the query names it in two ways
     """
@@ -120,7 +120,7 @@ def _total(queryset: QuerySet, query: PageQuery) -> int:
 
 
 def _bearable(ordered: QuerySet, offset: int, limit: int, texts: Sequence[str]) -> int:
-    """How many of the page's rows an answer can bear: one at least, all that was asked for as a rule."""
+    """Return how many of the page's rows fit into a response: at least one, and usually `limit`."""
     sizes = ordered.values_list(_octets(texts), flat=True)[offset : offset + limit]
     total = 0
     for taken, size in enumerate(sizes):
@@ -136,9 +136,9 @@ def _octets(texts: Sequence[str]) -> Any:
 
 
 def require_modest(rows: QuerySet, texts: Sequence[str]) -> None:
-    """raises Invalid `page_too_large` if the rows hold more octets of text than an answer should; none are read"""
-    total = rows.aggregate(octets=Sum(_octets(texts)))
-    if (total["octets"] or 0) > MAX_PAGE_BYTES:
+    """Raise Invalid `page_too_large` if the rows hold more bytes of text than a response should. Reads no text."""
+    total = rows.aggregate(byte_count=Sum(_octets(texts)))
+    if (total["byte_count"] or 0) > MAX_PAGE_BYTES:
         detail = f"these rows hold more than {MAX_PAGE_BYTES // 2**20} MiB of text; ask for fewer at a time."
         raise Invalid.field("?limit", "page_too_large", detail)
 
@@ -171,13 +171,15 @@ def _plain(value: Any) -> Any:
 
 
 def _after(cursor: str, sort: str, keys: Sequence[str], salt: str) -> Q:
-    """The rows behind the cursor's: (a, b, c) after (x, y, z), spelt out column by column."""
+    """Return the condition for rows after the cursor: (a, b, c) after (x, y, z), written column by column."""
     try:
         made_for, values = signing.loads(cursor, salt=salt)
     except signing.BadSignature:
-        raise Invalid.field("?cursor", "invalid_cursor", "it was altered, or belongs to another list.") from None
+        raise Invalid.field(
+            "?cursor", "invalid_cursor", "it was altered, or belongs to another list. Start without a cursor."
+        ) from None
     if made_for != sort:
-        raise Invalid.field("?cursor", "invalid_cursor", f"it was made with sort={made_for}.")
+        raise Invalid.field("?cursor", "invalid_cursor", f"it belongs to sort={made_for}; send the same sort with it.")
     condition, equal = Q(), Q()
     for key, value in zip(keys, values, strict=True):
         name = key.lstrip("-")

@@ -1,4 +1,4 @@
-"""From octets to typed Structs, with every refusal as an error that carries a JSON pointer."""
+"""Parses request bodies into typed Structs. Every error has a JSON pointer."""
 
 import math
 import re
@@ -24,7 +24,7 @@ _MEMBER = re.compile(r"`(.*)`$", re.DOTALL)
 
 
 class PublicId:
-    """A public id in a Struct: subclasses name their `kind`; converted from text to themselves, holding the UUID."""
+    """A public id in a Struct: a subclass names its `kind`, is converted from text, and holds the UUID."""
 
     kind = ""
     __slots__ = ("uuid",)
@@ -54,7 +54,7 @@ def _decode(kind: type, value: Any) -> Any:
 
 
 def loads(raw: bytes, *, items: str = "") -> Any:
-    """The body as plain values, read strictly.
+    """Parse a body strictly into plain values.
 
     items   a member that is a list: a fault within one of its items leaves a `strictjson.Faulty` there
     raises  Invalid with the pointer of the fault
@@ -68,12 +68,12 @@ def loads(raw: bytes, *, items: str = "") -> Any:
 
 
 def refusal(exc: JSONRefused, prefix: str = "") -> Invalid:
-    """The API's error for refused JSON."""
+    """Return the API's error for JSON that was refused."""
     return Invalid.field(prefix + exc.pointer, exc.code, exc.message)
 
 
 def convert(value: Any, shape: type[T]) -> T:
-    """`value` as the Struct `shape`, without any coercion.
+    """Convert `value` to the Struct `shape`, without any coercion.
 
     raises Invalid with a pointer
     """
@@ -84,7 +84,7 @@ def convert(value: Any, shape: type[T]) -> T:
 
 
 def convert_each(values: Sequence[Any], shape: type[T], prefix: str) -> tuple[dict[int, T], list[FieldError]]:
-    """Each item by itself: the converted ones by index, and an error for each of the others."""
+    """Convert each item by itself; return the converted ones by index, and an error for each of the others."""
     good: dict[int, T] = {}
     bad: list[FieldError] = []
     for index, value in enumerate(values):
@@ -99,7 +99,7 @@ def convert_each(values: Sequence[Any], shape: type[T], prefix: str) -> tuple[di
 
 
 def convert_query(parameters: dict[str, str], shape: type[T]) -> T:
-    """Query parameters as a Struct; numbers and booleans are read from their text."""
+    """Convert query parameters to a Struct; numbers and booleans are read from their text."""
     try:
         query = msgspec.convert(parameters, shape, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as exc:
@@ -116,7 +116,7 @@ def convert_query(parameters: dict[str, str], shape: type[T]) -> T:
 
 
 def field_error(exc: msgspec.ValidationError, prefix: str = "") -> FieldError:
-    """msgspec's sentence as code, pointer and detail."""
+    """Convert msgspec's message to an error with code, pointer and detail."""
     text = str(exc)
     if len(text) > MAX_SENTENCE:  # only a name from outside can make it so long: it is not searched, and not sent back
         return FieldError(prefix, _classify(text)[0], f"{text[:MAX_SHOWN]}…")
@@ -150,7 +150,7 @@ def _classify(what: str) -> tuple[str, str]:
 
 
 def escape(step: str) -> str:
-    """One step of a JSON pointer (RFC 6901)."""
+    """Escape one step of a JSON pointer (RFC 6901)."""
     return step.replace("~", "~0").replace("/", "~1")
 
 
@@ -161,19 +161,19 @@ def _invalid(errors: Sequence[FieldError]) -> Invalid:
 
 
 def invalid(errors: Sequence[FieldError]) -> Invalid:
-    """One error for several members, the first of them as its sentence."""
+    """Return one error for several members; its detail is that of the first."""
     return _invalid(errors)
 
 
 def check_text(value: str, pointer: str, *, max_bytes: int) -> FieldError | None:
-    """An error if the UTF-8 text is longer than `max_bytes`."""
+    """Return an error if the UTF-8 text is longer than `max_bytes`."""
     if len(value) * 4 <= max_bytes or len(value.encode()) <= max_bytes:
         return None
-    return FieldError(pointer, "too_long", f"Longer than {max_bytes} octets of UTF-8.")
+    return FieldError(pointer, "too_long", f"Longer than {max_bytes} bytes of UTF-8.")
 
 
 def check_line(text: str, pointer: str) -> FieldError | None:
-    """An error if a name is blank, or is not one line of plain characters."""
+    """Return an error if a name is blank, or is not one line of plain characters."""
     if not text.strip():
         return FieldError(pointer, "blank", "It holds nothing but spaces.")
     if any(category(char) in NOT_ONE_LINE for char in text):
@@ -182,7 +182,7 @@ def check_line(text: str, pointer: str) -> FieldError | None:
 
 
 def check_metadata(value: Any, pointer: str) -> FieldError | None:
-    """An error if free-form metadata is too deep, too large or holds an integer beyond 2^53 - 1."""
+    """Return an error if free-form metadata is too deep, too large or holds an integer beyond 2^53 - 1."""
     if not value:
         return None
     try:
@@ -190,5 +190,5 @@ def check_metadata(value: Any, pointer: str) -> FieldError | None:
     except JSONRefused as exc:
         return FieldError(exc.pointer, exc.code, exc.message)
     if len(msgspec.json.encode(value)) > settings.MAX_METADATA_BYTES:
-        return FieldError(pointer, "too_long", f"Larger than {settings.MAX_METADATA_BYTES} octets of JSON.")
+        return FieldError(pointer, "too_long", f"Larger than {settings.MAX_METADATA_BYTES} bytes of JSON.")
     return None

@@ -1,4 +1,4 @@
-"""The one place where errors become `application/problem+json` (RFC 9457)."""
+"""Converts errors to `application/problem+json` responses (RFC 9457)."""
 
 import logging
 from typing import Any
@@ -28,7 +28,7 @@ class Location(msgspec.Struct, rename="camel"):
 
 
 class Problem(msgspec.Struct, rename="camel", omit_defaults=True):
-    """An error as it goes out. `code` is stable; `current` is the object as it stands, where another was first."""
+    """An error response. `code` is stable; `current` is the present object, if another request changed it first."""
 
     type: str
     title: str
@@ -41,7 +41,7 @@ class Problem(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 def answer(error: AutotuneError, request: HttpRequest | None) -> HttpResponse:
-    """The HTTP answer of a typed error."""
+    """Return the HTTP response for a typed error."""
     problem = Problem(
         type=f"/api/v1/docs#{error.code}",
         title=error.title,
@@ -53,7 +53,7 @@ def answer(error: AutotuneError, request: HttpRequest | None) -> HttpResponse:
         current=error.current,
     )
     response = HttpResponse(msgspec.json.encode(problem), status=error.status, content_type="application/problem+json")
-    response.problem_code = error.code  # type: ignore[attr-defined] # for the audit trail
+    response.problem_code = error.code  # type: ignore[attr-defined] # for the audit log
     for name, value in error.headers.items():
         response[name] = value
     if error.status == 401:
@@ -62,17 +62,17 @@ def answer(error: AutotuneError, request: HttpRequest | None) -> HttpResponse:
 
 
 def _readable(text: str) -> str:
-    """Text that can be written as UTF-8: a lone surrogate quoted from the input becomes a question mark."""
+    """Return text that UTF-8 can hold: a lone surrogate quoted from the input becomes a question mark."""
     return text.encode("utf-8", "replace").decode()
 
 
 def too_large() -> errors.TooLarge:
-    """The error of a body over the limit."""
+    """Return the error for a body over the limit."""
     return errors.TooLarge(f"The body is larger than {settings.MAX_BODY_BYTES // 2**20} MiB. Send it in parts.")
 
 
 def typed(exc: Exception) -> AutotuneError | None:
-    """Our error for a foreign exception, or None for one that nobody expected."""
+    """Convert an exception to our error; return None if it is unexpected."""
     if isinstance(exc, AutotuneError):
         return exc
     if connections.refuses_writes(exc):
@@ -103,14 +103,14 @@ def typed(exc: Exception) -> AutotuneError | None:
     if isinstance(exc, drf.MethodNotAllowed):
         return errors.MethodNotAllowed(str(exc.detail))
     if isinstance(exc, drf.NotAcceptable):
-        return errors.NotAcceptable("This address answers application/json.")
+        return errors.NotAcceptable("This address returns application/json. Allow it in `Accept`.")
     if isinstance(exc, ProtectedError):
-        return errors.Conflict("Other objects still name this one.", code="in_use")
+        return errors.Conflict("Other objects still refer to this one.", code="in_use")
     return None
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> HttpResponse:
-    """DRF's handler: every exception of a view becomes a problem; an unexpected one is logged whole and told as 500."""
+    """Convert every exception of a view to a problem (DRF's handler). Log an unexpected one in full, and return 500."""
     request = context["request"]._request
     error = typed(exc)
     if error is None:

@@ -1,7 +1,7 @@
-"""The broker of the embedded default: kombu's filesystem transport, with messages that appear whole or not at all.
+"""The broker of the embedded setup: kombu's filesystem transport, which here writes each message atomically.
 
 kombu 5.7 creates a message's file before it writes it, and its reader does not ask for the lock, so a worker could read
-an empty file and die of it. Here a message is written under another name and renamed, and a bad file is thrown away.
+an empty file and crash. Here a message is written under another name and renamed, and an invalid file is discarded.
 """
 
 import fcntl
@@ -23,20 +23,20 @@ class Channel(filesystem.Channel):
     """Messages are files `<time>_<uuid>.<queue>.msg` in one folder, taken by renaming them into another."""
 
     def get_table(self, exchange: str) -> list[Any]:
-        """The exchange's queues; none while its file is only just being made."""
+        """Return the exchange's queues; none while its file is being created."""
         try:
             return super().get_table(exchange)
         except ValueError:
             return []
 
     def _queue_bind(self, *args: Any) -> None:
-        """One process at a time: of two that start together the second would read an empty file."""
+        """Bind under a lock: if two processes start together, the second would read an empty file."""
         self.control_folder.mkdir(parents=True, exist_ok=True)
         with open(self.control_folder / ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
                 super()._queue_bind(*args)
-            except ValueError:  # half a table, left by a power cut: it names our queue alone, and is made anew
+            except ValueError:  # half a table, left by a power cut: it names only our queue, so write it again
                 (self.control_folder / f"{args[0]}.exchange").unlink()
                 super()._queue_bind(*args)
 
@@ -51,7 +51,7 @@ class Channel(filesystem.Channel):
             if name.startswith(".") or name.partition(".")[2] != f"{queue}.msg":
                 continue
             taken = Path(self.processed_folder, name)
-            # A rival took it, or it is no message. A message is a hint, so nothing is lost.
+            # Another worker took it, or it is not a message. A message is a hint, so no work is lost.
             with suppress(OSError, ValueError, RecursionError):
                 Path(self.data_folder_in, name).rename(taken)
                 payload = taken.read_bytes()
@@ -65,5 +65,5 @@ class Transport(filesystem.Transport):
 
 
 def register() -> None:
-    """Make the scheme known to kombu."""
+    """Register the scheme with kombu."""
     TRANSPORT_ALIASES[SCHEME] = f"{__name__}:Transport"

@@ -1,4 +1,4 @@
-"""Hints to the workers. Losing one loses nothing: the database is the queue, and the sweep finds what is due."""
+"""Sends hints to the workers. A lost hint loses no work: the database is the queue, and the sweep finds due work."""
 
 import logging
 
@@ -8,7 +8,7 @@ logger = logging.getLogger(__name__)
 
 
 def send(job: str, *args: object) -> bool:
-    """Publish one message; False, and a line in the log, when the broker is away."""
+    """Publish one message; return False, and log a line, if the broker is unavailable."""
     try:
         current_app.send_task(job, args=args, retry=False)
     except Exception as exc:  # noqa: BLE001 - whatever the broker's client raises, a hint must not fail the caller

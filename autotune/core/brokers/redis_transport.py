@@ -1,9 +1,9 @@
-"""Celery's Redis transport, for messages that are hints: what is under way when Redis goes is forgotten.
+"""Celery's Redis transport for hints: it forgets the messages in progress when the connection to Redis is lost.
 
-kombu's own puts unacknowledged messages back when a connection ends, and acknowledges finished ones when its loop does.
-With Redis away both need a connection that is gone already, fail in a way that Celery does not expect, and so end the
-worker. A Redis that takes no writes, because its memory is full or it is a replica, counts as away: the worker goes on
-with the sweep, and reconnects until the broker works.
+When a connection ends, kombu's own transport returns unacknowledged messages to the queue and acknowledges finished
+ones. Both need the connection that is already lost, and fail in a way that Celery does not expect, which ends the
+worker. A Redis that takes no writes, because its memory is full or it is a replica, counts as away: the worker
+continues with the sweep, and reconnects until the broker works.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ PROBED, PROBED_S = "autotune:broker:probed", 60
 
 
 class QoS(redis.QoS):
-    """Knows when its connection is gone."""
+    """The acknowledgements of a channel, which need no connection once it is lost."""
 
     def restore_visible(self, *args: Any, **options: Any) -> None:
         """Do nothing: a message that was lost with its worker was only a hint, and the sweep finds the work."""
@@ -49,6 +49,6 @@ class Transport(redis.Transport):
 
 
 def register() -> None:
-    """Let `redis://` and `rediss://` mean this transport."""
+    """Register this transport for `redis://` and `rediss://`."""
     for scheme in SCHEMES:
         TRANSPORT_ALIASES[scheme] = f"{__name__}:Transport"

@@ -1,7 +1,7 @@
 """Records encrypted values that could not be decrypted: one log line and one row for each.
 
-Code that meets such a value goes on without it. `/metrics` counts the rows, and mending.py deletes a row when its value
-can be read again or is gone.
+Code that meets such a value goes on without it. `/metrics` counts the rows. An hourly job deletes a row when its
+value can be read again or is gone.
 """
 
 import logging
@@ -59,7 +59,7 @@ def save() -> None:
 
 
 def counts() -> dict[tuple[str, str], int]:
-    """How many damaged values are on record, by table and column."""
+    """Return how many damaged values are on record, by table and column."""
     save()
     rows = DamagedValue.objects.values_list("table", "column").annotate(Count("pk")).order_by("table", "column")
     return {(table, column): count for table, column, count in rows}

@@ -1,6 +1,6 @@
 """AES-256-GCM at rest: data keys per organization and month, wrapped by the master keys (keyproviders.py).
 
-Envelope: version (1 octet), data key id (16), nonce (12), ciphertext with tag. Associated data: table, column, row id,
+Envelope: version (1 byte), data key id (16), nonce (12), ciphertext with tag. Associated data: table, column, row id,
 so a ciphertext moved to another row, column or table does not decrypt.
 """
 
@@ -32,7 +32,7 @@ HEADER_BYTES = 1 + 16 + NONCE_BYTES
 DIGEST_PERIOD = "digest"
 SPARES: Final = ("", "b", "c", "d")  # suffixes of a month's period: each further key replaces a damaged one
 DAMAGED_FOR_S: Final = 5.0  # a damaged data key is tried again only after this time, not for each value under it
-CURRENT_FOR_S: Final = 30.0  # then a process looks whether the data key in use was retired
+CURRENT_FOR_S: Final = 30.0  # after this time a process checks whether the data key in use was retired
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class Cipher:
     aead: AESGCM
 
     def encrypt(self, place: bytes, row_id: UUID, plaintext: bytes) -> bytes:
-        """The envelope of `plaintext` at `place` (see `place()`) in the row `row_id`."""
+        """Return the envelope of `plaintext` at `place` (see `place()`) in the row `row_id`."""
         nonce = os.urandom(NONCE_BYTES)
         head = VERSION + self.key_id.bytes + nonce
         return head + self.aead.encrypt(nonce, plaintext, place + row_id.bytes)
 
 
 def place(table: str, column: str) -> bytes:
-    """The associated data of a column, to which the row id is added."""
+    """Return the associated data of a column, to which the row id is added."""
     return f"{table}.{column}.".encode()
 
 
@@ -67,7 +67,7 @@ def decrypt(place: bytes, row_id: UUID, envelope: bytes) -> bytes:
 
 
 def decrypt_all(place: bytes, rows: Sequence[bytes], envelopes: Sequence[bytes | None]) -> list[bytes | None]:
-    """Decrypt one column of many rows, whose ids are 16 octets each; None stays None.
+    """Decrypt one column of many rows, whose ids are 16 bytes each; None stays None.
 
     raises Undecryptable as `decrypt` does
     """
@@ -115,12 +115,12 @@ keyring = _Keyring()
 
 
 def cipher_for(scope: UUID, *, now: datetime | None = None) -> Cipher:
-    """The cipher of an organization's current month; its data key is made if it is the first use."""
+    """Return the cipher of an organization's current month; the first use makes its data key."""
     return cipher_of(scope, (now or datetime.now(UTC)).strftime("%Y-%m"))
 
 
 def cipher_of(scope: UUID, period: str) -> Cipher:
-    """The cipher of an organization and month. This process uses a retired one for CURRENT_FOR_S at most."""
+    """Return the cipher of an organization and month. This process uses a retired one for CURRENT_FOR_S at most."""
     cached, until = keyring.current.get((scope, period), (None, 0.0))
     now = time.monotonic()
     if cached is not None and now < until:
@@ -136,7 +136,7 @@ def cipher_of(scope: UUID, period: str) -> Cipher:
 
 
 def _cipher(scope: UUID, period: str, previous: Cipher | None) -> Cipher:
-    """The cipher for new values. If the month's data key is damaged, a further key replaces it."""
+    """Return the cipher for new values. If the month's data key is damaged, a further key replaces it."""
     for spare in SPARES:
         row = _data_key(scope, period[:7] + spare)
         if previous is not None and previous.key_id == row.id:
@@ -152,12 +152,12 @@ def _cipher(scope: UUID, period: str, previous: Cipher | None) -> Cipher:
 
 
 def content_digest(scope: UUID, *parts: bytes) -> bytes:
-    """HMAC-SHA256 (32 octets) of the parts, each framed by its length, under the organization's digest key."""
+    """Return HMAC-SHA256 (32 bytes) of the parts, each framed by its length, under the organization's digest key."""
     return keyed_digest(digest_key(scope), *parts)
 
 
 def keyed_digest(key: bytes, *parts: bytes) -> bytes:
-    """The same under a digest key at hand: a batch asks for it once."""
+    """Return the digest of the parts under a given key, so that a batch looks the key up only once."""
     mac = hmac.new(key, digestmod=hashlib.sha256)
     for part in parts:
         mac.update(len(part).to_bytes(8, "big"))
@@ -166,7 +166,7 @@ def keyed_digest(key: bytes, *parts: bytes) -> bytes:
 
 
 def digest_key(scope: UUID) -> bytes:
-    """The organization's key for content digests. It never rotates, so that equal content stays equal."""
+    """Return the organization's key for content digests. It never rotates, so that equal content stays equal."""
     if cached_key := keyring.digests.get(scope):
         return cached_key
     key = unwrap(_data_key(scope, DIGEST_PERIOD))
@@ -224,7 +224,7 @@ def wrap(row: DataKey, key: bytes) -> tuple[str, bytes]:
 
 
 def unwrap(row: DataKey) -> bytes:
-    """The data key itself.
+    """Return the data key itself.
 
     raises MasterKeyMissing; Undecryptable if the master key is right but the row is damaged
     """

@@ -1,4 +1,4 @@
-"""Model fields whose column holds AES-256-GCM ciphertext and whose attribute reads and takes plain values."""
+"""Model fields that store AES-256-GCM ciphertext, and whose attributes read and take plain values."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ class EncryptedField(models.BinaryField):
         return name, path, args, kwargs if self.row == "pk" else {**kwargs, "row": self.row}
 
     def row_of(self, instance: Any) -> Any:
-        """The id to which this row's ciphertext is bound."""
+        """Return the id to which this row's ciphertext is bound."""
         return getattr(instance, self.row)
 
     def to_octets(self, value: Any) -> bytes:
@@ -66,7 +66,7 @@ class EncryptedField(models.BinaryField):
         return encryption.place(self.model._meta.db_table, str(self.column))
 
     def envelope(self, cipher: encryption.Cipher, row_id: Any, value: Any) -> Ciphertext | None:
-        """The column's value for `value` in the row `row_id`; None stays None."""
+        """Return the column's value for `value` in the row `row_id`; None stays None."""
         return None if value is None else Ciphertext(cipher.encrypt(self.place, row_id, self.to_octets(value)))
 
     def decrypt(self, row_id: Any, stored: bytes | memoryview | None) -> Any:
@@ -145,7 +145,7 @@ class Legible:
             getattr(self, name)
 
     def marker(self) -> list[str] | UnsetType:
-        """The member `unreadable` of an answer: the damaged names among those read so far; absent if there are none."""
+        """Return the member `unreadable` of an answer: the damaged names read so far; absent if there are none."""
         return self.unreadable or UNSET
 
 
@@ -180,7 +180,7 @@ def refresh(row: models.Model) -> None:
 
 
 def encrypted(model: type[models.Model], name: str) -> EncryptedField:
-    """The encrypted field of a model by name, for code that reads or writes its column by itself."""
+    """Return the encrypted field of a model by name, for code that reads or writes its column by itself."""
     field = model._meta.get_field(name)
     if not isinstance(field, EncryptedField):
         raise TypeError(f"{model.__name__}.{name} is not encrypted")
@@ -208,7 +208,7 @@ class EncryptedJSONField(EncryptedField):
 
 
 class EncryptedNoteField(EncryptedTextField):
-    """A text that is mostly empty. The empty one is null in the column: it costs nothing, and `update()` takes it."""
+    """Text that is mostly empty. Empty text is null in the column: it costs nothing, and `update()` accepts it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"null": True, "blank": True, **kwargs})

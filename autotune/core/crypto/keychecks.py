@@ -1,4 +1,4 @@
-"""Checks that the configured master keys are those with which this database was written.
+"""Checks that the configured master keys are those of this database.
 
 Two hosts can hold different digits under the same id, and a restored dump can meet the keys of another installation.
 Therefore Autotune stores a check value for each master key when the key first wraps a data key: 32 random bytes,
@@ -21,7 +21,7 @@ WRONG_FOR_S: Final = 1.0
 
 
 def refusal() -> str:
-    """Why the configured master keys must not write, as a sentence with the key's id; '' if they are right.
+    """Return why the configured master keys must not write, as a sentence with the key's id; '' if they are right.
 
     Checks the key that wraps the newest data key, and the key that would wrap the next one.
     """
@@ -31,7 +31,7 @@ def refusal() -> str:
 
 
 def refusal_of(name: str) -> str:
-    """Why the master key `name` must not be used; '' if it opens what it wrapped, or has wrapped nothing so far."""
+    """Return why the master key `name` must not be used; '' if it opens what it wrapped, or has wrapped nothing."""
     check = MasterKey.objects.filter(pk=name).first()
     wrapped = list(DataKey.objects.filter(wrapping_key=name).order_by("-pk")[:NEWEST])
     try:
@@ -48,12 +48,12 @@ def refusal_of(name: str) -> str:
 
 
 def missing_key(name: str) -> str:
-    """The sentence for a master key that is not configured."""
+    """Return the sentence for a master key that is not configured."""
     return f"AUTOTUNE_ENCRYPTION_KEYS lacks the key {name!r} that wraps a data key: add it."
 
 
 def wrong_key(name: str) -> str:
-    """The sentence for a master key with the right id and wrong digits."""
+    """Return the sentence for a master key with the right id and wrong digits."""
     return (
         f"the master key {name!r} is not the one that wrapped this database's data keys:"
         " its id is right, its digits are not. Restore the right key."
@@ -66,7 +66,7 @@ def fits(name: str) -> bool:
 
 
 def recent_refusal() -> str:
-    """The result of `refusal`, at most a few seconds old: for `/ready`, which is called often."""
+    """Return the result of `refusal`, at most a few seconds old: for `/ready`, which is called often."""
     return _remembered("", refusal)
 
 
@@ -90,17 +90,17 @@ def establish() -> str:
 
 
 def unopened(rows: Sequence[DataKey]) -> list[DataKey]:
-    """The data keys among `rows` that no configured master key opens."""
+    """Return the data keys among `rows` that no configured master key opens."""
     return [row for row in rows if not _is_opened(row)]
 
 
 def context(row: DataKey) -> bytes:
-    """The bytes to which a data key's wrapping is bound."""
+    """Return the bytes to which a data key's wrapping is bound."""
     return b"data-key." + row.pk.bytes
 
 
 def check_context(name: str) -> bytes:
-    """The bytes to which a check value's wrapping is bound."""
+    """Return the bytes to which a check value's wrapping is bound."""
     return b"master-key." + name.encode()
 
 

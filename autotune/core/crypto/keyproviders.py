@@ -1,7 +1,7 @@
-"""Who holds the master keys: an interface in the shape of a key management service, and the keys of the settings.
+"""Providers of master keys: the interface of a key management service, and the keys of the settings.
 
-A master key never encrypts a text. It wraps and unwraps data keys of 32 octets, by its id and with a context that must
-be the same both times. A service that keeps its keys to itself fits the three methods (docs/encryption.md).
+A master key never encrypts text. It wraps and unwraps data keys of 32 bytes, by its id and with a context that must be
+the same both times. A service that never reveals its keys can implement the three methods (docs/encryption.md).
 """
 
 import os
@@ -27,23 +27,23 @@ class UnknownKey(Exception):
 
 
 class RefusedKey(Exception):
-    """The key of this id did not wrap this: it is another key of the same name, or the context or octets differ."""
+    """The key of this id did not wrap this: it is another key of the same name, or the context or the bytes differ."""
 
 
 class KeyProvider(Protocol):
     """Wraps data keys. Its methods may wait for a service; data keys are kept opened in memory, so they are few."""
 
     def current(self) -> str:
-        """The id of the key that wraps new data keys; 64 characters at most."""
+        """Return the id of the key that wraps new data keys; at most 64 characters."""
 
     def wrap(self, key_id: str, data_key: bytes, context: bytes) -> bytes:
-        """What `unwrap` takes back.
+        """Wrap a data key. `unwrap` takes the result.
 
         raises UnknownKey
         """
 
     def unwrap(self, key_id: str, wrapped: bytes, context: bytes) -> bytes:
-        """The data key.
+        """Return the data key.
 
         raises UnknownKey, RefusedKey
         """
@@ -52,7 +52,7 @@ class KeyProvider(Protocol):
 class LocalKeys:
     """AES-256 keys of the settings.
 
-    reread  gives the text anew, where it comes from a file: a key that was added to it is found without a restart
+    reread  returns the text of the keys' file as it is now, so that a key that was added needs no restart
     """
 
     def __init__(self, text: str, *, reread: Callable[[], str] | None = None) -> None:
@@ -85,14 +85,14 @@ def _opened(text: str) -> dict[str, AESGCM]:
 
 
 def local() -> LocalKeys:
-    """The keys of AUTOTUNE_ENCRYPTION_KEYS, or of its file."""
+    """Return the keys of AUTOTUNE_ENCRYPTION_KEYS, or of its file."""
     path: Path | None = settings.AUTOTUNE_ENCRYPTION_KEYS_PATH
     reread = None if path is None else lambda: path.read_text(encoding="utf-8").strip()
     return LocalKeys(settings.AUTOTUNE_ENCRYPTION_KEYS, reread=reread)
 
 
 def provider() -> KeyProvider:
-    """The provider that AUTOTUNE_KEY_PROVIDER names, made once for a process."""
+    """Return the provider that AUTOTUNE_KEY_PROVIDER names, created once per process."""
     return _made(
         settings.AUTOTUNE_KEY_PROVIDER, settings.AUTOTUNE_ENCRYPTION_KEYS, settings.AUTOTUNE_ENCRYPTION_KEYS_PATH
     )

@@ -1,8 +1,9 @@
-"""Takes every encrypted column off the retired data keys, in the background and in bounded steps.
+"""Re-encrypts all values under retired data keys, in the background and in bounded steps.
 
-Each column is gone through by primary key, in passes, until a pass that began when nobody wrote under a retired key any
-more finds nothing. Then the retired keys are dropped. A value is replaced only if it still is the one that was read,
-so a writer always wins; a worker that dies leaves a lease that runs out, and a cursor from which the next goes on.
+Workers read each column by primary key, in passes. A column is done when a pass that began after all processes stopped
+writing under the retired keys finds no value. When all columns are done, the retired keys are dropped. A value is
+replaced only if it is still the one that was read, so a concurrent writer always wins. If a worker dies, its lease
+expires, and the next worker continues from the cursor.
 """
 
 import logging
@@ -25,14 +26,14 @@ from autotune.core.models import DataKey, Reencryption
 logger = logging.getLogger(__name__)
 SETTLES_AFTER: Final = timedelta(hours=1)  # a process may have hung since it took a data key that was retired then
 LEASE: Final = timedelta(minutes=2)
-WINDOW: Final = 2_000  # rows that are looked at in one query
-AT_ONCE: Final = 200  # values of one transaction
+WINDOW: Final = 2_000  # rows read in one query
+AT_ONCE: Final = 200  # values rewritten in one transaction
 OCTETS_AT_ONCE: Final = 8 << 20
 SHARE_S: Final = 5.0  # of the ten seconds between two calls of beat
 
 
 def columns() -> dict[str, EncryptedField]:
-    """The encrypted columns of all apps by name, such as `tasks.Completion.prompt`."""
+    """Return the encrypted columns of all apps by name, such as `tasks.Completion.prompt`."""
     return {
         f"{model._meta.label}.{field.name}": field
         for model in apps.get_models()
@@ -45,9 +46,9 @@ def columns() -> dict[str, EncryptedField]:
 def start(
     *, scope: UUID | None = None, periods: Sequence[str] | None = None, settles_after: timedelta = SETTLES_AFTER
 ) -> int:
-    """Retire data keys (see rotation.retire) and begin to re-encrypt what is under them; how many were retired.
+    """Retire data keys (see rotation.retire), plan the re-encryption of their values, and return how many were retired.
 
-    What was retired before and is not dropped yet is gone through anew as well.
+    This also plans again for keys that were retired earlier and are not dropped yet.
     """
     list(Reencryption.objects.select_for_update().order_by("pk"))
     count = rotation.retire(scope=scope, periods=periods)
@@ -58,7 +59,7 @@ def start(
 
 
 def work(*, share_s: float = SHARE_S) -> int:
-    """Go on with what is due, for about `share_s` seconds; how many values were re-encrypted.
+    """Re-encrypt what is due, for about `share_s` seconds, and return how many values were re-encrypted.
 
     raises MasterKeyMissing
     """
@@ -94,7 +95,7 @@ def _plan(names: Iterable[str], now: datetime, settles_after: timedelta) -> None
 
 
 def _claim(fields: dict[str, EncryptedField]) -> Reencryption | None:
-    """A column that is due and nobody is at, leased."""
+    """Lease a column that is due and that no other worker holds."""
     now = database_now()
     free = Q(leased_until=None) | Q(leased_until__lt=now)
     due = Reencryption.objects.filter(free, finished_at=None, due_at__lte=now, pk__in=list(fields))
@@ -113,7 +114,7 @@ class _Pass:
         self._lease = row.leased_until
 
     def run(self, until: float) -> int:
-        """Until the pass or the time is over, or the lease is lost; how many values were re-encrypted."""
+        """Work until the pass or the time ends, or the lease is lost; return how many values were re-encrypted."""
         before = self._row.rewritten
         if self._row.began_at is None:
             self._row.began_at, self._row.total = database_now(), self._rows.count()
@@ -155,7 +156,7 @@ class _Pass:
         ):
             old = self._retired.get(bytes(stored[1:17])) if stored else None
             if old is None:
-                continue  # written anew meanwhile
+                continue  # another process has replaced it
             try:
                 text = encryption.decrypt(place, row_id, bytes(stored))
             except MasterKeyMissing:
@@ -169,7 +170,7 @@ class _Pass:
             self._row.rewritten += as_read.update(**{name: Ciphertext(new)})
 
     def _end(self) -> None:
-        """After the last row: done, or another pass."""
+        """After the last row, finish the column or plan another pass."""
         row, now = self._row, database_now()
         settled = row.began_at is not None and row.began_at >= row.settled_at
         if row.found == row.unreadable and settled:
@@ -196,7 +197,7 @@ class _Pass:
 
 
 def _octets(name: str, first: int, count: int) -> Func:
-    """A part of an envelope, without the rest being fetched."""
+    """Return a part of an envelope, so that the rest is not fetched."""
     return Func(
         F(name), function="substr", template=f"%(function)s(%(expressions)s, {first}, {count})",
         output_field=BinaryField(),
@@ -204,7 +205,7 @@ def _octets(name: str, first: int, count: int) -> Func:
 
 
 def _groups(stale_values: Sequence[tuple[Any, int]]) -> Iterable[list[Any]]:
-    """Primary keys in groups of at most AT_ONCE values and OCTETS_AT_ONCE octets."""
+    """Yield primary keys in groups of at most AT_ONCE values and OCTETS_AT_ONCE bytes."""
     group: list[Any] = []
     octets = 0
     for pk, size in stale_values:

@@ -1,4 +1,4 @@
-"""The life of data keys: wrapped anew under another master key, retired, dropped. All of it while others serve."""
+"""Rewraps data keys under another master key, retires and drops them, while other processes keep serving."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -33,7 +33,7 @@ class UnopenedKeys:
 
 
 def unopened() -> UnopenedKeys:
-    """Try every data key, with one call of the key provider for each."""
+    """Find the data keys that no master key opens, with one call of the key provider for each data key."""
     unopened_keys = UnopenedKeys()
     rest = DataKey.objects.order_by("pk")
     while rows := list(rest[:AT_ONCE]):
@@ -56,9 +56,9 @@ class Rewrapped:
 
 
 def rewrap() -> Rewrapped:
-    """Wrap every data key under the current master key. Texts stay as they are.
+    """Wrap every data key under the current master key. Encrypted text does not change.
 
-    Whoever reads meanwhile finds the old wrapping or the new one, whole. Interrupted, it goes on when it is run again.
+    Concurrent readers find either the old or the new wrapping, complete. After an interruption, run it again.
 
     raises MasterKeyMissing if another key wrapped data keys under the current master key's id before
     """
@@ -81,20 +81,22 @@ def _rewrap(row: DataKey, done: Rewrapped) -> None:
     except Undecryptable:
         done.failed[row.wrapping_key] += 1
         return
-    as_read = DataKey.objects.filter(pk=row.pk, wrapping_key=row.wrapping_key)  # of two that rotate at once one writes
+    as_read = DataKey.objects.filter(
+        pk=row.pk, wrapping_key=row.wrapping_key
+    )  # if two processes rotate, only one writes
     done.rewrapped += as_read.update(wrapping_key=name, wrapped=wrapped)
 
 
 def wrapped_by() -> dict[str, int]:
-    """How many data keys each master key wraps."""
+    """Return how many data keys each master key wraps."""
     return dict(sorted(Counter(DataKey.objects.values_list("wrapping_key", flat=True)).items()))
 
 
 def retire(*, scope: UUID | None = None, periods: Collection[str] | None = None) -> int:
-    """Retire data keys, those of digests left out; how many. The next text of their month gets a new one.
+    """Retire data keys, except digest keys, and return how many. The next text of their month gets a new key.
 
-    scope    of this organization alone
-    periods  of these months alone
+    scope    only keys of this organization
+    periods  only keys of these months
     """
     rows = DataKey.objects.filter(retired_at=None).exclude(period=DIGEST_PERIOD)
     if scope is not None:
@@ -107,12 +109,12 @@ def retire(*, scope: UUID | None = None, periods: Collection[str] | None = None)
 
 
 def retired() -> dict[bytes, DataKey]:
-    """The retired data keys by the octets of their ids, as envelopes name them."""
+    """Return the retired data keys by the bytes of their ids, as envelopes name them."""
     return {row.pk.bytes: row for row in DataKey.objects.exclude(retired_at=None).defer("wrapped")}
 
 
 def drop_retired() -> int:
-    """Delete the retired data keys. The caller knows that nothing is left under them."""
+    """Delete the retired data keys. The caller must know that no value is left under them."""
     dropped = DataKey.objects.exclude(retired_at=None)
     ids = list(dropped.values_list("pk", flat=True))
     count = dropped.filter(pk__in=ids).delete()[0]

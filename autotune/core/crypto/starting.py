@@ -54,7 +54,7 @@ def _is_answered(process: str, end: Callable[[int], object]) -> bool:
 
 
 def _refusal() -> str | None:
-    """Why the master keys are refused, or ''; None if the database does not answer."""
+    """Return why the master keys are refused, or ''; None if the database does not answer."""
     try:
         return keychecks.refusal()
     except Exception as exc:  # noqa: BLE001 - away, not migrated yet, or the pool's time-out, which is no DatabaseError

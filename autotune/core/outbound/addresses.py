@@ -1,9 +1,9 @@
-"""Where outbound calls may go: the allowance an operator grants, and the check of the address a socket is opened to.
+"""Checks where outbound calls may go: the URL at registration, and the address of each socket that is opened.
 
 Public https is open to all: global unicast addresses, port 443 and ports from 1024 without those of known databases.
 Everything else, plain http included, needs an `Allowance` for the kind of call (`VARIABLES`): an address that may be a
 grader is not open to webhooks. Only an entry for exactly its port allows a port of a known database. The check of a
-URL at registration is a courtesy to the person who registers it. The check of the resolved address is the guard.
+URL at registration helps the person who registers it. The check of the resolved address is what protects.
 """
 
 import re
@@ -64,7 +64,7 @@ _REFUSED_V6: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A network, and the ports in it, that outbound calls may reach beside public https, with plain http too."""
+    """A network and its ports that outbound calls may reach besides public https, also with plain http."""
 
     network: Network
     first_port: int
@@ -85,7 +85,7 @@ _BARE_V6 = re.compile(r"([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)(/[0-9]{1,
 
 
 def parse_allow(text: str) -> tuple[Allowance, ...]:
-    """The allowances of a comma-separated list: `127.0.0.1/32:9100-9199`, `[::1]/128:9100`, `10.1.0.0/16` (any port).
+    """Parse a comma-separated list of allowances: `127.0.0.1/32:9100-9199`, `[::1]/128:9100`, `10.1.0.0/16` (any port).
 
     raises  ValueError with a sentence that names the entry
     """
@@ -160,7 +160,7 @@ _CALL_PATHS: Final = ("/score/batch", "/score", "/health")
 
 
 class AddressRefused(ValueError):
-    """A URL that Autotune does not call. `code` is stable, `message` a sentence for whoever gave the URL."""
+    """A URL that Autotune does not call. `code` is stable, `message` says what is wrong with it."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -180,22 +180,22 @@ def check_url(url: str, *, allow: Sequence[Allowance], kind: Kind) -> str:
     if len(url) > MAX_URL:
         raise AddressRefused("url_too_long", f"A URL may have at most {MAX_URL:,} characters.")
     if any(char <= " " or "\x7f" <= char <= "\xa0" or char == "\\" or "\ud800" <= char <= "\udfff" for char in url):
-        raise AddressRefused("invalid_url", "A URL holds no spaces, control characters or backslashes.")
+        raise AddressRefused("invalid_url", "A URL must not contain spaces, control characters or backslashes.")
     match = _URL.fullmatch(url)
     if match is None:
         raise AddressRefused("invalid_url", "Give a whole URL, such as https://grader.example.com/v1.")
     scheme, authority, path, query = match[1].lower(), match[2], match[3], match[4]
     if scheme not in ("https", "http"):
-        raise AddressRefused("scheme_refused", "Only https URLs are called.")
+        raise AddressRefused("scheme_refused", "Only https URLs are allowed.")
     if match[5] is not None:
-        raise AddressRefused("fragment_refused", "A URL to call has no fragment (the part after #).")
+        raise AddressRefused("fragment_refused", "Remove the fragment (the part after #) from the URL.")
     if "@" in authority:
-        raise AddressRefused("userinfo_refused", "A URL to call has no user name or password.")
+        raise AddressRefused("userinfo_refused", "Remove the user name and password from the URL.")
     if query is not None and kind == "grader":
-        raise AddressRefused("query_refused", "A grader's endpoint has no query (the part after ?).")
+        raise AddressRefused("query_refused", "Remove the query (the part after ?) from the grader's endpoint.")
     host_and_port = _AUTHORITY.fullmatch(authority)
     if host_and_port is None or not host_and_port[1]:
-        raise AddressRefused("invalid_host", "The URL names no host, or not in a form that is understood.")
+        raise AddressRefused("invalid_host", "The URL has no valid host. Enter one such as grader.example.com.")
     port = _port(host_and_port[2], scheme)
     try:
         host = _host(host_and_port[1], port, scheme, allow)
@@ -208,7 +208,7 @@ def check_url(url: str, *, allow: Sequence[Allowance], kind: Kind) -> str:
 
 
 def allowed_by(kind: Kind) -> str:
-    """The sentence that names the setting in which the operator can allow a refused address."""
+    """Return the sentence that names the setting in which the operator can allow a refused address."""
     return f"The operator of the server can allow it in {VARIABLES[kind]}."
 
 
@@ -216,7 +216,7 @@ def _port(text: str | None, scheme: str) -> int:
     if not text:
         return 443 if scheme == "https" else 80
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535):
-        raise AddressRefused("port_refused", "The port is not a number from 1 to 65535.")
+        raise AddressRefused("port_refused", "The port must be a number from 1 to 65535.")
     return int(text)
 
 
@@ -230,15 +230,15 @@ def _host(text: str, port: int, scheme: str, allow: Sequence[Allowance]) -> str:
     if name == "localhost":
         if any(entry.covers(address, port) for entry in allow for address in _LOOPBACK):
             return name
-        raise AddressRefused("address_refused", "localhost is this server itself, which is not called.")
+        raise AddressRefused("address_refused", "localhost is this server itself, which Autotune does not call.")
     if scheme == "http":
-        raise AddressRefused("scheme_refused", "Only https URLs are called; plain http would show every answer.")
+        raise AddressRefused("scheme_refused", "Only https URLs are allowed: plain http would expose every answer.")
     inner = "." not in name or name.endswith(_INNER_SUFFIXES)
     if name.endswith((".localhost", ".onion")) or name in _NEVER or (inner and not allow):
         raise AddressRefused("address_refused", f"{name} is not a public name.")
     if not port_is_public(port) and not any(entry.covers_port(port) for entry in allow):
         raise AddressRefused(
-            "port_refused", f"Port {port} is not called. Use 443, or one from 1024 that is no database's."
+            "port_refused", f"Port {port} is not allowed. Use 443, or a port from 1024 that no common database uses."
         )
     return name
 
@@ -251,24 +251,28 @@ def _literal_host(
             raise ValueError("zone")
         address = family(text)
     except ValueError as exc:
-        raise AddressRefused("invalid_host", "The host is a number or address in a form that is not accepted.") from exc
+        raise AddressRefused(
+            "invalid_host", "The host is not an IP address in the usual form, such as 192.0.2.10 or [2001:db8::10]."
+        ) from exc
     if address_allowed(address, port, scheme=scheme, allow=allow):
         return str(address) if address.version == 4 else f"[{address}]"
     if scheme == "http":
-        raise AddressRefused("scheme_refused", "Only https URLs are called; plain http would show every answer.")
+        raise AddressRefused("scheme_refused", "Only https URLs are allowed: plain http would expose every answer.")
     if is_public(address):
         raise AddressRefused(
-            "port_refused", f"Port {port} is not called. Use 443, or one from 1024 that is no database's."
+            "port_refused", f"Port {port} is not allowed. Use 443, or a port from 1024 that no common database uses."
         )
     raise AddressRefused("address_refused", f"{address} is not a public address.")
 
 
 def _name(text: str) -> str:
-    """A host name in its ASCII form, lower case, without a final full stop."""
+    """Return a host name in its ASCII form, lower case, without a final full stop."""
     name = text.lower().removesuffix(".")
     if not name.isascii():
         if any(mark in name for mark in "\u3002\uff0e\uff61"):
-            raise AddressRefused("invalid_host", "The host holds a full stop that is not the ASCII one.")
+            raise AddressRefused(
+                "invalid_host", "The host contains a full stop that is not ASCII. Replace it with a plain one."
+            )
         try:
             name = idna.encode(normalize("NFC", name), std3_rules=True).decode("ascii")
         except (idna.IDNAError, UnicodeError) as exc:
@@ -282,10 +286,10 @@ def _name(text: str) -> str:
 
 def _path(path: str, kind: Kind) -> str:
     if _BAD_ESCAPE.search(path):
-        raise AddressRefused("invalid_url", "The path holds a broken or a refused % escape.")
+        raise AddressRefused("invalid_url", "The path contains a malformed or forbidden % escape.")
     plain = re.sub("%2[eE]", ".", path)
     if any(part in (".", "..") for part in re.split(r"/|%2[fF]|%5[cC]", plain)):
-        raise AddressRefused("path_refused", "The path holds the segments . or .., which lead elsewhere.")
+        raise AddressRefused("path_refused", "Remove the segments . and .. from the path.")
     normal_path = quote(plain, safe="/%:@!$&'()*+,;=~-._")
     if kind != "grader":
         return normal_path or "/"
@@ -295,7 +299,7 @@ def _path(path: str, kind: Kind) -> str:
             base = normal_path.removesuffix(ending)
             raise AddressRefused(
                 "endpoint_path_refused",
-                f"Give the base URL; {ending} is appended to it. The base here ends in '{base or '/'}'.",
+                f"Enter the base URL only: Autotune appends {ending}. Here the base ends in '{base or '/'}'.",
             )
     return normal_path
 
@@ -304,5 +308,5 @@ def _query(query: str | None) -> str:
     if not query:
         return ""
     if _BAD_ESCAPE.search(query):
-        raise AddressRefused("invalid_url", "The query holds a broken or a refused % escape.")
+        raise AddressRefused("invalid_url", "The query contains a malformed or forbidden % escape.")
     return quote(query, safe="?/%:@!$&'()*+,;=~-._[]")

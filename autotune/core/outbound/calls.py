@@ -1,4 +1,4 @@
-"""What goes into and comes out of the outbound engine, and what may go wrong on the way."""
+"""Requests, responses and errors of the outbound engine."""
 
 import re
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ _LINE_BREAK = re.compile("[\r\n\0]")
 
 
 class OutboundRequest(Struct, frozen=True):
-    """One HTTP exchange. Times are milliseconds; sizes are octets.
+    """One HTTP exchange. Times are milliseconds; sizes are bytes.
 
-    timeout_ms  the whole exchange, from the look-up of the name to the last octet
+    timeout_ms  the whole exchange, from the name lookup to the last byte
     pins        SHA-256 pins of public keys ("sha256//" and base64), any of which must match beside normal verification
     """
 
@@ -52,7 +52,7 @@ class OutboundResponse(Struct, frozen=True):
 RETRYABLE: Final = frozenset(
     {"timeout", "connect_failed", "connection_reset", "name_not_resolved", "malformed_answer", "outbound_failed"}
 )
-"""Codes that another attempt may cure. The others hold until the grader or its registration changes."""
+"""Codes for which a retry may succeed. The others persist until the grader or its registration changes."""
 
 
 class OutboundError(Exception):
@@ -85,19 +85,19 @@ _BY_CODE: Final = {
     1: ("malformed_answer", "The answer is not HTTP/1.1."),
     3: ("invalid_request", "The URL cannot be called."),
     6: ("name_not_resolved", "The host name could not be resolved."),
-    7: ("connect_failed", "No connection could be made."),
+    7: ("connect_failed", "The server did not accept a connection."),
     8: ("malformed_answer", "The answer is not well-formed HTTP."),
     16: ("malformed_answer", "The answer is not well-formed HTTP."),
-    18: ("connection_reset", "The connection ended before the whole answer had arrived."),
-    35: ("tls_failed", "No TLS connection could be agreed (TLS 1.2 or later is needed)."),
+    18: ("connection_reset", "The connection ended before the whole answer arrived."),
+    35: ("tls_failed", "The TLS handshake failed (TLS 1.2 or later is required)."),
     52: ("connection_reset", "The connection was closed without an answer."),
     55: ("connection_reset", "The connection was closed while the request was sent."),
-    56: ("connection_reset", "The connection was closed or broken before the whole answer had arrived."),
+    56: ("connection_reset", "The connection was closed or broken before the whole answer arrived."),
     60: (
         "tls_failed",
         "The certificate does not verify: it must be valid, for this name, and from a public authority.",
     ),
-    61: ("content_encoding_refused", "The answer is encoded although identity was asked for."),
+    61: ("content_encoding_refused", "The answer is compressed (Content-Encoding), but Autotune requested identity."),
     63: ("body_too_large", "The answer's body is larger than the limit."),
     90: ("pin_mismatch", "The server's public key matches none of the registered pins."),
     100: ("headers_too_large", "The answer's headers are larger than the limit."),
@@ -107,12 +107,14 @@ _CUT_OFF: Final = ("reset", "syscall", "unexpected eof", "broken pipe", "connect
 
 
 def from_curl(code: int, text: str, elapsed_ms: float, *, connected: bool, request: OutboundRequest) -> OutboundError:
-    """libcurl's code and text as one of our errors. `connected` tells the two time-outs apart."""
+    """Convert libcurl's code and text to one of our errors. `connected` distinguishes the two timeouts."""
     if code == 28:
         if connected:
-            message = f"There was no whole answer within {request.timeout_ms:,} ms."
+            message = f"No complete answer arrived within {request.timeout_ms:,} ms."
         else:
-            message = f"There was no connection within {min(request.connect_timeout_ms, request.timeout_ms):,} ms."
+            message = (
+                f"No connection was established within {min(request.connect_timeout_ms, request.timeout_ms):,} ms."
+            )
         return OutboundError("timeout", message, elapsed_ms)
     if code == 35 and any(sign in text.lower() for sign in _CUT_OFF):
         return OutboundError("connection_reset", "The connection was closed in the TLS handshake.", elapsed_ms)

@@ -1,4 +1,4 @@
-"""The one outbound engine: everything that the server sends to others goes through it, on libcurl's multi interface.
+"""The outbound engine, through which Autotune makes every call to other servers, on libcurl's multi interface.
 
 Each thread has its own engine, made after the fork. A resolved address is checked in the callback that opens the
 socket, so a name and the connection cannot differ. Redirects are not followed, proxies and netrc of the environment
@@ -90,7 +90,7 @@ class _Transfer:
             curl.setopt(pycurl.PINNEDPUBLICKEY, ";".join(request.pins))
 
     def recycle(self) -> None:
-        """Forget the request, and take back what the next one would not overwrite. Pins stay: see `Engine._idle`."""
+        """Forget the request, and reset what the next one would not overwrite. Pins stay: see `Engine._idle`."""
         request, self.request, self.tag = self.request, None, None
         self.receipt.start(None)
         if request is not None and request.method not in ("GET", "POST"):
@@ -110,14 +110,14 @@ class _Transfer:
                 return socket.socket(family, kind, protocol)
         except (OSError, ValueError):
             return pycurl.SOCKET_BAD
-        # only the log has the address: the person who registered the name must not learn about the inside
-        logger.warning("%s is not called: its host leads to %s port %s", self.kind, host, port)
-        message = f"The host leads to an address or port that is not called. {allowed_by(self.kind)}"
+        # only the log has the address: the person who registered the name must not learn about the inner network
+        logger.warning("%s is not called: its host resolves to %s port %s", self.kind, host, port)
+        message = f"The host resolves to an address or port that is not allowed. {allowed_by(self.kind)}"
         self.receipt.refuse("address_refused", message)
         return pycurl.SOCKET_BAD
 
     def result(self, failure: tuple[int, str] | None) -> Result:
-        """What became of the exchange. `failure` is libcurl's (code, text), None when it ended well."""
+        """Return the result of the exchange. `failure` is libcurl's (code, text), or None if it succeeded."""
         elapsed_ms = self.curl.getinfo(pycurl.TOTAL_TIME) * 1000.0
         if self.receipt.error is not None:
             return OutboundError(*self.receipt.error, elapsed_ms)
@@ -138,7 +138,7 @@ _MASKS: Final = {
 
 
 class Engine:
-    """Many exchanges at once, on one thread. Not to be shared between threads nor carried over a fork.
+    """Runs many exchanges at once on one thread. Do not share it between threads or carry it over a fork.
 
     kind     the kind of its calls; kinds share no engine, because a kept connection is not checked again
     allow    allowances; None reads those of the kind from the settings at each request
@@ -164,16 +164,16 @@ class Engine:
 
     @property
     def in_flight(self) -> int:
-        """Exchanges submitted and not yet handed out by `poll`."""
+        """How many submitted exchanges `poll` has not returned yet."""
         return len(self._active) + len(self._done)
 
     def submit(self, request: OutboundRequest, tag: Hashable) -> None:
-        """Start an exchange; its result comes out of `poll` beside `tag`. Never raises for what the request holds."""
+        """Start an exchange; `poll` returns its result with `tag`. Never raises for the content of the request."""
         allow = getattr(settings, VARIABLES[self._kind]) if self._allow is None else self._allow
         transfer = self._take(request.pins)
         try:
             if not allow and request.url[:6].lower() != "https:":
-                raise OutboundError("address_refused", f"Only https URLs are called. {allowed_by(self._kind)}", 0.0)
+                raise OutboundError("address_refused", f"Only https URLs are allowed. {allowed_by(self._kind)}", 0.0)
             transfer.prepare(request, tag, allow)
             self._multi.add_handle(transfer.curl)
         except OutboundError as exc:
@@ -193,7 +193,7 @@ class Engine:
         return idle.pop()
 
     def poll(self, timeout_s: float) -> list[tuple[Hashable, Result]]:
-        """The exchanges that have ended; waits up to `timeout_s` for the first. Empty if none is in flight."""
+        """Return the exchanges that have ended; wait up to `timeout_s` for the first. Empty if none is in flight."""
         end = time.monotonic() + timeout_s
         self._turn(0.0 if self._done else timeout_s)
         while not self._done and self._active and (left := end - time.monotonic()) > 0:
@@ -202,7 +202,7 @@ class Engine:
         return done
 
     def fetch(self, request: OutboundRequest) -> OutboundResponse:
-        """One exchange, waited for; others that are in flight move on meanwhile. Raises OutboundError."""
+        """Run one exchange and wait for it; others in flight continue. Raises OutboundError."""
         tag = object()
         self.submit(request, tag)
         while (place := next((at for at, (other, _) in enumerate(self._done) if other is tag), None)) is None:
@@ -213,7 +213,7 @@ class Engine:
         return result
 
     def abandon(self) -> None:
-        """Drop what is in flight and what was not handed out yet, for a caller that gives up. The engine lives on."""
+        """Drop all exchanges and results, for a caller that gives up. The engine stays usable."""
         for transfer in self._active.values():
             self._multi.remove_handle(transfer.curl)
             transfer.curl.close()
@@ -221,7 +221,7 @@ class Engine:
         self._done.clear()
 
     def close(self) -> None:
-        """Drop what is in flight and close every connection."""
+        """Drop all exchanges and close every connection."""
         self.abandon()
         for idle in self._idle.values():
             for transfer in idle:
@@ -289,7 +289,7 @@ _abandoned: list[Any] = []  # a parent's engines, kept from the garbage collecto
 
 
 def engine(kind: Kind = "grader") -> Engine:
-    """This thread's engine for calls of the kind, created at first use."""
+    """Return this thread's engine for calls of the kind; create it at first use."""
     thread_engine: Engine | None = getattr(_local, kind, None)
     if thread_engine is None:
         thread_engine = Engine(kind)
@@ -302,12 +302,12 @@ def engine(kind: Kind = "grader") -> Engine:
 
 
 def fetch(request: OutboundRequest, kind: Kind = "grader") -> OutboundResponse:
-    """One exchange on this thread's engine for the kind. Raises OutboundError."""
+    """Run one exchange on this thread's engine for the kind. Raises OutboundError."""
     return engine(kind).fetch(request)
 
 
 def _after_fork() -> None:
-    """A child must not speak on, nor say goodbye on, its parent's connections: it leaves that engine alone."""
+    """Replace the engines in a forked child, which must neither use nor close its parent's connections."""
     global _local, _engines, _engines_lock
     _abandoned.append(_engines)
     _local, _engines, _engines_lock = threading.local(), {}, threading.Lock()

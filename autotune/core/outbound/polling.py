@@ -1,4 +1,4 @@
-"""Waiting for sockets: epoll where there is one, else poll. Neither limits descriptor numbers, as select does."""
+"""Waits for sockets with epoll if available, else with poll. Unlike select, neither limits descriptor numbers."""
 
 import contextlib
 import select
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Poller:
-    """Sockets to watch. Bears descriptors that were closed, or closed and opened anew, without a word."""
+    """The sockets to watch. Tolerates descriptors that were closed, or closed and opened again, without notice."""
 
     def __init__(self) -> None:
         self._epoll: Any = select.epoll(flags=select.EPOLL_CLOEXEC) if hasattr(select, "epoll") else None
@@ -14,7 +14,7 @@ class Poller:
         self._watched: set[int] = set()
 
     def watch(self, fd: int, mask: int) -> None:
-        """Watch a socket for POLLIN, POLLOUT or both, in place of what it was watched for."""
+        """Watch a socket for POLLIN, POLLOUT or both; this replaces an earlier mask."""
         if fd in self._watched:
             with contextlib.suppress(OSError):
                 self._poll.modify(fd, mask)
@@ -31,7 +31,7 @@ class Poller:
             self._poll.unregister(fd)
 
     def wait(self, timeout_s: float) -> list[tuple[int, int]]:
-        """(descriptor, events) of the sockets that are ready, waiting at most `timeout_s` seconds for the first."""
+        """Return (descriptor, events) of the ready sockets; wait at most `timeout_s` seconds for the first."""
         return self._poll.poll(timeout_s if self._epoll else timeout_s * 1000.0)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What arrives during one exchange: the head and the body of the answer, counted and judged octet by octet."""
+"""Receives the answer of one exchange, and enforces the limits and rules for its headers and body."""
 
 from typing import Final
 
@@ -6,13 +6,13 @@ from autotune.core.outbound.calls import OutboundRequest, OutboundResponse
 
 STOP: Final = -1  # what libcurl's callbacks return to end the exchange
 _JUDGED: Final = b"cCtT \t"  # first characters of the headers that are checked
-_ENCODED: Final = "The answer is compressed (Content-Encoding) although identity was asked for."
+_ENCODED: Final = "The answer is compressed (Content-Encoding), but Autotune requested identity."
 
 
 class Receipt:
-    """Collects an answer within the limits of its request. Used again for the next exchange after `start`.
+    """Collects an answer within the limits of its request. Reusable after `start`.
 
-    error  (code, message) of the first breach; the exchange is ended then
+    error  (code, message) of the first breach, which ends the exchange
     """
 
     __slots__ = ("_body", "_ended", "_framing", "_head", "_head_size", "_request", "_size", "error")
@@ -36,7 +36,7 @@ class Receipt:
         return STOP
 
     def on_header(self, line: bytes) -> int | None:
-        """One line of the head, its line end included. Interim answers (1xx) and trailers are counted and dropped."""
+        """Receive one line of the head, with its line end. Interim answers (1xx) and trailers are counted, not kept."""
         request = self._request
         if request is None:
             return STOP
@@ -55,12 +55,12 @@ class Receipt:
         if line[-2:] != b"\r\n":
             return self.refuse("malformed_answer", "A line of the head does not end with CR LF.")
         if self._head_size > request.max_header_bytes or len(self._head) - 1 > request.max_headers:
-            limits = f"{request.max_headers} headers or {request.max_header_bytes:,} octets of them"
+            limits = f"{request.max_headers} headers or {request.max_header_bytes:,} bytes of them"
             return self.refuse("headers_too_large", f"The answer has more than {limits}.")
         return None
 
     def _breach(self, line: bytes) -> tuple[str, str] | None:
-        """Code and text of what is wrong with a header that defines where the body ends.
+        """Return code and text of what is wrong with a header that defines where the body ends.
 
         Two such headers can be read in two ways: a proxy in between may have seen another answer than we would.
         """
@@ -84,12 +84,12 @@ class Receipt:
         self._size += len(chunk)
         if self._request is None or self._size > self._request.max_body:
             limit = self._request.max_body if self._request else 0
-            return self.refuse("body_too_large", f"The answer's body is larger than {limit:,} octets.")
+            return self.refuse("body_too_large", f"The answer's body is larger than {limit:,} bytes.")
         self._body.append(chunk)
         return None
 
     def response(self, elapsed_ms: float) -> OutboundResponse | None:
-        """The whole answer; None when its status is none that HTTP knows."""
+        """Return the whole answer, or None if its status is not valid in HTTP."""
         status = self._status()
         if not 200 <= status <= 599:
             return None
@@ -100,6 +100,6 @@ class Receipt:
         return OutboundResponse(status, headers, b"".join(self._body), elapsed_ms)
 
     def _status(self) -> int:
-        """The status of the newest head; 0 when there is none that makes sense."""
+        """Return the status of the newest head; 0 if it is not valid."""
         parts = self._head[0].split(None, 2) if self._head else []
         return int(parts[1]) if len(parts) > 1 and len(parts[1]) == 3 and parts[1].isdigit() else 0

@@ -1,1 +1,1 @@
-"""What pages of all apps share: forms, lists and sentences."""
+"""Shared code of the pages of all apps: forms, lists and sentences."""

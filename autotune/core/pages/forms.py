@@ -1,7 +1,7 @@
-"""Forms of pages over the API's bodies: a form's fields make the same Struct, checked by the same rules.
+"""Page forms that produce the same Structs as the API's bodies, checked by the same rules.
 
 A field's name is its place in the body: `max_batch_size` is `/maxBatchSize`, `limits__timeout_ms` is
-`/limits/timeoutMs`. An error that the API would answer with a pointer stands beside the field whose place that is.
+`/limits/timeoutMs`. An error that the API would return with a pointer is shown beside the field of that place.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ ABSENT = object()
 class BodyForm(forms.Form):
     """A form whose valid data is the body of an operation.
 
-    pointers  field name -> JSON pointer, where it is not what the name says
+    pointers  field name -> JSON pointer, if it does not follow from the name
     blank     what a field left empty is in the body: absent, or null for the names in `clears`
     """
 
@@ -36,18 +36,18 @@ class BodyForm(forms.Form):
         super().__init__(*args, **kwargs)
 
     def pointer(self, name: str) -> str:
-        """The place of a field in the body."""
+        """Return the JSON pointer of a field in the body."""
         return self.pointers.get(name) or "".join(f"/{_camel(step)}" for step in name.split(DEEPER))
 
     def body(self, shape: type[T]) -> T:
-        """The valid data as the operation's Struct.
+        """Return the valid data as the operation's Struct.
 
-        raises Invalid with pointers, as the API does: give it to `refuse`
+        raises Invalid with pointers, as the API does: pass it to `refuse`
         """
         return parsing.convert(self.values(), shape)
 
     def values(self) -> dict[str, Any]:
-        """The valid data as plain JSON; what was left empty is absent, or null where that clears it."""
+        """Return the valid data as plain JSON; an empty field is absent, or null if that clears its member."""
         body: dict[str, Any] = {}
         for name, value in self.cleaned_data.items():
             value = self._body_value(name, value)
@@ -76,7 +76,7 @@ class BodyForm(forms.Form):
         return value.replace("\r\n", "\n") if isinstance(value, str) else value  # a textarea's lines end with both
 
     def _field_at(self, error: FieldError) -> str | None:
-        """The field whose place is that of the error, or the nearest one above it."""
+        """Return the field at the place of the error, or the nearest one above it."""
         places = {self.pointer(name): name for name in self.fields}
         pointer = error.pointer
         while pointer:
@@ -87,7 +87,7 @@ class BodyForm(forms.Form):
 
 
 class LinesField(forms.CharField):
-    """One entry a line, as a list of texts; empty lines count for nothing."""
+    """A list of text with one entry per line; empty lines are ignored."""
 
     widget = forms.Textarea(attrs={"rows": 3})
 
@@ -100,7 +100,7 @@ class LinesField(forms.CharField):
 
 
 class JSONTextField(forms.CharField):
-    """JSON as text, read as strictly as the API reads it."""
+    """JSON as text, parsed as strictly as the API does."""
 
     widget = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "code"})
 
@@ -111,17 +111,17 @@ class JSONTextField(forms.CharField):
         try:
             return parsing.loads(text.encode("utf-8", "surrogatepass"))
         except AutotuneError as exc:
-            raise forms.ValidationError(f"This is not the JSON that is taken here: {exc.detail}") from exc
+            raise forms.ValidationError(f"Enter valid JSON: {exc.detail}") from exc
 
 
 def choices_of(*values: str, none: str = "") -> list[tuple[str, str]]:
-    """Choices for a select: each value with its words; `none` is the label of the empty one."""
+    """Return the choices of a select: each value with its words; `none` is the label of the empty one."""
     empty = [("", none)] if none else []
     return [*empty, *((value, value.replace("_", " ")) for value in values)]
 
 
 def wire_names(shape: type[Struct]) -> frozenset[str]:
-    """The members that a Struct has on the wire."""
+    """Return the members that a Struct has on the wire."""
     return frozenset(field.encode_name for field in struct_fields(shape))
 
 

@@ -1,4 +1,4 @@
-"""Lists on pages: the API's query Structs, read from the address. A faulty filter is reported and ignored."""
+"""List pages, which read the API's query Structs from the address. A faulty filter is reported and ignored."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta
@@ -34,14 +34,14 @@ class ListRequest(Generic[Q]):
 
     @property
     def filtered(self) -> bool:
-        """Whether anything beside the page and the order was asked for."""
+        """Whether the request filters the list, beyond its page and order."""
         return any(
             value for name, value in self.form_values.items() if name not in {"limit", "offset", "cursor", "sort"}
         )
 
 
 def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixed: Any) -> ListRequest[Q]:
-    """The query of a list's page. Unknown parameters and empty ones count for nothing.
+    """Read the query of a list page. Unknown and empty parameters are ignored.
 
     fixed  members that the page itself sets, by their wire names
     """
@@ -70,7 +70,7 @@ def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixe
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """The foot of a list: which rows are shown, and the offsets before and behind (None at an end).
+    """The foot of a list: which rows are shown, and the offsets of the previous and next page (None at an end).
 
     beyond  whether there are more than `total`
     """
@@ -84,7 +84,7 @@ class Pager:
 
 
 def pager(pagination: Pagination, shown: int) -> Pager:
-    """The foot of an offset page with `shown` rows."""
+    """Return the foot of an offset page with `shown` rows."""
     offset, limit = pagination.offset, pagination.limit
     return Pager(
         first=offset + 1 if shown else 0,
@@ -97,7 +97,7 @@ def pager(pagination: Pagination, shown: int) -> Pager:
 
 
 def counted(foot: Pager, rows: QuerySet) -> Pager:
-    """The foot with how many rows there are, told up to COUNTED: the exact number of millions takes seconds."""
+    """Return the foot with the number of rows, counted up to COUNTED: an exact count of millions takes seconds."""
     if foot.behind is None:
         return replace(foot, total=foot.last) if foot.last else foot
     if foot.last > COUNTED:
@@ -108,7 +108,7 @@ def counted(foot: Pager, rows: QuerySet) -> Pager:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time that one click asks for: from the day `start` (of UTC) until now; '' is any time."""
+    """A period that one click selects: from the day `start` (of UTC) until now; '' is any time."""
 
     name: str
     start: str
@@ -116,7 +116,7 @@ class Span:
 
 
 def spans(filters: dict[str, str]) -> list[Span]:
-    """Times to choose from, for a list with `startDate` and `endDate`."""
+    """Return the periods to choose from, for a list with `startDate` and `endDate`."""
     today = timezone.now().astimezone(UTC).date()
     starts = {"Any time": "", **{name: f"{today - timedelta(days=days - 1)}" for name, days in SPANS.items()}}
     start_date, has_end = filters.get("startDate", ""), "endDate" in filters

@@ -1,4 +1,4 @@
-"""Joins sentences of different authors into one text."""
+"""Joins sentences of several authors into one text."""
 
 import re
 from typing import Final

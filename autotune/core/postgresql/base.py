@@ -26,5 +26,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 configure=self._configure_connection,
                 **options,
             )
-            self._connection_pools.setdefault(self.alias, pool)  # of two threads the first wins; no pool is open yet
+            self._connection_pools.setdefault(
+                self.alias, pool
+            )  # if two threads arrive, the first wins; no pool is open yet
         return self._connection_pools[self.alias]

@@ -45,7 +45,7 @@ class Outage:
 
     @property
     def seconds(self) -> float | None:
-        """How long the database has been away; None while it is there."""
+        """How long the database has been away, in seconds; None while it is available."""
         return None if self._returned.is_set() else time.monotonic() - self._since
 
     def start(self, reason: str, *, is_patient: bool = True) -> None:

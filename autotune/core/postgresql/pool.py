@@ -1,4 +1,4 @@
-"""The PostgreSQL connections of one process: callers get only working ones, and do not wait in vain.
+"""The pool of PostgreSQL connections of one process, which returns only connections that work.
 
 psycopg's pool hands out dead connections too. After a lost connection it retries after 1, 2, 4, 8 … seconds, up to
 minutes, however soon the database is back. This pool differs:

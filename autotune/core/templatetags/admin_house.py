@@ -1,4 +1,4 @@
-"""The administration's first page: its tables in groups that a person understands, and figures to look at first."""
+"""Template tags of the administration's first page: its tables in named groups, and the figures to check first."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,16 +38,16 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 NAMES: Final[Mapping[str, str]] = {
-    "access.User": "People", "access.AuditEvent": "Audit trail", "access.AuditChain": "Chains of the trail",
-    "access.StoredAnswer": "Repeatable requests", "access.Throttle": "Throttled callers",
-    "scores.Pulse": "Periodic works",
-    "scores.WorkflowRun": "Runs", "scores.Callback": "Asynchronous requests",
-    "scores.CallbackItem": "Runs of such requests",
-    "scores.LiveAnswer": "Answers that stand for equal work", "scores.RewardEndpoint": "Reward endpoints",
-    "graders.GraderCheck": "Checks", "graders.GraderStatusChange": "Changes of status",
+    "access.User": "People", "access.AuditEvent": "Audit log", "access.AuditChain": "Audit log chains",
+    "access.StoredAnswer": "Stored responses", "access.Throttle": "Throttled callers",
+    "scores.Pulse": "Periodic jobs",
+    "scores.WorkflowRun": "Runs", "scores.Callback": "Callbacks",
+    "scores.CallbackItem": "Runs of callbacks",
+    "scores.LiveAnswer": "Shared live results", "scores.RewardEndpoint": "Reward endpoints",
+    "graders.GraderCheck": "Checks", "graders.GraderStatusChange": "Status changes",
     "graders.GraderVersion": "Versions", "graders.GraderSecret": "Secrets", "graders.GraderStatistic": "Statistics",
-    "graders.GraderHour": "Statistics by the hour",
-    "graders.Tally": "Counters not yet added up", "graders.GraderGuard": "Shared state of calls",
+    "graders.GraderHour": "Hourly statistics",
+    "graders.Tally": "Pending counters", "graders.GraderGuard": "Shared call state",
     "tasks.TaskVersion": "Versions", "tasks.PanelMember": "Panel members", "webhooks.Event": "Outbox",
     "exports.ExportFile": "Files", "core.DataKey": "Data keys", "core.Reencryption": "Re-encryption",
     "core.DamagedValue": "Damaged values", "core.MasterKey": "Master keys",
@@ -59,7 +59,7 @@ _PLACES: Final = {label: (title, at) for title, labels in GROUPS.items() for at,
 
 @dataclass(slots=True)
 class Group:
-    """Tables that belong together. `place` of those that no group names: behind all others, by their app."""
+    """A group of related tables. Tables that no group names come last, in a group of their app."""
 
     title: str
     slug: str
@@ -72,7 +72,7 @@ class Group:
 
 @register.simple_tag
 def admin_groups(app_list: Iterable[Mapping[str, Any]]) -> list[Group]:
-    """Django's apps and models, as they may be seen, in our groups and with our names; none is empty."""
+    """Return the models that the person may see, in our groups and with our names; no group is empty."""
     groups: dict[str, Group] = {}
     for app in app_list:
         for model in app["models"]:
@@ -88,6 +88,6 @@ def admin_groups(app_list: Iterable[Mapping[str, Any]]) -> list[Group]:
 
 @register.simple_tag(takes_context=True)
 def figures(context: Any) -> list[admin_figures.Shown]:
-    """What an operator looks at first, of what they may see."""
+    """Return the figures that the person may see and should check first."""
     request = context.get("request")
     return admin_figures.shown_to(request.user) if request is not None else []

@@ -1,4 +1,4 @@
-"""How values are written on pages: times, numbers, states, icons. Everything is text; nothing is trusted as HTML."""
+"""Formats values on pages: times, numbers, states and icons. All values are escaped; none is trusted as HTML."""
 
 import json
 from datetime import datetime
@@ -34,7 +34,7 @@ NEUTRAL: Final = "neutral"
 
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
-    """One of static/img/icons.svg; decoration unless it has a label."""
+    """Return an icon of static/img/icons.svg; it is decoration unless it has a label."""
     href = f"{static('img/icons.svg')}#{name}"
     if label:
         return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"/></svg>', label, href)
@@ -43,7 +43,7 @@ def icon(name: str, label: str = "") -> SafeString:
 
 @register.simple_tag
 def when(moment: datetime | None, never: str = "never") -> SafeString:
-    """`4 min ago` or `in 2 h`, with the moment in UTC for whoever points at it; `never` for None."""
+    """Return `4 min ago` or `in 2 h`, with the time in UTC as a tooltip; `never` for None."""
     if moment is None:
         return format_html('<span class="faint">{}</span>', never)
     return format_html(
@@ -53,7 +53,7 @@ def when(moment: datetime | None, never: str = "never") -> SafeString:
 
 @register.simple_tag
 def dated(moment: datetime | None, never: str = "never") -> SafeString:
-    """`4 min ago · 28 Nov 2026, 14:02 UTC`, for where one value has the room."""
+    """Return `4 min ago · 28 Nov 2026, 14:02 UTC`, for places with enough room."""
     relative_time = when(moment, never)
     if moment is None or not span(abs((timezone.now() - moment).total_seconds())):
         return relative_time
@@ -62,7 +62,7 @@ def dated(moment: datetime | None, never: str = "never") -> SafeString:
 
 @register.filter
 def ago(moment: datetime) -> str:
-    """`4 min ago`, `in 2 h`, `just now`; beyond two months the date."""
+    """Return `4 min ago`, `in 2 h` or `just now`; beyond two months the date."""
     seconds = (timezone.now() - moment).total_seconds()
     if abs(seconds) < 5:
         return "just now"
@@ -73,7 +73,7 @@ def ago(moment: datetime) -> str:
 
 
 def span(seconds: float) -> str:
-    """`12 s`, `4 min`, `3 h`, `12 d`; '' beyond two months."""
+    """Return `12 s`, `4 min`, `3 h` or `12 d`; '' beyond two months."""
     for below, unit, name in STEPS:
         if seconds < below:
             return f"{int(seconds // unit)} {name}"
@@ -82,7 +82,7 @@ def span(seconds: float) -> str:
 
 @register.filter
 def duration(milliseconds: float | None) -> str:
-    """`340 ms`, `1.2 s`, `4 min`; a dash for None."""
+    """Format milliseconds as `340 ms`, `1.2 s` or `4 min`; a dash for None."""
     if milliseconds is None:
         return "–"
     if milliseconds < 1000:
@@ -93,19 +93,19 @@ def duration(milliseconds: float | None) -> str:
 
 @register.filter
 def number(value: float | None, places: int = 0) -> str:
-    """`1,204`; a dash for None."""
+    """Format a number as `1,204`; a dash for None."""
     return "–" if value is None else f"{value:,.{places}f}"
 
 
 @register.filter
 def score(value: float | None) -> str:
-    """A value of 0 to 1 with three places; a dash for None, which is never a zero."""
+    """Format a value of 0 to 1 with three decimals; None is a dash, never a zero."""
     return f"{value:.3f}" if isinstance(value, int | float) else "–"
 
 
 @register.filter
 def percent(share: float | None, places: int = 1) -> str:
-    """`99.4 %` of a share of 0 to 1; a dash for None. What is not whole is never rounded to all or nothing."""
+    """Format a share of 0 to 1 as `99.4 %`; a dash for None. A share between 0 and 1 never shows as 0 % or 100 %."""
     if share is None:
         return "–"
     text = f"{share * 100:.{places}f}"
@@ -116,7 +116,7 @@ def percent(share: float | None, places: int = 1) -> str:
 
 @register.filter
 def octets(count: int | None) -> str:
-    """`1.2 MiB`; a dash for None."""
+    """Format a number of bytes as `1.2 MiB`; a dash for None."""
     if count is None:
         return "–"
     size, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
@@ -128,39 +128,39 @@ def octets(count: int | None) -> str:
 
 @register.filter
 def public_id(value: UUID | None, kind: str) -> str:
-    """`comp_01j…` of a UUID; '' for None."""
+    """Return the public id of a UUID, such as `comp_01j…`; '' for None."""
     return "" if value is None else ids.encode(kind, value)
 
 
 @register.filter
 def brief(text: Any, length: int = 80) -> str:
-    """One line of at most `length` characters."""
+    """Shorten text to one line of at most `length` characters."""
     line = " ".join(str(text or "")[: length * 4].split())
     return line if len(line) <= length and len(str(text or "")) <= length * 4 else f"{line[: length - 1]}…"
 
 
 @register.filter
 def words(name: str) -> str:
-    """`half_open` as `half open`."""
+    """Write `half_open` as `half open`."""
     return str(name).replace("_", " ")
 
 
 @register.simple_tag
 def status(value: Any, text: str = "") -> SafeString:
-    """A state as a badge whose colour says how things are; the word says it too."""
+    """Return a state as a badge; its word and its colour have the same meaning."""
     name = str(value)
     return format_html('<span class="badge {}">{}</span>', tone(name), text or words(name))
 
 
 @register.filter
 def tone(name: Any) -> str:
-    """good, warn, bad, busy or neutral."""
+    """Return the tone of a state: good, warn, bad, busy or neutral."""
     return next((tone for tone, names in TONES.items() if str(name) in names), NEUTRAL)
 
 
 @register.simple_tag
 def unreadable(out: Any) -> SafeString:
-    """A notice that lists the members of an answer that cannot be decrypted; empty if all can."""
+    """Return a notice that lists the members of an answer that cannot be decrypted; empty if all can."""
     names = getattr(out, "unreadable", None)
     if not isinstance(names, list) or not names:
         return SafeString("")
@@ -173,5 +173,5 @@ def unreadable(out: Any) -> SafeString:
 
 @register.filter
 def pretty_json(value: Any) -> str:
-    """JSON to read, in the order it has."""
+    """Format JSON for reading, in its own order."""
     return json.dumps(value, indent=2, ensure_ascii=False)

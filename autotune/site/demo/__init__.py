@@ -1,1 +1,1 @@
-"""The demo: sample completions in, a black-box grader called, training data out, all on this machine."""
+"""The demo scores sample completions with a black-box grader and exports training data, all on this machine."""

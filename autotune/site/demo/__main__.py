@@ -1,7 +1,7 @@
-"""`python -m autotune.site.demo`: what `make demo` runs.
+"""Run the demo: `make demo` calls `python -m autotune.site.demo`.
 
-In production form the settings refuse to load without secrets, so these are made first; then `manage.py demo` takes
-this process's place.
+In production form the settings refuse to load without secrets. This module therefore creates the secrets first, and
+then replaces its process with `manage.py demo`.
 """
 
 import os

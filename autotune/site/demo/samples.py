@@ -1,4 +1,4 @@
-"""The sample completions that the repository ships; `tools/demo_completions.py` writes them."""
+"""Load the sample completions that the repository ships; `tools/demo_completions.py` writes them."""
 
 import json
 from pathlib import Path
@@ -15,11 +15,11 @@ MEMBERS = {
 
 
 def load() -> list[dict[str, Any]]:
-    """The samples as the client's `submit_batch` takes them."""
+    """Return the samples in the form that the client's `submit_batch` takes."""
     lines = FILE.read_text(encoding="utf-8").splitlines()
     return [{MEMBERS[name]: value for name, value in json.loads(line).items()} for line in lines]
 
 
 def models(samples: list[dict[str, Any]]) -> list[str]:
-    """The models that answered, in order of appearance."""
+    """Return the models that answered, in order of appearance."""
     return list(dict.fromkeys(sample["model_id"] for sample in samples))

@@ -1,4 +1,4 @@
-"""The demo from the first process to the last line printed."""
+"""Run the demo, from the start of its processes to the printed results."""
 
 import contextlib
 import os
@@ -25,9 +25,9 @@ Say = Callable[[str], None]
 
 
 def run(*, once: bool, say: Say) -> None:
-    """Start everything, score the samples, show the result; then stay until Ctrl-C unless `once`.
+    """Start everything, score the samples and show the result; then run until Ctrl-C, unless `once`.
 
-    raises SupervisorError in words that say what to do; KeyboardInterrupt when interrupted before all was shown
+    raises SupervisorError with a message that says what to do; KeyboardInterrupt if interrupted before the results
     """
     data = launch.data_dir(os.environ)
     folder = data / "demo"
@@ -51,11 +51,11 @@ def run(*, once: bool, say: Say) -> None:
             with AutotuneClient(account["apiKey"], address) as client:
                 _score(client, tree, places, grader_port, folder, say)
         except AutotuneError as exc:
-            tree.check()  # a process that ended explains it better
-            raise SupervisorError(f"The server refused a step of the demo: {exc}") from exc
+            tree.check()  # if a process has ended, its log explains the error better
+            raise SupervisorError(f"The server rejected a step of the demo: {exc}") from exc
         details = {**kept.keep(places.state, {"graderPort": grader_port}), **_addresses(env), "database": name}
         kept.replace(data / "demo.json", details)
-        with contextlib.suppress(KeyboardInterrupt):  # from the moment at which all is shown, Ctrl-C is a good end
+        with contextlib.suppress(KeyboardInterrupt):  # once the results are shown, Ctrl-C is the normal end
             say(_farewell(details, data, is_new=is_new, once=once))
             if not once:
                 tree.watch()
@@ -63,7 +63,7 @@ def run(*, once: bool, say: Say) -> None:
 
 
 def _grader_port(kept_port: object) -> int:
-    """The port of last time if it is free: another one would need a new secret."""
+    """Return the port of the last run if it is free: another one would need a new secret."""
     if isinstance(kept_port, int) and port_is_free(kept_port):
         return kept_port
     return free_port(GRADER_PORTS)
@@ -71,8 +71,8 @@ def _grader_port(kept_port: object) -> int:
 
 def _prepare(env: dict[str, str], places: steps.Places, say: Say) -> tuple[dict[str, Any], bool]:
     if (url := env.get("DATABASE_URL")) and databases.create_if_missing(url):
-        say("made the database that DATABASE_URL names")
-    say("migrating")
+        say("created the database that DATABASE_URL names")
+    say("migrating the database")
     launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
     return credentials.obtain(env, places.state, organization=ORGANIZATION, admin_email=ADMIN_EMAIL)
 
@@ -94,7 +94,7 @@ def _score(
     )
     tree.wait_for(lambda: listens(grader_port), "the start of the demo grader", GRADER_TIMEOUT_S)
     steps.verify(client, grader_id)
-    say("registered and verified it")
+    say("registered and verified the demo grader")
     task_id = steps.task(client, places, grader_id)
 
     rows = samples.load()
@@ -102,7 +102,7 @@ def _score(
     say(f"submitted {new_count} new completions of {len(ids)}")
     statuses = steps.wait(client, ids, alive=tree.check, progress=Progress("scored", len(ids)).show)
     if failed := statuses.get("failed"):
-        say(f"{failed} completions failed: they have no score, and the means leave them out")
+        say(f"{failed} completions failed: they have no score and do not count in the means")
     means = [
         (model, str(count), "-" if mean is None else f"{mean:.3f}")
         for model, count, mean in steps.means(client, task_id, samples.models(rows))
@@ -129,13 +129,13 @@ def _farewell(details: dict[str, Any], data: Path, *, is_new: bool, once: bool) 
         f"Admin       {details['admin']}  login {details['adminEmail']}, password {password}",
     ]
     if is_new:
-        lines.append(f"            shown this once; kept in {file}, which only you can read")
+        lines.append(f"            shown only this once; stored in {file}, which only you can read")
     lines += [f"Logs        {_short(data / 'logs')}/", ""]
     lines.append("ending all processes" if once else "Ctrl-C ends all processes")
     return "\n".join(lines)
 
 
 def _short(path: Path) -> str:
-    """A path as seen from here, where that is shorter."""
+    """Return the path relative to the current directory if it lies below it."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -1,4 +1,4 @@
-"""The steps of the demo against a running server, each through the published client and each repeatable."""
+"""Run the steps of the demo through the published client. Each step can be repeated."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from autotune.site.local.supervisor import SupervisorError
 
 GRADER_NAME = "Demo grader"
 TASK_NAME = "Demo task"
-LOOK_S = 5.0  # how often a wait stops to see whether the processes live
+LOOK_S = 5.0  # interval at which a wait checks that the processes are alive
 CAPABILITIES = Capabilities(
     max_batch_size=50, supports_dimensions=True, supports_explanations=True, supports_async=False, avg_latency_ms=5
 )
@@ -20,7 +20,7 @@ CAPABILITIES = Capabilities(
 
 @dataclass(frozen=True)
 class Places:
-    """Where the demo keeps what belongs to one database."""
+    """The files in which the demo stores what belongs to one database."""
 
     state: Path
     secret: Path
@@ -28,7 +28,7 @@ class Places:
 
 
 def register(client: AutotuneClient, places: Places, endpoint: str) -> str:
-    """The id of the demo grader at `endpoint`, registered if it is not; its secret lies in `places.secret`."""
+    """Register the demo grader at `endpoint` if needed, store its secret in `places.secret`, and return its id."""
     grader_id = _existing_id(client.graders.get, kept.read(places.state).get("graderId"))
     credentials = None
     if grader_id is None:
@@ -41,7 +41,7 @@ def register(client: AutotuneClient, places: Places, endpoint: str) -> str:
                 limits=Limits(max_concurrency=8),
             )
             grader_id, credentials = registration.grader.id, registration.credentials
-        except ConflictError:  # a run that ended between the answer and the next line
+        except ConflictError:  # an earlier run registered it, and ended before it stored the id
             grader_id = next(g.id for g in client.graders.list(search=GRADER_NAME) if g.name == GRADER_NAME)
     kept.keep(places.state, {"graderId": grader_id})
     if credentials is None and client.graders.get(grader_id).endpoint != endpoint:
@@ -54,7 +54,7 @@ def register(client: AutotuneClient, places: Places, endpoint: str) -> str:
 
 
 def verify(client: AutotuneClient, grader_id: str) -> None:
-    """Let the server probe the grader.
+    """Let the server verify the grader.
 
     raises SupervisorError with the checks that did not pass
     """
@@ -71,7 +71,7 @@ def task(client: AutotuneClient, places: Places, grader_id: str) -> str:
         try:
             task_id = client.tasks.create(
                 name=TASK_NAME,
-                description="Short questions with a form to keep to.",
+                description="Short questions whose answers must have a given form.",
                 prompt_template="{{prompt}}",
                 grader_id=grader_id,
             ).id
@@ -82,7 +82,7 @@ def task(client: AutotuneClient, places: Places, grader_id: str) -> str:
 
 
 def submit(client: AutotuneClient, task_id: str, samples: list[dict[str, Any]]) -> tuple[list[str], int]:
-    """(ids of all samples' completions, how many of them are new)."""
+    """Submit the samples, and return (ids of their completions, how many of them are new)."""
     answer = client.completions.submit_batch(samples, task_id=task_id)
     return answer.ids, sum(not item.existing for item in answer.completions)
 
@@ -90,7 +90,10 @@ def submit(client: AutotuneClient, task_id: str, samples: list[dict[str, Any]]) 
 def wait(
     client: AutotuneClient, ids: Iterable[str], *, alive: Callable[[], None], progress: Callable[[int], None]
 ) -> dict[str, int]:
-    """{status: how many} once all are final. `alive` raises when a process of the tree has ended."""
+    """Wait until all completions are final, and return {status: how many}.
+
+    `alive` raises if a process of the tree has ended.
+    """
     pending, statuses = list(ids), dict[str, int]()
     total = len(pending)
     progress(0)
@@ -111,7 +114,7 @@ def wait(
 
 
 def means(client: AutotuneClient, task_id: str, models: Iterable[str]) -> list[tuple[str, int, float | None]]:
-    """(model, scored, mean score) for each model."""
+    """Return (model, scored, mean score) for each model."""
     model_means = []
     for model in models:
         summary = client.scores.summary(task_id=task_id, model_id=model)
@@ -121,7 +124,7 @@ def means(client: AutotuneClient, task_id: str, models: Iterable[str]) -> list[t
 
 
 def export(client: AutotuneClient, task_id: str, folder: Path) -> list[tuple[Path, int]]:
-    """(file, bytes) of the training data, as JSONL and as Parquet."""
+    """Export the training data as JSONL and as Parquet, and return (file, bytes) of each."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for form in ("jsonl", "parquet"):

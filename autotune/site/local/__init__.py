@@ -1,1 +1,1 @@
-"""Running the server on one machine for the demo, the examples, the tests and the benchmarks."""
+"""Run the server on one machine for the demo, the examples, the tests and the benchmarks."""

@@ -1,4 +1,4 @@
-"""What a command shows on the way: steps, a progress bar, tables."""
+"""Print the progress and the results of a command: a progress bar and tables."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ LINES_WITHOUT_TERMINAL = 10  # a log gets a line for each tenth instead of a mov
 
 
 class Progress:
-    """A bar on a terminal; a few lines elsewhere."""
+    """A progress bar on a terminal; a few lines elsewhere."""
 
     def __init__(self, label: str, total: int, out: TextIO | None = None) -> None:
         self._label, self._total = label, total
@@ -17,7 +17,7 @@ class Progress:
         self._shown = -1
 
     def show(self, done: int) -> None:
-        """Show that `done` of the total are done. Cheap when nothing new is to be seen."""
+        """Show that `done` of the total are done. Outside a terminal, print only at each tenth."""
         parts = BAR_WIDTH if self._out.isatty() else LINES_WITHOUT_TERMINAL
         reached = done * parts // max(1, self._total)
         if self._out.isatty():
@@ -33,7 +33,7 @@ class Progress:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns under their heads: the first to the left, the others to the right."""
+    """Return the rows as columns under their heads: the first aligned left, the others right."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The database of a server that is about to start: its name in file names, and its making where it is missing."""
+"""Name the database of a server that is about to start, and create it if it is missing."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -15,21 +15,21 @@ CONNECT_TIMEOUT_S = 5
 
 
 def label(env: Mapping[str, str]) -> str:
-    """A short name that tells databases apart, free of secrets: `sqlite` or `postgres-` and 8 hex digits."""
+    """Return a short name that identifies a database, free of secrets: `sqlite` or `postgres-` and 8 hex digits."""
     url = env.get("DATABASE_URL")
     if not url:
         return "sqlite"
     parts = urlsplit(url)
-    # Several hosts (docs/operations.md) are one place together; the user before them may change.
+    # Several hosts (docs/operations.md) together name one server; the user before them may change.
     hosts = [host if ":" in host else f"{host}:5432" for host in parts.netloc.rpartition("@")[2].split(",")]
     place = f"{','.join(hosts)}{parts.path}"
     return f"postgres-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
 
 def create_if_missing(url: str) -> bool:
-    """Make the database that a postgres:// address names; whether it was made.
+    """Create the database that a postgres:// address names, and return whether it was created.
 
-    raises SupervisorError if the server does not answer or does not let us
+    raises SupervisorError if the server does not answer or refuses
     """
     name = _name(url)
     with _maintenance(url) as connection:
@@ -40,7 +40,7 @@ def create_if_missing(url: str) -> bool:
 
 
 def create_afresh(url: str) -> None:
-    """Drop the database that a postgres:// address names, with all in it, and make it anew."""
+    """Drop the database that a postgres:// address names, with all its data, and create it again."""
     name = sql.Identifier(_name(url))
     with _maintenance(url) as connection:
         connection.execute(sql.SQL("drop database if exists {} with (force)").format(name))
@@ -48,20 +48,20 @@ def create_afresh(url: str) -> None:
 
 
 def sibling(url: str, name: str) -> str:
-    """The address of another database of the same server."""
+    """Return the address of another database on the same server."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 
 
 def _name(url: str) -> str:
     name = unquote(urlsplit(url).path[1:])
     if not name:
-        raise SupervisorError("DATABASE_URL names no database")
+        raise SupervisorError("DATABASE_URL names no database: add its name, such as postgres://localhost/autotune")
     return name
 
 
 @contextmanager
 def _maintenance(url: str) -> Iterator[psycopg.Connection]:
-    """A connection to the server's own database; errors in one line."""
+    """Connect to the server's maintenance database, and report errors in one line."""
     place = urlsplit(url).netloc.rpartition("@")[2]
     try:
         with psycopg.connect(

@@ -1,4 +1,4 @@
-"""What a command must remember between runs, as one JSON file that only its owner can read."""
+"""Store what a command must remember between runs, in one JSON file that only its owner can read."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def write(path: Path, text: str) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The object that was kept; an empty one where there is none or it cannot be read."""
+    """Return the stored object; an empty one if there is none or it cannot be read."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -30,11 +30,11 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def keep(path: Path, members: Mapping[str, Any]) -> dict[str, Any]:
-    """Add members to what is kept, and give the whole."""
+    """Add members to the stored object, and return all of it."""
     return replace(path, {**read(path), **members})
 
 
 def replace(path: Path, members: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep these members and no others."""
+    """Store these members and no others."""
     write(path, json.dumps(members, indent=2) + "\n")
     return dict(members)

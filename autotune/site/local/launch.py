@@ -1,6 +1,6 @@
-"""Starts the server on this machine as one process tree: what the demo, the examples and the benchmark share.
+"""Start the server on this machine as one process tree, for the demo, the examples and the benchmark.
 
-Everything happens in processes of their own with an environment made here, so the caller needs no settings of Django.
+Every process gets an environment that this module builds, so the caller needs no Django settings.
 """
 
 import json
@@ -43,10 +43,10 @@ def environment(
     live_port: int | None = None,
     hint: str = "",
 ) -> dict[str, str]:
-    """The environment of a server that listens on loopback only and may call graders and webhooks at these ports.
+    """Return the environment of a server that listens only on loopback and may call graders and webhooks there.
 
-    live_port  where the process `live` answers reward endpoints; None: there is none, and web does
-    raises     PortInUse if `port` is taken; `hint` says how to name another
+    live_port  port of the process `live`, which answers reward endpoints; None: web answers them
+    raises     PortInUse if `port` is taken; `hint` says how to choose another
     """
     require_port(port, hint=hint or f"choose another one: PORT={free_port(SPARE_PORTS)}")
     data.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def _with_ports(entries: str, ports: Iterable[int]) -> str:
 
 
 def secret_files(base: Mapping[str, str], data: Path) -> dict[str, str]:
-    """NAME_FILE for each secret that is not set: made once, kept in `data` with mode 0600, in either form."""
+    """Return NAME_FILE for each secret that is not set. Each is created once, in `data` with mode 0600."""
     missing = [name for name in GENERATED_SECRETS if not (base.get(name) or base.get(f"{name}_FILE"))]
     for name in missing:
         kept_secret(name, data_dir=data, required=False, hint="")
@@ -87,7 +87,7 @@ def secret_files(base: Mapping[str, str], data: Path) -> dict[str, str]:
 
 
 def manage(env: Mapping[str, str], *arguments: str) -> str:
-    """What a `manage.py` command prints.
+    """Run a `manage.py` command, and return what it prints.
 
     raises CommandFailed if its exit status is not 0
     """
@@ -107,19 +107,22 @@ def manage(env: Mapping[str, str], *arguments: str) -> str:
 
 
 def bootstrap(env: Mapping[str, str], organization: str, admin_email: str) -> dict[str, str | None]:
-    """{organizationId, adminEmail, adminPassword, apiKey}; the last two are null when the organization was there."""
+    """Create an organization, and return {organizationId, adminEmail, adminPassword, apiKey}.
+
+    The last two are null if the organization exists already.
+    """
     printed = manage(env, "bootstrap", "--organization", organization, "--admin-email", admin_email, "--json")
     return json.loads(printed.strip().splitlines()[-1])
 
 
 def procfile(text: str) -> dict[str, str]:
-    """{process name: shell command} of a Procfile."""
+    """Return {process name: shell command} of a Procfile."""
     lines = (re.match(r"([A-Za-z0-9_-]+):\s*(\S.*)$", line) for line in text.splitlines())
     return {match[1]: match[2] for match in lines if match}
 
 
 def server_processes(env: Mapping[str, str], *, workers: int = 1) -> list[Process]:
-    """The Procfile's web, worker and beat, and live where it has a port; the worker as often as asked for."""
+    """Return the Procfile's web, beat and `workers` workers, and live if the environment has a port for it."""
     commands = procfile((ROOT / "Procfile").read_text(encoding="utf-8"))
     names = ["web", *(["worker"] if workers == 1 else [f"worker-{n}" for n in range(1, workers + 1)]), "beat"]
     if env.get("LIVE_PORT"):
@@ -131,9 +134,9 @@ def server_processes(env: Mapping[str, str], *, workers: int = 1) -> list[Proces
 
 
 def start_server(tree: Supervisor, env: Mapping[str, str], *, workers: int = 1) -> str:
-    """Start what `server_processes` names, wait until the server says it is ready; its address.
+    """Start the processes of `server_processes`, wait until the server is ready, and return its address.
 
-    raises SupervisorError if it does not come up
+    raises SupervisorError if it does not start
     """
     for process in server_processes(env, workers=workers):
         tree.start(process)
@@ -147,7 +150,7 @@ def start_server(tree: Supervisor, env: Mapping[str, str], *, workers: int = 1) 
 def kit_grader(
     name: str, target: str, *, folder: Path, port: int, secret_file: Path, log: Path, options: Sequence[str] = ()
 ) -> Process:
-    """A grader of `folder` (`module:grader`) served by the published grader kit."""
+    """Return the process of a grader in `folder` (`module:grader`), served by the published grader kit."""
     command = (
         *(sys.executable, "-m", "autotune_sdk.grader", target, "--host", LOOPBACK, "--port", str(port)),
         *("--secret-file", str(secret_file), "--log", str(log), *options),

@@ -1,4 +1,4 @@
-"""Ports of this machine: which are free, and whether our own processes answer on theirs."""
+"""Find free ports of this machine, and check that our own processes answer on theirs."""
 
 import socket
 from collections.abc import Iterable
@@ -9,11 +9,11 @@ LOOPBACK = "127.0.0.1"
 
 
 class PortInUse(SupervisorError):
-    """Something else listens where a process of the tree must listen."""
+    """Another process listens on the port that a process of the tree needs."""
 
 
 def require_port(port: int, *, host: str = LOOPBACK, hint: str) -> None:
-    """Refuse early, in words, what would else be a traceback in some log.
+    """Check that a port is free, so that a taken one is not just a traceback in some log.
 
     raises PortInUse with the hint
     """
@@ -32,7 +32,7 @@ def port_is_free(port: int, *, host: str = LOOPBACK) -> bool:
 
 
 def free_port(candidates: Iterable[int], *, host: str = LOOPBACK) -> int:
-    """The first of the candidates that nobody listens on.
+    """Return the first of the candidates that nobody listens on.
 
     raises PortInUse if there is none
     """
@@ -43,7 +43,7 @@ def free_port(candidates: Iterable[int], *, host: str = LOOPBACK) -> int:
 
 
 def answers(port: int, path: str, *, host: str = LOOPBACK, timeout_s: float = 2.0) -> bool:
-    """Whether GET `path` on one of our own processes is answered with a 2xx status."""
+    """Return whether one of our own processes answers GET `path` with a 2xx status."""
     request = f"GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
     try:
         with socket.create_connection((host, port), timeout=timeout_s) as connection:

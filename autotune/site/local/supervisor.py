@@ -1,8 +1,8 @@
-"""Runs a few processes as one tree: all of them live, or none.
+"""Run a few processes as one tree: when one of them ends, all end.
 
-None is restarted. When one ends, or the supervisor is told to end (Ctrl-C, SIGTERM, SIGHUP), all end. Each child leads
-a process group of its own, so that what it started ends with it; on Linux the kernel ends the children even when the
-supervisor itself is killed. Output goes to one log file for each process.
+No process is restarted. A signal to the supervisor (Ctrl-C, SIGTERM, SIGHUP) ends all of them too. Each child leads a
+process group of its own, so that the processes it started end with it; on Linux the kernel ends the children even if
+the supervisor itself is killed. Each process writes its output to a log file of its own.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ class ProcessEnded(SupervisorError):
 
 @dataclass(frozen=True)
 class Process:
-    """What to start: `env` is added to the supervisor's own environment."""
+    """A process to start: `env` is added to the supervisor's own environment."""
 
     name: str
     command: tuple[str, ...]
@@ -53,7 +53,7 @@ class _Child:
 
 
 class Supervisor:
-    """A context manager: leaving it, for whatever reason, ends every process. Use it from the main thread."""
+    """A context manager that runs processes and ends all of them on exit. Use it from the main thread."""
 
     def __init__(self, log_dir: Path, *, grace_s: float = GRACE_S, say: Callable[[str], None] = print) -> None:
         self._log_dir = log_dir
@@ -74,7 +74,7 @@ class Supervisor:
 
     @property
     def pids(self) -> dict[str, int]:
-        """The process id of each process, which is also its process group's."""
+        """Return the id of each process, which is also the id of its process group."""
         return {child.process.name: child.popen.pid for child in self._children}
 
     def log_of(self, name: str) -> Path:
@@ -107,7 +107,7 @@ class Supervisor:
         self._children.append(_Child(process, popen, log))
 
     def check(self) -> None:
-        """Nothing while all live.
+        """Check that every process is alive.
 
         raises ProcessEnded with the last lines of the log of the first one that ended
         """
@@ -131,7 +131,7 @@ class Supervisor:
             time.sleep(POLL_S)
 
     def watch(self) -> None:
-        """Return never: watches until a process ends (ProcessEnded) or a signal comes (KeyboardInterrupt)."""
+        """Watch until a process ends (ProcessEnded) or a signal arrives (KeyboardInterrupt)."""
         while True:
             self.check()
             time.sleep(POLL_S)
@@ -164,7 +164,7 @@ def _end_with(parent: int) -> None:
     """In the child, before its program starts: the kernel sends SIGTERM when the parent dies."""
     if _libc is not None:
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it died before the line above
+        if os.getppid() != parent:  # the parent died before the line above
             os._exit(1)
 
 
@@ -174,7 +174,7 @@ def _signal_group(pid: int, number: int) -> None:
 
 
 def tail(path: Path, lines: int) -> list[str]:
-    """The last lines of a text file, at most the last 64 KiB."""
+    """Return the last lines of a text file, from at most its last 64 KiB."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 2**16))
         return file.read().decode("utf-8", "replace").splitlines()[-lines:]

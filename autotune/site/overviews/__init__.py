@@ -1,1 +1,1 @@
-"""What the overview is made of: what needs the person now, how things go over time, and the first steps."""
+"""The overview page: what needs attention now, charts over time, and the first steps."""

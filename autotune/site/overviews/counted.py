@@ -1,4 +1,4 @@
-"""What the graders' own counters contain: calls, latencies and scores, of some graders together and of each."""
+"""Chart the graders' counters: calls, latencies and scores, of several graders together and of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Counted = dict[datetime, Sums]
 
 
 def read(graders: Sequence[UUID], period: Period, now: datetime) -> Counted:
-    """{step: {(grader, what, …): amount}} of these graders' counters, folded and fresh."""
+    """Return {step: {(grader, what, …): amount}} of these graders' counters, folded and fresh."""
     if not graders:
         return {}
     scope = ",".join(sorted(str(pk) for pk in graders))
@@ -49,7 +49,7 @@ def _count(sums: Sums, key: Key, amount: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GraderFigures:
-    """The counters of some graders over some time; figures are None where nothing was counted."""
+    """The counters of some graders over a period; figures are None if nothing was counted."""
 
     scored: int
     errors: int
@@ -58,7 +58,7 @@ class GraderFigures:
 
     @property
     def calls(self) -> int:
-        """By attempts: a completion that failed twice and was then scored counts three."""
+        """Count attempts: a completion that failed twice and was then scored counts as three calls."""
         return self.scored + self.errors
 
     @property
@@ -102,7 +102,7 @@ def by_grader(counted: Counted) -> dict[UUID, Counted]:
 
 
 def throughput(counted: Counted, period: Period, now: datetime) -> Chart:
-    """What was scored, and attempts that ended in an error, stacked."""
+    """Chart scored completions and failed attempts, stacked."""
     points = {step: figures_of([counted.get(step, {})]) for step in period.steps(now)}
     return columns(
         "Scored completions and failed attempts",
@@ -112,7 +112,7 @@ def throughput(counted: Counted, period: Period, now: datetime) -> Chart:
 
 
 def latency(counted: Counted, period: Period, now: datetime) -> Chart:
-    """The middle and the slowest calls over time."""
+    """Chart the median (p50) and the slowest (p99) calls over time."""
     points = {step: figures_of([counted.get(step, {})]) for step in period.steps(now)}
     return lines(
         "Latency of grader calls",
@@ -125,6 +125,6 @@ def latency(counted: Counted, period: Period, now: datetime) -> Chart:
 
 
 def trend(counted: Counted, period: Period, now: datetime) -> str:
-    """One grader's mean score as a line of the size of a word."""
+    """Draw one grader's mean score as a sparkline."""
     values = [figures_of([counted.get(step, {})]).mean for step in period.steps(now)]
     return sparkline(values, label=f"Mean score. {spark_label(values)}")

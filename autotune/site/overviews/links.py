@@ -1,4 +1,4 @@
-"""Addresses of pages, with their filters. One that this installation does not have is left out."""
+"""Build the addresses of pages, with their filters, as far as this installation has the pages."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -7,7 +7,7 @@ from django.urls import NoReverseMatch, reverse
 
 
 def to(page: str, filters: dict[str, str] | None = None, **parameters: Any) -> str:
-    """The address of a page by the name of its route; '' if there is none."""
+    """Return the address of a page by the name of its route; '' if there is none."""
     try:
         url = reverse(page, kwargs=parameters or None)
     except NoReverseMatch:

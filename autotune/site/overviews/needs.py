@@ -1,6 +1,6 @@
-"""What needs the person now: cards with counts, each of which leads to the page that shows what was counted.
+"""Build the cards that show what needs attention now, each with a count and a link to the page that lists it.
 
-A card is there for whoever can do something about it; grader owners see what concerns their own graders.
+A person sees the cards that they can act on; grader owners see what concerns their own graders.
 """
 
 from collections import Counter
@@ -32,15 +32,15 @@ from scores.states import ReviewStatus, RunStatus
 
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
-SLOW: Final = timedelta(minutes=10)  # a run that is due for so long waits too long
-SOON: Final = timedelta(days=2)  # a review that expires before is urgent
+SLOW: Final = timedelta(minutes=10)  # a run that is due for longer waits too long
+SOON: Final = timedelta(days=2)  # a review that expires sooner is urgent
 CODES_SHOWN: Final = 6
 WHOLE: Final = frozenset({"organization", "all"})
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A count: `tone` is '' where it needs nobody, else warn or bad; `url` is where what it counts is shown."""
+    """A count. `tone` is '' if nobody needs to act, else warn or bad; `url` is the page that lists what it counts."""
 
     name: str
     value: int
@@ -51,7 +51,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Failed runs of one code, whose affair it is, and what must change."""
+    """Failed runs of one code, who is responsible, and what must change."""
 
     code: str
     count: int
@@ -67,12 +67,12 @@ class Needs:
 
     @property
     def pressing(self) -> int:
-        """How many cards ask for something."""
+        """Return how many cards need action."""
         return sum(bool(card.tone) for card in self.cards)
 
 
 def of(principal: Principal, graders: Sequence[Standing], now: datetime) -> Needs:
-    """The cards and the failures for this principal."""
+    """Return the cards and the failures for this principal."""
     failures = _failures(principal, now) if _works_on_runs(principal) else []
     cards = [
         *(_runs(principal, failures, now) if _works_on_runs(principal) else ()),
@@ -86,24 +86,24 @@ def of(principal: Principal, graders: Sequence[Standing], now: datetime) -> Need
 
 
 def works_on_reviews(principal: Principal) -> bool:
-    """Who reads them and asks for or decides them. To reach one's own graders' alone is not enough, as everywhere."""
+    """Return whether the principal reads reviews, and requests or decides them, beyond those of their own graders."""
     read, *others = (policy.reach(principal, "reviews", action) in WHOLE for action in ("read", "update", "create"))
     return read and any(others)
 
 
 def _works_on_runs(principal: Principal) -> bool:
-    """Who may retry them, or whose graders they wait for."""
+    """Return whether the principal may retry runs, or owns graders that runs wait for."""
     own = policy.reach(principal, "runs", "read") == "own"
     return own or policy.reach(principal, "runs", "update") is not None
 
 
 def _operates(principal: Principal) -> bool:
-    """Who runs the installation itself."""
+    """Return whether the principal operates this installation."""
     return principal.organization.operating and policy.reach(principal, "organizations", "read") == "all"
 
 
 def _failures(principal: Principal, now: datetime) -> list[Failure]:
-    """Runs that failed in the last day and are failed still, by code, the most frequent first."""
+    """Return the runs that failed in the last day and are still failed, by code, the most frequent first."""
     runs = scored.still_failed(principal, now - DAY)
     counts = runs.values_list("error_code").annotate(n=Count("pk")).order_by("-n", "error_code")
     return [
@@ -134,9 +134,7 @@ def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> I
     note = f"oldest {ago(oldest)}" if oldest else "no queue"
     yield Card("Due runs", count, note, "warn" if late else "", links.to("runs", {"status": "pending"}))
     count, oldest, overdue = by_status.get(RunStatus.WAITING, (0, None, 0))
-    note = (
-        f"{overdue} past their time" if overdue else f"oldest {ago(oldest)}" if oldest else "for a callback or a person"
-    )
+    note = f"{overdue} overdue" if overdue else f"oldest {ago(oldest)}" if oldest else "for a callback or a person"
     yield Card("Waiting runs", count, note, "warn" if overdue else "", links.to("runs", {"status": "waiting"}))
 
 
@@ -146,7 +144,7 @@ def _graders(graders: Sequence[Standing], now: datetime) -> Iterator[Card]:
     degraded, inactive = states[GraderStatus.DEGRADED], states[GraderStatus.INACTIVE]
     notes = [
         f"{count} {word}"
-        for count, word in ((degraded, "degraded"), (inactive, "inactive"), (held_count, "held"))
+        for count, word in ((degraded, "degraded"), (inactive, "inactive"), (held_count, "paused"))
         if count
     ]
     in_trouble = degraded + inactive or held_count
@@ -164,11 +162,11 @@ def _reviews(principal: Principal, now: datetime) -> Iterator[Card]:
     )  # fmt: skip
     count, oldest, soon = counts["n"], counts["oldest"], counts["soon"]
     note = (
-        f"{soon} expire{'s' * (soon == 1)} within two days"
+        f"{soon} expire{'s' * (soon == 1)} within 2 days"
         if soon
         else f"oldest {ago(oldest)}"
         if oldest
-        else "none waits"
+        else "none is waiting"
     )
     yield Card("Open reviews", count, note, "warn" if count else "", links.to("reviews", {"status": "open"}))
 
@@ -183,12 +181,12 @@ def _exports(principal: Principal, now: datetime) -> Iterator[Card]:
 
 def _webhooks(principal: Principal) -> Iterator[Card]:
     off = Webhook.objects.live().visible_to(principal).filter(status=WebhookStatus.DISABLED).count()
-    note = "get no events" if off else "none"
+    note = "receive no events" if off else "none"
     yield Card("Disabled webhooks", off, note, "bad" if off else "", links.to("webhooks", {"status": "disabled"}))
 
 
 def _platform(now: datetime) -> Iterator[Card]:
-    """Of `/moving` what is known without looking twice: the sweep, the outbox and the audit trail."""
+    """Show the checks of `/moving` that need only one reading: the sweep, the outbox and the audit log."""
     swept = Pulse.objects.filter(name=PULSE).values_list("at", flat=True).first()
     oldest = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("created_at", flat=True).first()
     facts = Facts(

@@ -1,5 +1,6 @@
-"""Scores read step by step, at a cost that does not grow with their number: how many there are in each step of time is
-counted by the primary key's index alone, and means are those of the newest NEWEST scores of each step.
+"""Read scores step by step, at a cost that hardly grows with their number.
+
+The primary key's index alone counts the scores of each step. Means cover only the newest NEWEST scores of a step.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,10 +19,11 @@ Row = tuple[datetime, UUID | None, str | None, int, float | None]
 
 
 def by_step(scores: ScoreQuerySet, steps: Sequence[tuple[datetime, datetime]]) -> Iterable[Row]:
-    """(step, task, model, how many, sum of values) of the newest scores that count, and (step, None, None, how many,
-    None) of all, in one statement.
+    """Return the figures of the newest scores that count, and the number of all scores, in one statement.
 
-    steps  (begin, end) of each; ids are made in time, so their bounds are bounds of ids
+    Rows are (step, task, model, how many, sum of values), and (step, None, None, how many, None) for all scores.
+
+    steps  (begin, end) of each; ids are in order of time, so these bounds are also bounds of ids
     """
     parts: list[str] = []
     values: list[Any] = []
@@ -56,5 +58,5 @@ def _compiled(rows: QuerySet) -> tuple[str, Sequence[Any]]:
 
 
 def _uuid(value: Any) -> UUID | None:
-    """As the embedded engine keeps it, too: 32 digits."""
+    """Return the value as a UUID; SQLite returns it as a string of 32 digits."""
     return UUID(value) if isinstance(value, str) else value

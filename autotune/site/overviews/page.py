@@ -1,4 +1,4 @@
-"""The first page after the login: what needs the person now, and how things go, by their role."""
+"""The overview, the first page after login: what needs attention now, and charts, depending on the role."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from autotune.site.overviews.standing import Standing
 
 @page()
 def overview(request: PageRequest) -> HttpResponse:
-    """What needs me, throughput, latency and scores. htmx asks again for what needs me, and gets no charts."""
+    """Show what needs attention, and charts of throughput, latency and scores. htmx refreshes only the first part."""
     principal, now = request.principal, timezone.now()
     graders = standing.of(principal)
     context: dict[str, Any] = {
@@ -35,7 +35,10 @@ def overview(request: PageRequest) -> HttpResponse:
 
 
 def _over_time(principal: Principal, graders: list[Standing], period: Period, now: datetime) -> dict[str, Any]:
-    """The charts and the rows of graders. Who reads only their own graders' scores sees the counters of those."""
+    """Return the charts and the rows of graders.
+
+    Principals who read only the scores of their own graders see the counters of those graders.
+    """
     counters = counted.read([grader.pk for grader in graders], period, now)
     return {
         **_charts(principal, counters, bool(graders), period, now),

@@ -1,4 +1,4 @@
-"""The times that the overview's charts can tell of."""
+"""The periods that the overview's charts can show."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,11 +9,11 @@ from graders.statistics.folding import floor_to
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A time that ends now.
+    """A period that ends now.
 
-    step    what one column or point of a chart stands for
-    bucket  what is summed up by the database, a part of a step; never less than the statistics' five minutes
-    digits  how much of a moment's text names its bucket, or a part of it: `2026-11-28 15:4`
+    step    time that one column or point of a chart covers
+    bucket  part of a step that the database sums up; never less than the statistics' five minutes
+    digits  how many characters of a timestamp name its bucket, or a part of it: 15 for `2026-11-28 15:4`
     """
 
     name: str
@@ -25,15 +25,15 @@ class Period:
 
     @property
     def label(self) -> str:
-        """As a choice: `1 hour`, where the heading says `Last hour`."""
+        """Return the name of the choice: `1 hour`, where the heading says `Last hour`."""
         return self.words if self.words[0].isdigit() else f"1 {self.words}"
 
     def since(self, now: datetime) -> datetime:
-        """When the first step begins."""
+        """Return when the first step begins."""
         return floor_to(self.step, now - self.span) + self.step
 
     def steps(self, now: datetime) -> list[datetime]:
-        """When each step begins, the one at hand included."""
+        """Return when each step begins, the current one included."""
         first = self.since(now)
         return [first + self.step * number for number in range((now - first) // self.step + 1)]
 
@@ -51,5 +51,5 @@ USUAL: Final = PERIODS[1]
 
 
 def chosen(name: str) -> Period:
-    """The period of that name, else the usual one."""
+    """Return the period of that name, or else the usual one."""
     return next((period for period in PERIODS if period.name == name), USUAL)

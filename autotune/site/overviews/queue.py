@@ -1,4 +1,4 @@
-"""What a reviewer has before them: the oldest open reviews, and what they have done."""
+"""The overview's part for reviewers: the oldest open reviews, and how many the reviewer has decided."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The oldest ones; how many this person decided in all and in the last day, and has claimed now."""
+    """The oldest open reviews; how many reviews this person decided in all and in the last day, and claims now."""
 
     oldest: Sequence[Waiting]
     decided: int
@@ -46,7 +46,7 @@ class Queue:
 
 
 def of(principal: Principal, now: datetime) -> Queue | None:
-    """None for who decides no reviews; to reach one's own graders alone is not enough, as everywhere."""
+    """Return the queue; None if the principal decides no reviews, or only those of their own graders."""
     if policy.reach(principal, "reviews", "update") in (None, "own"):
         return None
     reviews = Review.objects.allowed(principal, "update")

@@ -1,4 +1,4 @@
-"""What an organization's scores tell over time: how many, and how good, by task and by model."""
+"""Chart an organization's scores over time: how many there are, and their means by task and by model."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -19,13 +19,13 @@ from scores.models import Score, WorkflowRun
 from tasks.models import Task
 
 SCORED, NUMBER, VALUE = "scored", "number", "value"
-TASK, MODEL = 1, 2  # where they stand in a key
-SHOWN = 5  # lines of a chart; the pages of scores have the rest
+TASK, MODEL = 1, 2  # their positions in a key
+SHOWN = 5  # lines of a chart; the pages of scores show the rest
 Scored = dict[datetime, Sums]
 
 
 def read(principal: Principal, period: Period, now: datetime) -> Scored:
-    """{step: {(what, task, model): amount}} of the scores that the principal may read."""
+    """Return {step: {(what, task, model): amount}} of the scores that the principal may read."""
     scores = Score.objects.visible_to(principal)
     scope = f"{policy.reach(principal, 'scores', 'read')} {principal.organization.pk} {principal.user.pk}"
 
@@ -44,9 +44,9 @@ def read(principal: Principal, period: Period, now: datetime) -> Scored:
 
 
 def failed(principal: Principal, period: Period, now: datetime) -> dict[datetime, int]:
-    """How many runs failed in each step, of those that have not been retried since."""
+    """Return how many runs failed in each step and have not been retried since."""
     runs = still_failed(principal, period.since(now))
-    text = Substr(Cast(F("completed_at"), TextField()), 1, period.digits)  # which both databases have natively
+    text = Substr(Cast(F("completed_at"), TextField()), 1, period.digits)  # functions that both databases have natively
     counts: dict[datetime, int] = {}
     for prefix, number in runs.annotate(at=text).values_list("at").annotate(n=Count("pk")).order_by():
         step = floor_to(period.step, moment(prefix))
@@ -55,46 +55,46 @@ def failed(principal: Principal, period: Period, now: datetime) -> dict[datetime
 
 
 def still_failed(principal: Principal, since: datetime) -> QuerySet[WorkflowRun]:
-    """Failed runs that ended since then."""
+    """Return the failed runs that ended since then."""
     return with_status(WorkflowRun.objects.visible_to(principal), "failed").filter(completed_at__gte=since)
 
 
 def with_status(runs: Any, status: str) -> Any:
-    """Runs of a status, with its name in the statement: the embedded engine takes a partial index by no parameter."""
+    """Return the runs of a status. SQLite uses a partial index only if the statement has the status as a literal."""
     return runs.filter(status=RawSQL(f"'{status}'", ()))  # noqa: S611 - a constant of ours
 
 
 def moment(text: str) -> datetime:
-    """The moment that the beginning of a moment's text names: `2026-11-28 15:4` is 15:40."""
+    """Return the moment that the beginning of a timestamp names: `2026-11-28 15:4` is 15:40."""
     return datetime.fromisoformat(text + "0000-00-00 00:00"[len(text) :]).replace(tzinfo=UTC)
 
 
 def throughput(scored: dict[datetime, int], failed: dict[datetime, int], period: Period, now: datetime) -> Chart:
-    """What was scored and what failed, stacked."""
+    """Chart what was scored and what failed, stacked."""
     stacks = [(step, (scored.get(step, 0), failed.get(step, 0))) for step in period.steps(now)]
     return columns(
         "Scored and failed", stacks, ("Scored", "Failed"), tones=("good", "bad"), since=period.since(now),
-        empty="Nothing was scored, and nothing failed, in this time.",
+        empty="Nothing was scored and nothing failed in this time.",
     )  # fmt: skip
 
 
 def numbers(scored: Scored) -> dict[datetime, int]:
-    """How many scores each step has."""
+    """Return how many scores each step has."""
     return {step: int(sums.get((SCORED, None, None), 0)) for step, sums in scored.items()}
 
 
 def sampled(scored: Scored) -> bool:
-    """Whether a step has more scores than its means rest on."""
+    """Return whether a step has more scores than its means cover."""
     return any(number > newest.NEWEST for number in numbers(scored).values())
 
 
 def by_model(scored: Scored, period: Period, now: datetime) -> Chart:
-    """The mean score of the models with the most scores."""
+    """Chart the mean score of the models with the most scores."""
     return _means("Mean score by model", scored, MODEL, str, period, now)
 
 
 def by_task(scored: Scored, principal: Principal, period: Period, now: datetime) -> Chart:
-    """The mean score of the tasks with the most scores."""
+    """Chart the mean score of the tasks with the most scores."""
     most = _most(scored, TASK)
     tasks = Task.objects.visible_to(principal).filter(pk__in=most).values_list("pk", "name") if most else ()
     names: dict[Any, str] = dict(tasks)

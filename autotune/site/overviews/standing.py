@@ -1,4 +1,4 @@
-"""How the principal's own graders stand, and how they did: one row each, those in trouble first."""
+"""The overview's table of the principal's own graders: state and figures, graders in trouble first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ WORST_FIRST: Final = (GraderStatus.DEGRADED, GraderStatus.INACTIVE, GraderStatus
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A grader's state. `troubles` says why it is degraded; `held_until` before when no call goes out."""
+    """A grader's state. `troubles` says why it is degraded; no call is sent before `held_until`."""
 
     pk: UUID
     name: str
@@ -45,7 +45,7 @@ class Row:
 
 
 def of(principal: Principal) -> list[Standing]:
-    """The graders that the principal runs: their own, or their organization's. Listed ones of others are not theirs."""
+    """Return the graders that the principal runs: their own, or their organization's, but no listed ones of others."""
     if not runs_graders(principal):
         return []
     graders = Grader.objects.live().allowed(principal, "read").order_by("name", "pk")
@@ -57,7 +57,7 @@ def of(principal: Principal) -> list[Standing]:
 
 
 def runs_graders(principal: Principal) -> bool:
-    """Who may change them, or whose runs need them."""
+    """Return whether the principal may change graders, or the runs that need them."""
     needs = (("endpoint_graders", "update"), ("runs", "update"))
     return policy.reach(principal, "endpoint_graders", "read") is not None and any(
         policy.reach(principal, *need) for need in needs
@@ -65,7 +65,7 @@ def runs_graders(principal: Principal) -> bool:
 
 
 def rows(graders: Sequence[Standing], counters: Counted, period: Period, now: datetime) -> list[Row]:
-    """Those in trouble first, then those with the most calls."""
+    """Return one row for each grader: those in trouble first, then those with the most calls."""
     of_each = counted.by_grader(counters)
     figures = {grader.pk: counted.figures_of(of_each.get(grader.pk, {}).values()) for grader in graders}
     worst = sorted(
@@ -84,5 +84,5 @@ def rows(graders: Sequence[Standing], counters: Counted, period: Period, now: da
 def _note(grader: Standing, now: datetime) -> str:
     if not grader.verified:
         return "not verified yet"
-    parts = [*grader.troubles, *(["held"] if grader.is_held(now) else [])]
+    parts = [*grader.troubles, *(["paused"] if grader.is_held(now) else [])]
     return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""The first steps of somebody whose organization has only begun, as far as their role may take them."""
+"""The first steps for members of a new organization, as far as their role permits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tasks.models import Completion, Task
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of the list. `command` is what a shell does; `url` leads to where it is done by hand."""
+    """One step of the list. `command` does it in a shell; `url` is the page on which to do it by hand."""
 
     title: str
     text: str
@@ -31,7 +31,7 @@ class Step:
 
 
 def of(principal: Principal, graders: Sequence[Standing]) -> list[Step]:
-    """The steps in their order; none once all of them are done, or for a role that takes none."""
+    """Return the steps in order; none once all of them are done, or for a role that may do none."""
     may = {
         "grader": _may(principal, "endpoint_graders", "create"),
         "task": _may(principal, "tasks", "create"),
@@ -57,7 +57,7 @@ def _may(principal: Principal, resource: str, action: str) -> bool:
 
 
 def _there(principal: Principal) -> dict[str, bool]:
-    """What the organization has already, within what the principal may see; one query."""
+    """Return what the organization already has, as far as the principal may see it, by one query."""
     own: dict[str, QuerySet[Model]] = {
         "task": Task.objects.visible_to(principal),
         "key": api_keys().visible_to(principal).filter(revoked_at=None),
@@ -71,7 +71,7 @@ def _there(principal: Principal) -> dict[str, bool]:
 
 
 def _within(rows: QuerySet, principal: Principal) -> QuerySet:
-    """Also who may see all organizations begins in their own; a grader's owner is scored for others."""
+    """Limit rows to the principal's organization, except for grader owners, whose graders score for others."""
     is_others = rows.model is Score and policy.reach(principal, "scores", "read") == "own"
     return rows if is_others else rows.filter(organization_id=principal.organization.pk)
 
@@ -82,30 +82,30 @@ def _of_graders(principal: Principal, graders: Sequence[Standing], scored: bool)
     url = links.to("grader", grader_id=first.pk) if first else links.to("graders")
     steps = [
         Step(
-            "Register a grader", "The address of a service that judges. Its secret is shown once, when it is made.",
+            "Register a grader", "Enter the address of a service that judges completions. Its secret is shown once.",
             bool(graders), links.to("grader_new"), "Register a grader",
         ),
         Step(
-            "Verify it", "It is called as it will be later, and each check says what to mend.",
+            "Verify it", "Autotune calls it as it will later, and each failed check says what to fix.",
             verified, url if graders else "", "Open the grader",
         ),
     ]  # fmt: skip
     if not _may(principal, "tasks", "create"):
         steps.append(
-            Step("Give the first score", "A trainer puts the grader into a task's panel, and calls begin.", scored)
+            Step("Give the first score", "Calls begin when a trainer adds the grader to a task's panel.", scored)
         )
     return steps
 
 
 def _task(done: bool) -> Step:
     return Step(
-        "Make a task", "What a model is asked, and the panel of graders that judges its answers.", done,
+        "Make a task", "Define what a model is asked, and the panel of graders that judge its answers.", done,
         links.to("task_new"), "Make a task",
     )  # fmt: skip
 
 
 def _key(done: bool) -> Step:
-    return Step("Make an API key", "With it a trainer submits and reads.", done, links.to("api_key_new"), "Make a key")
+    return Step("Make an API key", "Trainers use it to submit and read.", done, links.to("api_key_new"), "Make a key")
 
 
 def _submit(principal: Principal, done: bool) -> Step:
@@ -119,7 +119,7 @@ def _submit(principal: Principal, done: bool) -> Step:
         '  -H "Authorization: Bearer $AUTOTUNE_API_KEY" -H "Content-Type: application/json" \\\n'
         f"""  -d '{{"taskId": "{task_id}", "modelId": "my-model", "prompt": "What is 2 + 2?", "response": "4"}}'"""
     )
-    return Step("Submit completions", "One by one, or ten thousand in a batch.", done, command="" if done else command)
+    return Step("Submit completions", "One by one, or up to 10,000 in a batch.", done, command="" if done else command)
 
 
 def _export(done: bool) -> Step:

@@ -1,4 +1,4 @@
-"""Sums over time that are read once: a process keeps what is settled, and reads only the newest anew."""
+"""Cache sums over time: a process keeps those that no longer change, and reads only the newest again."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -14,8 +14,8 @@ Key = tuple[Any, ...]
 Sums = dict[Key, float]
 Fetch = Callable[[datetime], Mapping[datetime, Sums]]
 
-SETTLES: Final = timedelta(minutes=2)  # what was written in a transaction is there for all after so long
-KEPT_FOR: Final = timedelta(hours=1)  # then all is read anew: scores can be deleted, and graders too
+SETTLES: Final = timedelta(minutes=2)  # by then, what a transaction wrote is visible to all
+KEPT_FOR: Final = timedelta(hours=1)  # then all is read again: scores and graders can be deleted
 kept: Final = LocMemCache("overview", {"OPTIONS": {"MAX_ENTRIES": 500}})  # in memory: a read must write nothing
 
 
@@ -28,11 +28,11 @@ def add(to: Sums, more: Mapping[Key, float]) -> None:
 def over_time(
     name: str, scope: str, period: Period, now: datetime, fetch: Fetch, *, grain: timedelta | None = None
 ) -> dict[datetime, Sums]:
-    """The sums of each step in which there are any.
+    """Return the sums of each step that has any.
 
-    scope  all on which what `fetch` reads depends: whose rows they are
-    fetch  gives the sums of each moment, bucket or step from a moment on
-    grain  what `fetch` reads whole: the period's bucket, or its step
+    scope  everything that decides which rows `fetch` reads, such as whose they are
+    fetch  returns the sums of each moment, bucket or step from a moment on
+    grain  smallest span that `fetch` reads: the period's bucket, or its step
     """
     grain = grain or period.bucket
     key = f"{name}:{period.name}:{hashlib.sha256(scope.encode()).hexdigest()}"
@@ -57,7 +57,7 @@ def _floored(sums_by_time: Mapping[datetime, Sums], grain: timedelta) -> dict[da
 
 
 def _by_step(sums_by_time: Mapping[datetime, Sums], period: Period, settled: datetime | None) -> dict[datetime, Sums]:
-    """Pieces added up to steps; with `settled` only those of steps that are over by then."""
+    """Add up pieces to steps; with `settled`, only the pieces of steps that have ended by then."""
     steps: dict[datetime, Sums] = {}
     for moment, sums in sums_by_time.items():
         step = floor_to(period.step, moment)

@@ -1,4 +1,4 @@
-"""The search of every page: an id leads to its object, a word to what has it in its name."""
+"""The search box of every page: it finds an object by its id, or objects by a part of their name."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ MAX_TEXT: Final = 200
 
 @page()
 def results(request: PageRequest) -> HttpResponse:
-    """Show what the search finds; htmx takes only its list."""
+    """Show the results of a search; htmx uses only their list."""
     text = request.GET.get("q", "").replace("\0", "").strip()[:MAX_TEXT]
     matches = search_results.find(request.principal, text) if text else []
     return render(request, "site/search.html", {"title": "Search", "search_text": text, "found": matches})

@@ -1,4 +1,4 @@
-"""What a search finds: an object by its id, or by a text in its name; never what the principal may not see."""
+"""Search for objects by id, or by a part of their name, among those that the principal may see."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ NEWEST: Final = 2_000  # completions whose models can be found by name: there is
 
 @dataclass(frozen=True, slots=True)
 class SearchMatch:
-    """One result. `kind` is the word for what it is, `note` what tells it from others of its name."""
+    """One result. `kind` is the word for what it is; `note` distinguishes it from others of its name."""
 
     kind: str
     label: str
@@ -33,11 +33,11 @@ class SearchMatch:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How an id of this kind is found.
+    """How the search finds objects of one kind by id.
 
     route, parameter  of the page that shows it
-    visible           what of it the principal may see
-    shown_by          the column of the id that the page takes, where that is another object's
+    visible           returns the objects that the principal may see
+    shown_by          the column of the id that the page takes, if the page shows another object
     key               the column of the public id
     """
 
@@ -68,7 +68,7 @@ KINDS: Final[dict[str, Kind]] = {
 
 
 def find(principal: Principal, text: str) -> list[SearchMatch]:
-    """What has this id, else what has the text in its name; what has no page here is left out."""
+    """Return the object with this id, or else the objects with the text in their name that have a page here."""
     kind, _, _ = text.rpartition("_")
     if kind in KINDS and (matches := _by_id(principal, kind, text)):
         return matches
@@ -102,7 +102,7 @@ def _graders(principal: Principal, text: str) -> Iterator[SearchMatch]:
 
 
 def _endpoints(principal: Principal, text: str) -> Iterator[SearchMatch]:
-    """They have no name of their own: the model's tells which, and the task's where the principal sees the task."""
+    """Find endpoints, which have no name, by their model, and by their task if the principal sees the task."""
     task_names = Task.objects.visible_to(principal).filter(pk=OuterRef("task_id")).order_by().values("name")[:1]
     has_text = Q(model_id__icontains=text) | Q(task_name__icontains=text)
     rows = RewardEndpoint.objects.visible_to(principal).annotate(task_name=Subquery(task_names)).filter(has_text)
@@ -111,7 +111,7 @@ def _endpoints(principal: Principal, text: str) -> Iterator[SearchMatch]:
 
 
 def _webhooks(principal: Principal, text: str) -> Iterator[SearchMatch]:
-    """By what was written of them; their addresses are ciphertext."""
+    """Find webhooks by their description; their addresses are ciphertext."""
     rows = Webhook.objects.live().visible_to(principal).filter(description__icontains=text).order_by("-pk")
     for pk, description in rows.values_list("pk", "description")[:SHOWN]:
         yield SearchMatch("webhook", description, _url("whk", pk))
@@ -153,5 +153,5 @@ def _page(route: str, **filters: str) -> str:
 
 
 def _foreign(organization_id: UUID, principal: Principal) -> str:
-    """Whose it is, as the API says it of what others list: by id."""
+    """Return the id of the owning organization, as the API does; '' for the principal's own."""
     return "" if organization_id == principal.organization.pk else ids.encode("org", organization_id)

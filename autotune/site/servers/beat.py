@@ -1,4 +1,4 @@
-"""The scheduler of the process `beat`. While the database is away, it goes on with the schedule that it read last."""
+"""The scheduler of the process `beat`, which keeps the schedule that it read last while the database is away."""
 
 import logging
 import time
@@ -37,7 +37,7 @@ class Scheduler(DatabaseScheduler):
         try:
             return super().all_as_schedule()
         except DatabaseError as exc:
-            outages.warning("beat: the schedule cannot be read, the last one stays: %s", exc)
+            outages.warning("beat: the schedule cannot be read; beat keeps the last one: %s", exc)
             return dict(self._schedule or {})
         finally:
             connection.close()  # back to the pool: the next read gets one that works

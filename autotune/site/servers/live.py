@@ -1,4 +1,4 @@
-"""The process `live` of the Procfile: what answers trainers at reward endpoints, thousands of whom wait at once."""
+"""The process `live` of the Procfile: it answers reward endpoints, at which thousands of calls wait at once."""
 
 import logging
 import os
@@ -28,7 +28,7 @@ require_master_keys("live")
 
 
 class Secured(SecurityMiddleware):
-    """Plain http is redirected where the urls of reward endpoints are https: they may be those of a private network."""
+    """Redirect plain http only if the URLs of reward endpoints are https: a private network may use http."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

@@ -1,4 +1,4 @@
-"""Limits the connections of the process `live`, so that none of them waits for ever or keeps others out.
+"""Limit the connections of the process `live`, so that none of them waits for ever or blocks others.
 
 Uvicorn lets a client take as long as it likes to send the head of a request, and to read its answer. At its limit of
 descriptors it stops accepting. Here both times have a limit, and at the limit of descriptors quiet connections close.
@@ -21,7 +21,7 @@ SHARE_CLOSED: Final = 32  # at the limit, one connection in this many is closed 
 
 
 class PatientProtocol(H11Protocol):
-    """`--http autotune.site.live_connections:PatientProtocol`."""
+    """Uvicorn's protocol with limits: `--http autotune.site.servers.live_connections:PatientProtocol`."""
 
     quiet: QuietConnections["PatientProtocol"] = QuietConnections()
     limit = MAX_CONNECTIONS

@@ -10,7 +10,7 @@ from uvicorn import Config, Server
 from uvicorn.supervisors import Multiprocess
 
 APPLICATION: Final = "autotune.site.servers.live:application"
-PROTOCOL: Final = "autotune.site.live_connections:PatientProtocol"
+PROTOCOL: Final = "autotune.site.servers.live_connections:PatientProtocol"
 BACKLOG: Final = 4_096
 KEEP_ALIVE_S: Final = 65
 GRACE_S: Final = 30

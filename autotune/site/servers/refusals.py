@@ -1,4 +1,4 @@
-"""Problem answers, in the form of the views', to requests that the servers refuse before a view sees them."""
+"""Build the problem answers to requests that the servers refuse before a view sees them."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ _FAULTS_OF_THE_APPLICATION: Final = (wire.InvalidResponseHeader, wire.InvalidRes
 
 
 def error_of(exc: BaseException) -> AutotuneError | None:
-    """The error for an exception of gunicorn's parser; None if the client is not at fault."""
+    """Return the error for an exception of gunicorn's parser; None if the client is not at fault."""
     if isinstance(exc, _FAULTS_OF_THE_APPLICATION):
         return None
     if isinstance(exc, wire.LimitRequestLine):
@@ -39,7 +39,7 @@ def error_of(exc: BaseException) -> AutotuneError | None:
 
 
 def error_with(status: int) -> AutotuneError:
-    """The error for the status with which h11 refuses a request."""
+    """Return the error for the status with which h11 refuses a request."""
     if status == 431:
         return errors.HeadersTooLarge("The address and headers are longer than the server accepts.")
     if status == 501:
@@ -48,12 +48,12 @@ def error_with(status: int) -> AutotuneError:
 
 
 def unexpected() -> AutotuneError:
-    """The error for a fault of the server's own."""
+    """Return the error for a fault of the server itself."""
     return AutotuneError("Something went wrong here. Report it with the time at which it happened.")
 
 
 def closing_answer(error: AutotuneError) -> bytes:
-    """A whole HTTP/1.1 response that carries the problem and ends the connection."""
+    """Return a whole HTTP/1.1 response that carries the problem and ends the connection."""
     answer = problems.answer(error, None)
     headers = {"Connection": "close", "Content-Length": len(answer.content), **dict(answer.items())}
     lines = [f"HTTP/1.1 {answer.status_code} {answer.reason_phrase}", *(f"{name}: {headers[name]}" for name in headers)]

@@ -1,7 +1,7 @@
-"""Gunicorn's threaded worker, but for slow clients: a request takes a thread when it has arrived, not when it begins.
+"""Gunicorn's threaded worker, but safe against slow clients: a request takes a thread only once it has arrived.
 
-Gunicorn gives a thread to a connection with its first octet, so that as many slow senders as there are threads keep
-everybody else out. Here the loop that waits for connections also collects the head of each request, and its body up to
+Gunicorn gives a connection a thread at its first byte, so as many slow senders as there are threads block everybody
+else. Here the loop that waits for connections also collects the head of each request, and its body up to
 MAX_EARLY bytes, without a thread, and closes what has not arrived in time. Only some of the threads read the rest of
 large bodies. At the limit of connections the loop closes quiet ones (`QuietConnections`) and goes on accepting, and it
 never waits for a client that does not close its end.
@@ -47,48 +47,48 @@ _HEALTH: Final = re.compile(rb"(?:GET|HEAD) /api/v1/health HTTP/1\.[01]\r\n")
 
 
 class Arriving:
-    """What has come of a request so far."""
+    """The part of a request that has arrived so far."""
 
-    __slots__ = ("_searched", "is_chunked", "length", "needed", "octets")
+    __slots__ = ("_searched", "is_chunked", "length", "needed", "received")
 
     def __init__(self) -> None:
-        self.octets = bytearray()
+        self.received = bytearray()
         self.needed: int | None = None  # bytes of head and body to wait for, set once the head is whole
         self.length = 0  # bytes of head and body together, as the head announces them
         self.is_chunked = False
         self._searched = 0
 
     def is_enough(self) -> bool:
-        """Whether a thread may take it: it is whole, or large enough that its sender means it."""
+        """Return whether a thread may take the request: it is whole, or MAX_EARLY bytes of it have arrived."""
         if self.needed is None:
-            end = self.octets.find(_END, self._searched)
+            end = self.received.find(_END, self._searched)
             if end < 0:
-                self._searched = max(0, len(self.octets) - len(_END) + 1)
-                return len(self.octets) >= MAX_EARLY
+                self._searched = max(0, len(self.received) - len(_END) + 1)
+                return len(self.received) >= MAX_EARLY
             self.needed = end + len(_END) + self._body(end + 2)
-        return len(self.octets) >= min(self.needed, MAX_EARLY)
+        return len(self.received) >= min(self.needed, MAX_EARLY)
 
     @property
     def is_health(self) -> bool:
         """Whether the request is a health check."""
-        return _HEALTH.match(self.octets) is not None
+        return _HEALTH.match(self.received) is not None
 
     def _body(self, end: int) -> int:
-        """Octets of the body that are on their way. None are where the sender may wait for an answer first."""
-        match = _LENGTH.search(self.octets, 0, end)
-        octets = int(match[1]) if match else 0
-        self.length = end + 2 + octets
-        self.is_chunked = _CHUNKED.search(self.octets, 0, end) is not None
-        return 0 if octets > MAX_BODY or _EXPECTS.search(self.octets, 0, end) else octets
+        """Return the bytes of the body to wait for: none if the sender may wait for an answer first."""
+        match = _LENGTH.search(self.received, 0, end)
+        length = int(match[1]) if match else 0
+        self.length = end + 2 + length
+        self.is_chunked = _CHUNKED.search(self.received, 0, end) is not None
+        return 0 if length > MAX_BODY or _EXPECTS.search(self.received, 0, end) else length
 
     @property
     def is_partial(self) -> bool:
         """Whether a thread would wait for the rest of the body."""
-        return self.is_chunked or self.length > len(self.octets)
+        return self.is_chunked or self.length > len(self.received)
 
     @property
     def unread(self) -> int | None:
-        return None if self.is_chunked else max(0, self.length - len(self.octets))
+        return None if self.is_chunked else max(0, self.length - len(self.received))
 
 
 class Connection(TConn):
@@ -100,9 +100,9 @@ class Connection(TConn):
         self.address = client[0] if isinstance(client, tuple) else ""
         self.early: Arriving | None = None
         self.place: Places | None = None
-        self.held_octets = 0  # counted in the worker's `held_octets`
+        self.held_bytes = 0  # counted in the worker's `held_bytes`
         self.reads_body = False  # counted in the worker's `bodies`
-        self.may_send_more = False  # whether an answer may go out before the whole request has arrived
+        self.may_send_more = False  # whether an answer may be sent before the whole request has arrived
         self.drained = 0  # bytes that arrived after the end of the last answer
 
     def close(self, graceful: bool = False) -> None:
@@ -133,7 +133,7 @@ class Places(dict[Connection, None]):
 
 
 class PatientWorker(ThreadWorker):
-    """`--worker-class autotune.site.servers.worker.PatientWorker`. With gunicorn's own TLS it is the plain worker."""
+    """`--worker-class autotune.site.servers.worker.PatientWorker`. With gunicorn's own TLS, it is the plain worker."""
 
     worker_connections: int
 
@@ -146,7 +146,7 @@ class PatientWorker(ThreadWorker):
         self.lingering = Places()
         self.bodies = 0  # large bodies that threads read
         self.max_bodies = max(1, self.cfg.threads // SHARE_OF_BODIES)
-        self.held_octets = 0  # bytes of requests that no thread has
+        self.held_bytes = 0  # bytes of requests that no thread has
         self.quiet: QuietConnections[Connection] = QuietConnections()
         self.health: ThreadPoolExecutor | None = None  # created after the fork
 
@@ -162,7 +162,7 @@ class PatientWorker(ThreadWorker):
         self.health.shutdown(wait=False)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Gunicorn's switch. As the worker stops, accept what waits in the queues of the sockets, and close them.
+        """Switch accepting on or off. A worker that stops accepts what its sockets have queued, and closes them.
 
         Gunicorn leaves them open until the last request is answered, so they collect connections that nobody accepts.
         """
@@ -190,26 +190,26 @@ class PatientWorker(ThreadWorker):
         self.enqueue_req(Connection(self, sock, client, listener.getsockname()))
 
     def enqueue_req(self, conn: Connection) -> None:
-        """A new connection, or one that has something to read: wait for its request."""
+        """Wait for the request of a new connection, or of one that has something to read."""
         self.quiet.discard(conn)
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
             return
         conn.early = Arriving()
         if conn.parser is not None:  # which may have read ahead into this request
-            conn.early.octets += conn.parser.unreader.take_buffered()
-        if conn.early.octets and conn.early.is_enough():
+            conn.early.received += conn.parser.unreader.take_buffered()
+        if conn.early.received and conn.early.is_enough():
             self.dispatch(conn)
         elif self.read_early(conn):
             self.hold(conn, self.arriving, ARRIVE_S)
-            self.poller.register(conn.sock, EVENT_READ, partial(self.on_octets, conn))
+            self.poller.register(conn.sock, EVENT_READ, partial(self.on_bytes, conn))
 
-    def on_octets(self, conn: Connection, _: socket.socket) -> None:
+    def on_bytes(self, conn: Connection, _: socket.socket) -> None:
         if self.read_early(conn):
             self.count(conn)
 
     def read_early(self, conn: Connection) -> bool:
-        """Read what is there. False if the loop waits for no more: a thread has the request, or the client has left."""
+        """Read what has arrived. Return False if a thread now has the request, or the client has left."""
         assert conn.early is not None
         try:
             piece = conn.sock.recv(PIECE, socket.MSG_DONTWAIT)
@@ -220,7 +220,7 @@ class PatientWorker(ThreadWorker):
         if not piece:
             self.give_up(conn)
             return False
-        conn.early.octets += piece
+        conn.early.received += piece
         if not conn.early.is_enough():
             return True
         self.leave(conn)
@@ -260,7 +260,7 @@ class PatientWorker(ThreadWorker):
             self.dispatch(following)
 
     def hold(self, conn: Connection, place: Places, seconds: float) -> None:
-        """Let the connection wait as a quiet one, and give it up after so many seconds."""
+        """Let the connection wait as a quiet one, and close it after `seconds`."""
         conn.timeout = time.monotonic() + seconds
         conn.place = place
         place.append(conn)
@@ -268,26 +268,26 @@ class PatientWorker(ThreadWorker):
         self.count(conn)
 
     def count(self, conn: Connection) -> None:
-        octets = len(conn.early.octets) if conn.early else 0
-        self.held_octets += octets - conn.held_octets
-        conn.held_octets = octets
+        size = len(conn.early.received) if conn.early else 0
+        self.held_bytes += size - conn.held_bytes
+        conn.held_bytes = size
 
     def leave(self, conn: Connection) -> None:
-        """Out of the loop's hands."""
+        """Remove the connection from the queue of the loop in which it waits."""
         if conn.place is None:
             return
         conn.place.remove(conn)
         conn.place = None
         self.quiet.discard(conn)
-        self.held_octets -= conn.held_octets
-        conn.held_octets = 0
+        self.held_bytes -= conn.held_bytes
+        conn.held_bytes = 0
         with suppress(KeyError):  # those of `bodies_waiting` are not listened to
             self.poller.unregister(conn.sock)
 
     def give_up(self, conn: Connection, error: type[Exception] | None = None, detail: str = "") -> None:
         """Close a connection of the loop; a client that has started a request gets `error` as its answer."""
         self.leave(conn)
-        if error is not None and conn.early is not None and conn.early.octets:
+        if error is not None and conn.early is not None and conn.early.received:
             with suppress(OSError):
                 conn.sock.send(_refusals().closing_answer(error(detail)), socket.MSG_DONTWAIT)
         self.nr_conns -= 1
@@ -299,7 +299,7 @@ class PatientWorker(ThreadWorker):
         Only if it may still send: data for a closed socket would take the answer from a client that has not read it.
         """
         conn.early = None
-        if not (conn.may_send_more or _has_octets(conn.sock)):
+        if not (conn.may_send_more or _has_bytes(conn.sock)):
             util.close(conn.sock)
             return
         try:
@@ -313,13 +313,13 @@ class PatientWorker(ThreadWorker):
 
     def on_lingering(self, conn: Connection, _: socket.socket) -> None:
         try:
-            octets = conn.sock.recv(PIECE, socket.MSG_DONTWAIT)
+            piece = conn.sock.recv(PIECE, socket.MSG_DONTWAIT)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            octets = b""
-        conn.drained += len(octets)
-        if not octets or conn.drained > MAX_DRAINED:
+            piece = b""
+        conn.drained += len(piece)
+        if not piece or conn.drained > MAX_DRAINED:
             self.give_up(conn)
 
     def handle(self, conn: Connection) -> Any:
@@ -328,7 +328,7 @@ class PatientWorker(ThreadWorker):
         early, conn.early = conn.early or Arriving(), None
         conn.init()
         conn.data_ready = True
-        conn.parser.unreader.unread(bytes(early.octets))
+        conn.parser.unreader.unread(bytes(early.received))
         on_body = partial(self.method_queue.defer, self.end_body, conn) if conn.reads_body else None
         plain = conn.sock
         conn.sock = conn.parser.unreader.sock = TimedSocket(plain, unread=early.unread, on_body=on_body)
@@ -346,14 +346,14 @@ class PatientWorker(ThreadWorker):
             self.quiet.add(conn, conn.address)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Refuse what never reaches Django in the same form as Django does."""
+        """Answer an error that never reaches Django in the same form as Django does."""
         error = _refusals().error_of(exc)
         if error is None:
             self.log.exception("Error handling request %s", getattr(req, "uri", "(no address read)"))
             error = _refusals().unexpected()
         else:
             self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
-        with suppress(OSError):  # who sent it may have left
+        with suppress(OSError):  # the client may have left
             client.send(_refusals().closing_answer(error), socket.MSG_DONTWAIT)
 
     def murder_pending(self) -> None:
@@ -363,26 +363,26 @@ class PatientWorker(ThreadWorker):
         for place in (self.arriving, self.bodies_waiting, self.lingering):
             while place and place[0].timeout <= now:
                 self.give_up(place[0], *_refusals().LATE)
-        # while most are busy, a new one would wait behind them for a thread, and soon fewer are
+        # while most connections are busy, a new one would only wait for a thread, and soon fewer are busy
         if self.nr_conns >= self.worker_connections and len(self.quiet) >= self.worker_connections // SHARE_QUIET:
             for conn in self.quiet.to_close(max(1, self.worker_connections // SHARE_CLOSED)):
                 self.close_quiet(conn)
-        if self.held_octets > MAX_HELD:
+        if self.held_bytes > MAX_HELD:
             self.drop_largest()
 
     def close_quiet(self, conn: Connection) -> None:
         """Close a quiet connection; if its client has just sent a request, answer it or close it later instead."""
         if conn not in self.keepalived_conns:
             self.give_up(conn, *_refusals().CROWDED)
-        elif not _has_octets(conn.sock):
+        elif not _has_bytes(conn.sock):
             self.keepalived_conns.remove(conn)
             self.poller.unregister(conn.sock)
             self.give_up(conn)
 
     def drop_largest(self) -> None:
-        """Give up the largest requests that arrive until a quarter of the room is free."""
-        for conn in sorted((*self.arriving, *self.bodies_waiting), key=lambda waiting: -waiting.held_octets):
-            if self.held_octets <= MAX_HELD * 3 // 4:
+        """Close the connections of the largest arriving requests until a quarter of MAX_HELD is free."""
+        for conn in sorted((*self.arriving, *self.bodies_waiting), key=lambda waiting: -waiting.held_bytes):
+            if self.held_bytes <= MAX_HELD * 3 // 4:
                 return
             self.give_up(conn, *_refusals().CROWDED)
 
@@ -393,7 +393,7 @@ def _refusals() -> Any:
     return refusals
 
 
-def _has_octets(sock: socket.socket) -> bool:
+def _has_bytes(sock: socket.socket) -> bool:
     try:
         return bool(sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
     except OSError:

@@ -1,1 +1,1 @@
-"""Status of a running server: probes, the flow of work, metrics."""
+"""Status of a running server: probes, the progress of due work, and metrics."""

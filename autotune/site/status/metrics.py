@@ -1,6 +1,6 @@
-"""`/metrics` for Prometheus: facts of the database, read anew for each scrape, so that every process tells the same.
+"""`/metrics` for Prometheus, read from the database at each scrape, so that every process reports the same.
 
-What happened is told of the last hour, as a gauge: counters since ever would mean reading all rows.
+Events are reported as gauges of the last hour: counters of all time would have to read all rows.
 """
 
 import ipaddress
@@ -38,7 +38,7 @@ FAULTS: Final = ("grader", "caller", "platform")
 
 
 def may_read(principal: Principal | None, address: str) -> bool:
-    """Whoever asks from AUTOTUNE_METRICS_NETWORKS, or administers the operating organization."""
+    """Return whether the call is from AUTOTUNE_METRICS_NETWORKS, or its key administers the operating organization."""
     if within(address, [ipaddress.ip_network(text) for text in settings.AUTOTUNE_METRICS_NETWORKS]):
         return True
     if principal is None or not principal.organization.operating:
@@ -47,7 +47,7 @@ def may_read(principal: Principal | None, address: str) -> bool:
 
 
 def text() -> bytes:
-    """The exposition, version 0.0.4."""
+    """Return the metrics in the text format, version 0.0.4."""
     registry = CollectorRegistry()
     registry.register(DatabaseFacts())
     return generate_latest(registry)
@@ -63,7 +63,7 @@ class DatabaseFacts(Collector):
         yield _by("autotune_graders", "Graders that are not deleted.", "status", _all(GraderStatus.values, graders))
         yield from _deliveries(look.scores.now - HOUR)
         reviews = Review.objects.filter(status=ReviewStatus.OPEN).count()
-        yield _one("autotune_reviews_open", "Runs that wait for a person.", reviews)
+        yield _one("autotune_reviews_open", "Open reviews: runs that wait for a person.", reviews)
         yield _endpoints()
         yield _damaged()
         lost = audit.lost_since(look.scores.now - HOUR)
@@ -72,14 +72,14 @@ class DatabaseFacts(Collector):
 
 def _moving(state: moving.Moving) -> Iterable[GaugeMetricFamily]:
     checks = {check.name: float(check.status == "ok") for check in state.checks}
-    yield _one("autotune_moving", "1 if due work moves; 0 where /moving answers 503.", state.status == "ok")
+    yield _one("autotune_moving", "1 if due work is being processed; 0 if /moving answers 503.", state.status == "ok")
     yield _by("autotune_moving_check", "1 for each check of /moving that passed.", "check", checks)
     yield _one("autotune_oldest_due_age_seconds", "Age of the oldest due run; 0 if none is.", state.oldest_due_age_s)
     yield _one("autotune_expired_leases", "Runs whose worker is lost and that no sweep returned.", state.expired_leases)
     yield _one("autotune_outbox_lag_seconds", "Age of the oldest event not fanned out; 0 if none.", state.outbox_lag_s)
     yield _one("autotune_audit_lag_seconds", "Age of the oldest event not sealed; 0 if none.", state.audit_lag_s)
     if state.last_sweep_age_s is not None:
-        yield _one("autotune_last_sweep_age_seconds", "Since the last sweep of any worker.", state.last_sweep_age_s)
+        yield _one("autotune_last_sweep_age_seconds", "Seconds since a worker last swept.", state.last_sweep_age_s)
 
 
 def _runs() -> Iterable[GaugeMetricFamily]:
@@ -99,19 +99,19 @@ def _last_hour(since: datetime) -> Iterable[GaugeMetricFamily]:
     platform_failures = sum(count for code, count in failed.items() if fault(code) == "platform")
     ended_in_all = scored + failed.total()
     yield _one("autotune_scores_last_hour", "Completions that a grader scored in the last hour.", scored)
-    yield _by_code("autotune_failed_attempts_last_hour", "Failed calls by completion, those retried too.", attempts)
+    yield _by_code("autotune_failed_attempts_last_hour", "Failed attempts of the last hour, also if retried.", attempts)
     yield _by_code("autotune_failed_runs_last_hour", "Runs that failed in the last hour.", failed)
     yield _one(
         "autotune_platform_failure_ratio",
-        "Share of the runs ended in the last hour that failed by the platform's fault; promised: under 0.01.",
+        "Share of the runs ended in the last hour that failed because of the platform; promised: under 0.01.",
         platform_failures / ended_in_all if ended_in_all else 0,
     )
 
 
 def _counted(since: datetime) -> tuple[int, Counter[str]]:
-    """Scores, and failed attempts by code, of all graders' counters since then, folded and fresh of one snapshot.
+    """Return scores, and failed attempts by code, of all graders' counters since then, from one snapshot.
 
-    Grader by grader, since that is how the folded ones are indexed.
+    The query names every grader, since the index of the folded counters begins with the grader.
     """
     graders = list(Grader.objects.values_list("pk", flat=True))
     folded = GraderStatistic.objects.filter(grader_id__in=graders, start__gte=since).values_list("scored", "errors")
@@ -125,7 +125,7 @@ def _counted(since: datetime) -> tuple[int, Counter[str]]:
 
 def _deliveries(since: datetime) -> Iterable[GaugeMetricFamily]:
     pending = Delivery.objects.pending().count()
-    yield _one("autotune_deliveries_pending", "Deliveries to webhooks still to be made.", pending)
+    yield _one("autotune_deliveries_pending", "Pending deliveries to webhooks.", pending)
     deliveries = (
         Delivery.objects.filter(pk__gte=ids.first_of(since)).values_list("status").annotate(Count("pk")).order_by()
     )
@@ -134,10 +134,10 @@ def _deliveries(since: datetime) -> Iterable[GaugeMetricFamily]:
 
 
 def _endpoints() -> GaugeMetricFamily:
-    """Samples answered so far. A growing share of stand-ins means a training run that learns nothing."""
+    """Count the samples answered so far. A growing share of `neutral` means a training run that learns nothing."""
     family = GaugeMetricFamily(
         "autotune_reward_endpoint_samples",
-        "Samples that reward endpoints of today answered; `neutral` had no score.",
+        "Samples that the existing reward endpoints answered; `neutral` ones had no score.",
         labels=["protocol", "reward"],
     )
     sums = RewardEndpoint.objects.values_list("protocol").annotate(Sum("answered"), Sum("unscored_count")).order_by()
@@ -177,7 +177,7 @@ def _by(name: str, help_text: str, label: str, values: Mapping[str, float]) -> G
 
 
 def _by_code(name: str, help_text: str, counts: Mapping[str, int]) -> GaugeMetricFamily:
-    """By the failure's code and whose fault it is; each fault at least once, so that sums are never missing."""
+    """Report counts by code and by who is responsible; each `fault` at least once, so that sums are never missing."""
     family = GaugeMetricFamily(name, help_text, labels=["fault", "code"])
     for code, count in sorted(counts.items()):
         family.add_metric([fault(code), code], count)

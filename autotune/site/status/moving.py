@@ -1,4 +1,4 @@
-"""Does due work move (`/moving`)? A process that is connected and takes nothing is not alive."""
+"""Check whether due work is being processed (`/moving`): a connected process that takes no work is a fault."""
 
 import time
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from scores.engine.stalls import Facts
 MAX_SWEEP_AGE: Final = timedelta(seconds=30)
 MAX_EXPIRED: Final = timedelta(seconds=30)
 MAX_OUTBOX_LAG: Final = timedelta(seconds=60)
-MAX_ERASING_STILL: Final = timedelta(minutes=5)  # beat comes every minute, and a batch takes seconds
+MAX_ERASING_STILL: Final = timedelta(minutes=5)  # beat runs the job every minute, and a batch takes seconds
 MAX_UNSEALED: Final = sealing.LATE
 LOOK_AGAIN_S = 3.0  # a run that was only just woken is taken by then
 
 
 class Moving(ApiStruct):
-    """Ages and lags are seconds; null where there is nothing that could be so old."""
+    """Whether due work is being processed. Ages and lags are in seconds; null if there is nothing to measure."""
 
     status: str
     checks: list[Check]
@@ -38,10 +38,10 @@ class Moving(ApiStruct):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The facts of scores, of the outbox and of the audit trail.
+    """The facts about runs, the outbox and the audit log.
 
     oldest_event     when the oldest event happened that is not fanned out
-    oldest_unsealed  when the oldest event of the audit trail was written that is not sealed
+    oldest_unsealed  when the oldest event of the audit log was written that is not sealed
     """
 
     scores: Facts
@@ -50,7 +50,7 @@ class Look:
 
 
 def state() -> Moving:
-    """What `/moving` answers; also without a database."""
+    """Return the answer of `/moving`, even if the database does not answer."""
     try:
         return judged(look())
     except DatabaseError:
@@ -59,7 +59,7 @@ def state() -> Moving:
 
 
 def look() -> Look:
-    """The facts of now. Queues that seem to stand still are looked at twice."""
+    """Read the current facts. Queues that seem to stand still are read twice."""
     facts = stalls.look()
     if facts.still:
         release()
@@ -71,7 +71,7 @@ def look() -> Look:
 
 
 def judged(look: Look) -> Moving:
-    """The facts with a verdict on each."""
+    """Return the result of each check of the facts."""
     facts = look.scores
     checks = [
         *(_sweep(facts), _due(facts), _leases(facts), _outbox(look), _audit(look)),
@@ -89,42 +89,42 @@ def judged(look: Look) -> Moving:
 
 
 def _sweep(facts: Facts) -> Check:
-    """Before the first sweep ever nothing is wrong, unless work waits for one."""
+    """Check the age of the last sweep. Before the first one, only waiting work is a fault."""
     if facts.last_sweep is None:
         waited = _longer(facts.oldest_due, facts.now, MAX_SWEEP_AGE)
-        return _check("sweep", "No worker has ever swept, and work is due." if waited else "")
+        return _check("sweep", "Work is due, but no worker has swept yet. Start a worker." if waited else "")
     late = _longer(facts.last_sweep, facts.now, MAX_SWEEP_AGE)
-    return _check("sweep", "No worker has swept for too long. Does one run?" if late else "")
+    return _check("sweep", "No worker has swept for too long. Check that a worker runs." if late else "")
 
 
 def _due(facts: Facts) -> Check:
     count = len(facts.still)
-    return _check("due", f"Due runs of {count} grader{'s' * (count > 1)} wait, and nobody takes them." if count else "")
+    return _check("due", f"Due runs of {count} grader{'s' * (count > 1)} wait; no worker takes them." if count else "")
 
 
 def _leases(facts: Facts) -> Check:
     late = _longer(facts.oldest_expired, facts.now, MAX_EXPIRED)
-    return _check("leases", "Runs of lost workers are not returned." if late else "")
+    return _check("leases", "Runs of lost workers are not returned. Check that a worker runs." if late else "")
 
 
 def _outbox(look: Look) -> Check:
     late = _longer(look.oldest_event, look.scores.now, MAX_OUTBOX_LAG)
-    return _check("outbox", "Events wait for their delivery to begin." if late else "")
+    return _check("outbox", "Events wait too long for delivery. Check that a worker runs." if late else "")
 
 
 def _audit(look: Look) -> Check:
     late = _longer(look.oldest_unsealed, look.scores.now, MAX_UNSEALED)
-    return _check("audit", "Events of the audit trail are not sealed. Does a worker run?" if late else "")
+    return _check("audit", "Events of the audit log are not sealed. Check that a worker runs." if late else "")
 
 
 def _erasures(facts: Facts) -> Check:
     late = _longer(facts.erasing_still, facts.now, MAX_ERASING_STILL)
-    return _check("erasures", "Nobody works on an open erasure. Do a worker and beat run?" if late else "")
+    return _check("erasures", "An open erasure makes no progress. Check that a worker and beat run." if late else "")
 
 
 def _retention(facts: Facts) -> Check:
     late = facts.retaining_still is not None
-    return _check("retention", "What is kept no longer is not erased. Do a worker and beat run?" if late else "")
+    return _check("retention", "Old data is not erased when due. Check that a worker and beat run." if late else "")
 
 
 def _check(name: str, fault: str) -> Check:

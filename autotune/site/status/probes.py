@@ -1,4 +1,4 @@
-"""Can this process live (`/health`), and can it accept work (`/ready`)?"""
+"""Report whether this process is alive (`/health`) and can accept work (`/ready`)."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ class Readiness(ApiStruct):
 
 
 def readiness() -> Readiness:
-    """What submitting needs: database, migrations, disk. A broker that is away only slows: `degraded`."""
+    """Check what submitting needs: database, migrations, encryption and disk. Without a broker it is `degraded`."""
     checks = [_checked("database", _database), _checked("disk", _disk), _broker()]
     if checks[0].status == "ok":
         checks.insert(1, _checked("migrations", _migrations))
@@ -103,4 +103,4 @@ def _broker() -> Check:
         return Check("broker", "ok", "filesystem")
     if redis.attempt(lambda client: client.set(PROBED, 1, ex=PROBED_S), otherwise=False):
         return Check("broker", "ok", "redis")
-    return Check("broker", "degraded", "Redis does not answer: scoring goes on, more slowly.")
+    return Check("broker", "degraded", "Redis does not answer: scoring continues, but more slowly.")

@@ -1,1 +1,1 @@
-"""Delivery of webhooks: signed requests, retries with a backoff, and results."""
+"""Deliver events to webhooks: signed requests, retries with a backoff, and results."""

@@ -1,4 +1,4 @@
-"""One try: the signed request, and what its end means."""
+"""Build the signed request of one try, and interpret its result."""
 
 import re
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u206
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a try.
+    """The outcome of a try.
 
-    status          of the answer; None without one, and `error` has the reason
+    status          of the answer; None without an answer: then `error` has the reason
     requested_wait  the wait that the endpoint requested
-    final           no other try can help
+    final           whether no other try can succeed
     """
 
     trial: Try
@@ -45,7 +45,7 @@ class Outcome:
 
 
 def request(trial: Try) -> OutboundRequest:
-    """The request of a try. Id and body are those of every try; the time, and so the signature, are its own."""
+    """Return the request of a try. All tries share id and body; each has its own time, and so its own signature."""
     body = trial.body or b""
     return OutboundRequest(
         "POST",
@@ -59,7 +59,7 @@ def request(trial: Try) -> OutboundRequest:
 
 
 def outcome(trial: Try, result: Result, at: datetime) -> Outcome:
-    """What the end of an exchange means: any 2xx is a delivery, everything else is not."""
+    """Return the outcome of an exchange: any 2xx is a delivery, everything else is a failure."""
     if isinstance(result, OutboundError):
         return Outcome(trial, at, False, result.elapsed_ms, error=result.message)
     good = 200 <= result.status < 300
@@ -70,18 +70,19 @@ def outcome(trial: Try, result: Result, at: datetime) -> Outcome:
         result.elapsed_ms,
         status=result.status,
         error="" if good else _complaint(result),
-        excerpt=None if trial.kind == EventKind.TEST else excerpt(result.body),  # a test shows nobody's answers
+        # A test must not be a way to read what other servers answer.
+        excerpt=None if trial.kind == EventKind.TEST else excerpt(result.body),
         requested_wait=None if good else retry_after(result.header("Retry-After"), at),
     )
 
 
 def unreadable(trial: Try, at: datetime) -> Outcome:
-    """Of a try that cannot be made."""
+    """Return the outcome of a try that cannot be made."""
     return Outcome(trial, at, False, 0.0, error="The event cannot be read any more.", final=True)
 
 
 def excerpt(body: bytes) -> str:
-    """The beginning of an answer as one line of text, without control characters."""
+    """Return the beginning of an answer as one line of text, without control characters."""
     text = body[: EXCERPT * 4].decode("utf-8", "replace")
     return _CONTROLS.sub(" ", text).strip()[:EXCERPT]
 

@@ -1,4 +1,4 @@
-"""When a delivery that failed is tried again, and when it is given up."""
+"""Decide when a failed delivery is retried, and when it is given up."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,10 @@ DOUBLINGS: Final = 20  # far beyond LONGEST
 def next_try(
     failures: int, queued_at: datetime, now: datetime, *, requested_wait: timedelta | None = None
 ) -> datetime | None:
-    """When to try again after `failures` failures; None once three days have passed. The last try is on their last day.
+    """Return when to try again after `failures` failures; None once three days have passed.
+
+    The last try is at the end of the three days.
+
 
     requested_wait  the wait that the endpoint requested; it can lengthen the delay, up to MAX_RETRY_AFTER
     """
@@ -30,7 +33,7 @@ def next_try(
 
 
 def retry_after(text: str | None, now: datetime) -> timedelta | None:
-    """The wait of a `Retry-After` header, seconds or a date; None for one that says nothing sensible."""
+    """Return the wait of a `Retry-After` header, in seconds or until a date; None if it is neither."""
     value = (text or "").strip()
     if value.isascii() and value.isdigit() and len(value) <= 9:
         return timedelta(seconds=int(value))

@@ -1,6 +1,6 @@
-"""Claims: due deliveries under a lease, a few for each endpoint, so that one that hangs delays nobody else.
+"""Claim due deliveries under a lease, a few for each endpoint, so that an endpoint that hangs delays no other.
 
-While a try is out its row is due again only at the end of the lease: a worker that is killed costs a repeated try, and
+While a try is in flight, its row becomes due again only at the end of the lease: a killed worker causes a repeated try,
 never a lost one. The attempt's number is the lease's token.
 """
 
@@ -22,15 +22,15 @@ from autotune.webhooks.states import EventKind
 
 logger = logging.getLogger(__name__)
 LEASE: Final = timedelta(seconds=20)  # a try lasts 10 s at most, and is saved soon after
-PER_ENDPOINT: Final = 16  # tries out to one endpoint from one process
+PER_ENDPOINT: Final = 16  # tries in flight to one endpoint from one process
 STRUGGLING_AFTER: Final = timedelta(minutes=1)
-PER_STRUGGLING: Final = 1  # to one that has failed for a while: enough to find out that it is back
+PER_STRUGGLING: Final = 1  # to one that has failed for a while: enough to notice its recovery
 ENDPOINTS_AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One delivery, claimed, with what a try needs. `body` None: its payload or secret cannot be read."""
+    """A claimed delivery, with what a try needs. `body` is None if its payload or secret cannot be read."""
 
     delivery_id: UUID
     webhook_id: UUID
@@ -46,10 +46,10 @@ class Try:
 
 
 def claim(busy: Mapping[UUID, int], *, room: int, struggling_room: int) -> list[Try]:
-    """Due deliveries, at most `room`, of active endpoints.
+    """Claim at most `room` due deliveries of active endpoints.
 
-    busy             tries that are out from here already, by endpoint
-    struggling_room  how many of them may go to endpoints that have failed for a while, all together
+    busy             tries that this process already has in flight, by endpoint
+    struggling_room  how many of the claims may be for endpoints that have failed for a while, in total
     """
     if room <= 0:
         return []
@@ -77,7 +77,7 @@ def claim(busy: Mapping[UUID, int], *, room: int, struggling_room: int) -> list[
 
 
 def lease_one(delivery: Delivery, now: datetime) -> None:
-    """Lease a delivery that the caller has locked or made, for a try of its own."""
+    """Lease a delivery that the caller has locked or created, and will try by itself."""
     _lease([delivery.pk], now)
 
 
@@ -91,12 +91,12 @@ def give_back(tries: Sequence[Try]) -> None:
 
 
 def struggles(webhook: Webhook, now: datetime) -> bool:
-    """Whether an endpoint has only failed for a while."""
+    """Return whether every try of an endpoint has failed for a while."""
     return webhook.failing_since is not None and webhook.failing_since < now - STRUGGLING_AFTER
 
 
 def load(deliveries: Sequence[Delivery], webhooks: Mapping[UUID, Webhook], now: datetime) -> list[Try]:
-    """What the tries need. `deliveries` as they were before the lease."""
+    """Load what the tries need. `deliveries` are as they were before the lease."""
     events = Event.objects.in_bulk({delivery.event_id for delivery in deliveries})
     return [_try(delivery, webhooks[delivery.webhook_id], events[delivery.event_id], now) for delivery in deliveries]
 
@@ -125,19 +125,19 @@ def _try(delivery: Delivery, webhook: Webhook, event: Event, now: datetime) -> T
 
 
 def _readable(webhook: Webhook, event: Event, now: datetime) -> tuple[bytes | None, str, tuple[str, ...]]:
-    """Body, address and secrets."""
+    """Return body, address and secrets; the body is None if any of them cannot be read."""
     try:
         body = event.body
         return (None if body is None else body.encode()), str(webhook.url), secrets_of(webhook, now)
     except MasterKeyMissing:
         raise
     except Undecryptable:
-        logger.warning("%s cannot be delivered to %s: it, or the secret, cannot be read", event, webhook)
+        logger.warning("%s cannot be delivered to %s: the event, address or secret cannot be read", event, webhook)
         return None, "", ()
 
 
 def secrets_of(webhook: Webhook, now: datetime) -> tuple[str, ...]:
-    """The secrets that sign now: the current one, and the one before for its grace period."""
+    """Return the secrets that sign now: the current one, and the previous one during its grace period."""
     secrets = [str(webhook.secret)]
     in_grace = webhook.previous_valid_until is not None and webhook.previous_valid_until > now
     if in_grace and not is_damaged(webhook, "previous_secret"):  # otherwise only the current one signs

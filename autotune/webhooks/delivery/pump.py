@@ -1,7 +1,7 @@
-"""The pump: fans out what the outbox holds and delivers what is due, on rows alone.
+"""The pump fans out the events of the outbox and delivers what is due. It needs only the database, no broker.
 
-Each worker process runs one in a thread; Celery's job is a second way in. Any number of them share the work through
-leases. No transaction and no connection is held while tries are out, and a slow one holds no other back.
+Each worker process runs one pump in a thread, and a Celery job can start one too. Any number of pumps share the work
+through leases. A pump holds no transaction or connection while tries are in flight, and a slow try delays no other.
 """
 
 import logging
@@ -24,46 +24,46 @@ from autotune.webhooks.models import Event
 
 logger = logging.getLogger(__name__)
 outages = logs.repeating(__name__)
-EVERY_S: Final = 1.0  # between two looks when nothing is going on
-WINDOW: Final = 256  # tries out at once
-STRUGGLING_WINDOW: Final = 64  # of them to endpoints that have failed for a while
+EVERY_S: Final = 1.0  # between two passes when there is no work
+WINDOW: Final = 256  # tries in flight at once
+STRUGGLING_WINDOW: Final = 64  # of these, tries to endpoints that have failed for a while
 GROUP: Final = 64  # results saved together,
-GROUP_S: Final = 0.05  # or those of so long
-GRACE_S: Final = 5.0  # for what is out when the pump is stopped; what is not back by then is given to others
-PARK_EVERY: Final = 60  # looks
-STALE_S: Final = 60.0  # results that could not be saved for so long are dropped: their leases ran out
+GROUP_S: Final = 0.05  # or after this time
+GRACE_S: Final = 5.0  # for tries in flight when the pump stops; other pumps repeat those that have not ended by then
+PARK_EVERY: Final = 60  # passes
+STALE_S: Final = 60.0  # results that could not be saved for this long are dropped: their leases have ended
 
 
 class Pump:
-    """Belongs to the thread that runs it."""
+    """Fans out and delivers, in the one thread that runs it."""
 
     def __init__(self) -> None:
         self._engine = Engine("webhook")
         self._out: dict[UUID, Try] = {}
         self._outcomes: list[Outcome] = []
-        self._since = 0.0  # of the oldest outcome that is not saved
+        self._since = 0.0  # time of the oldest outcome that is not saved
         self._looks = 0
 
     def run(self, stopping: threading.Event) -> None:
-        """Until `stopping` is set; then what is out may come back for a moment."""
+        """Run until `stopping` is set; then wait a moment for tries in flight."""
         while not stopping.is_set():
             wait_s = EVERY_S
             try:
                 if self._look():
                     wait_s = 0.0
                 self._wait(wait_s, stopping)
-            except Exception as exc:  # the next look must come whatever happened in this one
+            except Exception as exc:  # the next pass must follow whatever happened in this one
                 if connections.is_away(exc):
                     outages.warning("webhooks: the database is away: %s", exc)
                 else:
-                    logger.exception("the pump of webhooks failed")
+                    logger.exception("webhooks: the pump failed")
                 self._pause(stopping)
             finally:
                 connection.close()
         self.close()
 
     def drain(self, limit_s: float = 30.0) -> None:
-        """Until nothing is due and nothing is out, or for so long."""
+        """Run until nothing is due and nothing is in flight, or until `limit_s` has passed."""
         end = time.monotonic() + limit_s
         never = threading.Event()
         try:
@@ -73,7 +73,7 @@ class Pump:
             self.close()
 
     def close(self) -> None:
-        """Wait a moment for what is out, save it, and leave the rest to others."""
+        """Wait a moment for tries in flight, save their outcomes, and release the rest to other pumps."""
         end = time.monotonic() + GRACE_S
         try:
             while self._out and (left := end - time.monotonic()) > 0:
@@ -88,7 +88,7 @@ class Pump:
             connections.release()
 
     def _look(self) -> bool:
-        """Fan out a group, and start what is due. Whether more is likely to be."""
+        """Fan out a group of events, and start due tries. Return whether there is probably more to do."""
         if self._looks % PARK_EVERY == 0:
             endpoints.park_overlooked()
         self._looks += 1
@@ -115,7 +115,7 @@ class Pump:
         return len(tries)
 
     def _wait(self, seconds: float, stopping: threading.Event) -> None:
-        """Receive for so long, or until a group is saved and makes room."""
+        """Receive outcomes for `seconds`, or until a group is saved and makes room."""
         end = time.monotonic() + seconds
         while True:
             left = max(end - time.monotonic(), 0.0)
@@ -149,7 +149,7 @@ class Pump:
         self._outcomes.append(outcome)
 
     def _save(self) -> None:
-        """Outcomes stay until they are saved: the database may come back."""
+        """Save the outcomes. They are kept until that succeeds, since the database may return."""
         if not self._outcomes:
             return
         try:
@@ -175,11 +175,11 @@ class PumpThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """No new tries from now on."""
+        """Stop starting new tries."""
         self._stopping.set()
 
     def join(self) -> None:
-        """Wait for what is out, as long as the pump does."""
+        """Wait for tries in flight, as long as the pump does."""
         self._thread.join(GRACE_S + 1.0)
 
     def _run(self) -> None:
@@ -191,7 +191,7 @@ _at_work = threading.Lock()
 
 
 def deliver_due() -> None:
-    """Pump until nothing is due, unless this process is at it already."""
+    """Run a pump until nothing is due, unless this process already runs one."""
     if _at_work.acquire(blocking=False):
         try:
             Pump().drain()

@@ -1,6 +1,7 @@
-"""Settling: what tries came to is written in groups, and what an endpoint's failures mean for it.
+"""Save the outcomes of tries in groups, and disable endpoints that are gone or have failed for too long.
 
-A success counts whoever brought it. A failure is written only by the attempt that holds the lease.
+A success always counts, even from an attempt whose lease has ended. A failure counts only from the attempt that holds
+the lease.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ from autotune.webhooks.delivery.attempts import Outcome
 from autotune.webhooks.models import Delivery, Webhook
 from autotune.webhooks.states import DeliveryStatus, EventKind
 
-LOGGED: Final = 10  # tries on record
+LOGGED: Final = 10  # tries that a delivery's log keeps
 DISABLE_AFTER: Final = timedelta(days=5)
 WRITTEN: Final = ("status", "failures", "next_at", "leased_until", "log", "ended_at", "id")
 GONE_REASON: Final = "The endpoint answered 410 Gone."
@@ -27,7 +28,7 @@ _LOG = encrypted(Delivery, "log")
 
 
 def settle(outcomes: Sequence[Outcome]) -> None:
-    """Write what these tries came to, and disable the endpoints that are gone or failed for too long."""
+    """Save the outcomes of these tries, and disable the endpoints that are gone or have failed for too long."""
     now = clock.database_now()
     with transaction.atomic():
         _settle(outcomes, now)
@@ -62,7 +63,7 @@ def _settle(outcomes: Sequence[Outcome], now: datetime) -> None:
 
 
 def _write(rows: Iterable[Delivery]) -> None:
-    """One statement for all, sent at once: a tenth of the work of bulk_update."""
+    """Update all rows by one statement, sent once: a tenth of the work of bulk_update."""
     fields = [cast(models.Field, Delivery._meta.get_field(name)) for name in WRITTEN]
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -72,7 +73,7 @@ def _write(rows: Iterable[Delivery]) -> None:
 
 
 def _after_failure(row: Delivery, outcome: Outcome, now: datetime, *, active: bool) -> None:
-    """Due again later, or parked: after three days, for an endpoint that is off, and for a test at once."""
+    """Schedule the next try, or park the delivery: after three days, if the endpoint is off, or if it was a test."""
     row.failures += 1
     later = backoff.next_try(row.failures, row.queued_at, now, requested_wait=outcome.requested_wait)
     if later is None or outcome.final or outcome.gone or not active or outcome.trial.kind == EventKind.TEST:
@@ -92,7 +93,7 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
 
 
 def _note_endpoints(outcomes: Sequence[Outcome], now: datetime) -> None:
-    """Since when an endpoint fails; any success ends it. One by one in order: two settlers must not deadlock."""
+    """Note since when an endpoint fails; a success clears it. The order of ids prevents deadlocks."""
     real = [outcome for outcome in outcomes if outcome.trial.kind != EventKind.TEST and not outcome.final]
     well = {outcome.trial.webhook_id for outcome in real if outcome.delivered}
     for webhook_id in sorted({outcome.trial.webhook_id for outcome in real}):

@@ -1,4 +1,7 @@
-"""Standard Webhooks: `webhook-id`, `webhook-timestamp`, `webhook-signature` (https://www.standardwebhooks.com)."""
+"""Sign requests with `webhook-id`, `webhook-timestamp` and `webhook-signature`, as Standard Webhooks requires.
+
+The specification: https://www.standardwebhooks.com
+"""
 
 import base64
 import hashlib
@@ -12,19 +15,19 @@ RANDOM_BYTES: Final = 32
 
 
 def new_secret() -> str:
-    """`whsec_` and base64 of 32 random octets, which are the HMAC key."""
+    """Return a new secret: `whsec_` and base64 of 32 random bytes, which are the HMAC key."""
     return PREFIX + base64.b64encode(secrets.token_bytes(RANDOM_BYTES)).decode()
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """`v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`."""
+    """Return `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`."""
     key = base64.b64decode(secret.removeprefix(PREFIX))
     signed = f"{message_id}.{timestamp}.".encode() + body
     return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
 
 
 def headers(held: Sequence[str], message_id: str, timestamp: int, body: bytes) -> list[tuple[str, str]]:
-    """The headers of one try. Each secret signs: during a rotation the receiver may know either."""
+    """Return the headers of one try. Each secret signs: during a rotation the receiver may know either."""
     return [
         ("Content-Type", "application/json"),
         ("webhook-id", message_id),

@@ -1,1 +1,1 @@
-"""Events: written in the transaction of the change, then given to each subscriber."""
+"""Events are written in the transaction of a change, then delivered to each subscriber."""

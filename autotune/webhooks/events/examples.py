@@ -1,4 +1,4 @@
-"""What will be sent: a payload of each kind of event, about things that do not exist, written as the real ones are."""
+"""Build an example payload of each kind of event, about invented objects, in the same way as real payloads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Example:
 
 
 def of(kinds: Iterable[str], organization_id: UUID) -> list[Example]:
-    """An example of each kind that has one, in the order of `kinds`."""
+    """Return an example of each kind that has one, in the order of `kinds`."""
     examples = []
     for kind in map(EventKind, kinds):
         data = payloads.example(kind, organization_id)

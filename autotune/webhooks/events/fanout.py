@@ -1,6 +1,7 @@
-"""Fan-out: an event gets its body, and a delivery for each endpoint that is subscribed at that moment.
+"""Fan out events: render the body of each, and create a delivery for each endpoint that is subscribed at that moment.
 
-One short transaction for a group of events. Two at once share the rows: what one has locked, the other passes by.
+A group of events takes one short transaction. Concurrent processes share the rows: each skips those that another has
+locked.
 """
 
 import logging
@@ -30,7 +31,7 @@ from unnest(%s::bytea[], %s::uuid[]) as x(body, id) where e.id = x.id
 
 
 def fan_out(limit: int = AT_ONCE) -> int:
-    """The next events, the oldest first. How many there were; 0 when no more are due."""
+    """Fan out the next events, the oldest first, and return how many there were; 0 when no more are due."""
     with transaction.atomic():
         due = Event.objects.filter(fanned_out_at=None).order_by("pk").select_for_update(skip_locked=True)
         events = list(due[:limit])
@@ -53,7 +54,7 @@ def _fan_out(events: Sequence[Event], now: datetime) -> None:
 
 
 def body(event: Event, data: Data) -> bytes:
-    """The payload `{event, data, timestamp}`, with the time of the event: every attempt sends the same bytes.
+    """Return the payload `{event, data, timestamp}`, with the time of the event: every attempt sends the same bytes.
 
     It is the text that ECMAScript's JSON.stringify would write, as in requests to graders. A receiver that has only
     the parsed body may therefore serialize it again, and check the signature over that.
@@ -64,7 +65,7 @@ def body(event: Event, data: Data) -> bytes:
 
 
 def _subscribers(events: Sequence[Event]) -> Mapping[UUID, list[Webhook]]:
-    """The endpoints of each event."""
+    """Return the endpoints of each event."""
     by_organization: dict[UUID, list[Webhook]] = defaultdict(list)
     organization_ids = {event.organization_id for event in events}
     for webhook in Webhook.objects.active().filter(organization_id__in=organization_ids).order_by("pk"):
@@ -91,7 +92,7 @@ def _owners(events: Sequence[Event]) -> Mapping[UUID, UUID]:
 
 
 def _bodies(events: Sequence[Event]) -> Mapping[UUID, bytes]:
-    """The payload of each event; those whose subject is gone are left out."""
+    """Return the payload of each event; events whose subject is gone are left out."""
     stored = {event.pk: _stored_data(event) for event in events}
     rendered: dict[tuple[str, UUID | None], Data] = {}
     for kind, subjects in _subjects(event for event in events if stored[event.pk] is None).items():
@@ -108,7 +109,7 @@ def _bodies(events: Sequence[Event]) -> Mapping[UUID, bytes]:
 
 
 def _stored_data(event: Event) -> Data | None:
-    """The data that came with the event."""
+    """Return the data that was stored with the event; None if there is none or it cannot be read."""
     try:
         return event.data
     except MasterKeyMissing:

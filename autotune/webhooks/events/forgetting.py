@@ -1,4 +1,4 @@
-"""Forgetting what events say of their subjects, when the subjects' texts are erased."""
+"""Erase the data of events when the text of their subjects is erased."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -9,9 +9,11 @@ from autotune.webhooks.states import DeliveryStatus
 
 
 def forget(subject_ids: Collection[UUID]) -> None:
-    """Take the data and bodies of all events about these, and what endpoints answered; in the caller's transaction.
+    """Erase the data and bodies of all events about these subjects, and the answers to them.
 
-    What was still to be delivered of them is parked. An event that has no body yet is made from what is left.
+    It runs in the caller's transaction.
+
+    Their pending deliveries are parked. An event that has no body yet gets one from the data that is left.
     """
     events = Event.objects.filter(subject_id__in=subject_ids)
     forgotten = list(events.order_by("pk").select_for_update(no_key=True).values_list("pk", "fanned_out_at"))

@@ -1,4 +1,4 @@
-"""The outbox: events are rows, written in the transaction of the change that they tell of.
+"""The outbox: events are rows, written in the transaction of the change that they report.
 
 A change that rolls back emits nothing, and a process that dies after the commit loses nothing: the pump finds the rows.
 """
@@ -12,7 +12,7 @@ from autotune.webhooks.states import EventKind
 
 
 class Emitted(NamedTuple):
-    """One event of one organization: about a subject from which its data is made later, or with its data at hand."""
+    """One event of one organization. Its data is stored with it, or made from its subject at fan-out."""
 
     organization_id: UUID
     subject_id: UUID | None = None
@@ -20,7 +20,7 @@ class Emitted(NamedTuple):
 
 
 def emit(kind: EventKind, entries: Sequence[Emitted]) -> None:
-    """Write the events that somebody has subscribed to. Inside the caller's transaction; two queries for any number."""
+    """Write the events that have a subscriber, in the caller's transaction, by two queries for any number of events."""
     listening = _listening(kind, {entry.organization_id for entry in entries})
     subscribed = [entry for entry in entries if entry.organization_id in listening]
     if subscribed:
@@ -36,7 +36,7 @@ def emit(kind: EventKind, entries: Sequence[Emitted]) -> None:
 
 
 def _listening(kind: EventKind, organizations: set[UUID]) -> set[UUID]:
-    """Those of the organizations with an active webhook for this kind."""
+    """Return the organizations that have an active webhook for this kind."""
     if not organizations:
         return set()
     webhooks = (

@@ -1,4 +1,4 @@
-"""The guarded statements of saving, in two bodies: PostgreSQL (one statement a step) and the embedded SQLite."""
+"""The guarded statements that save results, in two versions: for PostgreSQL (one statement a step) and for SQLite."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from scores.engine.claims import Claimed
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """A verdict to store. `reward` is the reward's value where the run is the sole one of its completion, else None.
+    """A verdict to store. `reward` is the reward's value if the run is the only one of its completion, else None.
 
-    step  the timeline's entry, where the run was not just called and answered
+    step  entry for the timeline; None if the grader answered the call directly
     """
 
     run: Claimed
@@ -27,9 +27,9 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failure to store. `attempt` None: whatever attempt the run is at (for runs that end without an answer).
+    """A failure to store. `attempt` None: the failure applies to any attempt (for runs that end without an answer).
 
-    of_review  also one that waits for a person
+    of_review  the failure also ends a run that waits for a reviewer
     """
 
     run_id: UUID
@@ -45,7 +45,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """A run that an attempt leaves until `until`: it sleeps, or waits for a callback. No failure of the run."""
+    """A run that sleeps or waits for a callback until `until`. This is not a failure of the run."""
 
     run_id: UUID
     attempt: int
@@ -66,25 +66,25 @@ class Saved:
 
 
 class Statements(Protocol):
-    """What both engines offer; each runs inside the caller's transaction."""
+    """The statements that both databases provide. Each runs inside the caller's transaction."""
 
     def complete(self, grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
-        """Complete the runs that have no verdict yet, insert their scores, sole rewards and events; the moved ids."""
+        """Complete the runs that have no verdict yet, with their scores, sole rewards and events. Return their ids."""
 
     def fail(self, failures: Sequence[Failed]) -> list[Saved]:
-        """Move the runs that the attempt still holds, or whose callback it awaits, to `failed`; the moved ones."""
+        """Fail the runs that the attempt still holds, or whose callback it awaits. Return those that failed."""
 
     def sleep(self, failures: Sequence[Failed]) -> None:
         """Move the runs that the attempt still holds to `sleeping`."""
 
     def rest(self, paused: Sequence[Paused]) -> None:
-        """The same without a failure: their grader is held."""
+        """Move the runs that the attempt still holds to `sleeping` without a failure, since their grader is held."""
 
     def wait(self, paused: Sequence[Paused]) -> None:
         """Move the runs that the attempt still holds to `waiting`, for a callback."""
 
 
 def statements(vendor: str) -> Statements:
-    """The body for a database vendor."""
+    """Return the statements for a database vendor."""
     name = "postgres" if vendor == "postgresql" else "embedded"
     return import_module(f"scores.engine.statements.{name}")

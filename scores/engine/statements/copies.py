@@ -83,8 +83,11 @@ select id from moved
 
 
 def copy(copies: Sequence[Copy]) -> set[UUID]:
-    """Complete the runs that still wait for a copy, insert their scores, and the rewards of sole graders with their
-    events. The caller's transaction must lock the completions. Returns the ids of the completed runs."""
+    """Complete the runs that still wait for a copy, and return their ids.
+
+    It inserts their scores, and for panels of one grader also the rewards and their events. The caller's transaction
+    must lock the completions.
+    """
     if not copies:
         return set()
     return _copy_postgres(copies) if connection.vendor == "postgresql" else _copy_embedded(copies)

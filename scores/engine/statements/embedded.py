@@ -1,4 +1,4 @@
-"""Saving on SQLite, whose immediate transaction is the lock: nobody else writes between these statements."""
+"""Save results on SQLite. Its immediate transaction is the lock: no other process writes between these statements."""
 
 import json
 from collections.abc import Sequence

@@ -1,6 +1,5 @@
-"""Saving on PostgreSQL: one statement for each step, rows locked in id order, runs moved before scores are inserted.
-
-Insert-first would leave a score on a run that a cancel closed meanwhile.
+"""Save results on PostgreSQL: one statement for each step, which locks rows in id order and moves runs before it
+inserts scores. If scores were inserted first, a run that was cancelled at the same time could keep a score.
 
 No plan here depends on the statistics. They may be from a moment when nothing was queued. Then the planner assumes that
 hardly any run is unfinished: it would read all runs to find them, or compare each incoming row with each due row.

@@ -1,4 +1,4 @@
-"""What both bodies make of a result before it is stored: ids, ciphertext, dimensions as JSON."""
+"""Prepare results before either database stores them: ids, ciphertext, and dimensions as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ class Prepared:
 
 
 def prepare(successes: Sequence[Success]) -> list[Prepared]:
-    """One entry for each success, in order."""
+    """Prepare successes: one entry for each, in order."""
     ciphers = _Ciphers()
     return [_prepare(success, ciphers) for success in successes]
 
 
 def messages(failures: Sequence[Failed]) -> list[Ciphertext | None]:
-    """The ciphertext of each failure's message, in order: graders wrote some of them."""
+    """Encrypt the message of each failure, in order. They are encrypted because graders wrote some of them."""
     ciphers = _Ciphers()
     return [
         _MESSAGE.envelope(ciphers[failure.organization_id], failure.run_id, failure.message[:MAX_MESSAGE])
@@ -45,7 +45,7 @@ def messages(failures: Sequence[Failed]) -> list[Ciphertext | None]:
 
 
 class _Ciphers(dict[UUID, Cipher]):
-    """By organization, each asked for once."""
+    """The ciphers by organization, each opened once."""
 
     def __missing__(self, organization_id: UUID) -> Cipher:
         return self.setdefault(organization_id, cipher_for(organization_id))

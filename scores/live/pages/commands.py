@@ -1,4 +1,4 @@
-"""What to type or paste so that a trainer gets its rewards here: docs/integrations, for this task and address."""
+"""Commands and settings that connect a trainer to Autotune, as in docs/integrations, for one task and address."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from autotune.core import ids
 from scores.models import RewardEndpoint
 from scores.states import Protocol
 
-PLACE: Final = "$URL"  # stands for the address, which is shown once
+PLACE: Final = "$URL"  # placeholder for the address, which is shown only once
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What one trainer needs. `blocks` are (what it is, text to copy)."""
+    """The settings of one trainer. `blocks` are (title, text to copy)."""
 
     trainer: str
     note: str
@@ -23,26 +23,26 @@ class Recipe:
 
 
 def by_address(endpoint: RewardEndpoint, url: str = "") -> Recipe:
-    """For the trainer whose protocol the endpoint speaks, with its address where that is known."""
+    """Return the settings of the trainer that calls the endpoint, with its address if that is known."""
     return _BY_PROTOCOL[endpoint.protocol](url or PLACE)
 
 
 def by_sdk(endpoint: RewardEndpoint) -> list[Recipe]:
-    """For trainers that ask through the SDK: they need a key in place of the address."""
+    """Return the settings of trainers that use the SDK. They need an API key instead of the address."""
     task = ids.encode("task", endpoint.task_id)
     return [_trl(task), _verl(task), _verifiers(task), _swift(task)]
 
 
 def environment() -> str:
-    """What the SDK needs where the trainer runs."""
+    """Return the commands that set up the SDK where the trainer runs."""
     return f"pip install autotune-sdk\nexport AUTOTUNE_BASE_URL={settings.PUBLIC_URL} AUTOTUNE_API_KEY=at_live_…"
 
 
 def _openrlhf(url: str) -> Recipe:
     return Recipe(
         "OpenRLHF",
-        "It sends one sample a call, waits 180 s and asks five times. Watch autotune_unscored in its log: 1.0 where a "
-        "number stands in.",
+        "OpenRLHF sends one sample per call, waits 180 s and tries five times. In its log, autotune_unscored is 1.0 "
+        "for a stand-in.",
         [
             ("Flag", f'--reward.remote_url "{url}"'),
             ("Flag of older releases", f'--remote_rm_url "{url}"'),
@@ -54,7 +54,7 @@ def _openrlhf(url: str) -> Recipe:
 def _slime(url: str) -> Recipe:
     return Recipe(
         "slime",
-        "It waits 120 s and asks ten times. With --reward-key the answer tells in `state` what a number stands in for.",
+        "slime waits 120 s and tries ten times. With --reward-key, `state` in the answer says why a number stands in.",
         [
             ("Flags", f'--rm-type remote_rm --rm-url "{url}"'),
             (
@@ -83,7 +83,7 @@ def _verify(url: str) -> Recipe:
     )
     return Recipe(
         "NeMo Gym",
-        "A resources server passes its body on. Rows without a score carry _ng_failure_class, and Gym leaves them out.",
+        "A resources server forwards its body. Rows without a score have _ng_failure_class, and Gym leaves them out.",
         [("verify of the resources server", code), ("By hand", _posted(url, body))],
     )
 
@@ -92,7 +92,7 @@ def _foundry(url: str) -> Recipe:
     body = '{"sample": {"output_text": "4"}, "item": {"prompt": "2+2?"}}'
     return Recipe(
         "Microsoft Foundry",
-        "The address of the endpoint grader, a private preview.",
+        "Enter this address as the endpoint grader, which is a private preview.",
         [("Address", url), ("By hand", _posted(url, body))],
     )
 
@@ -114,7 +114,7 @@ trainer = GRPOTrainer(
     train_dataset=dataset,  # a column prompt, text or messages
     reward_funcs=reward_func("{task}", metadata=["answer"], deadline_s=120),
 )'''
-    note = "GRPOTrainer and RLOOTrainer. An answer without a reward is None, which TRL leaves out; never a zero."
+    note = "For GRPOTrainer and RLOOTrainer. A missing reward is None, never a zero, and TRL leaves it out."
     return Recipe("TRL", note, [("In the script", text)])
 
 
@@ -124,7 +124,7 @@ reward.custom_reward_function.name=compute_score_async
 +reward.custom_reward_function.reward_kwargs.task_id={task}
 +reward.custom_reward_function.reward_kwargs.missing=0.0
 reward.num_workers=8"""
-    note = "The prompt travels in extra_info.prompt_text, as exports for veRL have it. autotune_scored tells stand-ins."
+    note = "The prompt is in extra_info.prompt_text, as in exports for veRL. autotune_scored shows which are stand-ins."
     return Recipe("veRL", note, [("Overrides", text)])
 
 
@@ -135,7 +135,7 @@ def _verifiers(task: str) -> Recipe:
 rubric = vf.Rubric(funcs=[rubric_func("{task}", missing=0.0)], weights=[1.0])"""
     return Recipe(
         "verifiers, prime-rl",
-        "Without a reward v1 records that scoring failed, not that the answer was bad.",
+        "If a reward is missing, v1 records that scoring failed, not that the answer was bad.",
         [("Environment", f"export AUTOTUNE_TASK_ID={task}"), ("v1", v1), ("Classic", classic)],
     )
 
@@ -154,6 +154,6 @@ orms["quality"] = Quality"""
     run = "swift rlhf --rlhf_type grpo --external_plugins autotune_plugin.py --reward_funcs quality"
     return Recipe(
         "ms-swift",
-        "Where there is no reward, missing stands in, and is counted and logged.",
+        "If a reward is missing, the value of missing replaces it, and is counted and logged.",
         [("Plug-in", plugin), ("Command", run)],
     )

@@ -1,4 +1,4 @@
-"""The page of a reward endpoint, and what is done from it."""
+"""The page of a reward endpoint and its actions: create, change, switch, rotate, delete and try."""
 
 from typing import Any
 from uuid import UUID
@@ -94,7 +94,7 @@ def switch(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     """Switch the endpoint on or off, by the value of `enabled`."""
     row, on = _endpoint_for(request, endpoint_id, "update"), request.POST.get("enabled") == "true"
     acts.concerns(RESOURCE, "update", row.public_id, fields=("enabled",))
-    message = "It takes calls again." if on else "It refuses calls until it is switched on again."
+    message = "The endpoint accepts calls." if on else "The endpoint rejects calls until you switch it on."
     acting.attempt(request, lambda: endpoints.change(row.pk, RewardEndpointPatch(enabled=on)), toast=message)
     return redirect("reward_endpoint", row.pk)
 
@@ -117,7 +117,7 @@ def delete(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     row = _endpoint_for(request, endpoint_id, "delete")
     acts.concerns(RESOURCE, "delete", row.public_id)
     if request.method == "POST":
-        acting.do(request, row.delete, toast="The endpoint is deleted. Its address is refused from now on.")
+        acting.do(request, row.delete, toast="The endpoint is deleted. Its address no longer works.")
         return redirect("reward_endpoints")
     context = {
         "title": "Delete this endpoint?",
@@ -183,7 +183,7 @@ def _render_detail(
         "lately": lately,
         "chart": columns(
             "Completions by hour", lately.hours, figures.NAMES, since=lately.since, until=lately.until,
-            tones=("good", "bad", "warn"), empty="None came in the last 24 hours.",
+            tones=("good", "bad", "warn"), empty="No completions in the last 24 hours.",
         ),
         "recipe": commands.by_address(endpoint, url),
         "recipes": commands.by_sdk(endpoint),

@@ -28,7 +28,7 @@ class Row:
 
     @property
     def share(self) -> float | None:
-        """Of the samples answered, those that a number stood in for; None without any."""
+        """The share of answered samples that got a stand-in; None if none was answered."""
         answered = self.endpoint.answered
         return self.endpoint.unscored_count / answered if answered else None
 

@@ -1,4 +1,4 @@
-"""The forms of reward endpoints: made, changed, tried."""
+"""Forms that create, change and try a reward endpoint."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -14,49 +14,49 @@ from scores.results import choices
 from scores.results.choices import IdField
 from scores.states import Protocol
 
-PROTOCOLS: dict[str, tuple[str, str, str]] = {  # name, what calls, and the word of the trainer's that names it
+PROTOCOLS: dict[str, tuple[str, str, str]] = {  # name, what calls it, and the trainer's own setting
     Protocol.OPENRLHF: ("OpenRLHF", "Its remote reward model:", "--reward.remote_url"),
     Protocol.SLIME: ("slime", "Its remote reward model:", "--rm-type remote_rm"),
-    Protocol.VERIFY: ("NeMo Gym", "A resources server that passes its body on to", "/verify"),
+    Protocol.VERIFY: ("NeMo Gym", "A resources server that forwards its body to", "/verify"),
     Protocol.FOUNDRY: ("Foundry", "The endpoint grader of Microsoft Foundry", ""),
 }
 POLICIES = {
-    "hold": ("Hold", "503, so that the trainer asks again; for graders that take longer now and then."),
-    "neutral": ("Neutral value", "A number of yours stands in, and is counted. It is nobody's judgement."),
-    "error": ("Error", "503 while pending, 502 once it failed; the trainer may stop."),
+    "hold": ("Hold", "Answers 503, so that the trainer retries. Use it for graders that are sometimes slow."),
+    "neutral": ("Neutral value", "Answers a number that you choose, and counts it as a stand-in. No grader gave it."),
+    "error": ("Error", "Answers 503 while scoring is pending and 502 after a failure. The trainer may stop."),
 }
 WITHOUT_TEXT = {
-    "unscored": ("Do not judge it", "It has no score. An empty text that was sent as text is judged."),
-    "empty": ("Judge an empty text", "Graders find what the answer did instead in the conversation."),
-    "strict": ("Do not judge it, nor blank text", "A text of nothing but spaces has no score either."),
+    "unscored": ("Do not judge it", "It gets no score. An empty text that was sent as text is judged."),
+    "empty": ("Judge an empty text", "Graders see in the conversation what the model did instead."),
+    "strict": ("Do not judge it or blank text", "A text of only spaces gets no score either."),
 }
 NUMBER = forms.NumberInput(attrs={"step": "any", "min": "0", "max": "1", "inputmode": "decimal"})
 
 
 class PolicyForm(BodyForm):
-    """What both creation and change ask."""
+    """The fields that creation and change share."""
 
     clears: ClassVar[frozenset[str]] = frozenset()
 
     unscored = forms.ChoiceField(
-        label="What is answered without a score", choices=[(name, title) for name, (title, _) in POLICIES.items()],
+        label="Answer without a score", choices=[(name, title) for name, (title, _) in POLICIES.items()],
         widget=forms.RadioSelect,
     )  # fmt: skip
     without_text = forms.ChoiceField(
-        label="An answer that holds no text", choices=[(name, title) for name, (title, _) in WITHOUT_TEXT.items()],
+        label="Response without text", choices=[(name, title) for name, (title, _) in WITHOUT_TEXT.items()],
         widget=forms.RadioSelect, required=False, initial="unscored",
     )  # fmt: skip
     neutral_value = forms.FloatField(
         label="Neutral value", required=False, min_value=0, max_value=1, widget=NUMBER,
-        help_text="0 to 1. The neutral policy needs one; with Hold it stands in for what failed.",
+        help_text="A number from 0 to 1, such as 0.5. Required for Neutral value; with Hold it replaces failed scores.",
     )  # fmt: skip
     model_id = forms.CharField(
         label="Model", required=False, max_length=200,
-        help_text="Of the completions that come in here, as you will find them later; live unless given.",
+        help_text="The model of the completions that this endpoint receives. Default: live.",
     )  # fmt: skip
     deadline_ms = forms.IntegerField(
-        label="Deadline in milliseconds", required=False, min_value=1,
-        help_text="How long a call may take. Unless given, a little less than the trainer's own patience.",
+        label="Deadline (ms)", required=False, min_value=1,
+        help_text="How long a call may take. Default: a little less than the trainer's own timeout.",
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ class NewForm(PolicyForm):
     """`POST /reward-endpoints`."""
 
     task_id = IdField(label="Task")
-    protocol = forms.ChoiceField(label="Who calls it", widget=forms.RadioSelect)
+    protocol = forms.ChoiceField(label="Trainer", widget=forms.RadioSelect)
 
     def __init__(self, data: Mapping[str, Any] | None, principal: Principal, **kwargs: Any) -> None:
         super().__init__(data, **kwargs)
@@ -75,7 +75,7 @@ class NewForm(PolicyForm):
 
 
 class ChangeForm(PolicyForm):
-    """`PATCH /reward-endpoints/:id`; a field that is emptied is as it would be by default."""
+    """`PATCH /reward-endpoints/:id`; an emptied field returns to its default."""
 
     clears = frozenset({"neutral_value", "model_id", "deadline_ms"})
 
@@ -86,7 +86,7 @@ class ChangeForm(PolicyForm):
 
 
 class TryForm(BodyForm):
-    """One answer of a model."""
+    """A prompt and a response to score."""
 
     pointers: ClassVar[Mapping[str, str]] = {"prompt": "/0/prompt", "response": "/0/response", "label": "/0/metadata"}
 
@@ -96,10 +96,10 @@ class TryForm(BodyForm):
 
 
 def offered() -> list[str]:
-    """The protocols that this server speaks."""
+    """Return the protocols that this server supports."""
     return [protocol for protocol in PROTOCOLS if protocol != Protocol.FOUNDRY or settings.FOUNDRY_GRADER]
 
 
 def deadlines() -> list[tuple[str, int, int]]:
-    """(who calls, default, most) in milliseconds."""
+    """Return (trainer, default, maximum) in milliseconds for each protocol."""
     return [(PROTOCOLS[protocol][0], *DEADLINES_MS[protocol]) for protocol in offered()]

@@ -1,9 +1,9 @@
-"""What trainers send and read (docs/reward-endpoints.md), each protocol in a module of two pure functions.
+"""Read trainers' requests and write their answers (docs/reward-endpoints.md). Each protocol has a module.
 
 read(body)             the samples of a parsed body; raises Invalid with a pointer
 write(outcomes)        the answer, from one outcome for each sample in order
 
-None of them takes pickle, which some trainers speak: it would run their code here.
+No protocol accepts pickle, which some trainers use: it would run their code here.
 """
 
 import json
@@ -49,7 +49,7 @@ def read(protocol: str, raw: bytes) -> list[Sample]:
 
 
 def write(protocol: str, raw: bytes, outcomes: list[Outcome], *, reward_key: str | None = None) -> bytes:
-    """The answer as JSON.
+    """Return the answer as JSON.
 
     raw     the request body, which one of the protocols repeats
     raises  ValueError for a number that is not finite, which no outcome has

@@ -65,7 +65,7 @@ def is_assistant(role: Any) -> bool:
 
 
 def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str, Any]:
-    """A function call in OpenAI's form; arguments that are not text become their JSON.
+    """Return a function call in OpenAI's form; arguments that are not text become their JSON.
 
     raises  Unmapped for a call without a name
     """
@@ -96,7 +96,7 @@ def is_text_part(part: Any) -> bool:
 
 
 def texts_of(content: Any) -> list[str]:
-    """All text of a content: the string, or its text parts. Empty if it has no readable text."""
+    """Return all text of a content: the string, or its text parts. Empty if it has no readable text."""
     if isinstance(content, str):
         return [content]
     parts = [_part(part) for part in content] if isinstance(content, list) else []
@@ -104,7 +104,7 @@ def texts_of(content: Any) -> list[str]:
 
 
 def compact(value: Any, place: str) -> str:
-    """JSON without spaces, members in their order.
+    """Return JSON without spaces, with the members in their order.
 
     raises  Unmapped for a value that JSON cannot carry
     """

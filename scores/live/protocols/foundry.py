@@ -1,7 +1,7 @@
 """The endpoint grader of Microsoft Foundry's reinforcement fine-tuning, a private preview (AUTOTUNE_FOUNDRY_GRADER).
 
 It sends `sample`, `item` (the row of the data set) and `trace_id`, each of whose members may be missing, and reads
-`score`. The prompt is the row's `messages`, `prompt`, `input` or `question`, the first that is there; else the row.
+`score`. The prompt is the row's `messages`, `prompt`, `input` or `question`, the first that is present; else the row.
 """
 
 import json
@@ -15,7 +15,7 @@ PROMPTS: Final = ("messages", "prompt", "input", "question")
 
 
 def read(body: Any) -> list[Sample]:
-    """raises  Invalid with a pointer"""
+    """Return the sample of a request; raises Invalid with a pointer."""
     members = the_object(body)
     item = members.get("item")
     if item is not None and not isinstance(item, dict):

@@ -16,7 +16,7 @@ _OPENING: Final = re.compile(r"<[^<>\s]{1,40}>")  # such as <s> or <|begin_of_te
 
 
 def read(body: Any) -> list[Sample]:
-    """raises  Invalid with a pointer"""
+    """Return the samples of a request; raises Invalid with a pointer."""
     members = the_object(body)
     queries, prompts = _texts(members, "query"), _texts(members, "prompts")
     labels = members.get("labels")

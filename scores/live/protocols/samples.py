@@ -1,4 +1,4 @@
-"""What all protocols come down to: samples in, outcomes out."""
+"""The types that all protocols share: the samples of a request and the outcomes of an answer."""
 
 import re
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is answered for one sample.
+    """The answer for one sample.
 
     value   a finite number; the endpoint's neutral value for what has no score
     code    why it has none: `pending` at the deadline, else what failed; None for a score
@@ -59,21 +59,21 @@ class Outcome:
 
 
 def the_object(body: Any) -> dict[str, Any]:
-    """raises  Invalid unless the body is an object"""
+    """Return the body; raises Invalid unless it is an object."""
     if not isinstance(body, dict):
         raise Invalid.field("", "wrong_type", "send an object.")
     return body
 
 
 def the_member(body: dict[str, Any], name: str) -> dict[str, Any]:
-    """raises  Invalid unless the member is an object"""
+    """Return a member; raises Invalid unless it is an object."""
     if not isinstance(body.get(name), dict):
         raise Invalid.field(f"/{name}", "wrong_type" if name in body else "missing_field", "give an object.")
     return body[name]
 
 
 def the_text(body: dict[str, Any], name: str) -> str:
-    """raises  Invalid unless the member is a string"""
+    """Return a member; raises Invalid unless it is a string."""
     if name not in body:
         raise Invalid.field(f"/{name}", "missing_field", "give a string.")
     if not isinstance(body[name], str):
@@ -82,7 +82,7 @@ def the_text(body: dict[str, Any], name: str) -> str:
 
 
 def the_messages(value: Any, pointer: str) -> list[dict[str, Any]]:
-    """raises  Invalid unless the value is a list of objects. What is in them, intake judges"""
+    """Return the messages; raises Invalid unless they are a list of objects. Intake checks their content."""
     if not isinstance(value, list):
         raise Invalid.field(pointer, "wrong_type", "must be a string, or a list of messages.")
     for at, message in enumerate(value):

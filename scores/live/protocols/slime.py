@@ -11,7 +11,7 @@ from scores.live.protocols.samples import Outcome, Sample, the_messages, the_obj
 
 
 def read(body: Any) -> list[Sample]:
-    """raises  Invalid with a pointer"""
+    """Return the sample of a request; raises Invalid with a pointer."""
     members = the_object(body)
     label = members.get("label")
     sample = Sample(the_text(members, "response"), metadata=None if label is None else {"label": label})

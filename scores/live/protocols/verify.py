@@ -1,6 +1,6 @@
 """NeMo Gym's `/verify`: a rollout in the shapes of OpenAI's Responses, answered with the same body and its reward.
 
-What could not be judged is answered with a reward too, and a failure class: Gym keeps such rows out of its aggregates.
+A rollout that could not be judged gets a reward too, and a failure class: Gym keeps such rows out of its aggregates.
 """
 
 import json
@@ -22,7 +22,7 @@ _scan = json.JSONDecoder(parse_int=len, parse_float=len).scan_once  # type: igno
 
 
 def read(body: Any) -> list[Sample]:
-    """raises  Invalid with a pointer"""
+    """Return the sample of a request; raises Invalid with a pointer."""
     members = the_object(body)
     params, response = the_member(members, ASKED), the_member(members, ANSWERED)
     output = response.get("output")
@@ -46,7 +46,7 @@ def read(body: Any) -> list[Sample]:
 
 
 def write(raw: bytes, outcomes: list[Outcome]) -> bytes:
-    """The received body, byte for byte, with the reward in place of its own if it had one."""
+    """Return the received body, byte for byte, with the reward in place of its own if it had one."""
     (outcome,) = outcomes
     added_members: dict[str, Any] = {REWARD: outcome.value}
     if not outcome.is_scored:

@@ -47,7 +47,7 @@ class Command(BaseCommand):
                     f"Triggers are missing: {', '.join(sorted(missing_names))}. Run `manage.py migrate`.", returncode=1
                 )
             triggers.install(connection)
-            self.stdout.write("Triggers created again.")
+            self.stdout.write("Created the missing triggers.")
         wrong = 0
         for organization_id in Organization.objects.order_by("pk").values_list("pk", flat=True):
             if not building.check_organization(organization_id, repair=repair):
@@ -61,7 +61,9 @@ class Command(BaseCommand):
             if repair:
                 building.build(task_id)
         if wrong and not repair:
-            raise CommandError(f"{wrong} sets of counters differ. Repair them with --repair.", returncode=1)
+            raise CommandError(
+                f"{wrong} sets of counters differ. Run the command with --repair to correct them.", returncode=1
+            )
         self.stdout.write(f"{wrong} sets of counters repaired." if wrong else "The counters equal the rows.")
 
 
@@ -71,4 +73,4 @@ def _task_ids(public_id: str | None) -> Iterable[UUID]:
     try:
         return [ids.decode("task", public_id)]
     except ValueError:
-        raise CommandError("Give a `task_…` id.") from None
+        raise CommandError("Enter the id of a task, such as `task_…`.") from None

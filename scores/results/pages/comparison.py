@@ -1,4 +1,4 @@
-"""Two completions of one prompt side by side; and which others of a prompt there are."""
+"""The page that compares two completions of one prompt, and the other completions of a prompt."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -37,7 +37,7 @@ from tasks.system_prompts import SystemPrompts
 OFFERED: Final = 50  # other completions of a prompt
 VIEWS: Final = {"": "Text", "words": "Changed words", "lines": "Changed lines"}
 SHOWN: Final = 60_000  # characters of each response
-DIFFERENT_PROMPTS: Final = "These two answer different prompts. Only completions of one prompt are compared."
+DIFFERENT_PROMPTS: Final = "These completions answer different prompts. Choose two completions of the same prompt."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A grader's scores of both; `by` is the second less the first, None where one is missing."""
+    """A grader's scores of both; `by` is the second minus the first, None if one is missing."""
 
     grader: Named
     left: ScoreOut | None
@@ -70,7 +70,7 @@ class Line:
 
 @page(*READS)
 def compare(request: PageRequest) -> HttpResponse:
-    """`a` and `b` side by side; with `a` alone, what it can be compared with."""
+    """Show `a` and `b` side by side; with only `a`, the completions that it can be compared with."""
     principal = request.principal
     a, b = _parse_id(request, "a"), _parse_id(request, "b")
     left = _find(principal, a) if a else None
@@ -104,7 +104,7 @@ def _record_reads(*rows: Completion) -> None:
 
 
 def siblings(principal: Principal, row: Completion, readable: CompletionQuerySet | None = None) -> list[Sibling]:
-    """Other completions of the task with the same prompt, newest first, of those that the principal may read.
+    """Return other completions of the task with the same prompt that the principal may read, newest first.
 
     readable  the completions that the principal may read, if the caller has that queryset
     """
@@ -119,9 +119,9 @@ def siblings(principal: Principal, row: Completion, readable: CompletionQuerySet
 
 
 def why_not(left: Completion, right: Completion) -> str:
-    """Why two completions are not compared; '' if they are of one prompt."""
+    """Return why two completions are not compared; '' if they have the same prompt."""
     if left.pk == right.pk:
-        return "These are one and the same completion: choose another to compare it with."
+        return "Both are the same completion. Choose another one to compare it with."
     if left.erased_at is not None or right.erased_at is not None:
         return "The text of one of the two was erased, so there is nothing to compare."
     if not all(is_legible(row, name) for row in (left, right) for name in ("prompt", "messages", "response")):
@@ -138,7 +138,7 @@ def _why_not_by_text(left: Completion, right: Completion) -> str:
     """The same for completions that have no digests yet."""
     system_prompts, versions = SystemPrompts(), {left.task_version_id, right.task_version_id}
     if system_prompts.unreadable(versions):
-        return "The system prompt of one of the two cannot be read, so nobody knows whether they answer one prompt."
+        return "The system prompt of one of the two cannot be read, so it is unknown whether their prompts are equal."
     by_version = system_prompts.of(versions)
     conversations = [
         whole_conversation(row.prompt or "", row.messages, by_version.get(row.task_version_id)) for row in (left, right)
@@ -174,7 +174,7 @@ def _side(out: CompletionOut, pk: UUID, difference: Difference | None, *, left: 
 
 
 def lines(principal: Principal, left: UUID, right: UUID) -> list[Line]:
-    """The scores that count of both, by grader: those that the principal may see."""
+    """Return the current scores of both completions that the principal may see, by grader."""
     visible_scores = (
         Score.objects.live().visible_to(principal).filter(completion_id__in=(left, right), superseded=False)
     )

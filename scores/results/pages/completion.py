@@ -1,4 +1,4 @@
-"""A completion's page: what was asked and answered, what its graders made of it, and who may see what of it."""
+"""The page of a completion: prompt and response, scores and reward, and who may see which part."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -30,7 +30,7 @@ from tasks import sharing
 from tasks.models import Completion, PanelMember, Task
 from tasks.responses import content_of
 
-PART: Final = "state"  # what htmx asks for alone while it is scored
+PART: Final = "state"  # the part that htmx reloads while the completion is scored
 SIBLINGS: Final = 12
 LIVE_S: Final = 3
 SYSTEM_PROMPT: Final = 20_000  # characters
@@ -38,7 +38,7 @@ SYSTEM_PROMPT: Final = 20_000  # characters
 
 @page(*READS)
 def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
-    """The page, or for htmx how it stands."""
+    """Show the page, or for htmx only its state."""
     principal = request.principal
     readable = sharing.readable(principal)
     row = find(readable.select_related("reward"), completion_id, "completion")
@@ -78,7 +78,7 @@ def _wait(runs: Sequence[WorkflowRun]) -> Wait | None:
 def _still(
     request: PageRequest, row: Completion, out: CompletionOut, task: Task | None, members: Sequence[PanelMember]
 ) -> dict[str, Any]:
-    """The texts, and where they belong."""
+    """The template context of the text, the task and the navigation."""
     above = [("Completions", reverse("completions"))]
     if task is not None:
         above.append((brief(task.name, 40), f"{reverse('completions')}?taskId={task.public_id}"))
@@ -94,7 +94,7 @@ def _still(
 
 
 def _task(principal: Principal, row: Completion) -> tuple[Task | None, list[PanelMember]]:
-    """The task, and the panel for which it was submitted; None where the reader may not see them."""
+    """The task, and the panel for which the completion was submitted; None if the reader may not see them."""
     task = Task.objects.visible_to(principal).defer("metadata").filter(pk=row.task_id).first()
     if task is None:
         return None, []
@@ -109,7 +109,7 @@ def _reviews(principal: Principal, completion_id: UUID) -> list[Review]:
 
 
 def _may(principal: Principal, row: Completion, shared: bool) -> dict[str, bool]:
-    """What the reader may do to it, as the API would let them."""
+    """The actions that the API allows the reader."""
     if shared or row.erased_at is not None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What is done to a completion: scored again, or its text erased; each has a page that says what will happen."""
+"""Score a completion again, or erase its text. Each action has a page that says what will happen."""
 
 from uuid import UUID
 
@@ -24,11 +24,11 @@ WRITES = ("GET", "HEAD", "POST")
 
 
 class ConfirmForm(BodyForm):
-    """A deed that is confirmed by its button alone."""
+    """A form that is confirmed by its button."""
 
 
 class TypedForm(BodyForm):
-    """A deed that cannot be undone: its word is typed."""
+    """A form for an action that cannot be undone: the user types a word to confirm it."""
 
     word = "erase"
     typed = forms.CharField(max_length=20, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}))
@@ -41,13 +41,13 @@ class TypedForm(BodyForm):
     def clean_typed(self) -> str:
         typed = self.cleaned_data["typed"].strip().lower()
         if typed != self.word:
-            raise forms.ValidationError(f"Type {self.word}, or leave it be.")
+            raise forms.ValidationError(f"Type “{self.word}” to confirm.")
         return typed
 
 
 @page(("completions", "create"), methods=WRITES)
 def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
-    """Score it again with today's versions of its graders."""
+    """Score the completion again with the current versions of its graders."""
     acts.concerns("completions", "create", ids.encode("comp", completion_id))
     textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "create", "completion")
@@ -55,7 +55,7 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             acting.do(
-                request, lambda: rescoring.rescore(completion_id, request.principal), toast="It is being scored again."
+                request, lambda: rescoring.rescore(completion_id, request.principal), toast="Scoring has started again."
             )
         except AutotuneError as exc:
             form.refuse(exc)
@@ -70,7 +70,7 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
 
 @page(("completions", "delete"), methods=WRITES)
 def erase(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
-    """Erase its text for good."""
+    """Erase the text of the completion for good."""
     acts.concerns("completions", "delete", ids.encode("comp", completion_id))
     textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "delete", "completion")

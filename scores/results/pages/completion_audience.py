@@ -1,4 +1,4 @@
-"""Who may see what of a completion, in plain words: what the policy, the task and its graders say."""
+"""Describe who may see which part of a completion, by the policy, its task and its graders."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ OWNERS = "shared_completions"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One thing, and who sees it, in sentences. Texts of the graders' owners stand in them: escape them."""
+    """A part of a completion, and sentences about who sees it. They contain text of graders' owners: escape them."""
 
     what: str
     who: list[str]
@@ -28,7 +28,7 @@ class Seen:
 def audience(
     principal: Principal, completion: Completion, task: Task, members: Sequence[PanelMember], names: Names
 ) -> list[Seen]:
-    """Who sees which part of a completion, for a reader who sees all of it and its task; two queries.
+    """Return who sees which part of a completion, for a reader who sees all of it and its task; two queries.
 
     A reader who sees all of a grader learns what it redacts; one who may read custom roles sees their names.
     """
@@ -45,21 +45,21 @@ def audience(
     texts.who.extend(_shared(task, bool(other_graders)))
     if other_graders:
         texts.who.append(
-            "The panel has graders of other organizations: to judge the response, their servers get the prompt, the "
-            "response, the metadata and the task's system prompt."
+            "The panel has graders of other organizations: their servers get the prompt, the response, the metadata "
+            "and the task's system prompt to judge the response."
         )
     numbers = Seen(
         "Reward and scores",
         [
             f"Here: {_listed(_roles_with(roles, 'scores'))}.",
-            "Who made a grader sees the scores that it gave, and neither the reward nor the others' scores.",
+            "The creator of a grader sees its scores, but neither the reward nor the scores of other graders.",
         ],
     )
-    reasoning = [f"Here: {_listed(_roles_with(roles, 'reasoning'))}, as far as the grader lets them."]
+    reasoning = [f"Here: {_listed(_roles_with(roles, 'reasoning'))}, as far as the grader allows."]
     reasoning += [_redaction(graders[pk], _name(names.grader(pk)), principal) for pk in own_graders]
-    reasoning += [f"{_name(names.grader(pk))}: its owners decide what goes out." for pk in other_graders]
+    reasoning += [f"{_name(names.grader(pk))}: its owners decide what others see." for pk in other_graders]
     operators = Seen(
-        "All of it", ["Administrators of the organization that runs this server, but for what a grader redacts."]
+        "All of it", ["Administrators of the organization that runs this server, except for what a grader redacts."]
     )
     return [texts, numbers, Seen("Reasoning and dimensions", reasoning), operators]
 
@@ -67,11 +67,9 @@ def audience(
 def _shared(task: Task, foreign: bool) -> list[str]:
     """What the task's `shareText` means for the texts."""
     if not task.share_text:
-        return ["Not the owners of its graders: the task does not share its texts."]
+        return ["Not the owners of its graders: the task does not share its text."]
     far = "; administrators of their organizations too" if foreign else ""
-    return [
-        f"Who made one of its graders, for the task shares its texts{far}. Metadata and external id are not shared."
-    ]
+    return [f"Creators of its graders, since the task shares its text{far}. Metadata and external id are not shared."]
 
 
 def _roles(principal: Principal, completion: Completion) -> list[Role]:
@@ -84,10 +82,10 @@ def _roles(principal: Principal, completion: Completion) -> list[Role]:
 def _redaction(grader: Grader, name: str, principal: Principal) -> str:
     """What a grader of this organization redacts for others; only a reader who sees all of the grader learns it."""
     if not responses.sees_all_of(grader, principal):
-        return f"{name} (yours): its owners decide what goes out."
+        return f"{name} (yours): its owners decide what others see."
     match grader.redact_reasoning, grader.redact_dimensions:
         case True, True:
-            return f"{name} (yours): nobody elsewhere, both are redacted."
+            return f"{name} (yours): both are redacted for others."
         case True, False:
             return f"{name} (yours): reasoning is redacted for others."
         case False, True:
@@ -96,7 +94,7 @@ def _redaction(grader: Grader, name: str, principal: Principal) -> str:
 
 
 def _name(grader: Named) -> str:
-    """A name within a sentence: no direction control of it leaves it."""
+    """A name within a sentence, isolated so that its direction controls do not affect the rest."""
     return f"\u2068{brief(grader.name or grader.public_id, 60)}\u2069"
 
 

@@ -1,4 +1,4 @@
-"""What became of a completion: its graders' scores and runs as the reader may see them, and the reward made of them."""
+"""The scores and runs of a completion as the reader may see them, and how the reward is made from them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ SENTENCES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TimelineStep:
-    """A step with its colour: what came of it in words, and how long it took."""
+    """A step of a run with its colour and its duration."""
 
     step: Step
     tone: str
@@ -50,9 +50,9 @@ class TimelineStep:
 
 @dataclass(slots=True)
 class Verdict:
-    """One grader's way to a score: the run (None where the reader may not see it), and the score, or why there is none.
+    """The result of one grader: its run (None if the reader may not see it), and its score, or why there is none.
 
-    weight    of the grader in the panel; None where the reader may not see the task, or it is in the panel no more
+    weight    of the grader in the panel; None if the reader may not see the task, or it is no longer in the panel
     share     of the reward that this score makes up; None where the aggregation has no shares
     hidden    why there is no reasoning: a sentence
     """
@@ -86,13 +86,13 @@ class Verdict:
 
     @property
     def key(self) -> UUID:
-        """What the row is told by."""
+        """The id of the row on the page."""
         return self.run.pk if self.run is not None else self.score.pk  # type: ignore[union-attr]  # one of them is there
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """All of it. `more`: runs left out. `sentence`: how the reward is made, '' for who may not see the task."""
+    """The scores and runs of a completion. `more`: runs left out. `sentence`: how the reward is made, '' if hidden."""
 
     verdicts: list[Verdict]
     earlier: list[Verdict]
@@ -106,7 +106,7 @@ class Account:
 
 
 def visible_runs(principal: Principal, completion_id: UUID) -> tuple[list[WorkflowRun], list[WorkflowRun]]:
-    """(all runs of a completion, those of them that the principal may see), in one query."""
+    """Return (all runs of a completion, those of them that the principal may see); one query."""
     visible = WorkflowRun.objects.visible_to(principal).filter(pk=OuterRef("pk"))
     all_runs = WorkflowRun.objects.filter(completion_id=completion_id).annotate(seen=Exists(visible))
     runs: list[Any] = list(all_runs.order_by("id"))
@@ -120,7 +120,7 @@ def account(
     reward: Reward | None,
     members: Sequence[PanelMember],
 ) -> tuple[Account, Names]:
-    """Scores and runs of a completion, and the names of the graders, in four queries.
+    """Return the scores and runs of a completion, and the names of its graders; four queries.
 
     runs     those that the reader may see
     reward   None where there is none, or the reader may not have it
@@ -161,7 +161,7 @@ def _split_verdicts(verdicts: list[Verdict], newest: set[UUID]) -> tuple[list[Ve
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What the rows are made with."""
+    """The data from which the rows are made."""
 
     principal: Principal
     sight: Sight
@@ -195,18 +195,18 @@ class _View:
 
 
 def hidden(out: ScoreOut | None, sight: Sight, *, own: bool) -> str:
-    """Why a score shows no reasoning. Whether another organization's grader redacts it is not told."""
+    """Return why a score shows no reasoning, without revealing whether another organization's grader redacts it."""
     if out is None or out.reasoning:
         return ""
     if out.unreadable:
-        return "Its reasoning is stored and cannot be read."
+        return "The reasoning is stored but cannot be read."
     if sight.reader.reasoning is None:
-        return "Your role reads the numbers and not the reasoning."
-    return "The grader gave no reasoning." if own else "No reasoning: the grader gave none, or keeps it to itself."
+        return "Your role can read the numbers but not the reasoning."
+    return "The grader gave no reasoning." if own else "No reasoning: the grader gave none, or does not share it."
 
 
 def bars(out: ScoreOut | None) -> charts.Chart | None:
-    """A score's dimensions with their weights; None without any that the reader may see."""
+    """Return the chart of a score's dimensions with their weights; None if the reader may see none."""
     if out is None or not out.dimensions:
         return None
     rows = [_bar(dimension) for dimension in out.dimensions[:MAX_BARS]]
@@ -244,7 +244,7 @@ def _took(started: datetime | None, ended: datetime | None) -> float | None:
 
 
 def _shares(scores: Sequence[Score], members: Mapping[UUID, PanelMember], reward: Reward | None) -> dict[UUID, float]:
-    """What part of a mean each score that counts makes up."""
+    """The share of each counted score in the reward, if that is a mean."""
     if reward is None or reward.value is None or not members:
         return {}
     if reward.aggregation not in (Aggregation.MEAN, Aggregation.CONFIDENCE_WEIGHTED):

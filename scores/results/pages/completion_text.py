@@ -1,4 +1,4 @@
-"""The texts of a completion on its page, bounded and safe; and each of them whole, as a plain text to download."""
+"""Show the text of a completion on its page, bounded and escaped, and offer each part as a whole for download."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,7 +25,7 @@ SHOWN_JSON: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
-    """A message of the chat before the response. `other`: parts that are no text, and calls, by their kind."""
+    """A message of the chat before the response. `other`: the kinds of parts that are not text, and of calls."""
 
     role: str
     shown: Shown
@@ -34,7 +34,7 @@ class Bubble:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What a page shows of the texts. `raw`: the response as one text, without code apart."""
+    """The text that a page shows. `raw`: the response is one text, without separate code."""
 
     prompt: Shown | None
     bubbles: list[Bubble]
@@ -46,7 +46,7 @@ class Texts:
 
 
 def texts(out: CompletionOut, *, raw: bool) -> Texts:
-    """The texts of a completion as its reader sees it."""
+    """Return the text of a completion as its reader may see it."""
     bubbles, left_out = _bubbles(out.messages or [])
     metadata = pretty_json(out.metadata) if out.metadata else ""
     response = None
@@ -65,7 +65,7 @@ def texts(out: CompletionOut, *, raw: bool) -> Texts:
 
 @page(*READS)
 def text(request: PageRequest, completion_id: UUID, part: str) -> HttpResponse:
-    """One text, whole, to download."""
+    """Download one part of the text as a whole."""
     if part not in PARTS:
         raise NotFound("A completion has no such text.")
     out = completions.read_completion(request.principal, completion_id)
@@ -93,7 +93,7 @@ def _bubbles(messages: list[dict[str, Any]]) -> tuple[list[Bubble], int]:
             break
         content, other = _message_text(message)
         shown = highlighting.plain(content, limit=min(remaining, SHOWN_PROMPT))
-        remaining -= min(len(content), SHOWN_PROMPT) + 200  # a bubble has its own weight
+        remaining -= min(len(content), SHOWN_PROMPT) + 200  # the markup of a bubble counts too
         bubbles.append(Bubble(str(message.get("role", ""))[:40], shown, other))
     return bubbles[::-1], len(messages) - len(bubbles)
 

@@ -1,4 +1,4 @@
-"""The list of completions: the filters of `GET /completions` in the address, and how each one stands."""
+"""The list of completions with their states; the address has the filters of `GET /completions`."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -46,7 +46,7 @@ class Row:
 
 @page(*READS)
 def completions(request: PageRequest) -> HttpResponse:
-    """The completions that the principal may read; those that are only shared with its graders too."""
+    """List the completions that the principal may read, including those that are only shared with its graders."""
     principal = request.principal
     list_request = listing.read(request, CompletionQuery)
     matches, query, faults = _chosen(list_request, principal)
@@ -72,7 +72,7 @@ def completions(request: PageRequest) -> HttpResponse:
 
 
 def list_rows(completions: list[Completion], principal: Principal) -> list[Row]:
-    """Completions without their texts, as rows: three queries for any number."""
+    """Convert completions without their text to rows; three queries for any number."""
     shared = frozenset(row.pk for row in completions if sharing.is_only_shared(row, principal))
     completion_ids = [row.pk for row in completions]
     names = Names.of(principal, tasks=(row.task_id for row in completions))

@@ -1,4 +1,4 @@
-"""The explorer of scores: the filters of `GET /scores` in the address, how what they select is spread, and its rows."""
+"""The score explorer: the filters of `GET /scores`, the distribution of the selected scores, and their rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ COLUMNS: Final = (
     "id", "value", "confidence", "completion_id", "task_id", "grader_id", "grader_version_id", "shadow", "superseded",
     "reviewed_by_id", "reused_from", "created_at",
 )  # fmt: skip
-PART: Final = "results"  # what htmx asks for alone
+PART: Final = "results"  # the part that htmx requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Row:
 
 @dataclass(slots=True)
 class Chosen:
-    """What an address asks for once its ids and dates are checked; what could not be is in `faults` and counts not."""
+    """The checked filters of an address. Those that are not valid are in `faults` and do not apply."""
 
     query: ScoreListQuery
     selection: Selection
@@ -67,7 +67,7 @@ class Chosen:
 
 @page(("scores", "read"))
 def explorer(request: PageRequest) -> HttpResponse:
-    """The page, or for htmx its results alone."""
+    """Show the page, or for htmx only its results."""
     principal = request.principal
     list_request = listing.read(request, ScoreListQuery)
     chosen = checked(list_request, principal)
@@ -98,7 +98,7 @@ def explorer(request: PageRequest) -> HttpResponse:
 
 
 def checked(list_request: ListRequest[ScoreListQuery], principal: Principal) -> Chosen:
-    """The selection of an address. Filters that name nothing and bounds that cross are reported and left out."""
+    """Return the selection of an address. Filters that name nothing and bounds that cross are reported and ignored."""
     query, faults = list_request.query, dict(list_request.faults)
     wire = dict(zip(query.__struct_encode_fields__, query.__struct_fields__, strict=True))
     while True:
@@ -113,7 +113,7 @@ def checked(list_request: ListRequest[ScoreListQuery], principal: Principal) -> 
 
 
 def chart(counts: list[int], selection: Selection, typed_filters: dict[str, str]) -> charts.Chart:
-    """How the scores are spread; each bucket leads to itself, and a brush across them to the bounds of the form."""
+    """Return the chart of the distribution. Each bucket links to its own range; a brush sets the bounds of the form."""
     low, high = selection.query.min_score, selection.query.max_score
     bounded = low is not None or high is not None
     others = {name: text for name, text in typed_filters.items() if name not in ("minScore", "maxScore")}
@@ -124,7 +124,7 @@ def chart(counts: list[int], selection: Selection, typed_filters: dict[str, str]
     ]
     return charts.histogram(
         "Distribution", counts, chosen=(low or 0.0, 1.0 if high is None else high) if bounded else None, links=links,
-        brush="score", wide=True, empty="No score that counts is in this selection.",
+        brush="score", wide=True, empty="This selection has no scores that count.",
     )  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def _page(chosen: Chosen, principal: Principal) -> tuple[list[Row], Pagination]:
 
 
 def list_rows(scores: list[Any], principal: Principal) -> list[Row]:
-    """Scores (rows of COLUMNS) with the names of what they belong to, as far as the principal sees it."""
+    """Convert scores (rows of COLUMNS) to rows with the names that the principal may see."""
     names = Names.of(
         principal,
         tasks=(score.task_id for score in scores),
@@ -171,7 +171,7 @@ def list_rows(scores: list[Any], principal: Principal) -> list[Row]:
 
 
 def _choices(principal: Principal, typed_filters: dict[str, str]) -> dict[str, Any]:
-    """What the form offers: tasks, graders, and the models of late."""
+    """The choices of the form: tasks, graders and recent models."""
     tasks = Task.objects.visible_to(principal).order_by("archived", "name").values_list("pk", "name")
     graders = Grader.objects.visible_to(principal).order_by("name").values_list("pk", "name")
     recent = Score.objects.visible_to(principal).order_by("-id").values_list("completion_id", flat=True)[:RECENT]
@@ -202,7 +202,7 @@ def _options(kind: str, rows: Iterable[tuple[UUID, str]], chosen: str | None) ->
 
 
 def _export(principal: Principal, typed_filters: dict[str, str]) -> str:
-    """Where this selection is exported; '' for who may not."""
+    """The address that exports this selection; '' if the principal may not export."""
     if policy.reach(principal, "exports", "create") is None:
         return ""
     try:

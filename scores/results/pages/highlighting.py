@@ -1,6 +1,6 @@
-"""A model's answer as it is shown: fenced code apart and in colours, the rest as text, what hides in it visible.
+"""Render a model's answer as safe HTML: fenced code in colours, the rest as text, hidden characters visible.
 
-Nothing of the text becomes markup: all of it is escaped here, and the only elements are ours. Every step has a bound,
+No text becomes markup: all of it is escaped here, and only this module adds elements. Every step has a bound,
 in size and in time, so that no text makes the page slow or large.
 """
 
@@ -85,12 +85,12 @@ class _Budget:
 
 
 def answer(text: str, *, limit: int = SHOWN) -> Shown:
-    """An answer with its fenced code apart and in colours."""
+    """Render an answer with its fenced code separate and in colours."""
     return answers([text], limit=limit)[0]
 
 
 def answers(texts: Sequence[str], *, limit: int = SHOWN) -> list[Shown]:
-    """Several answers of one page, which share its bounds; `limit` is that of each."""
+    """Render several answers of one page, which share its bounds; `limit` applies to each."""
     budget = _Budget(segments=max(MAX_SEGMENTS, SEGMENTS_EACH * len(texts)))
     return [_answer(text, limit, budget) for text in texts]
 
@@ -101,12 +101,12 @@ def _answer(text: str, limit: int, budget: _Budget) -> Shown:
 
 
 def plain(text: str, *, limit: int = SHOWN) -> Shown:
-    """A text as one stretch, with nothing apart."""
+    """Render a text as one segment, without separate code."""
     return Shown([Segment(_visible(_unix(text[:limit]), _Budget()))], max(0, len(text) - limit))
 
 
 def marked(pieces: Iterable[tuple[str, bool]], element: str) -> SafeString:
-    """Stretches of a text, those that are True within an element (`ins` or `del`)."""
+    """Render pieces of a text, those that are True within an element (`ins` or `del`)."""
     budget = _Budget()
     visible_pieces = ((_visible(text, budget), is_marked) for text, is_marked in pieces)
     html = (f"<{element}>{text}</{element}>" if is_marked else text for text, is_marked in visible_pieces)
@@ -139,7 +139,7 @@ def _segment(code: bool, language: str, text: str, budget: _Budget) -> Segment:
 
 
 def _lines(text: str, budget: _Budget) -> SafeString:
-    """What is no fenced code: as text, with `code` within a line as such; beyond the bound as it was written."""
+    """Render text outside fenced code, with `code` within lines; beyond the bound it stays as written."""
     html, position = [], 0
     for match in islice(_INLINE.finditer(text), budget.inline):
         html += [_visible(text[position : match.start()], budget), f"<code>{_visible(match[1], budget)}</code>"]
@@ -197,7 +197,7 @@ def _class(token: _TokenType) -> str:
 
 
 def _visible(text: str, budget: _Budget) -> SafeString:
-    """The text, escaped; what cannot be seen or turns it round is spelt out, beyond the bound a � for each run."""
+    """Escape a text and spell out hidden and direction characters; beyond the bound each run becomes �."""
 
     def spelt(match: re.Match[str]) -> str:
         if budget.marks <= 0:

@@ -1,4 +1,4 @@
-"""A score's page: its value, where it comes from, what its grader wrote, and whether it counts."""
+"""The page of a score: its value, its origin, its reasoning, and whether it counts."""
 
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ SHOWN_REASONING = 70_000  # characters; a grader may write 64 Ki
 
 @page(("scores", "read"))
 def score(request: PageRequest, score_id: UUID) -> HttpResponse:
-    """One score, as `GET /scores/:id` tells it to this reader."""
+    """Show one score as `GET /scores/:id` returns it to this reader."""
     principal = request.principal
     out = scores.read_score(score_id, principal)
     row = Score.objects.defer("reasoning", "dimensions").get(pk=score_id)
@@ -74,7 +74,7 @@ def _original(principal: Principal, row: Score) -> Score | None:
 
 
 def _member(principal: Principal, row: Score) -> PanelMember | None:
-    """Its grader's place in the panel, for who may see the task."""
+    """Its grader's place in the panel; None if the reader may not see the task."""
     if not Task.objects.visible_to(principal).filter(pk=row.task_id).exists():
         return None
     return PanelMember.objects.filter(task_version__completion=row.completion_id, grader_id=row.grader_id).first()

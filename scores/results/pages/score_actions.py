@@ -1,4 +1,4 @@
-"""Deleting a score."""
+"""The page that deletes a score."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from tasks import sharing
 
 @page(("scores", "delete"), methods=WRITES)
 def delete(request: PageRequest, score_id: UUID) -> HttpResponseBase:
-    """Leave a tombstone of it, once its word is typed."""
+    """Delete a score, after the user types a word to confirm. A tombstone stays."""
     acts.concerns("scores", "delete", ids.encode("score", score_id))
     textless = Score.objects.defer("reasoning", "dimensions")
     row = find_for(textless, request.principal, score_id, "delete", "score")

@@ -1,4 +1,4 @@
-"""The page of one task: how far it is, how its models score, who judges, and how to submit to it."""
+"""The page of one task: its progress, the scores of its models, its panel, and how to submit to it."""
 
 from typing import Any, Final
 from uuid import UUID

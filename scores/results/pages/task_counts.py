@@ -1,4 +1,4 @@
-"""How far the completions of tasks have come: counts that a list of tasks and a task's own page can afford."""
+"""Count the progress of tasks' completions, fast enough for a list of tasks and a task's own page."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ OPEN: Final = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStat
 class Counts:
     """Completions of a task: all of them, those with a reward, those that ended without; the mean of the rewards.
 
-    None is what the reader's role does not tell.
+    None for a count that the reader's role may not see.
     """
 
     completions: int | None = 0
@@ -32,7 +32,7 @@ class Counts:
 
     @property
     def open(self) -> int | None:
-        """Those that have not ended. What was counted a moment later may have ended: never below none."""
+        """The completions that have not ended; at least 0, since the counts are not of the same moment."""
         if self.completions is None or self.scored is None or self.failed is None:
             return None
         return max(0, self.completions - self.scored - self.failed)
@@ -64,7 +64,7 @@ def sees(principal: Principal, resource: str, owner: UUID | None = None) -> bool
 
 
 def of_tasks(principal: Principal, tasks: Iterable[UUID]) -> Mapping[UUID, Counts]:
-    """The counts of each task, from counters. The mean is that of all rewards."""
+    """Return the counts of each task, from counters. The mean is that of all rewards."""
     task_ids = list(tasks)
     progress_of = progress.of_tasks(task_ids)
     with_completions = set(_readable_tasks(principal, "completions", task_ids))
@@ -90,7 +90,7 @@ def _counts(task_progress: Progress, shows_completions: bool, shows_scores: bool
 
 
 def runs(principal: Principal, task: Task) -> Runs | None:
-    """The runs of a task that the principal may read, from indexes and counters; None if it may read none.
+    """Count the runs of a task that the principal may read, from indexes and counters; None if it may read none.
 
     Runs have no index by task: those that have not ended and those that failed are few and have indexes of their own,
     and a completed run is known by its score.

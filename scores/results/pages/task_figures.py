@@ -1,4 +1,4 @@
-"""The charts of a task's page: how the scores of each model are spread, how the models compare, how they went."""
+"""The charts of a task's page: the distribution of each model's scores, their means, and the means over time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Figures:
 
 
 def of_task(task_id: UUID) -> Figures:
-    """The figures of a task's newest scored completions. The page checks that the reader may see them."""
+    """Return the figures of a task's newest scored completions. The page checks that the reader may see them."""
     comparison = comparisons.of_task(task_id)
     models = sorted(comparison.models, key=lambda model: -model.count)
     charted = sorted(models[:MOST_MODELS], key=lambda model: (-model.mean, model.model))
@@ -65,7 +65,7 @@ def _means(task_id: UUID, models: Sequence[ModelFigures]) -> charts.Chart:
         for model in models
         if model.interval is not None
     ]
-    empty = "An interval needs two prompts of a model or more." if models else NONE_YET
+    empty = "A model needs two or more prompts for an interval." if models else NONE_YET
     return charts.intervals("Mean by model, with its 95 % interval", rows, noun="completions", empty=empty)
 
 
@@ -77,12 +77,12 @@ def _over_time(comparison: Comparison, models: Sequence[ModelFigures]) -> charts
 
 
 def scores_of(task_id: UUID, model: str) -> str:
-    """Where the scores of a model are listed."""
+    """Return the address that lists the scores of a model."""
     return listed("scores", taskId=ids.encode("task", task_id), modelId=model)
 
 
 def listed(route: str, **query: Any) -> str:
-    """The address of a list with its filters; '' while there is no such page."""
+    """Return the address of a list with its filters; '' if there is no such page."""
     try:
         return f"{reverse(route)}?{urlencode(query)}"
     except NoReverseMatch:

@@ -21,7 +21,7 @@ class Snippets:
 
 
 def of(task_id: str, template: str) -> Snippets:
-    """Both commands with the task's variables. They read the key from the environment, so that nobody pastes it."""
+    """Return both commands with the task's variables. They read the API key from the environment."""
     variables = dict.fromkeys(islice(templates.variables(template), MOST), "…")
     content: dict[str, object] = {"variables": variables} if variables else {"prompt": "…"}
     return Snippets(_curl(task_id, content), _python(task_id, content))

@@ -1,4 +1,4 @@
-"""Routes of the list of tasks and of a task's page, which tell of scores."""
+"""Routes of the list of tasks and of a task's page, which show scores."""
 
 from django.urls import URLPattern, path
 

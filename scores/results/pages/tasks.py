@@ -1,4 +1,4 @@
-"""The list of tasks, with how far each has come."""
+"""The list of tasks, with the progress of each."""
 
 from typing import Any, Final
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Erasures: asked for, and watched."""
+"""Pages of erasures: the list, and the form that requests one."""
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -55,7 +55,7 @@ def new(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         try:
             scope = scope_of(form.body(NewErasure), principal, needs_one=True)
-            message = "The erasure is on its way. What legal holds cover is left, and counted."
+            message = "The erasure is requested. Completions under a legal hold are kept and counted."
             erasure = acting.do(request, lambda: erasures.request(scope, principal.user), toast=message)
         except AutotuneError as exc:
             form.refuse(exc)
@@ -63,7 +63,7 @@ def new(request: PageRequest) -> HttpResponseBase:
             acts.concerns("retention", "create", erasure.public_id, fields=FIELDS)
             return redirect("erasures")
     context = {
-        "title": "Erase texts",
+        "title": "Erase text",
         "crumbs": places.crumbs(("Retention", reverse("retention")), ("Erasures", reverse("erasures"))),
         "form": form,
     }

@@ -1,4 +1,4 @@
-"""The forms of retention: days, what is held, what is erased."""
+"""Forms of retention: days, legal holds and erasures."""
 
 from typing import Any, Final
 
@@ -12,32 +12,34 @@ WHOLE: Final = ""
 
 
 class DaysForm(BodyForm):
+    """The days for which an organization keeps text and scores."""
+
     text_days = forms.IntegerField(
         min_value=1,
         max_value=MAX_DAYS,
         required=False,
-        label="Days that texts are kept",
-        help_text="From the submission until prompt, messages, response, metadata and reasoning are erased. Scores, "
-        "rewards and times stay. A task may say other days. Empty: until somebody erases them.",
+        label="Keep text (days)",
+        help_text="Days from submission until prompt, messages, response, metadata and reasoning are erased, such as "
+        "90. Scores, rewards and times stay. A task can have its own days. Empty: text stays until somebody erases it.",
     )
     score_days = forms.IntegerField(
         min_value=1,
         max_value=MAX_DAYS,
         required=False,
-        label="Days that scores are kept",
-        help_text="Until completions are deleted with their scores, runs, rewards and reviews: they are in no list, "
-        "figure or export any more. Empty: for good.",
+        label="Keep scores (days)",
+        help_text="Days after submission and the newest score until a completion is deleted with its scores, runs, "
+        "rewards and reviews, such as 365. No list, chart or export shows it afterwards. Empty: scores stay forever.",
     )
     pointers = {"text_days": "/retention/textDays", "score_days": "/retention/scoreDays"}
     clears = frozenset({"text_days", "score_days"})
 
 
 class ScopeForm(BodyForm):
-    """`what` is the member of the body, `which` its value."""
+    """A form with a scope: `what` is the member of the body, `which` its value."""
 
-    what = forms.ChoiceField(label="What", widget=forms.RadioSelect)
+    what = forms.ChoiceField(label="Scope", widget=forms.RadioSelect)
     which = forms.CharField(
-        max_length=200, required=False, label="Which", help_text="The id (comp_… or task_…), or the model's name."
+        max_length=200, required=False, label="Id or model", help_text="The id (comp_… or task_…), or the model's name."
     )
 
     def pointer(self, name: str) -> str:
@@ -47,7 +49,7 @@ class ScopeForm(BodyForm):
         return super().pointer(name)
 
     def values(self) -> dict[str, Any]:
-        """The body: `what` names the member."""
+        """Return the body, in which `what` names the member."""
         values = super().values()
         values.pop("what", None)
         values.pop("again", None)
@@ -57,16 +59,18 @@ class ScopeForm(BodyForm):
         super().clean()
         what, which = self.cleaned_data.get("what"), self.cleaned_data.get("which", "")
         if what in KINDS and not which:
-            self.add_error("which", "Say which.")
+            self.add_error("which", "Enter the id or the name of the model.")
         if what == WHOLE and which:
             self.add_error("which", "Leave this empty for the whole organization.")
 
 
 class ErasureForm(ScopeForm):
+    """What to erase, typed twice."""
+
     again = forms.CharField(
         max_length=200,
-        label="The same once more",
-        help_text="Type the id or the name again: what is erased cannot be had back.",
+        label="Type it again to confirm",
+        help_text="Enter the same id or name as above: erased text cannot be recovered.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
@@ -79,15 +83,17 @@ class ErasureForm(ScopeForm):
         super().clean()
         which, again = self.cleaned_data.get("which"), self.cleaned_data.get("again")
         if which and again and which != again:
-            self.add_error("again", "This is not the same as above. Nothing is erased.")
+            self.add_error("again", "This differs from the value above. Nothing was erased.")
 
 
 class HoldForm(ScopeForm):
+    """What to hold, and the reason."""
+
     reason = forms.CharField(
         max_length=2_000,
-        label="Why",
+        label="Reason",
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Stored encrypted, and shown to who may read retention: “case 12, until the court has decided”.",
+        help_text="Stored encrypted. People who may read retention can see it. Example: “case 12, until the verdict”.",
     )
     field_order = ("what", "which", "reason")
 

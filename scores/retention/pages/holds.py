@@ -1,4 +1,4 @@
-"""Legal holds: placed, listed, released."""
+"""Pages of legal holds: list, place, show and release them."""
 
 from uuid import UUID
 
@@ -56,7 +56,7 @@ def new(request: PageRequest) -> HttpResponseBase:
         try:
             body = form.body(NewLegalHold)
             scope = scope_of(body, principal, needs_one=False)
-            message = "The hold is placed: nothing that it covers is erased or deleted."
+            message = "The hold is in force: nothing that it covers will be erased or deleted."
             hold = acting.do(request, lambda: legal_holds.place(scope, body.reason, principal.user), toast=message)
         except AutotuneError as exc:
             form.refuse(exc)
@@ -78,7 +78,7 @@ def legal_hold(request: PageRequest, hold_id: UUID) -> HttpResponseBase:
     if request.method == "POST":
         hold: LegalHold = find_for(LegalHold.objects.all(), principal, hold_id, "delete", "legal hold")
         acts.concerns("retention", "delete", hold.public_id)
-        message = "The hold is released. What it kept is subject to retention and erasure again."
+        message = "The hold is released. Retention and erasures apply again to what it covered."
         acting.attempt(request, lambda: legal_holds.release(hold_id, principal.user), toast=message)
         return redirect("legal_hold", hold_id)
     hold = find(LegalHold.objects.visible_to(principal), hold_id, "legal hold")

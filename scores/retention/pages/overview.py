@@ -1,4 +1,4 @@
-"""What is kept how long: the organization's days, its holds and erasures at a glance."""
+"""The page of retention: the organization's days, and its newest holds and erasures."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -23,12 +23,12 @@ from scores.retention.responses import erasure_out, legal_hold_out
 from tasks.models import Completion
 
 SHOWN: Final = 5
-COUNTED: Final = 10_000  # beyond it “more than” is said: counting takes as long as there are rows
+COUNTED: Final = 10_000  # beyond it the page shows “more than”: counting takes longer with more rows
 
 
 @page(("retention", "read"), methods=("GET", "HEAD", "POST"))
 def settings(request: PageRequest) -> HttpResponseBase:
-    """The days; a change that takes something away is shown first with what it takes."""
+    """Show and save the days. Before a change that deletes something, show what it would delete."""
     principal = request.principal
     own = principal.organization
     form = DaysForm(request.POST or None, initial={"text_days": own.text_days, "score_days": own.score_days})
@@ -41,7 +41,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
             if due is None or request.POST.get("confirmed") == "yes":
                 try:
                     body = form.body(OrganizationPatch)
-                    acting.do(request, lambda: lifecycle.change(principal, own.pk, body), toast="The days are saved.")
+                    acting.do(request, lambda: lifecycle.change(principal, own.pk, body), toast="Retention is saved.")
                 except AutotuneError as exc:
                     form.refuse(exc)
                 else:
@@ -78,7 +78,7 @@ def _page(request: PageRequest, form: DaysForm, due: dict[str, Any] | None) -> H
 
 
 def _due(own: Organization, text_days: int | None, score_days: int | None) -> dict[str, Any] | None:
-    """What shorter retention would delete within the next hour; None if no period gets shorter."""
+    """Count what shorter retention would delete within the next hour; None if no period gets shorter."""
     shorter = {
         "texts": _is_shorter(text_days, own.text_days) and text_days,
         "scores": _is_shorter(score_days, own.score_days) and score_days,

@@ -1,4 +1,4 @@
-"""The desk: one review after the other in one sitting. Scripts ask for the next one ahead; without them forms do."""
+"""The page of the review queue: one review after the other. Scripts load the next one ahead; forms work too."""
 
 from uuid import UUID
 
@@ -29,7 +29,7 @@ MOST_NAMED = 20
 @page(("reviews", "update"), methods=("GET", "HEAD", "POST"))
 @replies
 def desk(request: PageRequest) -> HttpResponseBase:
-    """GET shows what the person holds; POST claims the next one."""
+    """Show the review that the person holds (GET), or claim the next one (POST)."""
     if request.method == "POST":
         return _next(request)
     by = access.reviewer(request.principal)
@@ -37,7 +37,7 @@ def desk(request: PageRequest) -> HttpResponseBase:
     if held_review is not None:
         current_call.about(held_review.public_id)
     context = {
-        "title": "Reviewing",
+        "title": "Review queue",
         "crumbs": navigation.crumbs(("Reviews", reverse("reviews"))),
         "progress": queue.progress(_queue(request), by),
         "asked": _filters(request),
@@ -51,7 +51,7 @@ def desk(request: PageRequest) -> HttpResponseBase:
 @page(("reviews", "update"), methods=("POST",))
 @replies
 def claim(request: PageRequest, review_id: UUID) -> HttpResponseBase:
-    """Takes one review, or begins its 15 minutes anew."""
+    """Claim one review, or restart the 15 minutes of its claim."""
     acts.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
     if by_script(request):
@@ -64,7 +64,7 @@ def claim(request: PageRequest, review_id: UUID) -> HttpResponseBase:
 @page(("reviews", "update"), methods=("POST",))
 @replies
 def release(request: PageRequest, review_id: UUID) -> HttpResponseBase:
-    """Release a review; `skip` goes on to the next one."""
+    """Release a review; with `back=next`, continue with the next one."""
     acts.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
     acting.do(request, lambda: queue.release(pk, by))
@@ -76,11 +76,11 @@ def release(request: PageRequest, review_id: UUID) -> HttpResponseBase:
 
 
 def onward(request: PageRequest, *, after: UUID | None = None) -> HttpResponse:
-    """Redirect to the desk with the next review, for browsers without scripts."""
+    """Redirect to the review queue with the next review, for browsers without scripts."""
     claimed = _claim(request, after)
     query = _filters(request) | ({} if claimed else {"empty": "1"})
     if claimed is None:
-        messages.info(request, "No review is left that you may decide on now.")
+        messages.info(request, "There are no more reviews that you can decide on now.")
     return redirect(f"{reverse('reviews_next')}{'?' if query else ''}{urlencode(query)}")
 
 
@@ -107,12 +107,12 @@ def _claim(request: PageRequest, after: UUID | None) -> Review | None:
         calls_out=True,  # each claim is a transaction of its own
     )
     if claimed is not None and (call := current_call.current()) is not None and not call.object_id:
-        current_call.about(claimed.public_id)  # a decision before it keeps its own
+        current_call.about(claimed.public_id)  # a request that decided before keeps its own review
     return claimed
 
 
 def _left(request: PageRequest) -> int:
-    """How many wait, without those whose decision the browser holds back or is sending."""
+    """Count the reviews that wait, without those whose decision the browser delays or is sending."""
     by = access.reviewer(request.principal)
     return queue.count_decidable(_queue(request).exclude(pk__in=_ids(request, "decided")), by)
 
@@ -133,7 +133,7 @@ def _desk_url(request: HttpRequest) -> str:
 
 
 def _ids(request: PageRequest, name: str) -> list[UUID]:
-    """The first of the reviews that a form names."""
+    """Return the reviews that a form names, at most MOST_NAMED."""
     return [pk for text in request.POST.getlist(name)[:MOST_NAMED] if (pk := _id(text))]
 
 

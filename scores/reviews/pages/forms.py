@@ -1,4 +1,4 @@
-"""The form of a decision, and the people that reviews name."""
+"""The form of a decision, and the names of the people who claimed or decided."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -17,7 +17,7 @@ MAX_EXPLANATION: Final = 20_000
 
 
 class DecisionForm(BodyForm):
-    """Approves with the grader's score (no value) or another one, or rejects: then a value counts for nothing."""
+    """The form of a decision: approve with the grader's score (no value) or another, or reject and ignore the value."""
 
     approved = forms.TypedChoiceField(
         choices=[("true", "Approve"), ("false", "Reject")], coerce=lambda text: text == "true", empty_value=None
@@ -26,7 +26,7 @@ class DecisionForm(BodyForm):
     explanation = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 4}))
 
     def clean_explanation(self) -> str:
-        """Line ends as they were typed: a form sends two characters for each."""
+        """Normalize line ends: a browser sends two characters for each."""
         return self.cleaned_data["explanation"].replace("\r\n", "\n")
 
     def values(self) -> dict[str, Any]:
@@ -36,12 +36,12 @@ class DecisionForm(BodyForm):
         return values
 
     def decision(self) -> Decision:
-        """raises Invalid, as the API does"""
+        """Return the decision; raises Invalid as the API does."""
         return decision_of(self.body(DecisionBody))
 
 
 def people(principal: Principal, reviews: Iterable[Review]) -> dict[UUID, str]:
-    """The people who claimed or decided: `you`, the address of a member whom the reader may see, else only the id."""
+    """Name the people who claimed or decided: `you`, the address of a member whom the reader may see, else the id."""
     user_ids = {pk for review in reviews for pk in (review.claimed_by_id, review.decided_by_id) if pk}
     names = Names(principal, user_ids)
     return {pk: names.of(pk) for pk in user_ids}

@@ -1,4 +1,4 @@
-"""One review as it is shown to who decides: texts, the grader's verdict, and why it was sent here."""
+"""One review as pages show it: its text, the grader's verdict, and the reason for the review."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tasks.models import Completion
 
 
 def context(request: PageRequest, review: Review, form: DecisionForm | None = None) -> dict[str, Any]:
-    """The context of `reviews/_item.html`."""
+    """Return the context of `reviews/_item.html`."""
     principal, by = request.principal, access.reviewer(request.principal)
     names = Names.of_rows(principal, [review])
     now = timezone.now()
@@ -31,7 +31,7 @@ def context(request: PageRequest, review: Review, form: DecisionForm | None = No
         "review": review,
         "out": out,
         "has_reasoning": review.__dict__.get("reasoning") is not None,  # as stored: it may be unreadable
-        # Nobody decides on a part of it: all is shown, however long.
+        # Reviewers need the whole response, however long it is.
         "response": None if out.response is None else highlighting.answer(out.response, limit=len(out.response)),
         "task": names.task(review.task_id),
         "grader": names.grader(review.grader_id),
@@ -48,4 +48,5 @@ def context(request: PageRequest, review: Review, form: DecisionForm | None = No
 
 
 def progress(request: PageRequest) -> queue.Progress:
+    """Return the counts of the review queue for the reader."""
     return queue.progress(access.decidable(request.principal), access.reviewer(request.principal))

@@ -1,4 +1,4 @@
-"""The queue of reviews: what waits, what the person holds, what was decided."""
+"""The list of reviews, with tabs: open, claimed by the reader, decided, all."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Replies to the scripts of the review pages: JSON, also for an error; everybody else gets a page."""
+"""Reply to the scripts of the review pages with JSON, also for an error; browsers without scripts get a page."""
 
 import functools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""One review: what was asked, what the grader found, and the decision, made or to be made."""
+"""The page of one review: the conversation, the grader's verdict, and the decision or its form."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Dead letters: the failed runs by their code, and retrying many of them at once."""
+"""Pages of dead letters: the failed runs by code, and the form that retries many of them at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -84,7 +84,7 @@ def retry(request: PageRequest) -> HttpResponseBase:
     list_request = listing.read(request, RunQuery, status="failed")
     chosen = replace(RunFilter.of(list_request.query), status=None)
     if list_request.faults or not chosen:
-        raise Invalid.field("", "missing_field", "Name the failed runs by a code, a grader, a task or a completion.")
+        raise Invalid.field("", "missing_field", "Choose failed runs by code, grader, task or completion.")
     runs.require_known(principal, chosen, "?")
     failed_runs = replace(chosen, status=RunStatus.FAILED).apply(WorkflowRun.objects.allowed(principal, "update"))
     if request.method == "POST":
@@ -134,7 +134,7 @@ def _row(group: Letters, names: Names, message: str, example: WorkflowRun | None
 
 
 def _filter_labels(principal: Principal, chosen: RunFilter) -> list[tuple[str, str]]:
-    """The filters as labels and texts."""
+    """Return the filters as pairs of a label and a text."""
     names = Names.of(principal, tasks=filter(None, [chosen.task]), graders=filter(None, [chosen.grader]))
     labels = [("Code", chosen.code or "")]
     if chosen.grader:
@@ -154,8 +154,8 @@ def _back(filters: dict[str, str]) -> str:
 def _report(request: PageRequest, outcome: Retried) -> None:
     skipped_count = outcome.skipped.total()
     why = " ".join(retrying.REFUSALS[code] for code in sorted(outcome.skipped))
-    messages.success(request, f"{outcome.retried:,} {'run begins' if outcome.retried == 1 else 'runs begin'} anew.")
+    messages.success(request, f"{outcome.retried:,} {'run is' if outcome.retried == 1 else 'runs are'} due again.")
     if skipped_count:
-        messages.warning(request, sentences.joined(f"{skipped_count:,} stayed as they are", why))
+        messages.warning(request, sentences.joined(f"{skipped_count:,} could not be retried", why))
     if outcome.more:
-        messages.warning(request, f"More are left: one request retries {retrying.MOST:,}. Retry again.")
+        messages.warning(request, f"More failed runs are left: one request retries {retrying.MOST:,}. Retry again.")

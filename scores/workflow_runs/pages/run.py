@@ -1,4 +1,4 @@
-"""One workflow run: its timeline, and what may be done with it."""
+"""The page of one workflow run: its timeline, and the buttons that retry or cancel it."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -28,7 +28,7 @@ from tasks.models import Completion
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step with its words. `latency_ms`: from its start to its end."""
+    """A step as the page shows it. `latency_ms`: from its start to its end."""
 
     step: Step
     words: str
@@ -73,14 +73,16 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
 
 @page(("runs", "update"), methods=("POST",))
 def retry(request: PageRequest, run_id: UUID) -> HttpResponseBase:
+    """Retry a failed run."""
     acts.concerns("runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
-    acting.attempt(request, lambda: retrying.retry(run_id), toast="The run begins anew.")
+    acting.attempt(request, lambda: retrying.retry(run_id), toast="The run is due again.")
     return redirect("run", run_id)
 
 
 @page(("runs", "update"), methods=("POST",))
 def cancel(request: PageRequest, run_id: UUID) -> HttpResponseBase:
+    """Cancel an unfinished run."""
     acts.concerns("runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
     acting.attempt(request, lambda: cancelling.cancel(run_id), toast="The run was cancelled.")

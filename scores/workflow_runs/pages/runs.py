@@ -1,4 +1,4 @@
-"""The list of workflow runs: by state, with the graders' queues."""
+"""The page that lists workflow runs by state, with the queue of each grader."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A grader's queue. `sees_all`: the reader sees all of the grader, so also what holds its queue."""
+    """A grader's queue. `sees_all`: the reader sees everything about the grader, so also why its queue is held."""
 
     queue: Queue
     grader: Named
@@ -93,7 +93,7 @@ def runs_page(request: PageRequest) -> HttpResponse:
 
 
 def filter_of(principal: Principal, list_request: ListRequest[RunQuery]) -> RunFilter:
-    """The filter of the runs; an id that the reader cannot see is reported as a fault, and matches nothing."""
+    """Return the filter of the runs; an id that the reader cannot see is reported as a fault, and matches nothing."""
     chosen = RunFilter.of(list_request.query)
     try:
         runs.require_known(principal, chosen, "?")
@@ -103,7 +103,7 @@ def filter_of(principal: Principal, list_request: ListRequest[RunQuery]) -> RunF
 
 
 def filter_choices(principal: Principal, list_request: ListRequest[Any]) -> dict[str, Any]:
-    """The options of the filters' selects."""
+    """Return the options of the filters' selects."""
     filters = list_request.form_values
     own = policy.reach(principal, "endpoint_graders", "read")
     graders = (

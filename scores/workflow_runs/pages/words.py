@@ -1,4 +1,4 @@
-"""How states and steps of a run are said on pages."""
+"""The words that pages use for the states and steps of a run."""
 
 from typing import Final
 
@@ -19,17 +19,17 @@ STEPS: Final = {
     "retry": "Retried on request",
     "lease": "Its worker was lost",
     "end": "Ended",
-    steps.REUSE: "Waited for an equal answer of another model",
+    steps.REUSE: "Waited for the score of an equal answer of another model",
 }
 HOLDS: Final = {
     "rate_limited": "rate limit",
     "circuit_open": "circuit open after failed calls",
-    "unhealthy": "it says that it is unhealthy",
+    "unhealthy": "the grader reports that it is unhealthy",
 }
 RESTS: Final = {
     steps.HOLD: "its grader is held",
     steps.BACKOFF: "an attempt failed; it tries again",
-    steps.NOT_BEFORE: "it is to begin later",
+    steps.NOT_BEFORE: "it is scheduled for later",
 }
 WAITS: Final = {
     WaitsFor.CALLBACK.value: "the grader’s callback",
@@ -37,23 +37,26 @@ WAITS: Final = {
     WaitsFor.GRADER.value: "its grader, which is held",
     WaitsFor.REUSE.value: "the score of an equal answer of another model, to copy it",
 }
-FAULTS: Final = {"grader": "the grader", "caller": "whoever submitted it", "platform": "the platform"}
+FAULTS: Final = {"grader": "the grader", "caller": "the submitter", "platform": "the platform"}
 
 
 def step(name: str) -> str:
+    """Return the words for a step."""
     return STEPS.get(name, name.replace("_", " ").capitalize())
 
 
 def hold(reason: str) -> str:
+    """Return the words for the reason why a grader is held."""
     return HOLDS.get(reason, reason.replace("_", " "))
 
 
 def outcome(text: str | None) -> str:
+    """Return the words for the outcome of a step."""
     return HOLDS.get(text or "", (text or "").replace("_", " "))
 
 
 def reason(run: WorkflowRun) -> str:
-    """Why an unfinished run does not move on by itself right now; '' where nothing holds it."""
+    """Return why an unfinished run does not continue by itself now; '' if nothing holds it."""
     match run.status:
         case RunStatus.SLEEPING:
             rest = RESTS.get(steps.current(run) or "", "")
@@ -65,7 +68,7 @@ def reason(run: WorkflowRun) -> str:
 
 
 def tone(outcome: str | None) -> str:
-    """The colour of a step by what came of it."""
+    """Return the color class of a step by its outcome."""
     if outcome in {"scored", "approved", "adjusted", "claimed", "copied"}:
         return "good"
     if outcome in failure_codes.CODES or outcome == "worker_lost":

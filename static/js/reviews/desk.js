@@ -260,7 +260,7 @@ class Desk {
     } else if (kind === "refused") {
       if (id) this.count(-1);
       if (this.undone?.dataset.item === id) this.undone = null;
-      this.trouble(id || "refused", `${id ? `Your decision on ${id.slice(0, 4)}…${id.slice(-8)} was not taken: ` : ""}${data.detail}${id ? " What you typed is kept below." : ""}`);
+      this.trouble(id || "refused", `${id ? `Your decision on ${id.slice(0, 4)}…${id.slice(-8)} was not saved: ` : ""}${data.detail}${id ? " What you typed is kept below." : ""}`);
     } else if (kind === "session") {
       this.trouble("session", "Your session has ended. Everything you typed and decided is kept in this browser, and is sent when you are back. ", this.root.dataset.login, "Log in again");
     } else if (kind === "page") {

@@ -54,7 +54,7 @@ function show(item, form) {
   const { value } = read(form, true);
   form.querySelector("[data-range]").value = value ?? proposed;
   const says = form.querySelector("[data-says]");
-  says.textContent = value === null ? `Empty: the grader’s ${proposed.toFixed(3)} stands.` : `${plain(value)} takes the place of the grader’s ${proposed.toFixed(3)}.`;
+  says.textContent = value === null ? `Leave empty to keep the grader’s ${proposed.toFixed(3)}.` : `${plain(value)} replaces the grader’s ${proposed.toFixed(3)}.`;
   form.classList.toggle("given", value !== null);
 }
 

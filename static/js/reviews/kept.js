@@ -26,5 +26,5 @@ function row(id, draft, base, discard) {
 
 function wordsOf({ value, explanation, refused, approved }) {
   const score = approved === false ? "Reject" : value === null || value === undefined ? "" : `Score ${value}`;
-  return [score, explanation, refused ? `Not taken: ${refused}` : ""].filter(Boolean).join("\n");
+  return [score, explanation, refused ? `Not saved: ${refused}` : ""].filter(Boolean).join("\n");
 }

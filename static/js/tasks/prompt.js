@@ -4,7 +4,7 @@ import { nodes, pieces, variables } from "./variables.js";
 
 const MOST_SHOWN = 100;
 const LONGEST_SAMPLE = 2000; // characters, as SAMPLED in tasks/pages/prompts.py
-const NOTHING = "The prompt with its sample values stands here.";
+const NOTHING = "The prompt with its sample values appears here.";
 const COPIED = ["font", "lineHeight", "letterSpacing", "padding", "borderWidth", "borderStyle", "tabSize"];
 
 export function attach(root) {
@@ -78,7 +78,7 @@ function made(name, value) {
 }
 
 function tell(told, names, text) {
-  const none = text ? "No variables: every completion of this task has the same prompt, unless it brings its own." : "";
+  const none = text ? "No variables: every completion of this task has the same prompt, unless it is submitted with its own." : "";
   const said = names.length ? `Variables: ${names.join(", ")}` : none;
   if (told.textContent !== said) told.textContent = said;
 }

@@ -20,7 +20,7 @@ def test_the_fifth_failure_locks_even_the_right_password_out_and_a_quarter_of_an
     assert answers == [200, 200, 200, 200, 429]
     locked = log_in(browser(), user)
     assert locked.status_code == 429
-    assert "quarter of an hour" in locked.content.decode()
+    assert "15 minutes" in locked.content.decode()
     with time_machine.travel(timezone.now() + timedelta(minutes=14), tick=False):
         assert log_in(browser(), user).status_code == 429
     with time_machine.travel(timezone.now() + timedelta(minutes=16), tick=False):

@@ -66,7 +66,7 @@ def test_the_admin_sites_own_form_is_no_way_in():
 def test_who_may_not_use_the_administration_is_told_so_and_not_asked_to_log_in_again():
     answer = logged_in(person()).get("/admin/", follow=True)
     assert answer.status_code == 403
-    assert "not for this account" in answer.content.decode()
+    assert "No access to the administration" in answer.content.decode()
 
 
 def test_unknown_email_wrong_password_and_no_password_get_the_same_answer():
@@ -97,7 +97,7 @@ def test_hostile_logins_are_refused_as_forms():
 def test_nobody_signs_up_without_an_invitation():
     client = browser()
     page = client.get("/account/join")
-    assert "by invitation" in page.content.decode()
+    assert "needs an invitation" in page.content.decode()
     client.post("/account/join", {"email": "new@example.org", "password1": PASSWORD})
     assert not User.objects.filter(email="new@example.org").exists()
 

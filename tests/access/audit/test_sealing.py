@@ -57,7 +57,7 @@ def test_each_chain_is_numbered_from_one_in_the_order_of_sealing(organization):
         assert [row.number for row in rows] == numbers
         head = AuditChain.objects.get(chain=chain)
         assert (head.number, bytes(head.digest)) == (numbers[-1], bytes(rows.last().digest))
-    assert verified() == (["The audit trail is whole."], True)
+    assert verified() == (["The audit log is intact."], True)
 
 
 def test_batches_are_bounded_and_a_pass_ends_with_the_last(organization, monkeypatch):

@@ -243,7 +243,7 @@ def test_no_key_is_dropped_under_those_who_still_write_with_it(completions, opti
 
 def test_the_command_starts_and_shows_how_far_it_is(completions, capsys):
     call_command("reencrypt")
-    assert "nothing is to be re-encrypted" in capsys.readouterr().out
+    assert "there is nothing to re-encrypt" in capsys.readouterr().out
     call_command("reencrypt", "--start", "--settle-minutes=0", "--nothing-serves", "--now", "--json")
     shown = json.loads(capsys.readouterr().out)
     prompts = next(one for one in shown["columns"] if one["column"] == "tasks.Completion.prompt")

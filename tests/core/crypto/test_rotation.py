@@ -158,7 +158,7 @@ def test_the_command_rotates_and_says_when_the_old_key_may_go(written, masters, 
     assert "Keep first" in capsys.readouterr().out
     call_command("rotate_keys")
     said = capsys.readouterr().out
-    assert "4 data keys wrapped anew under second." in said
+    assert "4 data keys wrapped again under second." in said
     assert "may be removed" in said
     event = AuditEvent.objects.get(action="keys.rotated")
     assert (event.actor, event.object_id, event.objects_count) == ("rotate_keys", "second", 4)

@@ -148,7 +148,7 @@ def test_once_closed_the_next_wait_is_a_short_one():
     ("state", "says"),
     [
         pytest.param(open_circuit(), "5 calls in a row failed", id="first"),
-        pytest.param(judge(half_open(), "b"), "The next call goes out in 20 s", id="again"),
+        pytest.param(judge(half_open(), "b"), "The next trial call follows in 20 s", id="again"),
     ],
 )
 def test_the_reason_is_a_sentence_for_people(state, says):

@@ -45,13 +45,13 @@ def test_the_words_that_differ_are_marked(visitor, pair):
 def test_two_of_different_prompts_are_refused_with_a_sentence(visitor, pair):
     other = CompletionFactory(task=pair[0].task, prompt="Another one")
     html = compared(visitor("reviewer", pair[0].organization), pair[0], other, status=409)
-    assert "These two answer different prompts." in html
+    assert "These completions answer different prompts." in html
 
 
 @pytest.mark.django_db
 def test_the_same_one_twice_and_an_erased_one_are_refused(visitor, pair):
     client = visitor("reviewer", pair[0].organization)
-    assert "one and the same" in compared(client, pair[0], pair[0], status=409)
+    assert "the same completion" in compared(client, pair[0], pair[0], status=409)
 
 
 @pytest.mark.django_db

@@ -22,7 +22,7 @@ def there(name, completion):
 
 def test_an_operator_scores_it_again(visitor, completion):
     client = visitor("training_operator", completion.organization)
-    assert "The scores of before stay" in client.get(there("rescore", completion)).content.decode()
+    assert "Existing scores stay" in client.get(there("rescore", completion)).content.decode()
     answer = client.post(there("rescore", completion))
     assert answer.status_code == 302
     assert WorkflowRun.objects.filter(completion=completion, generation=1).count() == 1
@@ -32,7 +32,7 @@ def test_one_that_is_being_scored_is_not_scored_again(visitor):
     run = RunFactory()
     answer = visitor("training_operator", run.organization).post(there("rescore", run.completion))
     assert answer.status_code == 409
-    assert "is being scored" in answer.content.decode()
+    assert "still being scored" in answer.content.decode()
     assert WorkflowRun.objects.count() == 1
 
 

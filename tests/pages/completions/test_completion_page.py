@@ -62,7 +62,7 @@ def test_it_shows_the_texts_the_scores_and_how_the_reward_came_about(visitor, sc
     ):
         assert told in html
     assert "The mean of the scores, each with its weight" in html
-    assert "1 could not be had" in html
+    assert "1 missing" in html
     assert "weight 0.75" in html
 
 

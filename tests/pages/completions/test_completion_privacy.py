@@ -96,7 +96,7 @@ def test_the_organization_that_asked_sees_all_of_it(visitor, completion, role):
 
 def test_the_graders_owner_sees_the_texts_and_their_own_score(owner, completion):
     html = seen(owner, completion)
-    for told in (PROMPT, RESPONSE, "0.111", OWN_REASON, "its task shares texts with owners of its graders"):
+    for told in (PROMPT, RESPONSE, "0.111", OWN_REASON, "its task shares text with the owners of its graders"):
         assert told in html
 
 
@@ -130,7 +130,7 @@ def test_what_a_grader_redacts_other_organizations_do_not_see(visitor, owner, co
     assert OWN_REASON not in html
     assert OWN_DIMENSION not in html
     assert OTHER_REASON in html
-    assert "keeps it to itself" in html
+    assert "does not share it" in html
     assert OWN_REASON in seen(owner, completion)
 
 
@@ -141,8 +141,8 @@ def test_whether_another_organizations_grader_redacts_is_not_told(visitor, compl
     grader.redact_reasoning = grader.redact_dimensions = True
     grader.save()
     after = client.get(reverse("score", args=[completion.scores.get(grader=grader).pk])).content
-    assert b"keeps it to itself" in before
-    assert b"keeps it to itself" in after
+    assert b"does not share it" in before
+    assert b"does not share it" in after
 
 
 def test_other_organizations_and_colleagues_of_the_owner_find_nothing(visitor, completion, grader):
@@ -207,7 +207,7 @@ def test_a_role_without_reasoning_sees_the_numbers_alone(visitor, completion):
     assert OTHER_REASON not in html
     assert "Our own task" not in html
     assert "0.625" not in html
-    assert "Your role reads the numbers and not the reasoning." in html
+    assert "Your role can read the numbers but not the reasoning." in html
 
 
 def test_reviews_are_not_shown_to_owners_of_its_graders(visitor, owner, completion, grader):
@@ -251,4 +251,4 @@ def test_what_a_grader_redacts_is_for_who_sees_it_whole(visitor, completion, tas
     assert told in seen(visitor("organization_admin", completion.organization), completion)
     html = seen(visitor(_reader(completion), completion.organization), completion)
     assert told not in html
-    assert "its owners decide what goes out" in html
+    assert "its owners decide what others see" in html

@@ -99,7 +99,7 @@ def test_it_says_how_many_are_left_out_and_why(operator, task, scored, see):
 def test_what_cannot_be_is_told_and_nothing_is_begun(operator, task, see):
     seen = see(operator, "/exports/new", minScore="0.9", maxScore="0.2")
     assert seen.status == 200
-    assert "This cannot be exported as it stands" in seen
+    assert "Correct these fields to export" in seen
     answer = operator.post("/exports/new", {"minScore": "0.9", "maxScore": "0.2", "modelId": "kept", "start": "1"})
     assert answer.status_code == 400
     assert 'value="kept"' in answer.content.decode()
@@ -108,7 +108,7 @@ def test_what_cannot_be_is_told_and_nothing_is_begun(operator, task, see):
 
 def test_a_task_of_others_is_no_task(operator, see):
     theirs = public("task", TaskFactory())
-    assert "This cannot be exported as it stands" in see(operator, "/exports/new", taskId=theirs)
+    assert "Correct these fields to export" in see(operator, "/exports/new", taskId=theirs)
     assert operator.post("/exports/new", {"taskId": theirs, "start": "1"}).status_code == 400
     assert not Export.objects.exists()
 
@@ -160,7 +160,7 @@ def test_a_model_is_counted_among_the_first_completions(operator, task, scored, 
     scored(7)
     seen = see(operator, "/exports/new", taskId=public("task", task), modelId="osprey-32b")
     assert "more than 5 rows" in seen
-    assert "Counted in the first 4 completions" in seen
+    assert "Counted only in the first 4 completions" in seen
 
 
 def test_many_pairs_are_counted_among_the_first_prompts(operator, task, scored, see, monkeypatch):
@@ -172,14 +172,14 @@ def test_many_pairs_are_counted_among_the_first_prompts(operator, task, scored, 
 def test_json_of_too_many_rows_is_warned_of(operator, task, scored, see, monkeypatch):
     monkeypatch.setattr("exports.formats.json.MAX_RECORDS", 3)
     scored(7)
-    assert "JSON holds 10,000 rows at most" in see(operator, "/exports/new", taskId=public("task", task), format="json")
+    assert "JSON holds at most 10,000 rows" in see(operator, "/exports/new", taskId=public("task", task), format="json")
 
 
 def test_one_that_may_not_be_begun_is_refused_with_the_reason(operator, task, settings):
     settings.EXPORTS_WAITING = 0
     answer = operator.post("/exports/new", {"start": "1"})
     assert answer.status_code == 400
-    assert "not over yet" in answer.content.decode()
+    assert "unfinished exports" in answer.content.decode()
 
 
 def test_versions_are_those_of_the_chosen_grader(operator, see):

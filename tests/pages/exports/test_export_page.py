@@ -41,7 +41,7 @@ def test_a_completed_one_has_files_downloads_and_commands(operator, done, see, p
     for words in (
         digest, f"{digest}  preferences.jsonl", 'load_dataset("json", data_files="preferences.jsonl", split="train")',
         "DPOTrainer", "--data.chosen_key chosen", f'client.exports.download("{public("exp", done)}", "data")', "curl -sSf -C -",
-        "rewards apart by 0.2",
+        "minimum reward difference 0.2",
     ):  # fmt: skip
         assert words in seen.text or words in seen.html
     assert "data-live" not in seen.html
@@ -70,29 +70,29 @@ def test_it_is_cancelled_from_its_page(operator, see, path):
     export = ExportFactory(organization=operator.organization, created_by=operator.user)
     assert operator.post(f"{path(export)}/cancel").url == path(export)
     assert Export.objects.get().status == "cancelled"
-    assert "Somebody cancelled it" in see(operator, path(export))
+    assert "Somebody cancelled the export" in see(operator, path(export))
 
 
 def test_one_that_is_over_is_not_cancelled(operator, done, path):
     answer = operator.post(f"{path(done)}/cancel", follow=True)
-    assert "there is nothing to cancel" in answer.content.decode()
+    assert "can no longer be cancelled" in answer.content.decode()
 
 
 @pytest.mark.parametrize(
     ("status", "fields", "words"),
     [
-        ("pending", {}, "waits for its turn"),
+        ("pending", {}, "The export is queued"),
         (
             "failed",
             {"error_code": "out_of_range", "error_message": "more than 500 names"},
-            "choose one task or one grader",
+            "Choose one task or one grader",
         ),
         (
             "withdrawn",
-            {"error_code": "withdrawn", "error_message": "A text in it was erased since."},
+            {"error_code": "withdrawn", "error_message": "Text in the export was erased."},
             "its files were deleted",
         ),
-        ("expired", {}, "deleted after their time"),
+        ("expired", {}, "at the end of their storage period"),
     ],
 )
 def test_each_state_says_what_it_means(operator, see, path, status, fields, words):

@@ -25,7 +25,7 @@ def test_it_leads_to_an_export_with_the_same_choices(operator, task, scored, see
     seen = see(operator, "/pairs", taskId=public("task", task), strategy="all", capPerPrompt="5", minScoreDelta="0.2")
     link = f"/exports/new?layout=preferences&amp;minScoreDelta=0.2&amp;taskId={public('task', task)}&amp;strategy=all&amp;capPerPrompt=5"
     assert link in seen.html
-    assert "This cannot be exported" not in see(operator, link.replace("&amp;", "&"))
+    assert "Correct these fields" not in see(operator, link.replace("&amp;", "&"))
 
 
 def test_a_task_of_others_is_told_as_none(operator, see):
@@ -36,7 +36,7 @@ def test_a_task_of_others_is_told_as_none(operator, see):
 
 def test_no_pairs_says_what_to_change(operator, task, scored, see):
     scored(2)
-    assert "smaller difference" in see(operator, "/pairs", taskId=public("task", task), minScoreDelta="0.9")
+    assert "Reduce the difference" in see(operator, "/pairs", taskId=public("task", task), minScoreDelta="0.9")
 
 
 def test_hostile_texts_are_text(operator, task, scored, see):

@@ -67,7 +67,7 @@ def test_a_foreign_listed_grader_shows_no_more_than_the_api(visitor, listed, pag
         answer = operator.get(pages.at(name, listed))
         text = answer.content.decode()
         assert answer.status_code == 200
-        for hidden in ("secret-address", "4,321", "gkey_", "AAAAAAAA", "unhealthy", "is degraded", "Made by"):
+        for hidden in ("secret-address", "4,321", "gkey_", "AAAAAAAA", "unhealthy", "is degraded", "Registered by"):
             assert hidden not in text, (name, hidden)
         assert "Elsewhere" not in text
         assert public("org", listed.organization) in text
@@ -107,7 +107,7 @@ def test_who_may_only_browse_the_marketplace_opens_no_grader(visitor, owner, lis
 def test_who_made_it_is_an_address_for_those_who_see_the_members_and_an_id_for_others(visitor, owner, grader, pages):
     reader = visitor(role_of(owner.organization, endpoint_graders="organization"), owner.organization)
     for client, told in ((reader, public("user", owner.user)), (owner, "you")):
-        text = client.get(pages.at("grader_settings", grader)).content.decode().partition("Made by")[2]
+        text = client.get(pages.at("grader_settings", grader)).content.decode().partition("Registered by")[2]
         assert f"<dd><bdi>{told}</bdi></dd>" in text
         assert owner.user.email not in text
     admin = visitor("organization_admin", owner.organization)

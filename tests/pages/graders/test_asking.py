@@ -36,7 +36,7 @@ def test_a_good_grader_passes_every_check_and_is_in_service(owner, grader, fake,
     answer = owner.post(pages.at("grader_verify", grader))
     text = answer.content.decode()
     assert answer.status_code == 200
-    assert "Verified: it is active" in text
+    assert "Verified: the grader is active" in text
     assert text.count('aria-label="passed"') == 4
     assert Grader.objects.get().status == "active"
     assert [path for path, _ in fake.calls] == ["/score"]
@@ -47,7 +47,7 @@ def test_a_failed_check_says_what_was_found_and_what_to_change(owner, grader, fa
     text = owner.post(pages.at("grader_verify", grader)).content.decode()
     assert "Not verified" in text
     assert "bad_signature" in text
-    assert "What to change:</strong> Sign the exact octets of the answer" in text
+    assert "What to change:</strong> Sign the exact bytes of the answer" in text
     assert Grader.objects.get().status == "inactive"
 
 
@@ -68,7 +68,7 @@ def test_in_two_steps_the_first_shows_what_health_brought_and_the_second_makes_i
     assert not GraderCheck.objects.exists()
     text, further = step(owner, grader, pages, ticket=ticket)
     assert further is None
-    assert "Verified: it is active" in text
+    assert "Verified: the grader is active" in text
     assert text.count('aria-label="passed"') == 4
     assert (len(fake.keys), [path for path, _ in fake.calls]) == (2, ["/score"])
     assert Grader.objects.get().status == "active"
@@ -129,7 +129,7 @@ def test_its_health_is_asked_on_demand_and_shown(owner, grader, fake, pages):
     Grader.objects.update(status="active", verified_at="2026-01-01T00:00:00Z")
     answer = owner.post(pages.at("grader_health", grader), follow=True)
     assert answer.redirect_chain[0][1] == 302
-    assert "The grader says that it is healthy." in answer.content.decode()
+    assert "The grader reports that it is healthy." in answer.content.decode()
     assert Grader.objects.get().health == "healthy"
 
 

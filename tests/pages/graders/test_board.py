@@ -55,7 +55,7 @@ def test_the_board_shows_how_the_last_looks_went(owner, grader):
             grader=grader, name="health", passed=passed, at=timezone.now() - timedelta(minutes=minutes)
         )
     text = owner.get("/graders").content.decode()
-    assert "The last 3 looks at its health: 1 failed, the last 10 min ago." in text
+    assert "The last 3 health checks: 1 failed, the last 10 min ago." in text
 
 
 def test_what_was_not_measured_is_a_dash_and_not_a_zero(owner, grader):

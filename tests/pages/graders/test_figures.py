@@ -11,7 +11,7 @@ from tests.factories import public
 def test_the_figures_are_those_of_the_report(owner, grader, counted, pages):
     counted(grader, [0.25, 0.75], {"timeout": 1, "bad_signature": 1})
     text = owner.get(pages.at("grader", grader)).content.decode()
-    for told in ("<dd>2</dd>", "50 %", "0.500", "120 ms", "Scores that it gave", "Scored and failed"):
+    for told in ("<dd>2</dd>", "50 %", "0.500", "120 ms", "Scores", "Scored and failed"):
         assert told in text, told
 
 
@@ -35,7 +35,7 @@ def test_the_window_is_in_the_address(owner, grader, pages, ago, window, found):
     folding.fold()
     text = owner.get(f"{pages.at('grader', grader)}?window={window}").content.decode()
     assert ("4,321" in text) is found
-    assert ("Nothing was measured" in text) is not found
+    assert ("No figures for this period" in text) is not found
 
 
 def test_an_unknown_window_is_a_day(owner, grader, pages):
@@ -52,15 +52,15 @@ def test_a_missing_mean_is_a_dash_and_not_a_zero(owner, grader, pages):
 def test_an_unverified_grader_says_what_to_do_next(owner, grader, pages):
     Grader.objects.update(status="inactive", verified_at=None)
     text = owner.get(pages.at("grader", grader)).content.decode()
-    assert "It is not verified, so it is not called." in text
+    assert "Autotune does not call this grader until it is verified." in text
     assert pages.at("grader_verify", grader) in text
 
 
 def test_troubles_are_told_with_their_end(owner, grader, pages):
     Grader.objects.update(status="degraded", troubles=["auth", "health"])
     text = owner.get(pages.at("grader", grader)).content.decode()
-    assert "refuses the platform&#x27;s signature" in text
-    assert "after two looks that find it healthy" in text
+    assert "rejects Autotune&#x27;s signature" in text
+    assert "after two healthy checks" in text
 
 
 def test_versions_are_listed_with_the_current_one_marked(owner, grader, pages):

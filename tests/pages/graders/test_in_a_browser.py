@@ -38,7 +38,7 @@ def test_the_check_list_appears_in_place(owner, grader, fake, pages, browse):
     page = browse(owner, pages.at("grader_verify", grader))
     page.evaluate("window.stayed = true")
     page.get_by_role("button", name="Verify now").press("Enter")
-    expect(page.get_by_text("Verified: it is active")).to_be_visible()
+    expect(page.get_by_text("Verified: the grader is active")).to_be_visible()
     expect(page.get_by_role("img", name="passed")).to_have_count(4)
     expect(page.get_by_role("button", name="Verify again")).to_be_focused()
     assert page.evaluate("window.stayed")
@@ -49,12 +49,12 @@ def test_what_health_brought_is_there_while_the_sample_is_still_out(owner, grade
     fake.gate.clear()
     page = browse(owner, pages.at("grader_verify", grader))
     page.get_by_role("button", name="Verify now").press("Enter")
-    expect(page.get_by_text("The grader says that it is healthy.")).to_be_visible()
+    expect(page.get_by_text("The grader reports that it is healthy.")).to_be_visible()
     expect(page.get_by_role("img", name="passed")).to_have_count(3)
     expect(page.get_by_text("Waiting for its score.")).to_be_visible()
     assert Grader.objects.get().status == "inactive"
     fake.gate.set()
-    expect(page.get_by_text("Verified: it is active")).to_be_visible()
+    expect(page.get_by_text("Verified: the grader is active")).to_be_visible()
     expect(page.get_by_role("img", name="passed")).to_have_count(4)
     assert page.said == []
 
@@ -62,16 +62,16 @@ def test_what_health_brought_is_there_while_the_sample_is_still_out(owner, grade
 def test_verification_works_without_scripts(owner, grader, fake, pages, browse):
     page = browse(owner, pages.at("grader_verify", grader), java_script_enabled=False)
     page.get_by_role("button", name="Verify now").click()
-    expect(page.get_by_text("Verified: it is active")).to_be_visible()
+    expect(page.get_by_text("Verified: the grader is active")).to_be_visible()
 
 
 def test_the_console_shows_request_and_answer_in_place_and_a_fault_at_its_field(owner, grader, fake, pages, browse):
     page = browse(owner, pages.at("grader_try", grader))
     page.get_by_label("Metadata").fill("{")
-    page.get_by_role("button", name="Send it").click()
+    page.get_by_role("button", name="Send the sample").click()
     expect(page.get_by_text("This is not the JSON")).to_be_visible()
     page.get_by_label("Metadata").fill("")
-    page.get_by_role("button", name="Send it").click()
+    page.get_by_role("button", name="Send the sample").click()
     expect(page.get_by_text("X-Autotune-Signature:")).to_be_visible()
     expect(page.locator("#answers").get_by_text("0.720")).to_be_visible()
     expect(page.locator("#answers")).to_be_focused()
@@ -80,7 +80,7 @@ def test_the_console_shows_request_and_answer_in_place_and_a_fault_at_its_field(
 
 def test_a_new_secret_is_copied_by_its_button(owner, grader, pages, browse):
     page = browse(owner, pages.at("grader_rotate", grader), permissions=["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Make a new secret").click()
+    page.get_by_role("button", name="Create a new secret").click()
     page.get_by_role("button", name="Copy the shared secret").click()
     expect(page.get_by_text("Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.locator("#secret").text_content()

@@ -111,13 +111,13 @@ def test_the_answer_of_a_rotation_loaded_anew_makes_no_second_secret(owner, grad
     secret = secret_in(owner.post(pages.at("grader_rotate", grader), typed))
     again = owner.post(pages.at("grader_rotate", grader), typed)
     assert (again.status_code, secret_in(again)) == (400, None)
-    assert "This form was sent before" in again.content.decode()
+    assert "This form was already submitted" in again.content.decode()
     assert str(GraderSecret.objects.get().secret) == secret
 
 
 def test_a_rotation_without_the_form_s_ticket_makes_nothing(owner, grader, pages):
     answer = owner.post(pages.at("grader_rotate", grader), {"grace_hours": "0", "force": "on"})
-    assert (answer.status_code, "This form is too old" in answer.content.decode()) == (400, True)
+    assert (answer.status_code, "This form has expired" in answer.content.decode()) == (400, True)
     assert str(GraderSecret.objects.get().secret) == SECRET
 
 
@@ -139,7 +139,7 @@ def test_it_is_switched_off_and_on_again(owner, grader, pages):
 def test_an_unverified_grader_is_not_switched_on_and_that_is_said(owner, grader, pages):
     Grader.objects.update(status="inactive", verified_at=None)
     answer = owner.post(pages.at("grader_switch", grader), {"to": "on"}, follow=True)
-    assert "verify it first" in answer.content.decode()
+    assert "Verify the grader first" in answer.content.decode()
     assert Grader.objects.get().status == "inactive"
 
 
@@ -154,7 +154,7 @@ def test_a_grader_in_use_is_not_deleted_and_the_page_says_why(owner, grader, pag
     TaskFactory(organization=owner.organization, graders=[grader], name="Contracts")
     answer = owner.post(pages.at("grader_delete", grader), {"name": "Law"})
     assert answer.status_code == 400
-    assert "It was not deleted." in answer.content.decode()
+    assert "The grader was not deleted." in answer.content.decode()
     assert Grader.objects.live().exists()
 
 

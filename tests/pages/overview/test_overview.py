@@ -102,9 +102,9 @@ def test_a_grader_owner_sees_their_own_graders_and_no_others(visitor):
     answer = owner.get("/")
     rows = answer.context["graders"]
     assert [row.grader.pk for row in rows] == [graders[0].pk]
-    assert rows[0].told.scored > 0
-    assert rows[0].told.mean == pytest.approx(0.6, abs=0.2)
-    assert rows[0].told.p99 >= rows[0].told.p50 > 0
+    assert rows[0].figures.scored > 0
+    assert rows[0].figures.mean == pytest.approx(0.6, abs=0.2)
+    assert rows[0].figures.p99 >= rows[0].figures.p50 > 0
     assert [one.title for one in answer.context["charts"]] == [
         "Scored completions and failed attempts", "Latency of grader calls",
     ]  # fmt: skip

@@ -38,7 +38,7 @@ def test_the_oldest_is_claimed_decided_and_the_next_one_follows(reviewer):
     page = reviewer.post(
         f"/reviews/{second.public_id}/decide", {"approved": "true", "back": "next"}, follow=True
     ).content.decode()
-    assert "Nothing is left for you" in page
+    assert "No reviews left for you" in page
     second.refresh_from_db()
     assert (second.status, second.decided_value) == ("approved", 0.25)
 
@@ -46,7 +46,7 @@ def test_the_oldest_is_claimed_decided_and_the_next_one_follows(reviewer):
 def test_reading_the_desk_claims_nothing(reviewer):
     review(reviewer)
     text = reviewer.get("/reviews/next").content.decode()
-    assert "Take the next one" in text
+    assert "Claim the next review" in text
     assert not Review.objects.exclude(claimed_by=None).exists()
 
 

@@ -175,7 +175,7 @@ def test_a_refused_decision_keeps_the_text(reviewer, browse):
     page.keyboard.press("Control+Enter")
     page.get_by_role("button", name="Undo").wait_for()
     page.keyboard.press("s")
-    expect(page.locator("[data-troubles]")).to_contain_text("was not taken")
+    expect(page.locator("[data-troubles]")).to_contain_text("was not saved")
     expect(page.locator("[data-kept]")).to_contain_text("My reasons")
     assert of_database(lambda: Review.objects.get(pk=first.pk).status) == "open"
 
@@ -212,7 +212,7 @@ def test_the_end_says_so_and_the_last_can_be_undone(reviewer, browse):
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     first = decide(page, "f")
-    expect(page.get_by_text("Nothing is left for you")).to_be_visible()
+    expect(page.get_by_text("No reviews left for you")).to_be_visible()
     page.keyboard.press("u")
     expect(page.locator(f'[data-stage] [data-item="{first}"]')).to_be_visible()
     page.keyboard.press("?")
@@ -239,10 +239,10 @@ def test_it_works_without_scripts(reviewer, browse):
     first, second = some(reviewer, 2)
     page = browse(reviewer, "/reviews", java_script_enabled=False)
     page.get_by_role("button", name="Start reviewing").click()
-    page.get_by_label("Your score, 0 to 1").fill("0.75")
+    page.get_by_label("Your score (0 to 1)").fill("0.75")
     page.get_by_role("button", name="Approve").click()
     page.locator(f'[data-item="{second.public_id}"]').wait_for()
     page.get_by_role("button", name="Reject").click()
-    page.get_by_text("Nothing is left for you").wait_for()
+    page.get_by_text("No reviews left for you").wait_for()
     assert statuses() == [("approved", 0.75), ("rejected", None)]
     assert first.status == "open"

@@ -101,7 +101,7 @@ def test_another_organizations_review_is_not_there(reviewer):
 
 
 def test_an_empty_queue_says_where_reviews_come_from(reviewer):
-    assert "Nothing waits for a person" in reviewer.get("/reviews").content.decode()
+    assert "No open reviews" in reviewer.get("/reviews").content.decode()
 
 
 def test_hostile_names_stay_text(reviewer):

@@ -63,7 +63,7 @@ def test_five_hundred_in_one_sitting(reviewer, browse):
         asked.append(len(page.asked))
         if at % LOOK_EVERY == LOOK_EVERY - 1:
             held.append(weighed.now())
-    expect(page.get_by_text("Nothing is left for you")).to_be_visible()
+    expect(page.get_by_text("No reviews left for you")).to_be_visible()
     expect(page.locator(".sitting [data-sitting]")).to_have_text(str(COUNT))
     expect(page.locator(".sitting [data-left]")).to_have_text("0")
     assert page.evaluate("window.sameDocument") is True
@@ -76,7 +76,7 @@ def test_five_hundred_in_one_sitting(reviewer, browse):
     assert late["octets"] - early["octets"] < MOST_GROWTH_OCTETS, held
     assert late["kept"] - early["kept"] < 10, held
 
-    page.get_by_role("link", name="To the list").click()
+    page.get_by_role("link", name="Back to the list").click()
     page.wait_for_url("**/reviews")
     told = aside(lambda: list(Review.objects.order_by("pk").values_list("status", "decided_value"))).result(20)
     assert [status for status, _ in told] == ["approved"] * COUNT

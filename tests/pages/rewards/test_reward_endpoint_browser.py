@@ -14,7 +14,7 @@ def test_an_answer_is_tried_without_leaving_the_page(operator, path, browse, gra
     page = browse(operator, path)
     page.get_by_label("Prompt").fill("2+2? ")
     page.get_by_label("Response").fill("4")
-    page.get_by_role("button", name="Ask for the reward").click()
+    page.get_by_role("button", name="Get the reward").click()
     expect(page.locator("#tried")).to_contain_text('"rewards"')
     expect(page.locator("#tried")).to_contain_text("0.8")
     expect(page.get_by_label("Response")).to_have_value("4")
@@ -28,7 +28,7 @@ def test_the_address_is_copied(operator, task, browse):
         permissions=["clipboard-read", "clipboard-write"],
     )
     page.get_by_role("radio", name="slime").check()
-    page.get_by_role("button", name="Make the endpoint").click()
+    page.get_by_role("button", name="Create endpoint").click()
     page.get_by_role("button", name="Copy the address").click()
     expect(page.get_by_role("button", name="Copy the address")).to_have_text("Copied")
     assert "/api/v1/rewards/slime/" in page.evaluate("navigator.clipboard.readText()")

@@ -39,7 +39,7 @@ def test_an_empty_list_leads_to_the_form(operator, see):
     seen = see(operator, "/reward-endpoints")
     assert "No reward endpoints yet" in seen
     assert 'href="/reward-endpoints/new"' in seen.html
-    assert "No endpoint is like that" in see(operator, "/reward-endpoints?protocol=slime")
+    assert "No endpoint matches" in see(operator, "/reward-endpoints?protocol=slime")
 
 
 def test_the_list_takes_few_queries(operator, task, django_assert_max_num_queries):
@@ -91,7 +91,7 @@ def test_a_refused_form_keeps_what_was_typed_and_makes_nothing(operator, task):
     answer = operator.post("/reward-endpoints/new", new(operator, task, unscored="neutral", model_id="kept"))
     text = answer.content.decode()
     assert answer.status_code == 400
-    assert "say what `neutral` is" in html.unescape(text)
+    assert "`neutral` requires a number" in html.unescape(text)
     assert 'value="kept"' in text
     assert not RewardEndpoint.objects.exists()
 
@@ -100,7 +100,7 @@ def test_c4_the_form_and_the_page_show_the_policy_for_answers_without_text(opera
     operator.post("/reward-endpoints/new", new(operator, task, without_text="strict", model_id="strict-model"))
     strict_endpoint = RewardEndpoint.objects.get(model_id="strict-model")
     assert strict_endpoint.without_text == "strict"
-    assert "A text of nothing but spaces has no score either." in see(
+    assert "A text of only spaces gets no score either." in see(
         operator, f"/reward-endpoints/{public('rwd', strict_endpoint)}"
     )
     change = {"unscored": "hold", "without_text": "empty"}
@@ -131,7 +131,7 @@ def test_rotation_shows_another_address_once(operator, endpoint, path, see):
     text = html.unescape(operator.post(f"{path}/rotate", {"ticket": ticket_at(operator, path)}).content.decode())
     endpoint.refresh_from_db()
     assert bytes(endpoint.token_digest) != before
-    assert "The one before is refused from now on" in text
+    assert "The old one no longer works" in text
     assert ADDRESS.search(text)[0] not in see(operator, path).html
 
 
@@ -144,7 +144,7 @@ def test_the_answer_of_a_rotation_loaded_anew_leaves_the_address_that_was_shown(
     endpoint.refresh_from_db()
     text = html.unescape(again.content.decode())
     assert (again.status_code, bytes(endpoint.token_digest)) == (409, shown)
-    assert "This form was sent before" in text
+    assert "This form was already submitted" in text
     assert not ADDRESS.search(text)
 
 
@@ -152,7 +152,7 @@ def test_a_form_sent_twice_makes_one_endpoint(operator, task):
     typed = new(operator, task)
     assert operator.post("/reward-endpoints/new", typed).status_code == 201
     again = operator.post("/reward-endpoints/new", typed)
-    assert (again.status_code, "This form was sent before" in again.content.decode()) == (400, True)
+    assert (again.status_code, "This form was already submitted" in again.content.decode()) == (400, True)
     assert RewardEndpoint.objects.count() == 1
 
 
@@ -218,7 +218,7 @@ def test_a_change_that_does_not_fit_is_refused(operator, endpoint, path):
 
 
 def test_it_is_deleted_after_a_question(operator, path, see):
-    assert "Its address is refused from now on" in see(operator, f"{path}/delete")
+    assert "Its address stops working immediately" in see(operator, f"{path}/delete")
     assert RewardEndpoint.objects.exists()
     assert operator.post(f"{path}/delete").url == "/reward-endpoints"
     assert not RewardEndpoint.objects.exists()
@@ -260,7 +260,7 @@ def test_one_that_is_off_or_whose_maker_left_says_so_when_tried(operator, endpoi
     assert (answer.status_code, "switched off" in answer.content.decode()) == (400, True)
     RewardEndpoint.objects.update(enabled=True, created_by=UserFactory())
     answer = operator.post(f"{path}/try", {"prompt": "a", "response": "b"})
-    assert "may not use the organization any more" in answer.content.decode()
+    assert "can no longer use the organization" in answer.content.decode()
     assert not Completion.objects.exists()
 
 
@@ -291,7 +291,7 @@ def test_it_tells_how_long_rewards_took(operator, task, endpoint, path, see):
             scored_at=score.completion.created_at + timedelta(seconds=seconds)
         )
     seen = see(operator, path)
-    assert "Until the reward 2.0 s" in seen
+    assert "Time to reward 2.0 s" in seen
     assert "95 % within 3.0 s" in seen
 
 

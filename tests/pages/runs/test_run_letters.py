@@ -31,7 +31,7 @@ def test_failures_stand_by_code_with_what_to_change(world):
     assert "3 failed runs with 2 codes" in text
     assert "Answer within the grader’s time limit" in text or "Answer within the grader&#x27;s time limit" in text
     assert "No answer within 4 s." in text or "Judge one" in text
-    assert "Sign the exact octets" in text
+    assert "Sign the exact bytes" in text
     assert text.index("timeout</code></a>") < text.index("bad_signature</code></a>")
 
 
@@ -65,7 +65,7 @@ def test_the_question_says_how_many_and_what_stays(world):
 def test_a_retry_by_code_takes_those_alone(world):
     wanted, other = failed(world), failed(world, "bad_signature")
     response = world.post("/runs/retry?code=timeout", follow=True)
-    assert "1 run begins anew." in response.content.decode()
+    assert "1 run is due again." in response.content.decode()
     wanted.refresh_from_db()
     other.refresh_from_db()
     assert (wanted.status, other.status) == ("pending", "failed")

@@ -61,7 +61,7 @@ def test_a_failed_run_says_what_to_change_and_is_retried(world):
     )
     text = world.get(f"/runs/{run.public_id}").content.decode()
     assert "The signature is another one." in text
-    assert "Sign the exact octets" in text
+    assert "Sign the exact bytes" in text
     assert world.post(f"/runs/{run.public_id}/retry").status_code == 302
     run.refresh_from_db()
     assert run.status == "pending"

@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_told_and_left_out(visitor, task):
         html = page_of(client, **query)
         assert "<script>alert" not in html
         if "\x00" not in str(query.values()) and "modelId" not in query:
-            assert "Left out, because it cannot be read" in html, query
+            assert "These filters are not valid" in html, query
 
 
 def test_the_figures_are_those_of_the_api(visitor, task):
@@ -145,7 +145,7 @@ def test_another_organization_sees_nothing_and_cannot_ask_for_it(visitor, task):
     assert listed(page_of(client)) == []
     assert "No scores yet" in page_of(client)
     html = page_of(client, taskId=public("task", task))
-    assert "Left out, because it cannot be read" in html
+    assert "These filters are not valid" in html
     assert task.name not in html
 
 

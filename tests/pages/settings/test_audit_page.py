@@ -22,17 +22,17 @@ def test_it_says_in_words_who_did_what(visitor):
     happened(client.organization, "completions.erase", actor="retention", objects_count=312)
     happened(client.organization, "session.login", actor="jon@example.org")
     body = client.get(LIST).content.decode()
-    for said in ("made an API key", "erased the texts of 312 completions", "logged in"):
+    for said in ("created an API key", "erased the text of 312 completions", "logged in"):
         assert said in body
 
 
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        ("refused", "tried, and was refused: made a task"),
-        ("failed", "tried, and it failed: made a task"),
-        ("interrupted", "began, and it never ended: made a task"),
-        ("open", "is at it: made a task"),
+        ("refused", "tried, and was refused: created a task"),
+        ("failed", "tried, and it failed: created a task"),
+        ("interrupted", "started, and was interrupted: created a task"),
+        ("open", "in progress: created a task"),
     ],
 )
 def test_what_was_only_tried_says_so(outcome, said):
@@ -108,7 +108,7 @@ def test_an_event_tells_all_that_it_has_and_links_to_what_it_is_about(visitor):
 
 def test_the_chain_says_how_far_it_is_sealed(visitor):
     client = visitor()
-    assert "Nothing is sealed yet" in client.get(LIST).content.decode()
+    assert "No event is sealed yet" in client.get(LIST).content.decode()
     event = happened(client.organization)
     while sealing.seal().count:
         pass

@@ -56,7 +56,7 @@ def test_the_answer_loaded_anew_makes_no_second_key_and_shows_no_secret(visitor,
     client.post(NEW, data)
     again = client.post(NEW, data)
     assert (again.status_code, secret_in(again)) == (400, None)
-    assert "This form was sent before" in again.content.decode()
+    assert "This form was already submitted" in again.content.decode()
     assert ApiKey.objects.count() == 1
 
 
@@ -71,7 +71,7 @@ def test_a_refused_form_can_be_sent_again(visitor, ticket_at, secret_in):
     data = body_of(ticket_at(client, NEW), networks="nonsense")
     refused = client.post(NEW, data)
     assert refused.status_code == 400
-    assert "Give a network such as 192.0.2.0/24" in refused.content.decode()
+    assert "Enter a network such as 192.0.2.0/24" in refused.content.decode()
     assert "nonsense" in refused.content.decode()
     assert 'value="nightly"' in refused.content.decode()
     assert ApiKey.objects.count() == 0
@@ -83,7 +83,7 @@ def test_a_form_without_a_ticket_makes_nothing(visitor, ticket):
     client = visitor()
     answer = client.post(NEW, body_of(ticket))
     assert answer.status_code == 400
-    assert "This form is too old" in answer.content.decode()
+    assert "This form has expired" in answer.content.decode()
     assert ApiKey.objects.count() == 0
 
 
@@ -159,7 +159,7 @@ def test_a_rotated_key_is_shown_once_and_the_old_one_works_on(visitor, ticket_at
     key.refresh_from_db()
     assert (new.name, key.replaced_by_id) == (key.name, new.pk)
     assert timedelta(hours=23) < key.expires_at - timezone.now() <= timedelta(hours=24)
-    assert "The old key works on until" in answer.content.decode()
+    assert "The old key works until" in answer.content.decode()
     assert secret_in(client.post(to, data)) is None
     assert ApiKey.objects.count() == 2
     assert "Rotate the key" not in client.get(page_of(key)).content.decode()

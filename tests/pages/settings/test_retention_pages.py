@@ -102,7 +102,7 @@ def test_a_task_of_another_organization_is_neither_held_nor_erased(visitor):
 def test_an_erasure_is_asked_for_by_typing_its_name_twice(visitor):
     client = visitor()
     wrong = client.post(NEW_ERASURE, {"what": "modelId", "which": "model-a", "again": "model-b"})
-    assert "This is not the same as above. Nothing is erased." in wrong.content.decode()
+    assert "This differs from the value above. Nothing was erased." in wrong.content.decode()
     assert not Erasure.objects.exists()
     assert client.post(NEW_ERASURE, {"what": "modelId", "which": "model-a", "again": "model-a"})["Location"] == ERASURES
     erasure = Erasure.objects.get()
@@ -145,7 +145,7 @@ def test_who_only_reads_retention_sees_no_forms(visitor, role_of):
     hold = LegalHoldFactory(organization=organization)
     body = "".join(client.get(path).content.decode() for path in (HOME, HOLDS, ERASURES, f"{HOLDS}/{hold.public_id}"))
     assert "30 days" in body
-    for word in ("Save the days", "Place a hold", "Erase texts", "Yes, release"):
+    for word in ("Save the days", "Place a hold", "Erase text", "Yes, release"):
         assert word not in body
     for path in (HOME, NEW_HOLD, NEW_ERASURE, f"{HOLDS}/{hold.public_id}"):
         assert client.post(path, {"text_days": "1"}).status_code == 403

@@ -49,7 +49,7 @@ def test_a_built_in_role_is_not_changed_by_anybody(visitor, operating):
     client = visitor("admin", operating)
     for what in ("/edit", "/delete"):
         answer = client.post(f"{page_of(role)}{what}", form("mine"))
-        assert (answer.status_code, "The built-in roles are what they are." in answer.content.decode()) == (403, True)
+        assert (answer.status_code, "Built-in roles cannot be changed" in answer.content.decode()) == (403, True)
 
 
 def test_a_role_is_made_with_what_was_ticked(visitor):
@@ -71,7 +71,7 @@ def test_nobody_gives_what_they_lack_and_what_was_ticked_stays(visitor, role_of)
     answer = client.post(NEW, form("above", ("members", "organization", ["delete"])))
     assert answer.status_code == 400
     body = answer.content.decode()
-    assert "The role little may do less than this role would." in body
+    assert "The role little has fewer rights than this role." in body
     row = body[body.index('value="members"') :]
     assert row[: row.index("</tr>")].count("checked") == 1
     assert not Role.objects.filter(name="above").exists()
@@ -89,7 +89,7 @@ def test_what_the_person_lacks_is_marked(visitor, role_of):
 def test_half_a_permission_is_told(visitor, row):
     answer = visitor().post(NEW, form("half", row))
     assert answer.status_code == 400
-    assert "Give both a scope and at least one action, or neither: tasks." in answer.content.decode()
+    assert "Choose both a scope and at least one action, or neither: tasks." in answer.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_is_no_permission_is_refused(visitor, row):
 
 def test_a_name_that_is_taken_is_refused(visitor):
     answer = visitor().post(NEW, form("reviewer", ("tasks", "own", ["read"])))
-    assert "There is a role of this name." in answer.content.decode()
+    assert "A role with this name exists already." in answer.content.decode()
 
 
 def test_a_role_with_two_scopes_of_one_resource_is_edited_whole(visitor):
@@ -135,7 +135,7 @@ def test_nobody_changes_what_their_own_role_allows(visitor, role_of):
     client = visitor(role, organization)
     answer = client.post(f"{page_of(role)}/edit", form("little", ("roles", "organization", ["read"])))
     assert answer.status_code == 400
-    assert "Nobody changes what their own role allows." in answer.content.decode()
+    assert "You cannot change what your own role allows." in answer.content.decode()
 
 
 def test_one_begins_with_the_permissions_of_another(visitor):
@@ -171,7 +171,7 @@ def test_who_only_reads_roles_sees_no_forms(visitor, role_of):
     client = visitor(role_of(organization, roles=("organization", "read")), organization)
     role = own_role(organization, tasks=("organization", "read"))
     body = client.get(LIST).content.decode() + client.get(page_of(role)).content.decode()
-    for word in ("Make a role", "Make one like it", "Change</a>", "Delete"):
+    for word in ("Create a role", "Copy the role", "Change the role</a>", "Delete"):
         assert word not in body
     for path in (NEW, f"{page_of(role)}/edit", f"{page_of(role)}/delete"):
         assert client.post(path, form("mine")).status_code == 403

@@ -31,7 +31,7 @@ def test_a_name_that_is_taken_is_refused_and_what_was_typed_stays(visitor):
     answer = client.post(HOME, {"name": "Taken"})
     assert answer.status_code == 400
     assert 'value="Taken"' in answer.content.decode()
-    assert "There is an organization of this name." in answer.content.decode()
+    assert "An organization with this name exists already." in answer.content.decode()
     assert Organization.objects.filter(name="Taken").count() == 1
 
 

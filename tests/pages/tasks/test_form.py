@@ -184,9 +184,9 @@ def test_saving_what_stays_makes_no_version_and_changes_no_text(client, made, fi
 def test_a_change_of_the_prompt_makes_a_version_and_says_so(client, made, filled):
     task = made(client)
     page = client.get(f"/tasks/{task.public_id}/edit")
-    assert "makes version 2" in text_of(page)
+    assert "the task gets version 2" in text_of(page)
     response = client.post(page.request["PATH_INFO"], filled(page, prompt_template="New {{a}}"), follow=True)
-    assert "Version 2 is the current one" in text_of(response)
+    assert "Version 2 is now current" in text_of(response)
     assert TaskVersion.objects.filter(task=task).count() == 2
 
 
@@ -279,7 +279,7 @@ def test_a_preview_of_what_was_not_checked_yet_stays_small(client, grader, fille
     assert len(preview) <= 2_001
     assert sum(len(part.text) for part in preview) <= 100_000
     assert all(len(one.value) <= 2_000 for one in shown.context["samples"])
-    assert "The prompt is longer: this is its beginning." in text_of(shown)
+    assert "The preview shows only the beginning of the prompt." in text_of(shown)
     assert len(text_of(shown)) < len(template) + 300_000
     assert not Task.objects.exists()
 

@@ -46,7 +46,7 @@ def test_a_panel_is_made_with_the_keyboard_and_saved(visitor, browse, aside):
     page.get_by_role("button", name="Remove grader 2").click()
     expect(page.get_by_label("Grader 2", exact=True)).to_be_focused()
     expect(page.get_by_label("Weight of grader 2")).to_have_value("0.25")
-    page.get_by_role("button", name="Make the task").click()
+    page.get_by_role("button", name="Create task").click()
     expect(page.get_by_role("heading", level=1, name="Sums")).to_be_visible()
     seats = aside(lambda: list(Task.objects.get().version.members.values_list("grader_id", "weight")))
     assert seats == [(first.pk, 1.0), (second.pk, 0.25)]

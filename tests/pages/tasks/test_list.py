@@ -83,10 +83,10 @@ def test_a_filter_that_cannot_be_read_is_told_and_counts_for_nothing(visitor):
 @pytest.mark.parametrize(
     ("role", "query", "said"),
     [
-        ("organization_admin", {}, "Make one, then submit completions"),
-        ("reviewer", {}, "Your role reads tasks."),
-        ("organization_admin", {"search": "nothing"}, "No task fits these filters"),
-        ("organization_admin", {"archived": "true"}, "No task is archived"),
+        ("organization_admin", {}, "Create one, then submit completions"),
+        ("reviewer", {}, "Your role can only read tasks."),
+        ("organization_admin", {"search": "nothing"}, "No task matches these filters"),
+        ("organization_admin", {"archived": "true"}, "No archived tasks"),
     ],
 )
 def test_an_empty_list_says_what_to_do(visitor, role, query, said):

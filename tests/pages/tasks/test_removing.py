@@ -22,7 +22,7 @@ def test_a_task_is_deleted_once_its_name_is_typed(client):
     task = TaskFactory(organization=client.organization, name="Sums")
     refused = client.post(address(task, "delete"), {"name": "sums"})
     assert refused.status_code == 400
-    assert "not the task’s name" in refused.content.decode()
+    assert "does not match the task’s name" in refused.content.decode()
     assert Task.objects.count() == 1
     assert client.post(address(task, "delete"), {"name": "Sums"}).url == "/tasks"
     assert not Task.objects.exists()
@@ -31,7 +31,7 @@ def test_a_task_is_deleted_once_its_name_is_typed(client):
 def test_a_task_with_completions_stays_and_can_be_archived(client):
     task = TaskFactory(organization=client.organization, name="Sums")
     CompletionFactory(task=task)
-    assert "Archive it" in client.get(address(task, "delete")).content.decode()
+    assert "You can archive the task" in client.get(address(task, "delete")).content.decode()
     refused = client.post(address(task, "delete"), {"name": "Sums"})
     assert refused.status_code == 409
     assert "Nothing was deleted" in refused.content.decode()

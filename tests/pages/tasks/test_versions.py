@@ -87,7 +87,7 @@ def test_of_a_version_from_before_it_was_kept_nobody_is_named(client, task):
     task.versions.update(created_by=None)
     page = client.get(address(task))
     assert [row.maker for row in page.context["rows"]] == ["", "", ""]
-    assert text_of(page).count("not known") == 3
+    assert text_of(page).count(">unknown<") == 3
     assert " by <bdi>" not in text_of(client.get(address(task, "1"), follow=True))
 
 

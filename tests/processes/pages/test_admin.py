@@ -23,7 +23,7 @@ def grader(house, page):
     page.get_by_role("link", name="Register a grader").first.click()
     page.get_by_label("Name", exact=True).fill("Herons")
     page.get_by_label("Address").fill(f"http://127.0.0.1:{port}")
-    page.get_by_label("Completions in one call").fill("5")
+    page.get_by_label("Completions per call").fill("5")
     page.get_by_label("It can explain its scores").check()
     page.get_by_role("button", name="Register").click()
     secret = page.locator("#secret").inner_text()
@@ -31,7 +31,7 @@ def grader(house, page):
     page.get_by_role("link", name="Verify it").click()
     assert secret not in page.content()
     page.get_by_role("button", name="Verify now").click()
-    expect(page.get_by_role("heading", name="Verified: it is active")).to_be_visible()
+    expect(page.get_by_role("heading", name="Verified: the grader is active")).to_be_visible()
     expect(page.get_by_role("img", name="passed")).to_have_count(4)
     return "Herons"
 
@@ -43,7 +43,7 @@ def task(page, grader):
     page.get_by_label("Name", exact=True).fill("Counting")
     page.get_by_label("Prompt template").fill("{{question}}")
     page.get_by_label("Grader 1", exact=True).select_option(label=grader)
-    page.get_by_role("button", name="Make the task").click()
+    page.get_by_role("button", name="Create task").click()
     expect(page.get_by_role("heading", level=1, name="Counting")).to_be_visible()
     return re.search(r"/tasks/(task_\w+)", page.url)[1]
 
@@ -52,10 +52,10 @@ def task(page, grader):
 def key(page):
     """A key that was made at the form, as its button copies it."""
     page.goto("/settings/keys")
-    page.get_by_role("link", name="Make a key").first.click()
+    page.get_by_role("link", name="Create a key").first.click()
     page.get_by_label("Name", exact=True).fill("nightly")
     page.get_by_label("Role", exact=True).select_option(label="training operator")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create the key").click()
     page.get_by_role("button", name="Copy the key").click()
     expect(page.get_by_role("button", name="Copy the key")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")

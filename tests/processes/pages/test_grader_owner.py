@@ -22,11 +22,11 @@ def started(house, page):
     page.goto("/graders/new")
     page.get_by_label("Name", exact=True).fill("Mine")
     page.get_by_label("Address").fill(f"http://127.0.0.1:{port}")
-    page.get_by_label("Completions in one call").fill("5")
+    page.get_by_label("Completions per call").fill("5")
     page.get_by_label("It can explain its scores").check()
     page.get_by_role("button", name="Register").click()
     secret_file = house.server.start_grader("mine", port, page.locator("#secret").inner_text())
-    page.get_by_role("link", name="To the grader").click()
+    page.get_by_role("link", name="View the grader").click()
     expect(page).to_have_url(GRADER)
     return page.url, secret_file
 
@@ -55,7 +55,7 @@ def scored(house, mine):
 def verify(page, address):
     page.goto(f"{address}/verify")
     page.get_by_role("button", name="Verify now").click()
-    expect(page.get_by_role("heading", name="Verified: it is active")).to_be_visible()
+    expect(page.get_by_role("heading", name="Verified: the grader is active")).to_be_visible()
     expect(page.get_by_role("img", name="passed")).to_have_count(4)
 
 
@@ -73,14 +73,14 @@ def test_the_console_signs_calls_and_shows_what_comes(house, page, mine):
     page.goto(f"{mine}/try")
     page.get_by_label("Prompt", exact=True).fill("How many?")
     page.get_by_label("Response").fill("72")
-    page.get_by_role("button", name="Send it").click()
+    page.get_by_role("button", name="Send the sample").click()
     answers = page.locator("#answers")
     expect(answers.get_by_role("heading", name="Scored")).to_be_visible()
     expect(answers).to_contain_text("0.720")
     expect(answers).to_contain_text("it says 72")
     expect(answers.locator(".badge", has_text="verified")).to_be_visible()
     page.get_by_label("Response").fill("no number")
-    page.get_by_role("button", name="Send it").click()
+    page.get_by_role("button", name="Send the sample").click()
     expect(answers.get_by_role("heading", name="No score")).to_be_visible()
     expect(answers).to_contain_text("no digits")
     assert (page.said, page.failed) == ([], [])
@@ -122,7 +122,7 @@ def test_a_new_secret_is_shown_once_and_taken_over_without_a_gap(page, started, 
     page.goto(f"{address}/settings")
     before = page.locator(".facts", has_text="Current secret").locator("code").nth(1).inner_text()
     page.get_by_role("link", name="Rotate the secret").click()
-    page.get_by_role("button", name="Make a new secret").click()
+    page.get_by_role("button", name="Create a new secret").click()
     new = page.locator("#secret").inner_text()
     assert new != secret_file.read_text()
     verify(page, address)  # the grader still signs with the one before
@@ -132,6 +132,6 @@ def test_a_new_secret_is_shown_once_and_taken_over_without_a_gap(page, started, 
     expect(page.locator(".facts", has_text="Current secret").locator("code").nth(1)).not_to_have_text(before)
     assert new not in page.content()
     page.goto(f"{address}/try")
-    page.get_by_role("button", name="Send it").click()
+    page.get_by_role("button", name="Send the sample").click()
     expect(page.locator("#answers .badge", has_text="verified")).to_be_visible()
     assert (page.said, page.failed) == ([], [])

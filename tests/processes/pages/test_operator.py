@@ -24,7 +24,7 @@ def task(house, page):
     page.goto("/settings/keys/new")
     page.get_by_label("Name", exact=True).fill("mine")
     page.get_by_label("Role", exact=True).select_option(label="training operator")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create the key").click()
     key = page.locator("#secret").inner_text()
     with AutotuneClient(key, house.server.client.base_url) as client:
         made = client.tasks.create(name="Sums", prompt_template="{{prompt}}", grader_id=house.server.grader_id)
@@ -58,14 +58,14 @@ def test_a_dead_letter_is_looked_at_and_tried_again(house, page, task):
     page.goto(f"/runs/failed?taskId={task}")
     expect(page.get_by_text("1 failed run with 1 code")).to_be_visible()
     expect(page.get_by_text("no digits")).to_be_visible()
-    page.get_by_role("link", name="See the last one").click()
+    page.get_by_role("link", name="Open the last run").click()
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
     run = page.url
     page.go_back()
     page.get_by_role("link", name="Retry it").click()
     expect(page.get_by_text("All of them can be retried")).to_be_visible()
     page.get_by_role("button", name="Retry 1 run").click()
-    expect(page.get_by_text("1 run begins anew")).to_be_visible()
+    expect(page.get_by_text("1 run is due again")).to_be_visible()
     page.goto(run)
     expect(page.get_by_text("Retried on request")).to_be_visible()
     expect(page.locator(".timeline > li.bad", has_text="Failed")).to_be_visible()  # as before: nothing was changed
@@ -99,8 +99,8 @@ def test_a_reward_endpoint_is_made_and_answers_the_command_that_is_copied(page, 
     page.goto(f"/reward-endpoints/new?taskId={task}")
     page.get_by_role("radio", name="OpenRLHF").check()
     page.get_by_role("radio", name="Hold").check()
-    page.get_by_role("button", name="Make the endpoint").click()
-    expect(page.get_by_text("The address, shown this once.")).to_be_visible()
+    page.get_by_role("button", name="Create endpoint").click()
+    expect(page.get_by_text("The address is shown only once.")).to_be_visible()
     page.get_by_role("button", name="Copy: By hand").click()
     words = shlex.split(page.evaluate("navigator.clipboard.readText()").replace("\\\n", " "))
     url, body = next(word for word in words if word.startswith("http")), words[words.index("-d") + 1]

@@ -53,7 +53,7 @@ def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_
         return opened(*args)
 
     opened = opening.open
-    monkeypatch.setattr(recording.reviews, "open", open_after_a_rival_came)
+    monkeypatch.setattr(recording.opening, "open", open_after_a_rival_came)
     verdicts = [
         judged(held[0], confidence=0.1, version_id=task.version_id),
         judged(held[1], confidence=0.9, version_id=task.version_id),

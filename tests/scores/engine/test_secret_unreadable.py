@@ -57,7 +57,7 @@ def test_c30_the_run_fails_after_its_last_attempt(task, damaged, api_for):
     api = api_for(organization=task.organization)
     error = api.get(f"/workflow-runs/{run.public_id}").json()["workflowRun"]["error"]
     assert (error["code"], error["fault"]) == ("secret_unreadable", "platform")
-    assert "rotate it" in error["message"]
+    assert "Rotate the grader's shared secret" in error["message"]
 
 
 def test_c30_another_grader_and_the_sweep_continue(task, damaged, fake):
@@ -97,7 +97,7 @@ def test_c30_the_graders_page_and_api_report_it_until_the_secret_is_rotated(dama
     assert shown["authentication"]["unreadable"] == ["secret"]
     assert shown["status"] == "degraded"
     assert api.get(f"{path}/health").json()["troubles"] == [Trouble.SECRET]
-    assert "its shared secret cannot be read" in client.get(f"/graders/{damaged.public_id}").content.decode()
+    assert "it cannot decrypt its shared secret" in client.get(f"/graders/{damaged.public_id}").content.decode()
     assert api.post(f"{path}/verify").json()["code"] == "secret_unreadable"
     assert api.post(f"{path}/rotate-secret", {}).status_code == 200
     after = api.get(path).json()["grader"]

@@ -21,11 +21,11 @@ NAMED = {
 }  # fmt: skip
 SOURCES = [
     *sorted((ROOT / "graders/gateway").glob("*.py")),
-    *(ROOT / "autotune/core" / f"{name}.py" for name in ("outbound", "http", "strictjson")),
+    *(ROOT / "autotune/core" / f"{name}.py" for name in ("outbound/calls", "outbound/engine", "strictjson")),
     *sorted(
         path
         for path in (ROOT / "scores").rglob("*.py")
-        if "migrations" not in path.parts and not path.stem.endswith(("admin", "_api", "states"))
+        if "migrations" not in path.parts and not path.stem.endswith(("admin", "api", "states"))
     ),
 ]
 ELSEWHERE = {

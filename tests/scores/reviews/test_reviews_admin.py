@@ -91,7 +91,7 @@ def test_who_comes_too_late_is_told(client, review, address):
     """The review is open still, and its run is not: nothing was told of it yet."""
     type(review.run).objects.update(status="failed", waits_for="")
     page = send(client, address).content.decode()
-    assert "The review is cancelled: nothing can be decided any more." in page
+    assert "The review is cancelled. A decision is no longer possible." in page
     assert "was changed successfully" not in page
     assert Score.objects.count() == 0
 

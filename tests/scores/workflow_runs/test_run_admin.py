@@ -92,7 +92,7 @@ def test_the_form_tells_the_timeline_and_what_must_change(superuser, task):
         "2026-01-31 12:00:00.000, queue, claimed",
         "2026-01-31 12:00:00.000 – 2026-01-31 12:00:04.000, call (attempt 1), timeout, until 2026-01-31 12:00:05.000",
         "2026-01-31 12:00:09.000, call (attempt 2), bad_signature",
-        "Sign the exact octets of the answer",
+        "Sign the exact bytes of the answer",
         "&lt;b&gt;Wrong.&lt;/b&gt;",
     ):
         assert line in page, line

@@ -42,7 +42,7 @@ def test_what_cannot_be_undone_asks_first_and_names_the_rows(boss):
     assert Export.objects.get().status == "pending"
     assert "1 cancelled" in act(boss, "cancel", export, confirmed="yes")
     assert Export.objects.get().status == "cancelled"
-    assert "0 cancelled; 1 refused: It was cancelled before." in act(boss, "cancel", export, confirmed="yes")
+    assert "0 cancelled; 1 refused: The export was already cancelled." in act(boss, "cancel", export, confirmed="yes")
 
 
 @pytest.mark.parametrize(
@@ -87,20 +87,20 @@ def test_a_grader_that_does_not_answer_is_told_with_its_checks(boss):
 
 def test_calls_to_others_are_bounded(boss):
     graders = [GraderFactory() for _ in range(11)]
-    assert "Select at most 10: nothing was done." in act(boss, "verify", *graders)
+    assert "Nothing was done. Select at most 10 rows." in act(boss, "verify", *graders)
     assert not GraderCheck.objects.exists()
 
 
 def test_several_refusals_are_told_apart(boss):
     fine, bare = GraderFactory(status="inactive", switched_off=True), GraderFactory(status="inactive", verified_at=None)
     page = act(boss, "switch_on", fine, bare)
-    assert "1 switched on; 1 refused: Only a verified grader becomes active: verify it first." in page
+    assert "1 switched on; 1 refused: Only a verified grader can be active. Verify the grader first." in page
     assert bare.name in page
 
 
 def test_runs_are_cancelled_after_a_question(boss):
     run = RunFactory()
-    assert "answers that come later are dropped" in act(boss, "cancel_runs", run)
+    assert "answers that arrive later are discarded" in act(boss, "cancel_runs", run)
     assert WorkflowRun.objects.get().status == "pending"
     assert "1 cancelled" in act(boss, "cancel_runs", run, confirmed="yes")
     assert WorkflowRun.objects.get().error_code == "cancelled"
@@ -150,7 +150,7 @@ def test_a_task_is_archived_once(boss):
     task = TaskFactory()
     assert "1 archived" in act(boss, "archive", task)
     assert Task.objects.get().archived
-    assert "It is archived already." in act(boss, "archive", task)
+    assert "The task is already archived." in act(boss, "archive", task)
 
 
 def test_what_was_done_is_in_the_history_and_on_the_trail(boss):

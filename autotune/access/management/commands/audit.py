@@ -13,14 +13,14 @@ from autotune.access.audit.verification import Head
 
 
 class Command(BaseCommand):
-    help = "Finds altered, removed and inserted events of the audit trail, or prints where its chains end."
+    help = "Finds altered, removed and inserted events in the audit log, or prints where its chains end."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         acts = parser.add_subparsers(dest="act", required=True)
-        verify = acts.add_parser("verify", help="read the chains and name what is wrong; exit 1 if anything is")
-        verify.add_argument("--organization", metavar="ID", help="one chain alone: `org_…` or `installation`")
-        verify.add_argument("--heads", metavar="FILE", type=Path, help="what `audit heads` printed at an earlier time")
-        acts.add_parser("heads", help="print number and digest of each chain's last event, as JSON, to keep elsewhere")
+        verify = acts.add_parser("verify", help="check the chains and print each problem; exit 1 if there is any")
+        verify.add_argument("--organization", metavar="ID", help="check only one chain: `org_…` or `installation`")
+        verify.add_argument("--heads", metavar="FILE", type=Path, help="earlier output of `audit heads`")
+        acts.add_parser("heads", help="print the number and digest of each chain's last event as JSON")
 
     def handle(self, *args: Any, act: str, **options: Any) -> None:
         if act == "heads":
@@ -36,8 +36,8 @@ class Command(BaseCommand):
                 count += 1
                 self.stdout.write(str(finding))
         if count:
-            raise CommandError(f"The audit trail was tampered with: {count} findings.", returncode=1)
-        self.stdout.write("The audit trail is whole.")
+            raise CommandError(f"The audit log was tampered with: {count} findings.", returncode=1)
+        self.stdout.write("The audit log is intact.")
 
     def _chains(self, organization: str | None, kept: Mapping[str, Head]) -> list[Any]:
         try:
@@ -45,11 +45,11 @@ class Command(BaseCommand):
                 return [verification.chain_of(organization)]
             return sorted({*verification.chains(), *(verification.chain_of(name) for name in kept)})
         except ValueError:
-            raise CommandError("There is no such chain: give an `org_…` id, or `installation`.") from None
+            raise CommandError("There is no such chain: enter an `org_…` id, or `installation`.") from None
 
 
 def _kept(path: Path | None) -> dict[str, Head]:
-    """The heads that were noted."""
+    """Return the heads in the file that `--heads` names."""
     if path is None:
         return {}
     try:

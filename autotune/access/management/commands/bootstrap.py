@@ -13,7 +13,7 @@ from autotune.core import ids
 
 
 class Command(BaseCommand):
-    help = "Makes an organization, its admin login and an API key where they are missing. Secrets are printed once."
+    help = "Creates an organization, its admin login and an API key if they are missing. Secrets are printed once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--organization", required=True, metavar="NAME")
@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         name, email = options["organization"].strip(), options["admin_email"].strip()
         if not name or len(name) > 200:
-            raise CommandError("--organization: 1 to 200 characters.")
+            raise CommandError("--organization: enter a name of 1 to 200 characters.")
         try:
             User._meta.get_field("email").clean(email, None)
         except ValidationError:
@@ -39,4 +39,4 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(output))
             return
         for label, value in output.items():
-            self.stdout.write(f"{label:15} {value or '(made before, not shown again)'}")
+            self.stdout.write(f"{label:15} {value or '(exists already, not shown again)'}")

@@ -1,4 +1,4 @@
-"""`manage.py demo [--once]`: the whole product on this machine, with sample completions (see `make demo`)."""
+"""`manage.py demo [--once]` runs the whole product on this machine, with sample completions (see `make demo`)."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from autotune.site.local.supervisor import SupervisorError
 
 
 class Command(BaseCommand):
-    help = "Starts web, worker, beat, live and a demo grader, scores the samples, shows the result and stays."
+    help = "Starts web, worker, beat, live and a demo grader, scores samples, shows the result and runs until Ctrl-C."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py reencrypt [--start [--organization ID] [--month YYYY-MM]] [--now] [--json]`."""
+"""`manage.py reencrypt [--start [--organization ID] [--month YYYY-MM]] [--now] [--json]` re-encrypts stored values."""
 
 import json
 import re
@@ -19,46 +19,46 @@ from autotune.core.models import DataKey, Reencryption
 
 
 class Command(BaseCommand):
-    help = "Starts a re-encryption under new data keys, which the workers then do, or shows how far it is."
+    help = "Starts a re-encryption under new data keys, which the workers carry out, or shows its progress."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--start", action="store_true", help="retire data keys, and begin")
-        parser.add_argument("--organization", metavar="ID", help="those of one organization alone")
-        parser.add_argument("--month", metavar="YYYY-MM", action="append", help="those of one month; may be repeated")
+        parser.add_argument("--start", action="store_true", help="retire data keys, and start the re-encryption")
+        parser.add_argument("--organization", metavar="ID", help="only the data keys of this organization")
+        parser.add_argument("--month", metavar="YYYY-MM", action="append", help="only those of this month; repeatable")
         parser.add_argument(
             "--settle-minutes",
             type=int,
             default=int(SETTLES_AFTER.total_seconds() // 60),
-            help="how long a process may still write under a data key that it took before; default %(default)s",
+            help="minutes in which a process may still write under a retired data key; default %(default)s",
         )
         parser.add_argument(
             "--nothing-serves",
             action="store_true",
-            help="no other process uses the database now: with it alone may --settle-minutes be 0",
+            help="no other process uses the database now; allows --settle-minutes 0",
         )
-        parser.add_argument("--now", action="store_true", help="work here as well, until nothing is due")
+        parser.add_argument("--now", action="store_true", help="also work in this process, until nothing is due")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["start"]:
             self._start(options)
         elif options["organization"] or options["month"]:
-            raise CommandError("--organization and --month go with --start.")
+            raise CommandError("--organization and --month require --start.")
         if options["now"]:
             while self._due():
                 reencryption.work()
-                time.sleep(0.05)  # another worker may be at the last column
+                time.sleep(0.05)  # another worker may still work on the last column
         self._show(as_json=options["json"])
 
     @transaction.atomic
     def _start(self, options: dict[str, Any]) -> None:
         months = options["month"]
         if wrong := [month for month in months or () if not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month)]:
-            raise CommandError(f"--month: {wrong[0]!r} is not YYYY-MM.")
+            raise CommandError(f"--month: {wrong[0]!r} is not a month. Enter YYYY-MM, such as 2026-11.")
         least = 0 if options["nothing_serves"] else 1
         if options["settle_minutes"] < least:
             raise CommandError(
-                f"--settle-minutes: {least} or more; who serves still writes under a retired key for half a minute."
+                f"--settle-minutes: enter {least} or more. Processes still write under a retired key for half a minute."
             )
         organization = _organization(options["organization"])
         count = reencryption.start(
@@ -97,7 +97,7 @@ def _organization(text: str | None) -> Organization | None:
     except ValueError:
         organization = None
     if organization is None:
-        raise CommandError(f"--organization: there is no {text}.")
+        raise CommandError(f"--organization: there is no organization {text}.")
     return organization
 
 
@@ -126,7 +126,7 @@ def _state(row: Reencryption) -> str:
 
 def _conclusion(rows: list[Reencryption], retired: int) -> str:
     if not retired:
-        return "No data key is retired: nothing is to be re-encrypted."
+        return "No data key is retired: there is nothing to re-encrypt."
     if any(row.unreadable for row in rows if row.finished_at):
         return f"{retired} retired data keys are kept: values under them cannot be read. The log names their rows."
-    return f"{retired} retired data keys are dropped when every column is done."
+    return f"{retired} retired data keys are deleted when every column is done."

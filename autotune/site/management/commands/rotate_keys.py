@@ -1,4 +1,4 @@
-"""`manage.py rotate_keys [--check]`."""
+"""`manage.py rotate_keys [--check]` wraps every data key under the first master key."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -12,14 +12,14 @@ from autotune.core.crypto.keyproviders import provider
 
 class Command(BaseCommand):
     help = (
-        "Wraps every data key under the first master key, while the server serves, and says which master keys may be"
-        " removed. Texts are not touched: `reencrypt` does that."
+        "Wraps every data key under the first master key, while the server runs, and shows which master keys may be"
+        " removed. It does not re-encrypt stored text: `reencrypt` does that."
     )
 
     requires_system_checks = ()  # they fail if a master key is wrong, and this command reports more about it
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--check", action="store_true", help="only show what wraps how many data keys")
+        parser.add_argument("--check", action="store_true", help="only show how many data keys each master key wraps")
 
     def handle(self, *args: Any, **options: Any) -> None:
         refusal = keychecks.refusal()
@@ -37,7 +37,7 @@ class Command(BaseCommand):
     def _conclude(self) -> None:
         current, held = provider().current(), rotation.wrapped_by()
         if others := [name for name in held if name != current]:
-            self.stdout.write(f"Keep {', '.join(others)}: what they wrap could not be read without them.")
+            self.stdout.write(f"Keep {', '.join(others)}: the data keys that they wrap cannot be opened without them.")
         elif held:
             self.stdout.write(
                 f"Every data key is wrapped by {current}. Other master keys may be removed once every process has"
@@ -53,7 +53,7 @@ class Command(BaseCommand):
             object_id=done.current,
             objects_count=done.rewrapped,
         )
-        self.stdout.write(f"{done.rewrapped} data keys wrapped anew under {done.current}.")
+        self.stdout.write(f"{done.rewrapped} data keys wrapped again under {done.current}.")
 
     def _require_open(self, refusal: str) -> None:
         """raises CommandError if a master key is missing or wrong, or a data key does not open"""

@@ -1,4 +1,4 @@
-"""Autotune for Python: the client. The grader kit is `autotune_sdk.grader`, the command line is `autotune`.
+"""The Python client of Autotune. The grader kit is `autotune_sdk.grader`, the command line is `autotune`.
 
 from autotune_sdk import AutotuneClient
 

@@ -1,4 +1,4 @@
-"""Splitting completions into requests that the API takes: 10,000 items, 32 MiB."""
+"""Split completions into requests within the API's limits: 10,000 items and 32 MiB."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Batch:
 
 
 def wire_item(item: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """One completion as the API takes it. Names may be snake_case or camelCase; None means left out.
+    """Convert one completion to the API's form. Names may be snake_case or camelCase; None values are omitted.
 
     raises  TypeError for a name that a completion does not have
     """
@@ -53,14 +53,14 @@ def wire_item(item: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
     for name, value in item.items():
         wire = _wire.camel(name)
         if wire not in NAMES:
-            raise TypeError(f"a completion has no {name!r}; it has {', '.join(NAMES.values())}")
+            raise TypeError(f"a completion has no {name!r}; use one of {', '.join(NAMES.values())}")
         if value is not None:
             out[wire] = _wire.time_text(value) if isinstance(value, date) else value
     return out
 
 
 def split(items: Iterable[Mapping[str, Any]], defaults: Mapping[str, Any], priority: str | None) -> Iterator[Batch]:
-    """The requests for a sequence of completions, in order."""
+    """Yield the requests for a sequence of completions, in order."""
     tail = b'],"priority":' + _wire.dumps(priority) + b"}" if priority is not None else TAIL
     room = MAX_BODY - len(HEAD) - len(tail)
     parts: list[bytes] = []

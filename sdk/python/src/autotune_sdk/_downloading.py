@@ -1,9 +1,9 @@
-"""Downloading the files of an export: going on where it broke off, and checking what came.
+"""Download the files of an export: resume interrupted downloads and check each file's SHA-256.
 
-While a file is on its way it lies beside its place as `.<name>.<beginning of its SHA-256>.part`. It stays there when
-the download fails, so a later call, also of another process, goes on with it; a file that changed has another digest.
-Two calls never write to one such file: the second waits for the first and then finds the whole file, or goes on.
-Where files cannot be locked, each call has a file of its own.
+A file that is being downloaded is stored beside its target as `.<name>.<start of its SHA-256>.part`. It remains if
+the download fails, so a later call, even of another process, resumes it; a changed file has another digest.
+Two calls never write to the same part file: the second waits for the first, then finds the complete file or resumes.
+If files cannot be locked, each call uses its own part file.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PARTIAL = 206
 
 
 class FileDownload:
-    """One file of an export on its way to `path`.
+    """The download of one file of an export to `path`.
 
-    route        the export's download
-    on_progress  called with (octets here, octets in all)
+    route        the export's download route
+    on_progress  called with (bytes received, bytes in total)
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class FileDownload:
         self.part = path.with_name(f".{path.name}.{file.sha256[:16]}.part")
 
     def run(self) -> ExportFile:
-        """Downloads it, in as many tries as the client makes. Raises BrokenExport or DamagedFile."""
+        """Download the file, with the client's number of retries. Raises BrokenExport or DamagedFile."""
         done = ExportFile(str(self.path), self.file.bytes, self.file.sha256)
         if self._is_there():
             return done
         with self._alone():
-            if self._is_there():  # whoever was waited for brought it
+            if self._is_there():  # the call that held the lock has downloaded it
                 self.part.unlink(missing_ok=True)
                 return done
             return self._tried()
@@ -66,7 +66,7 @@ class FileDownload:
             try:
                 return self._try()
             except BrokenExport:
-                if self.part.stat().st_size > before:  # it comes forward: as many tries again
+                if self.part.stat().st_size > before:  # it makes progress: reset the number of retries
                     attempt = 1
                 if attempt > self.transport.max_retries:
                     raise
@@ -84,7 +84,7 @@ class FileDownload:
             yield
 
     def _locked(self) -> IO[bytes] | None:
-        """The part file, locked; None where that cannot be done."""
+        """Open and lock the part file; None if files cannot be locked."""
         if fcntl is None:
             return None
         while True:
@@ -94,7 +94,7 @@ class FileDownload:
                 if os.path.samestat(os.fstat(file.fileno()), self.part.stat()):
                     return file
             except FileNotFoundError:
-                pass  # it got its name while this call waited
+                pass  # another call renamed it while this one waited
             except OSError:
                 file.close()
                 return None
@@ -111,17 +111,17 @@ class FileDownload:
             file.flush()
             os.fsync(file.fileno())
         if size < self.file.bytes:
-            raise BrokenExport(f"{self.file.name} broke off after {size} of {self.file.bytes} bytes")
+            raise BrokenExport(f"{self.file.name} was interrupted after {size} of {self.file.bytes} bytes")
         if digest.hexdigest() != self.file.sha256:
             self.part.unlink()
-            raise DamagedFile(f"{self.file.name} is not what the server says: its SHA-256 is {digest.hexdigest()}")
+            raise DamagedFile(f"{self.file.name} does not match the server's SHA-256: its own is {digest.hexdigest()}")
         place(str(self.part), str(self.path))
         return ExportFile(str(self.path), size, self.file.sha256)
 
     def _fetch(self, file: IO[bytes], digest: hashlib._Hash, size: int) -> tuple[hashlib._Hash, int]:
         headers = {"Range": f"bytes={size}-", "If-Range": f'"{self.file.sha256}"'} if size else {}
         with self.transport.stream(self.route, {"file": self.file.name}, headers) as response:
-            if size and response.status_code != PARTIAL:  # the whole file comes: begin anew
+            if size and response.status_code != PARTIAL:  # the server sends the whole file: start again
                 file.truncate(0)
                 digest, size = hashlib.sha256(), 0
             on_progress = self.on_progress
@@ -129,7 +129,7 @@ class FileDownload:
             return digest, size + copy(response, file, digest, on_bytes)
 
     def _existing_digest(self) -> hashlib._Hash:
-        """Return the digest of the bytes that are here already."""
+        """Return the digest of the bytes that are already downloaded."""
         digest = hashlib.sha256()
         with self.part.open("rb") as file:
             while piece := file.read(PIECE * 16):
@@ -137,7 +137,7 @@ class FileDownload:
         return digest
 
     def _is_there(self) -> bool:
-        """Whether an earlier call brought this very file."""
+        """Return whether an earlier call has already downloaded this file."""
         if not self.path.is_file() or self.path.stat().st_size != self.file.bytes:
             return False
         with self.path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, with the digest of what was written."""
+"""Write files that appear completely or not at all, and compute their digest."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PIECE = 1 << 16
 
 
 class BrokenExport(ConnectionFailed):
-    """The connection broke while an export was read."""
+    """The connection broke while the client read an export."""
 
     code = "export_broken"
 
 
 class DamagedFile(AutotuneError):
-    """What was downloaded is not what the server says the file holds."""
+    """The downloaded bytes do not match the file's SHA-256."""
 
     code = "export_damaged"
 
@@ -33,9 +33,9 @@ def copy(
     digest: hashlib._Hash,
     on_bytes: Callable[[int], None] | None = None,
 ) -> int:
-    """Writes a body as it comes and takes it into the digest; octets written. Raises BrokenExport.
+    """Write a body as it arrives and update the digest; return the bytes written. Raises BrokenExport.
 
-    on_bytes  called with the octets written so far
+    on_bytes  called with the number of bytes written so far
     """
     size = 0
     try:
@@ -46,12 +46,12 @@ def copy(
             if on_bytes:
                 on_bytes(size)
     except (urllib3.exceptions.HTTPError, requests.RequestException) as exc:
-        raise BrokenExport(f"the export broke off after {size} bytes: {exc}") from exc
+        raise BrokenExport(f"the export was interrupted after {size} bytes: {exc}") from exc
     return size
 
 
 def place(temporary: str, path: str) -> None:
-    """Gives a file that is whole its name, and the rights that a new file has."""
+    """Give a complete file its name, and the permissions of a new file."""
     mask = os.umask(0o022)
     os.umask(mask)
     os.chmod(temporary, 0o666 & ~mask)

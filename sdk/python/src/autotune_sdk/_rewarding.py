@@ -1,7 +1,7 @@
-"""Asking for rewards at once: in requests that the API takes, again and again until all are final or the time is up.
+"""Request live rewards, split to the API's limits and repeated until all are final or the time is up.
 
-Work that is not done when a request ends goes on in the server, and the same item joins it: so a reward that needs
-minutes is asked for in rounds that no proxy cuts off, and a request whose answer was lost is simply sent again.
+The server continues unfinished work after a request ends, and the same item joins that work. So the client requests a
+reward that takes minutes in rounds that no proxy cuts off, and repeats a request whose response was lost.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from .errors import APIError, AutotuneError, FieldError, UnexpectedAnswer
 from .models_rewards import LiveReward
 
 MAX_ITEMS = 1_000
-MAX_BODY = 32 * 1024 * 1024 - 4096  # less what stands around the items
+MAX_BODY = 32 * 1024 * 1024 - 4096  # minus the JSON around the items
 ROUND_S = 30.0  # the server's own default
-MARGIN_S = 0.5  # the server ends so much before the caller's time is up, so that its answer is heard
-PAUSE_S = 1.0  # between two rounds that ended at once: the server's waiting places are taken
+MARGIN_S = 0.5  # the server ends this long before the caller's time is up, so that its response arrives
+PAUSE_S = 1.0  # between two rounds that ended at once because the server cannot hold more waiting requests
 MIN_WAIT_S = 0.001
-AT_ONCE = 32  # requests of one call; as many connections are kept
+AT_ONCE = 32  # parallel requests of one call, and connections that are kept open
 
 
 @dataclass(frozen=True)
 class Question:
-    """What all items of a call share. until: the moment (time.monotonic) at which the caller must have an answer."""
+    """Settings of a call that all items share. until: when (time.monotonic) the caller must have a result."""
 
     head: Mapping[str, Any]
     fresh: bool
@@ -40,9 +40,9 @@ class Question:
 
 
 def answers(transport: Transport, parts: Sequence[bytes], question: Question) -> list[LiveReward]:
-    """The reward of each item, in order; what is not final when the time is up is 'pending'.
+    """Return the reward of each item, in order; an item that is not final when the time is up is 'pending'.
 
-    raises  the error of a request, if none brought an answer, or if waiting does not mend it
+    raises  the error of a request, if no request got a response, or if waiting does not fix it
     """
     spans = list(_split(parts))
     if not spans:
@@ -64,9 +64,9 @@ def answers(transport: Transport, parts: Sequence[bytes], question: Question) ->
 
 
 def _ask_all(queue: deque[_Chunk], chunks: Sequence[_Chunk]) -> None:
-    """Takes requests off the queue until none is left; one that is to be asked again goes to its end.
+    """Process queued requests until none is left; a request that must be repeated goes to the end of the queue.
 
-    What waiting does not mend ends the whole call, so that its caller has the time that is left.
+    An error that waiting does not fix ends the whole call, so that its caller can use the remaining time.
     """
     while queue and not any(other.refusal is not None and not is_passing(other.refusal) for other in chunks):
         try:
@@ -78,7 +78,7 @@ def _ask_all(queue: deque[_Chunk], chunks: Sequence[_Chunk]) -> None:
 
 
 def _split(parts: Sequence[bytes]) -> Iterator[tuple[int, int]]:
-    """(first, end) of the items of each request."""
+    """Yield (first, end) of the items of each request."""
     first, size = 0, 0
     for at, part in enumerate(parts):
         if at > first and (at - first == MAX_ITEMS or size + len(part) + 1 > MAX_BODY):
@@ -90,9 +90,9 @@ def _split(parts: Sequence[bytes]) -> Iterator[tuple[int, int]]:
 
 
 class _Chunk:
-    """The items of one request, and of the rounds after it that ask for those which are not final.
+    """The items of one request, and of the later rounds that request those which are not final.
 
-    turns    how many requests share a thread: each has its part of the time that is left
+    turns    how many requests share a thread, and so the remaining time
     refusal  the error that ended it, without any reward so far, or because waiting does not fix it
     """
 
@@ -113,9 +113,9 @@ class _Chunk:
         return [reward or LiveReward(None, None, None, "pending", code) for reward in self.latest_rewards]
 
     def ask(self) -> bool:
-        """One round; whether there is reason and time for another.
+        """Run one round; return whether there is reason and time for another.
 
-        A failure that passes costs time alone: it is the end only if the server asks for more than is left.
+        A temporary failure only costs time: it ends the rounds only if the server asks to wait for longer than is left.
         """
         until = self.question.until
         now = time.monotonic()
@@ -145,7 +145,7 @@ class _Chunk:
         share = (self.question.until - began) / self.turns
         wait_s = max(MIN_WAIT_S, min(ROUND_S, share - min(MARGIN_S, share / 4)))
         if self.turns > 1 and not self.answered:
-            wait_s = MIN_WAIT_S  # first all are sent, so that the server works at all of them
+            wait_s = MIN_WAIT_S  # send all of them first, so that the server works on all
         body, key = self._request(wait_s)
         try:
             answer = self.transport.post(
@@ -156,16 +156,16 @@ class _Chunk:
             raise
         rewards = answer.get("rewards") if isinstance(answer, dict) else None
         if not isinstance(rewards, list) or len(rewards) != len(self.open):
-            raise UnexpectedAnswer(f"the answer does not hold {len(self.open)} rewards")
+            raise UnexpectedAnswer(f"the response does not contain {len(self.open)} rewards")
         for position, reward in zip(self.open, [_wire.decode(LiveReward, row) for row in rewards], strict=True):
             self.latest_rewards[position] = reward
         self.answered = True
         self.open = [index for index in self.open if not ((latest := self.latest_rewards[index]) and latest.final)]
 
     def _request(self, wait_s: float) -> tuple[bytes, str | None]:
-        """The body, and the key of one that scores anew: it stays the same until it is answered.
+        """Return the body, and the key of a body that scores again: it stays the same until there is a response.
 
-        Without a key the answer is today's, not the first one; what was begun anew is joined from then on.
+        Without a key the response is current, not the first one; later rounds join the work that has started.
         """
         fresh = self.question.fresh and not self.answered
         if fresh and self._fresh:

@@ -1,4 +1,4 @@
-"""Strict JSON from outside: what RFC 8259 leaves open is refused, so that nobody reads the same text differently."""
+"""Parse JSON strictly: reject what RFC 8259 leaves open, so that all parsers agree on the value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class JSONRefused(ValueError):
-    """Text that is not accepted. code: invalid_json, number_not_finite, duplicate_key, invalid_text or too_deep."""
+    """Raised for rejected text. code: invalid_json, number_not_finite, duplicate_key, invalid_text or too_deep."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class JSONRefused(ValueError):
 
 
 def loads(raw: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
-    """The value of UTF-8 JSON text without byte order mark.
+    """Parse UTF-8 JSON text without a byte-order mark.
 
     raises  JSONRefused for NaN and Infinity, numbers beyond a double, integers of more than 21 digits, a repeated name
             in an object, text after the value, more than `max_depth` levels, lone surrogates and U+0000
@@ -50,7 +50,7 @@ def loads(raw: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
 
 
 def depth(value: Any) -> int:
-    """Levels of lists and objects in a parsed value; 0 for a scalar."""
+    """Return the levels of lists and objects in a parsed value; 0 for a scalar."""
     deepest, level = 0, [value]
     while level := [v for v in level if isinstance(v, (dict, list))]:
         deepest += 1
@@ -76,7 +76,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise JSONRefused("duplicate_key", f"the name {twice!r} stands twice in one object")
+        raise JSONRefused("duplicate_key", f"the name {twice!r} occurs twice in one object")
     return members
 
 

@@ -1,4 +1,4 @@
-"""One HTTP conversation with the API: the key, time-outs, retries where they are safe, errors as exceptions."""
+"""Send HTTP requests to the API, with the key, timeouts, safe retries, and errors as exceptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.5, 8.0
 MAX_RETRY_AFTER_S = 300.0
 MIN_TIMEOUT_S = 0.05
 RETRYABLE = frozenset({429, 502, 503, 504})
-IN_FLIGHT = "idempotency_in_flight"  # 409: an earlier try is still at work, and its answer is to be had soon
+IN_FLIGHT = "idempotency_in_flight"  # 409: an earlier attempt is still running, and its response will be available soon
 CONFLICT = "conflict"  # 409: another request changed the same objects
 
 
@@ -47,8 +47,8 @@ class _Bearer(AuthBase):
 class Transport:
     """Sends requests to one server with one key.
 
-    timeout_s    seconds without an answer until a try is given up
-    max_retries  tries after the first
+    timeout_s    seconds without a response after which an attempt fails
+    max_retries  attempts after the first
     """
 
     sleep: Callable[[float], None] = staticmethod(time.sleep)
@@ -59,7 +59,7 @@ class Transport:
         self._open()
 
     def _open(self) -> None:
-        """Connections of this process: those of a parent are not to be read by its children."""
+        """Return the connections of this process; a child process must not use its parent's."""
         self._pid = os.getpid()
         self.session = requests.Session()
         self.session.headers["User-Agent"] = f"autotune-sdk-python/{VERSION}"
@@ -69,7 +69,7 @@ class Transport:
             self.session.mount(scheme, HTTPAdapter(pool_maxsize=32))
 
     def get(self, path: str, parameters: Mapping[str, Any] | None = None, *, extra_s: float = 0) -> Any:
-        """The parsed answer of a GET. `extra_s` is added to the time-out (a long poll)."""
+        """Send a GET and return the parsed response. `extra_s` is added to the timeout (for a long poll)."""
         return self._json(self.send("GET", path, parameters=parameters, safe=True, extra_s=extra_s))
 
     def post(
@@ -83,7 +83,7 @@ class Transport:
         extra_s: float = 0,
         until: float | None = None,
     ) -> Any:
-        """The parsed answer of a POST. safe: sending it twice does what sending it once does, as it does with a key."""
+        """Send a POST and return the parsed response. safe: repeating it has no further effect, as with a key."""
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         sent = self.send(
             "POST",
@@ -98,11 +98,11 @@ class Transport:
         return self._json(sent)
 
     def patch(self, path: str, body: bytes) -> Any:
-        """The parsed answer of a PATCH."""
+        """Send a PATCH and return the parsed response."""
         return self._json(self.send("PATCH", path, body=body, safe=True))
 
     def delete(self, path: str, parameters: Mapping[str, Any] | None = None) -> None:
-        """A DELETE. A 404 after a try whose answer was lost means that the try did it."""
+        """Send a DELETE. A 404 after an attempt whose response was lost means that the attempt succeeded."""
         try:
             self.send("DELETE", path, parameters=parameters, safe=True)
         except NotFound as exc:
@@ -113,7 +113,7 @@ class Transport:
     def stream(
         self, path: str, parameters: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> Iterator[requests.Response]:
-        """An answer whose body is still to be read, as the octets sent (no content encoding)."""
+        """Open a response whose body is still to be read, byte for byte as sent (without content encoding)."""
         headers = {"Accept": "*/*", "Accept-Encoding": "identity", **(headers or {})}
         response = self.send("GET", path, parameters=parameters, headers=headers, safe=True, stream=True)
         try:
@@ -134,9 +134,9 @@ class Transport:
         stream: bool = False,
         until: float | None = None,
     ) -> requests.Response:
-        """The answer of a request, below 300; anything else raises. Retries as `_may_repeat_failure` allows.
+        """Return a response with a status below 300; raise for any other. Retries as `_may_repeat_failure` allows.
 
-        until  the moment (time.monotonic) by which the caller must have an answer: tries go on until then, however
+        until  when (time.monotonic) the caller must have a response: attempts continue until then, however
                many and after whatever may pass (`is_passing`), and none waits for longer
         """
         if self._pid != os.getpid():
@@ -180,7 +180,7 @@ class Transport:
             self.sleep(pause)
 
     def _timeouts(self, extra_s: float, until: float | None) -> tuple[float, float]:
-        """Seconds for the connection and for the answer."""
+        """Return the timeout in seconds for the connection and the response."""
         answer = self.timeout_s + extra_s
         if until is None:
             return CONNECT_TIMEOUT_S, answer
@@ -188,7 +188,7 @@ class Transport:
         return min(CONNECT_TIMEOUT_S, left), min(answer, left)
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self.session.close()
 
     @staticmethod
@@ -196,18 +196,18 @@ class Transport:
         try:
             return response.json()
         except ValueError as exc:
-            raise UnexpectedAnswer(f"the answer is not JSON: {response.text[:100]!r}") from exc
+            raise UnexpectedAnswer(f"the response is not JSON: {response.text[:100]!r}") from exc
 
 
 def is_passing(error: AutotuneError) -> bool:
-    """Whether the same request may well be answered later."""
+    """Return whether the same request may succeed later."""
     if isinstance(error, ConnectionFailed) or error.code in (CONFLICT, IN_FLIGHT):
         return True
     return error.status is not None and (error.status in RETRYABLE or error.status >= 500)
 
 
 def backoff_s(attempt: int, retry_after_s: float | None) -> float:
-    """Seconds before the next try: what the server asks for, else doubling from 0.5 to 8; both with jitter."""
+    """Return the seconds before the next attempt: the server's value, else 0.5 doubling up to 8; both with jitter."""
     if retry_after_s is not None:
         return min(retry_after_s, MAX_RETRY_AFTER_S) + random.uniform(0, 0.25)
     ceiling = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** (attempt - 1))
@@ -215,7 +215,7 @@ def backoff_s(attempt: int, retry_after_s: float | None) -> float:
 
 
 def retry_after_s(value: str | None) -> float | None:
-    """Seconds of a Retry-After header (a number or an HTTP date); None without one that can be read."""
+    """Return the seconds of a Retry-After header (a number or an HTTP date); None if it is missing or invalid."""
     if not value:
         return None
     if value.strip().isdecimal():
@@ -229,7 +229,7 @@ def retry_after_s(value: str | None) -> float | None:
 
 
 def _may_repeat_failure(exc: requests.RequestException, safe: bool) -> bool:
-    """A request that never left may always be repeated, one whose answer is missing only if it is safe."""
+    """Return whether to retry: always if the request was never sent, else only if repeating it is safe."""
     if isinstance(exc, requests.exceptions.SSLError):
         return False
     if isinstance(exc, requests.exceptions.ConnectTimeout):
@@ -246,19 +246,19 @@ def _connection_error(exc: requests.RequestException, method: str, path: str) ->
 
 
 def _reason(exc: requests.RequestException) -> str:
-    """Describe why there is no answer. The library's own error is the cause of ours."""
+    """Describe why there is no response. The HTTP library's error is the cause of the client's."""
     if isinstance(exc, requests.exceptions.SSLError):
         return "the server's certificate could not be verified; check base_url and the trusted authorities"
     if isinstance(exc, requests.exceptions.ConnectTimeout):
         return "the server did not accept a connection in time; check base_url and the network"
     if isinstance(exc, requests.Timeout):
-        return "the server did not answer in time"
+        return "the server did not respond in time"
     if isinstance(exc, requests.exceptions.ProxyError):
         return "the proxy from the environment could not be used; check HTTP_PROXY and HTTPS_PROXY"
     if _never_connected(exc):
-        return "no connection to the server; check base_url, and that the server runs"
+        return "no connection to the server; check base_url, and that the server is running"
     if isinstance(exc, (requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
-        return "the connection broke before the answer was complete"
+        return "the connection broke before the response was complete"
     return str(exc)
 
 
@@ -271,7 +271,7 @@ def _answer_error(response: requests.Response) -> APIError:
     if response.status_code < 400:
         place = response.headers.get("Location", "nowhere")
         return APIError(
-            f"the server redirects to {place}; set base_url to the address that answers",
+            f"the server redirects to {place}; set base_url to that server's address",
             status=response.status_code,
             code="redirected",
         )

@@ -1,3 +1,3 @@
-"""The version of the distribution, in one place."""
+"""The version of the package, defined only here."""
 
 VERSION = "0.1.0"

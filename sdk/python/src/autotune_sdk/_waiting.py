@@ -1,10 +1,10 @@
-"""Waiting for scores with few requests.
+"""Wait for the scores of many completions with few requests.
 
-The list of completions cannot be filtered by ids, and one request per id costs the server more than scoring does. So
+The list of completions cannot be filtered by ids, and one request per id costs the server more than scoring. So
 `ScoreWait` takes the ids in order of age (they sort by time), 500 at a time: a long poll on the newest of the 500,
 which is about the last to be scored; then one page of `GET /completions` for the span of time in which the 500 were
-made, which gives status and reward of all of them. What a page does not show is asked for by id. Stragglers are asked
-for again at the end. Nothing rests on the page being whole or on the order of scoring: only on what is said of each id.
+made, which gives status and reward of all of them. It requests what a page does not show by id, and completions
+that are late again at the end. It does not rely on complete pages or on the order of scoring, only on each id's status.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .models import Completion, Outcome, ScoreResult, WaitingFor
 if TYPE_CHECKING:
     from .resources.completions import Completions
 
-CHUNK = 500  # ids asked for together
-FEW = 4  # up to so many, ids are asked for one by one
+CHUNK = 500  # ids requested together
+FEW = 4  # up to this many, ids are requested one by one
 POLL_S = 5.0  # one long poll; short, so that progress shows
 MAX_POLL_S = 25.0  # one long poll for a single completion
-PAUSE_S = 1.0  # between two looks that found nothing
+PAUSE_S = 1.0  # between two requests that showed nothing new
 PAGE = 1000
-WASTED_ROWS = 2000  # rows read with fewer than a tenth of use until a span is given up
+WASTED_ROWS = 2000  # rows to read, if less than a tenth is useful, before a span is abandoned
 INSTANT = timedelta(milliseconds=1)
 
 
@@ -41,7 +41,7 @@ def wait_for_score(api: Completions, completion_id: str, timeout_s: float | None
             return result
         if deadline is not None and time.monotonic() >= deadline:
             raise WaitTimeout({}, [completion_id], {completion_id: result.waiting_for} if result.waiting_for else {})
-        if time.monotonic() - began < PAUSE_S:  # a server whose waiting places are taken answers at once
+        if time.monotonic() - began < PAUSE_S:  # a server that cannot hold more waiting requests responds at once
             time.sleep(PAUSE_S if deadline is None else min(PAUSE_S, max(0.0, deadline - time.monotonic())))
 
 
@@ -68,7 +68,7 @@ class ScoreWait:
         self.origins: dict[str, tuple[datetime, str]] = {}  # creation time and task id, of completions already seen
 
     def run(self) -> dict[str, Outcome]:
-        """Outcomes by id, in the order asked for. Raises WaitTimeout."""
+        """Return outcomes by id, in the requested order. Raises WaitTimeout."""
         late: list[str] = []
         while self.pending or late:
             if not self.pending:
@@ -80,7 +80,7 @@ class ScoreWait:
                 self._ask_each(chunk[:-1])
             else:
                 self._sweep(chunk)
-            if chunk[-1] in self.outcomes:  # whoever is missing of this chunk is late
+            if chunk[-1] in self.outcomes:  # completions missing from this chunk are late
                 late += [i for i in chunk if i not in self.outcomes]
                 self.pending = self.pending[len(chunk) :]
             else:
@@ -117,7 +117,7 @@ class ScoreWait:
                 self.on_progress(len(self.outcomes), len(self.order))
 
     def _sweep(self, chunk: list[str]) -> None:
-        """Read the span of time in which the chunk was created, then ask for what it did not show."""
+        """Read the span of time in which the chunk was created, then request what it did not show."""
         missing = {i for i in chunk if i not in self.outcomes}
         if len(missing) > FEW:
             missing -= self._read_span(missing)

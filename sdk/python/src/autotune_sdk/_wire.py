@@ -1,4 +1,4 @@
-"""Between Python and the wire: snake_case and camelCase, dataclasses and JSON, times and query strings."""
+"""Convert between Python and the API's JSON: names, dataclasses, times and query strings."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Decoder = Callable[[Any], Any]
 
 @cache
 def camel(name: str) -> str:
-    """`task_id` -> `taskId`; a name that is camelCase already stays."""
+    """Convert `task_id` to `taskId`; a camelCase name stays unchanged."""
     head, *rest = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
 def camel_members(value: Any) -> Any:
-    """A structure of the API (limits, retry, a panel's member) with camelCase members, one level deep.
+    """Convert a structure of the API (limits, retry, a panel's member) to camelCase members, one level deep.
 
     Takes a mapping, one of the client's dataclasses, or a list of these; anything else passes as it is.
     """
@@ -39,17 +39,17 @@ def camel_members(value: Any) -> Any:
 
 
 def dumps(value: Any) -> bytes:
-    """Compact UTF-8 JSON. Raises UnsendableValue for NaN, lone surrogates and what is not JSON."""
+    """Encode a value as compact UTF-8 JSON. Raises UnsendableValue for NaN, lone surrogates and non-JSON types."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except UnicodeEncodeError as exc:
-        raise UnsendableValue("a text holds a lone surrogate, which UTF-8 cannot carry") from exc
+        raise UnsendableValue("a text contains a lone surrogate, which UTF-8 cannot encode") from exc
     except (TypeError, ValueError, RecursionError) as exc:
         raise UnsendableValue(f"not JSON: {exc}") from exc
 
 
 def time_text(value: date | datetime) -> str:
-    """ISO 8601 as the API writes it; a naive time is UTC, as it is for the server."""
+    """Format a time as ISO 8601; a naive time is UTC, as for the server."""
     if not isinstance(value, datetime):
         return value.isoformat()
     value = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -57,7 +57,7 @@ def time_text(value: date | datetime) -> str:
 
 
 def query(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Query parameters by their wire names and spelling; None leaves one out."""
+    """Convert query parameters to the API's names and spelling; omit those that are None."""
     out: dict[str, str] = {}
     for name, value in parameters.items():
         if value is None:
@@ -75,13 +75,13 @@ def query(parameters: Mapping[str, Any]) -> dict[str, str]:
 
 
 def decode(kind: type[T], data: object) -> T:
-    """A dataclass from a JSON object: unknown members left out, missing ones and nulls as None (or an empty tuple)."""
+    """Build a dataclass from a JSON object: ignore unknown members; missing ones are None (or an empty tuple)."""
     if not isinstance(data, Mapping):
         raise UnexpectedAnswer(f"expected the JSON object of a {kind.__name__}, got {type(data).__name__}")
     try:
         return kind(**{name: decoder(data.get(wire)) for name, wire, decoder in _plan(typing.cast(Any, kind))})
     except (TypeError, ValueError) as exc:
-        raise UnexpectedAnswer(f"the answer's {kind.__name__} cannot be read: {exc}") from exc
+        raise UnexpectedAnswer(f"the response's {kind.__name__} cannot be read: {exc}") from exc
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The client: one object per server and key."""
+"""The client object, which calls one server with one API key."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ KEY = re.compile(r"[!-~]+")
 
 
 class AutotuneClient:
-    """Speaks to one Autotune server with one API key.
+    """Calls one Autotune server with one API key.
 
     api_key      default: AUTOTUNE_API_KEY
     base_url     the server's address, with or without /api/v1; default: AUTOTUNE_BASE_URL, else http://localhost:8000
-    timeout_s    seconds without an answer until a try is given up (long polls add what they wait)
-    max_retries  tries after the first, on 429, 502, 503, 504 and lost connections, where repeating is safe
+    timeout_s    seconds without a response after which an attempt fails (long polls add their waiting time)
+    max_retries  attempts after the first, on 429, 502, 503, 504 and lost connections, if repeating is safe
     raises       ConfigurationError without a key, or with a key or address that cannot work
     """
 
@@ -48,7 +48,7 @@ class AutotuneClient:
         if not key:
             raise ConfigurationError("no API key: pass api_key or set AUTOTUNE_API_KEY")
         if not KEY.fullmatch(key):
-            raise ConfigurationError("the API key holds a space or a character that no key has")
+            raise ConfigurationError("the API key contains a space or a character that no key has; copy it again")
         self.base_url = _clean(base_url or os.environ.get("AUTOTUNE_BASE_URL") or DEFAULT_BASE_URL)
         self._transport = Transport(key, self.base_url + API_PATH, timeout_s, max_retries)
         self.tasks = Tasks(self._transport)
@@ -70,7 +70,7 @@ class AutotuneClient:
         self.legal_holds = LegalHolds(self._transport)
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -86,7 +86,7 @@ class AutotuneClient:
 
 
 def _clean(url: str) -> str:
-    """The server's address without /api/v1 and without a final slash."""
+    """Return the server's address without /api/v1 and without a final slash."""
     try:
         parts = urlsplit(url)
         wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0

@@ -1,11 +1,11 @@
-"""Every error the client raises: one family, told apart by class and by a stable `code`.
+"""All errors that the client raises, distinguished by class and by a stable `code`.
 
 AutotuneError
   ConfigurationError                 no key, a key or address that cannot work
-  UnsendableValue                    a value that JSON cannot carry (NaN, a lone surrogate, an object)
-  ConnectionFailed                   no answer came
+  UnsendableValue                    a value that JSON cannot represent (NaN, a lone surrogate, an object)
+  ConnectionFailed                   there was no response
     RequestTimeout
-  UnexpectedAnswer                   an answer that is not what the API promises
+  UnexpectedAnswer                   a response that does not follow the API
   WaitTimeout                        scores were not final in time
   APIError                           the server refused; made from its problem+json
     InvalidRequest (400 411 413 415 422)  AuthenticationError (401)  PermissionDenied (403)
@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .models import Outcome, WaitingFor
 
-MAX_REASONS = 3  # sentences in the text of WaitTimeout, the first one included
+MAX_REASONS = 3  # sentences in the message of WaitTimeout, including the first
 
 
 @dataclass(frozen=True)
 class FieldError:
-    """What is wrong with one member of a request.
+    """The error of one member of a request.
 
     pointer  JSON pointer into the body, or `?name` for a query parameter
-    index    position of the item in the submitted sequence, where the error belongs to an item
+    index    position of the item in the submitted sequence, if the error belongs to an item
     """
 
     pointer: str
@@ -39,7 +39,7 @@ class FieldError:
 
 
 class AutotuneError(Exception):
-    """Anything that went wrong. `code` is stable; `detail` is a sentence for a person."""
+    """The base class of all errors. `code` is stable; `detail` is a sentence for a person."""
 
     code = "error"
     status: int | None = None
@@ -55,31 +55,31 @@ class AutotuneError(Exception):
 
 
 class ConfigurationError(AutotuneError):
-    """The client cannot be made: no key, or a key or address that cannot work."""
+    """The client cannot be created: the key is missing, or the key or address is invalid."""
 
     code = "configuration"
 
 
 class UnsendableValue(AutotuneError, ValueError):
-    """A value that the API's JSON cannot carry. Nothing was sent."""
+    """A value cannot be represented in the API's JSON. Nothing was sent."""
 
     code = "unsendable_value"
 
 
 class ConnectionFailed(AutotuneError):
-    """No answer came. What was asked may or may not have been done."""
+    """There was no response. The server may or may not have processed the request."""
 
     code = "connection_failed"
 
 
 class RequestTimeout(ConnectionFailed):
-    """No answer came in time."""
+    """There was no response in time."""
 
     code = "timeout"
 
 
 class UnexpectedAnswer(AutotuneError):
-    """The answer is not what the API promises: another kind of server, or a proxy's page."""
+    """The response does not follow the API: it may come from another kind of server or a proxy."""
 
     code = "unexpected_answer"
 
@@ -87,8 +87,8 @@ class UnexpectedAnswer(AutotuneError):
 class WaitTimeout(AutotuneError):
     """Some completions were not final in time.
 
-    finished  outcomes by completion id, of those that were
-    pending   ids of those that were not
+    finished  outcomes by completion id, of those that were final
+    pending   ids of those that were not final
     reasons   why, by completion id, where the client queried that completion
     """
 
@@ -113,7 +113,7 @@ def _sentence(waiting_for: WaitingFor) -> str:
 
 
 class APIError(AutotuneError):
-    """The server refused a request."""
+    """The server rejected a request."""
 
     code = "api_error"
 
@@ -152,15 +152,15 @@ class AuthenticationError(APIError):
 
 
 class PermissionDenied(APIError):
-    """The key's role has no such action."""
+    """The key's role does not allow this action."""
 
 
 class NotFound(APIError):
-    """No such object, or none that this key may see."""
+    """The object does not exist, or this key may not see it."""
 
 
 class ConflictError(APIError):
-    """The state of the object refuses this, or a name or `external_id` is taken."""
+    """The object's state does not allow this, or a name or `external_id` is already used."""
 
 
 class RateLimited(APIError):
@@ -168,7 +168,7 @@ class RateLimited(APIError):
 
 
 class ServerError(APIError):
-    """The server failed or is away."""
+    """The server failed or is unavailable."""
 
 
 BY_STATUS: dict[int, type[APIError]] = {
@@ -188,10 +188,10 @@ BY_STATUS: dict[int, type[APIError]] = {
 def from_problem(
     status: int, problem: Any, text: str, *, request_id: str | None, retry_after_s: float | None
 ) -> APIError:
-    """The error of an answer of 400 or more.
+    """Build the error of a response with a status of 400 or more.
 
     problem  the parsed problem+json, or None when the body was something else
-    text     the body as text, shown in part when there is no problem+json
+    text     the body as text, shown in part if there is no problem+json
     """
     kind = BY_STATUS.get(status) or (ServerError if status >= 500 else APIError)
     if not isinstance(problem, dict):
@@ -210,7 +210,7 @@ def from_problem(
 
 
 def field_error(member: Mapping[str, Any]) -> FieldError:
-    """A FieldError of one entry of `errors`."""
+    """Build a FieldError from one entry of `errors`."""
     index = member.get("index")
     return FieldError(
         str(member.get("pointer") or ""),

@@ -1,6 +1,6 @@
-"""What the API answers about completions and scores, as frozen dataclasses.
+"""Frozen dataclasses of the API's responses about completions and scores.
 
-Names are the contract's in snake_case; a member without a value is None; JSON that users wrote (metadata, messages,
+Names are the API's in snake_case; a member without a value is None; JSON that users wrote (metadata, messages,
 schemas) stays unchanged. `unreadable` names the members that are None because the server cannot decrypt them.
 """
 
@@ -41,7 +41,7 @@ class Page(Generic[T]):
             page = page.next_page()
 
     def next_page(self) -> Page[T] | None:
-        """Request the page after this one; None after the last."""
+        """Request the page after this one; return None after the last."""
         return self.following(self) if self.following is not None else None
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True)
 class Reward:
-    """One completion's scores as one number. used, failed: how many graders it rests on, and lacks."""
+    """One completion's scores as one number. used, failed: how many graders are in it, and how many failed."""
 
     value: float
     confidence: float
@@ -85,7 +85,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class Submitted:
-    """The answer to one submission. `existing`: the server had it by its external id."""
+    """The response to one submission. `existing`: the server already had a completion with this external id."""
 
     completion: Completion
     estimated_score_time_ms: float | None
@@ -108,7 +108,7 @@ class BatchItem:
 
 @dataclass(frozen=True)
 class BatchSubmitted:
-    """The answer to a batch, in request order. `errors` is filled only with `partial=True`."""
+    """The response to a batch, in request order. `errors` is filled only with `partial=True`."""
 
     completions: tuple[BatchItem, ...]
     estimated_score_time_ms: float | None
@@ -116,7 +116,7 @@ class BatchSubmitted:
 
     @property
     def ids(self) -> list[str]:
-        """The completions' ids, in request order."""
+        """Return the completions' ids, in request order."""
         return [item.id for item in self.completions]
 
 
@@ -159,8 +159,8 @@ class WaitingFor:
 
     reason  'calling', 'queued', 'retry', 'rate_limited', 'not_before', 'circuit_open', 'paused', 'grader_inactive',
             'reuse', 'callback' or 'review'
-    until   when that ends by itself, if known
-    detail  the same as a sentence
+    until   when this ends by itself, if known
+    detail  the reason as a sentence
     """
 
     reason: str
@@ -170,7 +170,7 @@ class WaitingFor:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one completion stands. A reward that could not be had is None, never a zero."""
+    """The result of one completion so far. A reward that does not exist is None, never a zero."""
 
     completion_id: str
     status: str
@@ -178,17 +178,17 @@ class Outcome:
 
     @property
     def final(self) -> bool:
-        """Whether it will not change by waiting."""
+        """Return whether it is final: waiting will not change it."""
         return self.status in FINAL_STATUSES
 
     @property
     def value(self) -> float | None:
-        """The reward's value."""
+        """Return the reward's value."""
         return self.reward.value if self.reward else None
 
     @property
     def confidence(self) -> float | None:
-        """The reward's confidence."""
+        """Return the reward's confidence."""
         return self.reward.confidence if self.reward else None
 
 
@@ -216,7 +216,7 @@ class Percentiles:
 
 @dataclass(frozen=True)
 class Distribution:
-    """How scores are spread; `std` is the population's."""
+    """The distribution of scores; `std` is the population standard deviation."""
 
     mean: float | None
     std: float | None
@@ -227,7 +227,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class ScoreSummary:
-    """Figures over a selection of scores. `histogram` (10 bins of 0.1) and `by_model` are as the API writes them."""
+    """Statistics over a selection of scores. `histogram` (10 bins of 0.1) and `by_model` are in the API's form."""
 
     total_records: int
     unscored: int | None
@@ -240,7 +240,7 @@ class ScoreSummary:
 
 @dataclass(frozen=True)
 class ExportFile:
-    """What an export wrote. `path` is None for a file object; `sha256` is that of the bytes written."""
+    """The result of a written export. `path` is None for a file object; `sha256` is that of the bytes written."""
 
     path: str | None
     bytes: int

@@ -1,4 +1,4 @@
-"""What the API answers about keys, members, roles, the audit trail and erasures, as frozen dataclasses."""
+"""Frozen dataclasses of the API's responses about keys, members, roles, the audit log and erasures."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from datetime import datetime
 
 @dataclass(frozen=True)
 class ApiKey:
-    """A key, never its text. `last_used_at` is true to the minute.
+    """A key, never its text. `last_used_at` is accurate to the minute.
 
-    role         None where it was deleted after the key had ended
-    networks     address ranges from which alone it works; none: from everywhere
-    replaced_by  the key that a rotation made in its place
+    role         None if it was deleted after the key had ended
+    networks     address ranges to which its use is limited; empty: no limit
+    replaced_by  the key that a rotation created to replace it
     """
 
     id: str
@@ -42,7 +42,7 @@ class IssuedKey:
 
 @dataclass(frozen=True)
 class Member:
-    """A member, or somebody invited. status: 'active', 'invited' or 'expired' (an invitation that ran out)."""
+    """A member, or an invited person. status: 'active', 'invited' or 'expired' (an invitation that ran out)."""
 
     id: str
     organization_id: str
@@ -59,7 +59,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Permission:
-    """scope: 'own', 'organization' or 'all'."""
+    """A permission of a role. scope: 'own', 'organization' or 'all'."""
 
     resource: str
     actions: tuple[str, ...]
@@ -68,7 +68,7 @@ class Permission:
 
 @dataclass(frozen=True)
 class Role:
-    """`organization_id` is None for the built-in ones, which are read-only."""
+    """A role. `organization_id` is None for the built-in ones, which are read-only."""
 
     id: str
     name: str
@@ -81,7 +81,7 @@ class Role:
 
 @dataclass(frozen=True)
 class AuditEvent:
-    """One act. outcome: 'open', 'succeeded', 'refused', 'failed' or 'interrupted'; `number` is None until it is sealed.
+    """An audit event. outcome: 'open', 'succeeded', 'refused', 'failed' or 'interrupted'; `number`: None until sealed.
 
     fields  names of what was set or changed, never the values
     """

@@ -1,4 +1,4 @@
-"""What the API answers about export jobs, as frozen dataclasses."""
+"""Frozen dataclasses of the API's responses about export jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXPORT_ENDS = frozenset({"completed", "failed", "cancelled", "withdrawn", "expir
 
 @dataclass(frozen=True)
 class ExportError:
-    """Why a job failed."""
+    """The error of a failed job."""
 
     code: str
     message: str
@@ -19,7 +19,7 @@ class ExportError:
 
 @dataclass(frozen=True)
 class ExportedFile:
-    """A file of an export, as it lies on the server. kind: 'data', 'metadata' or 'manifest'."""
+    """A file of an export on the server. kind: 'data', 'metadata' or 'manifest'."""
 
     name: str
     kind: str
@@ -33,10 +33,10 @@ class Export:
     """A job that writes training data to files. In lists it has no `files`.
 
     status    'pending', 'running', 'completed', 'failed', 'cancelled', 'withdrawn' (a text in it was erased, and its
-              files are gone) or 'expired' (so are they, after their time)
-    query     what was asked for, by the API's names
+              files are deleted) or 'expired' (its storage period is over)
+    query     the request's filters and options, by the API's names
     progress  0..1
-    left_out  rows that it lacks: their text was erased, or the layout cannot carry their conversation;
+    left_out  number of rows that it lacks: their text was erased, or the layout cannot carry their conversation;
               `left_out_by_reason` adds up to it
     sha256    of the only file, or of the manifest
     metadata  of the dataset, as the API writes it: exportedAt, taskIds, modelIds, totalRecords, leftOut,
@@ -64,18 +64,18 @@ class Export:
 
     @property
     def final(self) -> bool:
-        """Whether it will not change by waiting."""
+        """Return whether it is final: waiting will not change it."""
         return self.status in EXPORT_ENDS
 
     @property
     def data_files(self) -> tuple[ExportedFile, ...]:
-        """Those of its files that hold rows."""
+        """Return the files that contain rows."""
         return tuple(file for file in self.files if file.kind == "data")
 
 
 @dataclass(frozen=True)
 class ExportLink:
-    """An address from which a file can be had without a key until it expires; left out of repr."""
+    """An address that downloads a file without a key until it expires; left out of repr."""
 
     url: str = field(repr=False)
     expires_at: datetime

@@ -1,4 +1,4 @@
-"""What the API answers about graders, as frozen dataclasses."""
+"""Frozen dataclasses of the API's responses about graders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import _secret_files
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a grader says it can do."""
+    """The capabilities that a grader reports."""
 
     max_batch_size: int | None = None
     supports_dimensions: bool | None = None
@@ -24,7 +24,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Authentication:
-    """Which secrets are active, by their public ids."""
+    """The active secrets, by their public ids."""
 
     scheme: str
     key_id: str | None
@@ -34,7 +34,7 @@ class Authentication:
 
 @dataclass(frozen=True)
 class Limits:
-    """How hard a grader may be called."""
+    """The limits for calls to a grader."""
 
     rate_per_minute: int | None = None
     max_concurrency: int | None = None
@@ -44,7 +44,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Redaction:
-    """What of a grader's answers is hidden from consumers."""
+    """The parts of a grader's responses that are hidden from consumers."""
 
     reasoning: bool | None = None
     dimensions: bool | None = None
@@ -52,7 +52,7 @@ class Redaction:
 
 @dataclass(frozen=True)
 class Grader:
-    """Who judges. kind: 'endpoint' or 'rubric'; status: 'active', 'inactive' or 'degraded'."""
+    """A grader. kind: 'endpoint' or 'rubric'; status: 'active', 'inactive' or 'degraded'."""
 
     id: str
     name: str
@@ -77,28 +77,28 @@ class Grader:
 
 @dataclass(frozen=True)
 class Credentials:
-    """A grader's secret, shown once. Keep it; it is left out of repr.
+    """A grader's secret, shown once. Store it; it is left out of repr.
 
-    None in an answer that was repeated for an idempotency key.
+    None in a response that was repeated for an idempotency key.
     """
 
     grader_id: str | None
     shared_secret: str | None = field(repr=False)
 
     def save_secret(self, path: str | PathLike[str]) -> None:
-        """Write the secret to a file that only you can read. Raises NoSecret if the answer has none."""
+        """Write the secret to a file that only you can read. Raises NoSecret if the response has none."""
         _secret_files.save(path, self.shared_secret)
 
 
 @dataclass(frozen=True)
 class GraderRegistration:
-    """A grader, with its credentials when a secret was made."""
+    """A grader, with its credentials if a secret was created."""
 
     grader: Grader
     credentials: Credentials | None
 
     def save_secret(self, path: str | PathLike[str]) -> None:
-        """Write the secret to a file that only you can read. Raises NoSecret if the answer has none."""
+        """Write the secret to a file that only you can read. Raises NoSecret if the response has none."""
         _secret_files.save(path, self.credentials.shared_secret if self.credentials else None)
 
 
@@ -114,7 +114,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether a grader answers as the protocol asks, check by check."""
+    """The result of a verification: whether a grader follows the protocol, check by check."""
 
     verified: bool
     checks: tuple[Check, ...]
@@ -122,7 +122,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class ErrorCount:
-    """How often calls failed with one code."""
+    """The number of calls that failed with one code."""
 
     code: str
     count: int
@@ -130,7 +130,7 @@ class ErrorCount:
 
 @dataclass(frozen=True)
 class GraderStats:
-    """Figures of a grader over a window. `score_distribution` has 10 buckets; `timeline` is as the API writes it."""
+    """Statistics of a grader over a period. `score_distribution` has 10 buckets; `timeline` is in the API's form."""
 
     total_scored: int
     avg_latency_ms: float | None
@@ -144,7 +144,7 @@ class GraderStats:
 
 @dataclass(frozen=True)
 class GraderVersion:
-    """What a grader was when it judged."""
+    """A grader version: what a grader was when it judged, as it reported."""
 
     id: str
     label: str | None

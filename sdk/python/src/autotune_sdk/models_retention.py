@@ -1,4 +1,4 @@
-"""What the API answers about erasures and legal holds, as frozen dataclasses."""
+"""Frozen dataclasses of the API's responses about erasures and legal holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True)
 class Erasure:
-    """A request that texts go. `erased` and `held` (by a legal hold, so left) count completions so far."""
+    """A request to erase text. `erased` and `held` (kept by a legal hold) count completions so far."""
 
     id: str
     organization_id: str
@@ -25,7 +25,7 @@ class Erasure:
 
 @dataclass(frozen=True)
 class LegalHold:
-    """What must stay until it is released; without an id of anything: the whole organization's."""
+    """A legal hold: prevents erasure and deletion until it is released; without ids it covers the organization."""
 
     id: str
     organization_id: str

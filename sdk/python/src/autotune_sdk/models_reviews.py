@@ -1,4 +1,4 @@
-"""What the API answers about reviews, as frozen dataclasses."""
+"""Frozen dataclasses of the API's responses about reviews."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .models import Dimension
 
 @dataclass(frozen=True)
 class Review:
-    """A score that waits for a person. status: 'open', 'approved', 'rejected', 'expired' or 'cancelled'.
+    """A score that waits for a person's decision. status: 'open', 'approved', 'rejected', 'expired' or 'cancelled'.
 
-    value      what was decided; None until then, and for what was not approved
-    reasoning  to response: what one needs to decide; None in lists
+    value      the decided value; None until then, and if the score was not approved
+    reasoning  this and the members up to `response` inform the decision; None in lists
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What the API answers about live rewards, reward endpoints and preference pairs, as frozen dataclasses."""
+"""Frozen dataclasses of the API's responses about live rewards, reward endpoints and preference pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .models import FINAL_STATUSES, WaitingFor
 
 @dataclass(frozen=True)
 class LiveReward:
-    """What is known of one item when the time is up. A reward that could not be had is None, never a zero.
+    """The result of one item when the time is up. A reward that does not exist is None, never a zero.
 
     status       'completed', 'failed' (`code` says why) or 'pending' (it is still being scored)
     waiting_for  why a pending one has no score yet
@@ -26,15 +26,15 @@ class LiveReward:
 
     @property
     def final(self) -> bool:
-        """Whether it will not change by waiting."""
+        """Return whether it is final: waiting will not change it."""
         return self.status in FINAL_STATUSES
 
 
 @dataclass(frozen=True)
 class EndpointCounts:
-    """Samples answered with a reward so far, and those of them that had no score.
+    """The number of samples answered with a reward so far, and of those among them without a score.
 
-    without_text  samples that were not scored because they held no text, whatever the answer was
+    without_text  samples that were not scored because they had no text, whatever the response was
     """
 
     answered: int
@@ -47,7 +47,7 @@ class RewardEndpoint:
     """An address that a trainer calls for rewards of one task.
 
     protocol      'openrlhf', 'slime', 'verify' or 'foundry'
-    unscored      what it answers for work without a score: 'hold', 'neutral' or 'error'
+    unscored      what it returns for work without a score: 'hold', 'neutral' or 'error'
     without_text  how it treats an answer without text: 'unscored', 'empty' or 'strict'
     """
 
@@ -71,7 +71,7 @@ class RewardEndpoint:
 class RewardEndpointRegistration:
     """A reward endpoint with its address, which holds the token, is shown once, and is left out of repr.
 
-    None in an answer that was repeated for an idempotency key.
+    None in a response that was repeated for an idempotency key.
     """
 
     reward_endpoint: RewardEndpoint
@@ -90,13 +90,13 @@ class PreferencePair:
 
     @property
     def margin(self) -> float:
-        """By how much the better one is better."""
+        """Return the difference between the two rewards."""
         return self.chosen_score - self.rejected_score
 
 
 @dataclass(frozen=True)
 class PreferencePairs:
-    """Pairs, and how many there are to choose from.
+    """A sample of pairs, and the number of pairs it was drawn from.
 
     left_out  rewarded completions whose conversation does not fit into a pair; by reason in `left_out_by_reason`
     """

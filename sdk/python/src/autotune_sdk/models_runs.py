@@ -1,4 +1,4 @@
-"""What the API answers about workflow runs, as frozen dataclasses."""
+"""Frozen dataclasses of the API's responses about workflow runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .models import Score, WaitingFor
 
 @dataclass(frozen=True)
 class RunError:
-    """Why a run failed; the message ends with what must change. fault: 'grader', 'caller' or 'platform'."""
+    """The error of a failed run; the message ends with what must change. fault: 'grader', 'caller' or 'platform'."""
 
     code: str
     message: str
@@ -19,7 +19,7 @@ class RunError:
 
 @dataclass(frozen=True)
 class RunStep:
-    """One thing that happened to a run. wake_at: until when it slept or waited after it."""
+    """One event of a run. wake_at: until when it slept or waited after the event."""
 
     step: str
     attempt: int
@@ -34,7 +34,7 @@ class WorkflowRun:
     """One completion on its way to one grader's score.
 
     status        'pending', 'running', 'sleeping', 'waiting', 'completed' or 'failed'
-    current_step  what it is at; None once it is final
+    current_step  the step that it is in; None once it is final
     waiting_for   why it has no score yet; None once it is final
     """
 
@@ -55,7 +55,7 @@ class WorkflowRun:
 
 @dataclass(frozen=True)
 class RetrySkip:
-    """How many runs were left as they are, and why."""
+    """The number of runs that were left unchanged, and why."""
 
     code: str
     count: int
@@ -63,7 +63,7 @@ class RetrySkip:
 
 @dataclass(frozen=True)
 class Retried:
-    """What came of a retry by filter. more: failed runs are left beyond the limit of one request."""
+    """The result of a retry by filter. more: there are more failed runs than one request can retry."""
 
     retried: int
     skipped: tuple[RetrySkip, ...]

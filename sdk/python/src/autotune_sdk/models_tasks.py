@@ -1,4 +1,4 @@
-"""What the API answers about tasks, as frozen dataclasses."""
+"""Frozen dataclasses of the API's responses about tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PanelMember:
 
 @dataclass(frozen=True)
 class Retry:
-    """How often and how fast a failed grader call is tried again."""
+    """The retry policy: how often and how fast Autotune retries a failed grader call."""
 
     max_attempts: int
     backoff_ms: int
@@ -27,14 +27,14 @@ class Retry:
 
 @dataclass(frozen=True)
 class ReviewPolicy:
-    """Scores under this confidence wait for a human."""
+    """The review rule: scores with a confidence below this wait for a person's decision."""
 
     below_confidence: float
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of graders beside the value."""
+    """The parts of a score that graders are asked for besides the value."""
 
     include_dimensions: bool
     include_explanation: bool
@@ -42,14 +42,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Retention:
-    """How long texts are kept; None for ever."""
+    """How long text is stored; None: without limit."""
 
     text_days: float | None
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of a model, and who judges the answers. `version` is the current task version's id."""
+    """A task: what a model is asked, and who judges its answers. `version` is the current task version's id."""
 
     id: str
     name: str
@@ -78,7 +78,7 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskDetail(Task):
-    """A task with its evaluation runs in short. `recent_runs` holds JSON objects."""
+    """A task with a summary of its evaluation runs. `recent_runs` holds JSON objects."""
 
     run_count: int | None = None
     average_score: float | None = None

@@ -1,4 +1,4 @@
-"""What the API answers about webhooks, as frozen dataclasses, and an event as it arrives."""
+"""Frozen dataclasses of the API's responses about webhooks, and of received events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import _secret_files
 
 @dataclass(frozen=True)
 class Webhook:
-    """An address for events. In lists the values of the URL's query are masked. status: 'active' or 'disabled'."""
+    """A webhook. In lists the values of the URL's query are masked. status: 'active' or 'disabled'."""
 
     id: str
     url: str | None
@@ -30,19 +30,19 @@ class Webhook:
 
 @dataclass(frozen=True)
 class WebhookRegistration:
-    """A webhook with its new secret, which is shown once; None where none was made."""
+    """A webhook with its new secret, which is shown once; None if none was created."""
 
     webhook: Webhook
     secret: str | None = field(repr=False)
 
     def save_secret(self, path: str | PathLike[str]) -> None:
-        """Write the secret to a file that only you can read. Raises NoSecret if the answer has none."""
+        """Write the secret to a file that only you can read. Raises NoSecret if the response has none."""
         _secret_files.save(path, self.secret)
 
 
 @dataclass(frozen=True)
 class DeliveryTry:
-    """One try. `status` is None without an answer; `error` says why it was no delivery."""
+    """One delivery attempt. `status` is None without a response; `error` says why it failed."""
 
     at: datetime
     status: int | None
@@ -53,9 +53,9 @@ class DeliveryTry:
 
 @dataclass(frozen=True)
 class Delivery:
-    """One event on its way to one webhook. status: 'pending', 'delivered' or 'parked' (given up).
+    """The delivery of one event to one webhook. status: 'pending', 'delivered' or 'parked' (given up).
 
-    attempts  tries begun; `tries` are the last ten that ended, the newest first
+    attempts  number of attempts started; `tries` holds the last ten that ended, the newest first
     """
 
     id: str
@@ -72,7 +72,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class WebhookEvent:
-    """An event as it arrived, verified. `id` is the same for every try: what was handled once need not be again."""
+    """A verified event. `id` is the same for every attempt, so you can skip an event that you have already handled."""
 
     id: str
     event: str

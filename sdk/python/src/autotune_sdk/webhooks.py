@@ -1,4 +1,4 @@
-"""For receivers of webhooks: is it from Autotune, is it whole, is it fresh (Standard Webhooks)?"""
+"""Verify webhooks that you receive: that Autotune sent them, unchanged and recently (Standard Webhooks)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PREFIX = "whsec_"
 
 
 class WebhookRefused(AutotuneError):
-    """The request is not what its signature says, or too old: answer 400 and do nothing."""
+    """The request's signature is invalid, or it is too old: respond with 400 and do nothing."""
 
     code = "webhook_refused"
 
@@ -27,10 +27,10 @@ class WebhookRefused(AutotuneError):
 def verify_webhook(
     headers: Mapping[str, str], body: bytes | str, secret: str, *, tolerance_s: float = TOLERANCE_S
 ) -> WebhookEvent:
-    """The event of a request, once it is known to be genuine.
+    """Verify a request and return its event.
 
     headers  of the request; names in any case
-    body     its octets as they came: parsed and written again they would no longer be what was signed
+    body     its bytes as received: parsing and encoding it again would change what was signed
     raises   WebhookRefused
     """
     headers_by_name = {name.lower(): value for name, value in headers.items()}

@@ -1,4 +1,4 @@
-"""`manage.py changepassword`, as Django's; it leaves an event of the audit trail."""
+"""Django's `manage.py changepassword`, which also writes an event to the audit log."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py createsuperuser`, as Django's; it leaves an event of the audit trail."""
+"""Django's `manage.py createsuperuser`, which also writes an event to the audit log."""
 
 from typing import Any
 

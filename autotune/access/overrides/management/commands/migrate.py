@@ -1,4 +1,4 @@
-"""`manage.py migrate`, as Django's, one at a time: a second deployment waits, and then finds nothing left to do."""
+"""Django's `manage.py migrate`, one at a time: a second deployment waits, then finds nothing left to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ class Command(migrate.Command):
 
 @contextmanager
 def _alone(database: str) -> Iterator[None]:
-    """Hold the session's lock of migrations. The embedded engine has one writer anyway."""
+    """Hold the migration lock of the database session. The embedded engine needs none: it has one writer."""
     connection = connections[database]
     if connection.vendor != "postgresql":
         yield

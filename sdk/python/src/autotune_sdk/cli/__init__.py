@@ -1,4 +1,4 @@
-"""The command `autotune`."""
+"""The command line `autotune`: scores JSONL files and serves graders."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 from .._version import VERSION
 
 SCORE = """Submits each line {prompt|messages|variables, response, modelId, metadata?} of a JSONL file to a task, waits
-for the rewards and writes a table in the order of the lines. Interrupted at any point and repeated,
-it goes on where it was: each line is one completion.
+for the rewards and writes a table in the order of the lines. You can interrupt
+it at any point and repeat it to continue: each line is one completion.
 
 The key comes from AUTOTUNE_API_KEY, the server from AUTOTUNE_BASE_URL."""
 
@@ -21,13 +21,13 @@ EXIT_CODES = """exit codes of `score`:
   0    the file was written and every line has a score
   1    the file was written; some lines have no score (see the columns status and error)
   2    wrong arguments or input; nothing was submitted
-  3    the server refused or could not be reached; repeat the command to go on
-  4    --wait ran out; repeat the command to go on
-  130  interrupted; repeat the command to go on"""
+  3    the server refused or could not be reached; repeat the command to continue
+  4    --wait ran out; repeat the command to continue
+  130  interrupted; repeat the command to continue"""
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The arguments of all commands."""
+    """Build the parser for the arguments of all commands."""
     parser = argparse.ArgumentParser(prog="autotune", description="Autotune from the command line.")
     parser.add_argument("--version", action="version", version=f"autotune {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -47,7 +47,7 @@ def _add_score(commands: Any) -> None:
     score.add_argument("file", metavar="FILE.jsonl")
     score.add_argument("--task", required=True, metavar="TASK", help="id of the task")
     score.add_argument("--out", required=True, metavar="OUT", help="file to write: .parquet or .jsonl")
-    score.add_argument("--model", metavar="NAME", help="model of lines that name none")
+    score.add_argument("--model", metavar="NAME", help="model id for lines without one")
     score.add_argument("--model-field", default="modelId", metavar="FIELD", help="default: modelId")
     score.add_argument("--prompt-field", default="prompt", metavar="FIELD", help="default: prompt")
     score.add_argument("--response-field", default="response", metavar="FIELD", help="default: response")
@@ -59,9 +59,9 @@ def _add_score(commands: Any) -> None:
         metavar="N",
         help="lines in one request, 1 to 10000 (default: 500)",
     )
-    score.add_argument("--wait", type=_seconds, metavar="SECONDS", help="give up after so long (default: never)")
+    score.add_argument("--wait", type=_seconds, metavar="SECONDS", help="seconds to wait at most (default: no limit)")
     score.add_argument("--base-url", metavar="URL", help="address of the server (default: AUTOTUNE_BASE_URL)")
-    score.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    score.add_argument("--quiet", action="store_true", help="do not show progress on standard error")
 
 
 def _add_grader(commands: Any) -> None:
@@ -74,7 +74,7 @@ def _add_grader(commands: Any) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; gives its exit code."""
+    """Run the command; return its exit code."""
     arguments = build_parser().parse_args(argv)
     if arguments.command == "grader":
         from ..grader.__main__ import run as serve
@@ -91,12 +91,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _end_on_term() -> None:
-    """Lets SIGTERM end the command as Ctrl-C does, so that no half file stays."""
+    """Let SIGTERM end the command as Ctrl-C does, so that no partial file remains."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with contextlib.suppress(ValueError):  # not the main thread: a program that calls main() keeps its own signals
+    with contextlib.suppress(ValueError):  # not the main thread: the calling program keeps its signal handlers
         signal.signal(signal.SIGTERM, stop)
 
 

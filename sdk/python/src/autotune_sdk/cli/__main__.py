@@ -1,4 +1,4 @@
-"""`python -m autotune_sdk.cli`, the same as `autotune`."""
+"""Run the command `autotune` as `python -m autotune_sdk.cli`."""
 
 import sys
 

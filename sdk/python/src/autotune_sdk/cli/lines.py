@@ -1,4 +1,4 @@
-"""Reading the lines to be scored: checked whole before anything is submitted, then read again as a stream."""
+"""Read the lines to score: check all of them before submitting any, then read them again as a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Fields:
-    """Which members of a line hold what; `model` is for lines that name none."""
+    """The names of a line's members; `model` is the model of lines without one."""
 
     model: str | None = None
     model_field: str = "modelId"
@@ -27,7 +27,7 @@ class Fields:
     response_field: str = "response"
 
     def known(self) -> frozenset[str]:
-        """All members that are read."""
+        """Return all members that are read."""
         return frozenset(
             {self.model_field, self.prompt_field, self.response_field, "messages", "variables", "metadata"}
         )
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with one line."""
+    """An error in one line."""
 
     number: int
     field: str
@@ -62,7 +62,7 @@ class Problem:
 
 @dataclass
 class Survey:
-    """What a first reading of the whole file found. `problems` holds the first 20."""
+    """The result of checking the whole file. `problems` holds the first 20."""
 
     digest: str = ""
     count: int = 0
@@ -72,7 +72,7 @@ class Survey:
 
 
 class FileChanged(Exception):
-    """The file is not the one that was checked."""
+    """The file changed after it was checked."""
 
 
 class _Bad(Exception):
@@ -82,12 +82,12 @@ class _Bad(Exception):
 
 
 def external_id(digest: str, number: int) -> str:
-    """The external id of a line: the same for the same line of the same file."""
+    """Return the external id of a line: the same for the same line of the same file."""
     return hashlib.sha256(f"{digest}:{number}".encode()).hexdigest()[:32]
 
 
 def survey(path: str, fields: Fields) -> Survey:
-    """Reads and checks every line. Raises OSError."""
+    """Read and check every line. Raises OSError."""
     result, digest = Survey(), hashlib.sha256()
     for number, raw in _raw_lines(path, digest):
         if not raw.strip():
@@ -106,7 +106,7 @@ def survey(path: str, fields: Fields) -> Survey:
 
 
 def read(path: str, fields: Fields, checked: Survey) -> Iterator[Line]:
-    """The lines of a file that was checked. Raises FileChanged, at the latest after the last line."""
+    """Yield the lines of a checked file. Raises FileChanged, at the latest after the last line."""
     digest = hashlib.sha256()
     for number, raw in _raw_lines(path, digest):
         if raw.strip():
@@ -119,7 +119,7 @@ def read(path: str, fields: Fields, checked: Survey) -> Iterator[Line]:
 
 
 def _raw_lines(path: str, digest: Any) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines; of one that is too long only the first 16 MiB and a byte. Feeds the digest."""
+    """Yield numbered lines and update the digest; of a line that is too long, only the first 16 MiB and a byte."""
     with open(path, "rb") as file:
         number = 0
         while raw := file.readline(MAX_LINE + 1):
@@ -190,7 +190,7 @@ def _object(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _messages(value: Any) -> tuple[list[dict[str, Any]], str]:
-    """The messages, and the text of the last one of the user."""
+    """Check the messages; return them and the text of the user's last one."""
     if not isinstance(value, list) or not value:
         raise _Bad("messages", "must be a list with at least one message")
     prompt = ""

@@ -1,4 +1,4 @@
-"""The table that `autotune score` writes: JSONL or Parquet, beside its place and renamed when whole."""
+"""Write the table of `autotune score` as JSONL or Parquet, in a working file that is renamed when complete."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ Row = dict[str, Any]
 
 
 class OutputError(Exception):
-    """The output cannot be written; the text says why."""
+    """The output cannot be written; the message says why."""
 
 
 class Writer(Protocol):
     """Writes rows to an open file."""
 
     def write(self, rows: list[Row]) -> None:
-        """Some more rows."""
+        """Write more rows."""
 
     def finish(self) -> None:
-        """The end of the table; the file itself stays open."""
+        """Write the end of the table; the file itself stays open."""
 
     def abandon(self) -> None:
-        """The table will not be used."""
+        """Release resources of a table that will not be used."""
 
 
 class JSONLWriter:
-    """One JSON object for each row."""
+    """Writes one JSON object for each row."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
 
     def write(self, rows: list[Row]) -> None:
-        """Some more rows."""
+        """Write more rows."""
         lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows]
         self.file.write("".join(lines).encode())
 
     def finish(self) -> None:
-        """Nothing more is needed."""
+        """Do nothing: JSONL has no footer."""
 
     def abandon(self) -> None:
-        """Nothing is held."""
+        """Do nothing: it holds no resources."""
 
 
 class ParquetWriter:
-    """Row groups whose borders depend on the rows alone, so that equal rows give an equal file."""
+    """Writes row groups whose borders depend only on the rows, so that equal rows make an equal file."""
 
     def __init__(self, file: IO[bytes]) -> None:
         pyarrow = importlib.import_module("pyarrow")
@@ -74,7 +74,7 @@ class ParquetWriter:
         self.writer = parquet.ParquetWriter(file, self.schema)
 
     def write(self, rows: list[Row]) -> None:
-        """Some more rows."""
+        """Write more rows."""
         for row in rows:
             self.rows.append(row)
             self.size += len(row["response"]) + len(row["prompt"] or "")
@@ -82,13 +82,13 @@ class ParquetWriter:
                 self._group()
 
     def finish(self) -> None:
-        """The last group and the footer."""
+        """Write the last group and the footer."""
         if self.rows:
             self._group()
         self.writer.close()
 
     def abandon(self) -> None:
-        """Closes the writer while its file is open, whatever it says."""
+        """Close the writer while its file is open, and ignore its errors."""
         with contextlib.suppress(Exception):
             self.writer.close()
 
@@ -98,7 +98,7 @@ class ParquetWriter:
 
 
 def writer_for(path: str) -> type[JSONLWriter] | type[ParquetWriter]:
-    """The writer for a file's name. Raises OutputError for another kind of name, and for Parquet without pyarrow."""
+    """Return the writer for a file name. Raises OutputError for an unknown ending, and for Parquet without pyarrow."""
     if path.endswith((".jsonl", ".ndjson")):
         return JSONLWriter
     if not path.endswith(".parquet"):
@@ -113,10 +113,10 @@ def writer_for(path: str) -> type[JSONLWriter] | type[ParquetWriter]:
 
 
 class Output:
-    """A table in the making: `with Output(path) as out: out.write(rows)`.
+    """A table that is being written: `with Output(path) as out: out.write(rows)`.
 
-    Left without an error, the file is in its place; left by one, an older file is as it was. The working file has one
-    name, so one that a crash left is taken over.
+    After the block the file is in place; after an error, an older file is unchanged. The working file has a
+    fixed name, so a file that remains from a crash is reused.
     """
 
     def __init__(self, path: str) -> None:
@@ -128,7 +128,7 @@ class Output:
         self.writer: Writer = kind(self.file)
 
     def write(self, rows: list[Row]) -> None:
-        """Some more rows, in the order of lines."""
+        """Write more rows, in the order of lines."""
         self.writer.write(rows)
 
     def __enter__(self) -> Self:
@@ -151,7 +151,7 @@ class Output:
 
 
 def _open_locked(temporary: str, path: str) -> IO[bytes]:
-    """The working file, for this process alone where the system can. Raises OutputError."""
+    """Open the working file, locked for this process if the system can. Raises OutputError."""
     while True:
         try:
             file = os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT, 0o666), "wb")
@@ -166,7 +166,7 @@ def _open_locked(temporary: str, path: str) -> IO[bytes]:
             if os.path.samestat(os.fstat(file.fileno()), os.stat(temporary)):
                 return file
         except FileNotFoundError:
-            pass  # another run renamed it between our open and our lock: take a new one
+            pass  # another run renamed it between open and lock: open a new one
         except OSError:
             file.close()
             raise OutputError(f"another run is writing {path}") from None

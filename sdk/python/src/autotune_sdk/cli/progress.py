@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, a line now and then elsewhere."""
+"""Show progress on standard error: a bar on a terminal, otherwise an occasional line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BAR_S, LINE_S = 0.1, 10.0
 
 
 class Progress:
-    """How many of `total` lines are submitted and final."""
+    """Shows how many of `total` lines are submitted and final."""
 
     def __init__(self, total: int, stream: TextIO | None = None, quiet: bool = False) -> None:
         self.total, self.stream, self.quiet = total, stream or sys.stderr, quiet
@@ -21,14 +21,14 @@ class Progress:
         self.open_line = False
 
     def update(self, *, submitted: int | None = None, final: int | None = None) -> None:
-        """Takes new counts and shows them, not too often."""
+        """Update the counts and show them, at a limited rate."""
         self.submitted = self.submitted if submitted is None else submitted
         self.final = self.final if final is None else final
         if time.monotonic() - self.shown >= (BAR_S if self.terminal else LINE_S):
             self._show()
 
     def end(self) -> None:
-        """The last figures, and the end of the bar."""
+        """Show the final figures, and end the bar."""
         self._show()
         if self.open_line:
             self.stream.write("\n")

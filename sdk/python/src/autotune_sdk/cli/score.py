@@ -1,8 +1,8 @@
-"""`autotune score`: a JSONL file in, a table with a reward for each line out.
+"""The command `autotune score`: reads a JSONL file and writes a table with a reward for each line.
 
-Lines go out in windows (one request each) and up to 20 windows are under way; the oldest is waited for, written and
-forgotten, so that memory does not grow with the file. Nothing is kept between runs: a line's external id is made of the
-file's digest and its number, and the server answers a repeated submission with the completion it has.
+It submits lines in windows (one request each), with up to 20 windows in progress; it waits for the oldest, writes it
+and drops it, so that memory does not grow with the file. It stores nothing between runs: a line's external id is made
+of the file's digest and its number, and the server answers a repeated submission with the completion it has.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from .progress import Progress
 
 WINDOWS, WINDOW_BYTES, UNDER_WAY_BYTES = 20, 8 * 1024 * 1024, 64 * 1024 * 1024
 OK, SOME_FAILED, BAD_INPUT, API_FAILED, OUT_OF_TIME, INTERRUPTED = 0, 1, 2, 3, 4, 130
-GO_ON = "Repeat the command to go on: nothing is submitted twice."
+GO_ON = "Repeat the command to continue: nothing is submitted twice."
 
 
 @dataclass
 class Window:
-    """Lines that went out together, and the ids they got."""
+    """Lines that were submitted together, and the ids of their completions."""
 
     lines: list[Line]
     ids: list[str]
@@ -46,7 +46,7 @@ class Window:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """The command; gives its exit code."""
+    """Run the command; return its exit code."""
     fields = Fields(arguments.model, arguments.model_field, arguments.prompt_field, arguments.response_field)
     try:
         writer_for(arguments.out)
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _complain(arguments.file, checked)
         if checked.ignored:
             names = ", ".join(sorted(checked.ignored)[:10])
-            print(f"autotune: members that are not used: {names}", file=sys.stderr)
+            print(f"autotune: ignored members: {names}", file=sys.stderr)
         with AutotuneClient(base_url=arguments.base_url) as client:
             failed = Run(client, arguments, fields, checked).go()
     except (OSError, OutputError) as exc:
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class Run:
-    """One run over a checked file."""
+    """One run of the command over a checked file."""
 
     def __init__(self, client: AutotuneClient, arguments: argparse.Namespace, fields: Fields, checked: Survey) -> None:
         self.client, self.arguments, self.fields, self.checked = client, arguments, fields, checked
@@ -84,7 +84,7 @@ class Run:
         self.submitted = self.written = self.failed = 0
 
     def go(self) -> int:
-        """Scores and writes; gives how many lines have no score."""
+        """Score the lines and write the table; return how many lines have no score."""
         self.client.tasks.get(self.arguments.task)
         under_way: deque[Window] = deque()
         try:
@@ -116,7 +116,7 @@ class Run:
         return Window(lines, sent.ids, sum(line.size for line in lines))
 
     def _rows(self, window: Window) -> list[Row]:
-        """The rows of a window, when all its completions are final."""
+        """Return the rows of a window, when all its completions are final."""
         prompts: dict[str, str | None] = {}
         unknown = {i for i, line in zip(window.ids, window.lines, strict=True) if line.prompt is None}
 
@@ -158,13 +158,13 @@ class Run:
 
 
 class Reasons:
-    """Why completions have no score, from their workflow runs, where the server shows these."""
+    """Return why completions have no score, from their workflow runs, if the key may read these."""
 
     def __init__(self, client: AutotuneClient) -> None:
         self.client, self.shown = client, True
 
     def of(self, completion_id: str) -> str:
-        """A code and a sentence."""
+        """Return a code and a sentence."""
         answer: Any = None
         if self.shown:
             try:
@@ -176,11 +176,11 @@ class Reasons:
         runs = (answer or {}).get("workflowRuns") or []
         for error in (r["error"] for r in runs if isinstance(r, dict) and isinstance(r.get("error"), dict)):
             return f"{error.get('code')}: {error.get('message')}"
-        return "failed: no grader gave a score"
+        return "failed: no grader returned a score"
 
 
 def windows(lines: Iterable[Line], count: int) -> Iterator[list[Line]]:
-    """Lines in groups of `count`, fewer where they are long."""
+    """Yield lines in groups of `count`, or fewer if they are long."""
     group: list[Line] = []
     size = 0
     for line in lines:

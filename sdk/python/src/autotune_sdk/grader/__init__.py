@@ -1,4 +1,4 @@
-"""The grader kit: write a scoring function, and speak the Autotune grader protocol, version 1.
+"""The grader kit: you write a scoring function, and it handles the Autotune grader protocol, version 1.
 
     from autotune_sdk.grader import CannotJudge, Completion, Grader, Score
 

@@ -1,4 +1,4 @@
-"""`python -m autotune_sdk.grader module:grader`: serves a grader made with the kit."""
+"""Serve a grader made with the kit: `python -m autotune_sdk.grader module:grader`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from .kit import Grader
 from .secrets import VARIABLE, Secrets
 
-EPILOG = f"""The secret comes from --secret-file or {VARIABLE}. Until one is known, every request is answered 401,
-so a grader may be started first and registered after: write the secret to the file when you have it."""
+EPILOG = f"""The secret comes from --secret-file or {VARIABLE}. Without one, every request gets a 401,
+so you can start it first, register it, and then write the secret to the file."""
 
 
 def load(name: str) -> Grader:
-    """The grader named `module:attribute` or `path/to/file.py:attribute` (attribute: 'grader' unless named).
+    """Load the grader named `module:attribute` or `path/to/file.py:attribute` (default attribute: 'grader').
 
-    raises  SystemExit with a sentence if there is none
+    raises  SystemExit with a message if there is none
     """
     place, _, attribute = name.rpartition(":") if ":" in name else (name, "", "grader")
     try:
@@ -42,16 +42,16 @@ def load(name: str) -> Grader:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of serving, for this command and for `autotune grader serve`."""
+    """Add the arguments for serving, used by this command and `autotune grader serve`."""
     parser.add_argument("grader", help="module:attribute or file.py:attribute of a Grader")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=9100, help="port to listen on, 0 for a free one (default: 9100)")
-    parser.add_argument("--secret-file", metavar="PATH", help="file with the secret; read again when it changes")
+    parser.add_argument("--secret-file", metavar="PATH", help="file with the secret, read again when it changes")
     parser.add_argument("--log", metavar="FILE", help="append one JSON line for each graded item")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serves until interrupted; 0."""
+    """Serve until interrupted; return exit code 0."""
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command. Exit codes: 0 ended by a signal, 1 no such grader or address in use, 2 wrong arguments."""
+    """Run the command. Exit codes: 0 ended by a signal, 1 no such grader or address in use, 2 wrong arguments."""
     parser = argparse.ArgumentParser(prog="python -m autotune_sdk.grader", description=__doc__, epilog=EPILOG)
     add_arguments(parser)
     try:

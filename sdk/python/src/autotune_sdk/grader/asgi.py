@@ -1,4 +1,4 @@
-"""Serving a grader with any ASGI server, without a framework. Scoring runs in threads, the loop only moves bytes."""
+"""Serve a grader with any ASGI server, without a framework. Scoring runs in threads; the loop only moves bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 def application(grader: Grader) -> Callable[[Message, Receive, Send], Awaitable[None]]:
-    """A plain coroutine function: some servers take a bound method for the older, two-step ASGI."""
+    """Return a plain coroutine function, since some servers mistake a bound method for the older, two-step ASGI."""
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
         await run(grader, scope, receive, send)
@@ -27,7 +27,7 @@ def application(grader: Grader) -> Callable[[Message, Receive, Send], Awaitable[
 
 
 async def run(grader: Grader, scope: Message, receive: Receive, send: Send) -> None:
-    """One ASGI scope: a request, or the server's lifespan."""
+    """Handle one ASGI scope: a request, or the server's lifespan."""
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
     elif scope["type"] == "websocket":
@@ -50,11 +50,11 @@ async def run(grader: Grader, scope: Message, receive: Receive, send: Send) -> N
 
 
 class Disconnected(Exception):
-    """The other side went away."""
+    """The client closed the connection."""
 
 
 async def _read(receive: Receive) -> bytes | None:
-    """The body; None if it is over 32 MiB (it is then read to its end, and not kept)."""
+    """Return the body; None if it is over 32 MiB (it is then read to its end and dropped)."""
     parts: list[bytes] = []
     size = 0
     while True:

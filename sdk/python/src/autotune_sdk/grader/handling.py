@@ -1,4 +1,4 @@
-"""One request in, one signed answer out; the same for every way of serving."""
+"""Handle one request and return one signed response, for every way of serving."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RETRY_AFTER = ("Retry-After", "1")
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP answer, ready to be sent."""
+    """An HTTP response, ready to send."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -45,7 +45,7 @@ class Answer:
 
 
 class Problem(Exception):
-    """A verified request that is answered with an error."""
+    """Raised to answer a verified request with an error."""
 
     def __init__(self, status: int, error: str, *headers: tuple[str, str]) -> None:
         super().__init__(error)
@@ -53,7 +53,7 @@ class Problem(Exception):
 
 
 def answer(grader: Grader, method: str, path: str, headers: list[protocol.Header], body: bytes) -> Answer:
-    """Verifies, judges, signs. Never raises for anything a request holds."""
+    """Verify a request, judge it and sign the response. Never raises because of a request's contents."""
     secrets = grader.secrets.active()
     if len(body) > MAX_BODY:
         return too_large(grader, headers)
@@ -74,26 +74,26 @@ def answer(grader: Grader, method: str, path: str, headers: list[protocol.Header
 
 
 def too_large(grader: Grader, headers: list[protocol.Header]) -> Answer:
-    """The answer to a body over 32 MiB, which is neither kept nor verified."""
+    """Return the response to a body over 32 MiB, which is neither kept nor verified."""
     return _refusal(grader.secrets.active(), headers, 413, f"more than {MAX_BODY} bytes")
 
 
 def length_required(grader: Grader, headers: list[protocol.Header]) -> Answer:
-    """The answer to a body without Content-Length."""
-    return _refusal(grader.secrets.active(), headers, 411, "Content-Length is needed")
+    """Return the response to a body without Content-Length."""
+    return _refusal(grader.secrets.active(), headers, 411, "Content-Length is required")
 
 
 def _refusal(
     secrets: Sequence[str], headers: list[protocol.Header], status: int, error: str, *extra: tuple[str, str]
 ) -> Answer:
-    """The answer to a request that was not verified: to the id it claims, if that is one."""
+    """Return the response to an unverified request, with the id that it claims if that is valid."""
     request_id = protocol.request_id_of(headers)
     content = {"requestId": request_id, "error": error} if request_id else {"error": error}
     return _signed(secrets, request_id, status, content, extra)
 
 
 def _route(grader: Grader, method: str, path: str) -> Callable[[Grader, str, bytes], tuple[int, dict[str, Any]]]:
-    """The function for a path; what stands before the last part is where the grader is mounted."""
+    """Return the function for the last part of a path; the parts before it are where the grader is mounted."""
     path = path.split("?", 1)[0]
     for suffix, allowed, function in (
         ("/score/batch", "POST", _score_batch),
@@ -135,7 +135,7 @@ def _score(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str,
 def _accepts(
     grader: Grader, data: dict[str, Any], completions: list[Completion], options: Options, *, batch: bool
 ) -> bool:
-    """Whether the grader has kept the request, to answer it later."""
+    """Return whether the grader has stored the request to answer it later."""
     try:
         work = read_work(data, completions, options, batch=batch)
     except InvalidRequest as exc:
@@ -144,7 +144,7 @@ def _accepts(
 
 
 def _score_batch(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
-    """Items whose function failed are left out: the platform asks for them again."""
+    """Judge a batch. Items whose function failed are omitted, so that the platform requests them again."""
     data = _parse(body, request_id)
     completions = _read_batch(data.get("completions"), grader.max_batch_size)
     options = read_options(data.get("options"))
@@ -167,7 +167,7 @@ def _score_batch(grader: Grader, request_id: str, body: bytes) -> tuple[int, dic
             continue
         size += len(_dumps(entry)) + 1
         if size > MAX_BATCH_ANSWER and entries:
-            break  # the rest is asked for again
+            break  # the platform requests the rest again
         entries.append(entry)
         graded.append(_graded(completion, request_id, verdict, error))
     _report(request_id, left_out)
@@ -187,7 +187,7 @@ def _read_batch(items: Any, limit: int) -> list[Completion]:
     except InvalidRequest as exc:
         raise Problem(400, str(exc)) from exc
     if len({c.id for c in completions}) != len(completions):
-        raise Problem(400, "a completion stands twice in the batch")
+        raise Problem(400, "a completion occurs twice in the batch")
     return completions
 
 
@@ -204,11 +204,11 @@ def _parse(body: bytes, request_id: str) -> dict[str, Any]:
 
 
 def _error_of(verdict: Any) -> str | None:
-    """The text of a verdict that is final but no score; None for a score and for a failure worth another try."""
+    """Return the text of a final verdict without a score; None for a score and for a failure worth a retry."""
     if isinstance(verdict, CannotJudge):
         return to_error(str(verdict))
     if isinstance(verdict, InvalidScore):
-        return to_error(f"the grader gave an invalid score: {verdict}")
+        return to_error(f"the grader returned an invalid score: {verdict}")
     return None
 
 
@@ -235,7 +235,7 @@ def _signed(
     content: dict[str, Any],
     extra: Sequence[tuple[str, str]] = (),
 ) -> Answer:
-    """An answer, signed with the current secret when one is known and the request has an id to answer to."""
+    """Build a response, signed with the current secret if there is one and the request has an id."""
     body = _dumps(content)
     headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *extra]
     if secrets and request_id:

@@ -1,4 +1,4 @@
-"""A log of what was graded, one JSON line for each item, to be compared with the platform's database."""
+"""Log graded items, one JSON line for each, to compare with the platform's database."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .results import Graded
 
 
 class ItemLog:
-    """Appends {"completionId", "value" | "error", "requestId"} lines to a file; one write and flush for each answer."""
+    """Appends {"completionId", "value" | "error", "requestId"} lines to a file, flushed after each response."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115
         self._lock = threading.Lock()
 
     def write(self, items: Sequence[Graded]) -> None:
-        """Writes the items of one answer."""
+        """Write the items of one response."""
         lines = []
         for item in items:
             outcome = {"value": item.value} if item.error is None else {"error": item.error}

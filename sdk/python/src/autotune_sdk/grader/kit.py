@@ -1,4 +1,4 @@
-"""The Grader object: a name, a version, and a function that judges."""
+"""The Grader object, which holds a name, a version and a scoring function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LATENCY_SHARE = 0.05  # weight of the newest call in the mean latency
 
 
 class Grader:
-    """A grader that speaks the protocol.
+    """A grader that implements the protocol.
 
     name, version          shown by the platform; the version is stored with each score: change it when judging changes
     max_batch_size         items in one call, 1 to 1,000
@@ -33,7 +33,7 @@ class Grader:
     secret                 one secret or several (current first); default: AUTOTUNE_GRADER_SECRET
     secret_file            a file with them, read again when it changes
     threads                how many calls an ASGI server runs at once
-    on_graded              called with each Graded item of an answer, before it is sent
+    on_graded              called with each Graded item of a response, before it is sent
     """
 
     def __init__(
@@ -67,34 +67,34 @@ class Grader:
         self._pool: ThreadPoolExecutor | None = None
 
     def score(self, function: F) -> F:
-        """Decorates the scoring function: (completion) or (completion, options) -> number, Score, or
+        """Decorate the scoring function: (completion) or (completion, options) -> number, Score, or
         (value, confidence[, reasoning]). It runs in several threads at once. It may raise CannotJudge; any other
-        exception makes the platform ask again."""
+        exception makes the platform retry."""
         self._score = _two_arguments(function)
         return function
 
     def score_batch(self, function: F) -> F:
-        """Decorates a function for many at once: (completions) or (completions, options) -> a list in the same order,
-        or a mapping by id; a CannotJudge object in place of a score is an error for that item alone."""
+        """Decorate a function for many at once: (completions) or (completions, options) -> a list in the same order,
+        or a mapping by id; a CannotJudge object in place of a score is an error only for that item."""
         self._score_batch = _two_arguments(function)
         return function
 
     def later(self, function: F) -> F:
-        """Decorates a function that keeps work durably, to be answered with `call_back`: (work) -> None, or False for
-        work that the scoring function shall answer at once. If it raises, the platform asks again."""
+        """Decorate a function that stores work durably, to answer it with `call_back`: (work) -> None, or False for
+        work that the scoring function must answer at once. If it raises, the platform retries."""
         self._later = function
         return function
 
     def accepts(self, work: Work) -> bool:
-        """Whether the work was kept for later."""
+        """Return whether the work was stored for later."""
         return self._later is not None and self._later(work) is not False
 
     def call_back(self, work: Work, results: Any, *, until: datetime | None = None) -> str:
-        """Send the results of accepted work, again and again until they are settled. Blocks meanwhile.
+        """Send the results of accepted work, with retries until they are settled. Blocks until then.
 
-        results  what a scoring function gives, or a CannotJudge; for a batch a list in order, or a mapping by id, which
+        results  a scoring function's result, or a CannotJudge; for a batch a list in order, or a mapping by id, which
                  may hold a part of it
-        until    when to give up for now; the request's deadline unless given
+        until    when to stop for now; default: the request's deadline
         raises   InvalidScore, ValueError: nothing was sent. CallbackRefused, CallbackExpired: see there
         returns  recorded, already_recorded, result_conflict, expired, cancelled or not_found: all of them end it
         """
@@ -104,7 +104,7 @@ class Grader:
         return next((code for code in settled if code != "recorded"), "recorded")
 
     def judge(self, completions: list[Completion], options: Options) -> list[Verdict]:
-        """A verdict for each: a Score, InvalidScore, CannotJudge, or whatever exception the function raised."""
+        """Return a verdict for each: a Score, InvalidScore, CannotJudge, or the exception that the function raised."""
         if self._score is None and self._score_batch is None:
             raise RuntimeError("the grader has no scoring function: decorate one with @grader.score")
         if self._score_batch is not None and (len(completions) > 1 or self._score is None):
@@ -125,31 +125,31 @@ class Grader:
 
     @property
     def asgi(self) -> Callable[..., Awaitable[None]]:
-        """The grader as an ASGI application: `uvicorn module:grader.asgi`. Scoring runs in threads."""
+        """Return the grader as an ASGI application: `uvicorn module:grader.asgi`. Scoring runs in threads."""
         from .asgi import application
 
         return application(self)
 
     def serve(self, port: int = 9100, host: str = "127.0.0.1") -> None:
-        """Serves until interrupted, with threads of the standard library."""
+        """Serve until interrupted, with threads of the standard library."""
         from .server import serve
 
         serve(self, host, port)
 
     @property
     def pool(self) -> ThreadPoolExecutor:
-        """The threads in which an ASGI server runs this grader."""
+        """Return the threads in which an ASGI server runs this grader."""
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="grader")
             return self._pool
 
     def log_to(self, path: str | os.PathLike[str]) -> None:
-        """Appends one JSON line for each graded item to a file, written out before the answer is sent."""
+        """Append one JSON line for each graded item to a file, flushed before the response is sent."""
         self.item_log = ItemLog(path)
 
     def record(self, items: Sequence[Graded]) -> None:
-        """Tells the log and the hook of the items of one answer."""
+        """Pass the items of one response to the log and the hook."""
         if self.item_log is not None:
             self.item_log.write(items)
         if self.on_graded is not None:
@@ -157,13 +157,13 @@ class Grader:
                 self.on_graded(item)
 
     def observe(self, milliseconds: float) -> None:
-        """Takes the duration of one call into the mean latency."""
+        """Add the duration of one call to the mean latency."""
         with self._lock:
             before = self._latency_ms
             self._latency_ms = milliseconds if before is None else before + LATENCY_SHARE * (milliseconds - before)
 
     def health(self) -> dict[str, Any]:
-        """The body of /health."""
+        """Return the body of /health."""
         return {
             "status": self.status,
             "version": self.version,
@@ -184,11 +184,11 @@ class Grader:
         if isinstance(results, Mapping):
             missing = [c.id for c in completions if c.id not in results]
             if missing:
-                raise ValueError(f"score_batch gave no result for {len(missing)} of {len(completions)} completions")
+                raise ValueError(f"score_batch returned no result for {len(missing)} of {len(completions)} completions")
             results = [results[c.id] for c in completions]
         results = list(results)
         if len(results) != len(completions):
-            raise ValueError(f"score_batch gave {len(results)} results for {len(completions)} completions")
+            raise ValueError(f"score_batch returned {len(results)} results for {len(completions)} completions")
         return [_checked(result) for result in results]
 
 
@@ -209,9 +209,9 @@ def _checked(result: Any) -> Verdict:
 
 
 def _two_arguments(function: Callable[..., Any]) -> Callable[[Any, Options], Any]:
-    """The function as one that takes options too. Raises TypeError for a coroutine: scoring runs in threads."""
+    """Wrap the function as one that accepts options. Raises TypeError for a coroutine: scoring runs in threads."""
     if inspect.iscoroutinefunction(function):
-        raise TypeError("a scoring function is a plain function; it runs in a thread of its own")
+        raise TypeError("a scoring function must be a plain function, not a coroutine; it runs in its own thread")
     try:
         inspect.signature(function).bind(None, None)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Answers that come later: what a grader keeps of a request that it accepted, and the callback that it sends."""
+"""Answer requests later: the work that a grader stores when it accepts a request, and the callback that it sends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRONG: Final = frozenset({400, 405, 411, 413, 415, 422})
 
 
 class CallbackRefused(Exception):
-    """The platform will not take this callback as it is. status, code: its answer."""
+    """The platform rejected this callback. status, code: its response."""
 
     def __init__(self, status: int, code: str) -> None:
         super().__init__(f"the callback was refused with {status} {code}")
@@ -38,12 +38,12 @@ class CallbackRefused(Exception):
 
 
 class CallbackExpired(Exception):
-    """No answer that ends it came before the deadline, or before the time that was given."""
+    """No final response came before the deadline, or before `until`."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """A request that may be answered later. Keep it durably (`to_json`) before you accept it.
+    """A request that may be answered later. Store it durably (`to_json`) before you accept it.
 
     batch  whether it was a batch: its items may then be answered in parts
     """
@@ -56,12 +56,12 @@ class Work:
     batch: bool = False
 
     def to_json(self) -> str:
-        """Everything, as text for a file or a table."""
+        """Return the work as text for a file or a table."""
         return json.dumps({**asdict(self), "expires_at": self.expires_at.isoformat()}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Work:
-        """What `to_json` wrote."""
+        """Read the text that `to_json` returned."""
         members = json.loads(text)
         members["expires_at"] = datetime.fromisoformat(members["expires_at"])
         members["completions"] = tuple(Completion(**completion) for completion in members["completions"])
@@ -72,7 +72,7 @@ class Work:
 def read_work(
     data: Mapping[str, Any], completions: Sequence[Completion], options: Options, *, batch: bool
 ) -> Work | None:
-    """The request as work for later; None if it says no address. Raises InvalidRequest."""
+    """Return the request as work for later; None if it has no callback address. Raises InvalidRequest."""
     url, until = data.get("callbackUrl"), data.get("callbackExpiresAt")
     if url is None:
         return None
@@ -90,7 +90,7 @@ def verdicts_of(work: Work, results: Any) -> dict[str, Score | CannotJudge]:
     """Return the verdict on each item.
 
     results  for a single completion its result; for a batch a list in order, or a mapping by id, which may be a part
-    raises   InvalidScore for what is no score, ValueError for results that do not belong to the work
+    raises   InvalidScore for an invalid score, ValueError for results that do not belong to the work
     """
     if not work.batch:
         results = results if isinstance(results, Mapping) else {work.completions[0].id: results}
@@ -98,12 +98,12 @@ def verdicts_of(work: Work, results: Any) -> dict[str, Score | CannotJudge]:
         results = dict(zip([completion.id for completion in work.completions], list(results), strict=True))
     unknown = set(results) - {completion.id for completion in work.completions}
     if unknown or not results:
-        raise ValueError(f"{len(unknown)} results are of no completion of this request" if unknown else "no results")
+        raise ValueError(f"{len(unknown)} results belong to no completion of this request" if unknown else "no results")
     return {name: result if isinstance(result, CannotJudge) else to_score(result) for name, result in results.items()}
 
 
 def bodies_of(work: Work, verdicts: Mapping[str, Score | CannotJudge]) -> list[bytes]:
-    """The callbacks to send: one, or several parts where a batch would be larger than the platform takes."""
+    """Return the callbacks to send: one, or several parts if a batch would exceed the platform's limit."""
     outcomes = {
         name: {"score": verdict.wire(work.options)} if isinstance(verdict, Score) else {"error": to_error(str(verdict))}
         for name, verdict in verdicts.items()
@@ -125,7 +125,7 @@ def bodies_of(work: Work, verdicts: Mapping[str, Score | CannotJudge]) -> list[b
 
 
 def graded_of(work: Work, verdicts: Mapping[str, Score | CannotJudge]) -> list[Graded]:
-    """The items for the log."""
+    """Return the items for the log."""
     return [
         Graded(name, work.request_id, verdict.value, None)
         if isinstance(verdict, Score)
@@ -142,9 +142,9 @@ def deliver(
     until: datetime | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Send one callback until it is settled, signed anew each time: the table of the protocol, "Asynchronous answers".
+    """Send one callback until it is settled, newly signed each time; see "Asynchronous answers" in the protocol.
 
-    until    when to give up; the deadline unless given
+    until    when to stop; default: the deadline
     raises   CallbackRefused for a body that must be corrected, CallbackExpired when the time is over
     returns  recorded, already_recorded, result_conflict, expired, cancelled, or not_found
     """
@@ -158,14 +158,14 @@ def deliver(
             raise CallbackRefused(status, code)
         pause_s = random.uniform(wait_s / 2, wait_s)
         if datetime.now(UTC) + timedelta(seconds=pause_s) >= end:
-            raise CallbackExpired(f"request {work.request_id}: the last answer was {status or 'none'} {code}".rstrip())
-        log.warning("callback for %s: %s %s; again in %.0f s", work.request_id, status or "no answer", code, pause_s)
+            raise CallbackExpired(f"request {work.request_id}: last response: {status or 'none'} {code}".rstrip())
+        log.warning("callback for %s: %s %s; retry in %.0f s", work.request_id, status or "no answer", code, pause_s)
         sleep(pause_s)
         wait_s = min(wait_s * 2, MAX_WAIT_S)
 
 
 def _post(work: Work, body: bytes, secrets: Secrets) -> tuple[int, str]:
-    """The status and code of one try; (0, "") without an answer."""
+    """Return the status and code of one attempt; (0, "") without a response."""
     active = secrets.active()
     if not active:
         return 0, "no_secret"

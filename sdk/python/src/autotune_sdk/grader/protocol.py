@@ -1,4 +1,4 @@
-"""Signatures of the grader protocol, version 1, as a grader needs them: verify requests, sign answers.
+"""Verify the signatures of requests and sign responses, as the grader protocol, version 1, requires of a grader.
 
 signed bytes = timestamp "." request id "." body;  signature = HMAC-SHA256(whole secret, signed bytes), hexadecimal
 """
@@ -35,7 +35,7 @@ Header = tuple[str | bytes, str | bytes]
 
 
 class Refused(Exception):
-    """A request that is not believed. code: missing_header, malformed_header, bad_signature, stale_timestamp,
+    """Raised for an invalid request. code: missing_header, malformed_header, bad_signature, stale_timestamp,
     replayed_request, wrong_request_id; or too_many_requests when the memory for request ids is full."""
 
     def __init__(self, code: str) -> None:
@@ -45,16 +45,16 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Verified:
-    """A request whose headers, signature and time are right."""
+    """A request whose headers, signature and time are valid."""
 
     request_id: str
     secret: str
 
 
 class ReplayCache:
-    """Request ids of the last 660 seconds. Only ids of signed requests come here, so nobody else can fill it.
+    """Request ids of the last 660 seconds. It stores only ids of signed requests, so nobody else can fill it.
 
-    clock  seconds that never go back
+    clock  a monotonic clock in seconds
     """
 
     def __init__(self, limit: int = MAX_REMEMBERED, clock: Callable[[], float] = time.monotonic) -> None:
@@ -63,7 +63,7 @@ class ReplayCache:
         self.size = 0
 
     def add(self, request_id: str) -> None:
-        """Remembers an id. Raises Refused if it was seen, or if no more can be remembered safely."""
+        """Store an id. Raises Refused if it was seen before, or if the memory is full."""
         key = hashlib.blake2b(request_id.encode(), digest_size=16).digest()
         with self.lock:
             now = self.clock()
@@ -80,12 +80,12 @@ class ReplayCache:
 
 
 def sign(secret: str, timestamp: str, request_id: str, body: bytes) -> str:
-    """The signature of one message: 64 hexadecimal digits, lower case."""
+    """Return the signature of one message: 64 hexadecimal digits, lower case."""
     return _digest(secret, timestamp.encode(), request_id.encode(), body).hex()
 
 
 def sign_request(secret: str, body: bytes = b"", request_id: str | None = None) -> dict[str, str]:
-    """The headers with which the platform would send `body`: for tests of a grader."""
+    """Return the headers with which the platform would send `body`, for tests of a grader."""
     request_id, timestamp = request_id or uuid.uuid4().hex, str(int(time.time()))
     return {
         "Content-Type": "application/json",
@@ -97,7 +97,7 @@ def sign_request(secret: str, body: bytes = b"", request_id: str | None = None) 
 
 
 def sign_answer(secret: str, request_id: str, body: bytes) -> list[tuple[str, str]]:
-    """The headers that sign an answer to `request_id`."""
+    """Return the headers that sign a response to `request_id`."""
     timestamp = str(int(time.time()))
     return [(RESPONSE_TIMESTAMP, timestamp), (RESPONSE_SIGNATURE, sign(secret, timestamp, request_id, body))]
 
@@ -110,7 +110,7 @@ def verify(
     now: float | None = None,
     replays: ReplayCache | None = None,
 ) -> Verified:
-    """Checks a request: headers, signature, time, replay, in this order. The body is not parsed.
+    """Check a request: headers, signature, time, replay, in this order. The body is not parsed.
 
     headers  pairs as received; names in any case
     secrets  those that are active; each is tried, in constant time
@@ -141,7 +141,7 @@ def verify(
 
 
 def request_id_of(headers: Iterable[Header]) -> str | None:
-    """The request id of an unverified request, if it is there once and well formed."""
+    """Return the request id of an unverified request, if it occurs once and is well formed."""
     values = [_octets(value) for name, value in headers if _octets(name).lower() == REQUEST_ID_HEADER]
     return values[0].decode("ascii") if len(values) == 1 and REQUEST_ID.fullmatch(values[0]) else None
 

@@ -1,4 +1,4 @@
-"""What a scoring function gets and gives, and the checks that keep a wrong score from being sent."""
+"""The arguments and results of scoring functions, with checks that prevent invalid scores from being sent."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BAD_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class CannotJudge(Exception):
-    """Raised by a scoring function that cannot judge: recorded as an error with this text, never as a zero."""
+    """Raised by a scoring function that cannot judge: the platform records an error with this text, never a zero."""
 
 
 class InvalidScore(ValueError):
-    """A score that the protocol refuses.
+    """Raised for a score that the protocol does not allow.
 
     code  wrong_type, number_not_finite, out_of_range, too_long, duplicate_dimension or invalid_text
     """
@@ -31,12 +31,12 @@ class InvalidScore(ValueError):
 
 
 class InvalidRequest(ValueError):
-    """A verified request whose body has not the shape of the protocol."""
+    """Raised for a verified request whose body does not follow the protocol."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """One answer to be judged.
+    """One completion to judge.
 
     messages       the chat before the response, or None; `prompt` is then its last user message
     system_prompt  of the task; None if it has none, or if the chat begins with its own system message
@@ -52,7 +52,7 @@ class Completion:
 
     @property
     def conversation(self) -> list[dict[str, Any]]:
-        """The conversation before the response, as chat messages: the system prompt, then the chat or prompt."""
+        """Return the conversation before the response as chat messages: the system prompt, then the chat or prompt."""
         system = [] if self.system_prompt is None else [{"role": "system", "content": self.system_prompt}]
         chat = [{"role": "user", "content": self.prompt}] if self.messages is None else self.messages
         return system + chat
@@ -60,7 +60,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for beside the value."""
+    """The parts of a score that are requested besides the value."""
 
     include_dimensions: bool = True
     include_explanation: bool = True
@@ -78,7 +78,7 @@ class Dimension:
         if not isinstance(self.name, str):
             raise InvalidScore("wrong_type", "a dimension's name must be text")
         if not 1 <= len(self.name) <= MAX_NAME:
-            raise InvalidScore("too_long", f"a dimension's name has 1 to {MAX_NAME} characters")
+            raise InvalidScore("too_long", f"a dimension's name must have 1 to {MAX_NAME} characters")
         _check_text(self.name, "a dimension's name")
         object.__setattr__(self, "value", _fraction(self.value, f"dimension {self.name!r}: value"))
         object.__setattr__(self, "weight", _fraction(self.weight, f"dimension {self.name!r}: weight"))
@@ -106,7 +106,7 @@ class Score:
         if len(dimensions) > MAX_DIMENSIONS:
             raise InvalidScore("too_long", f"more than {MAX_DIMENSIONS} dimensions")
         if len({d.name for d in dimensions}) != len(dimensions):
-            raise InvalidScore("duplicate_dimension", "two dimensions have one name")
+            raise InvalidScore("duplicate_dimension", "two dimensions have the same name")
         object.__setattr__(self, "dimensions", dimensions)
         if self.reasoning is not None:
             if not isinstance(self.reasoning, str):
@@ -116,7 +116,7 @@ class Score:
             _check_text(self.reasoning, "reasoning")
 
     def wire(self, options: Options) -> dict[str, Any]:
-        """The score as the protocol writes it, with what `options` ask for."""
+        """Return the score in the protocol's form, with the parts that `options` request."""
         out: dict[str, Any] = {"value": self.value, "confidence": self.confidence}
         dimensions = [d for d in self.dimensions or () if isinstance(d, Dimension)]
         if dimensions and options.include_dimensions:
@@ -128,7 +128,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Graded:
-    """One item of an answer, for the log: a value, or an error."""
+    """One item of a response, for the log: a value or an error."""
 
     completion_id: str
     request_id: str
@@ -137,7 +137,7 @@ class Graded:
 
 
 def to_score(result: Any) -> Score:
-    """The Score of what a scoring function gave: a Score, a number, or (value, confidence[, reasoning])."""
+    """Convert a scoring function's result to a Score: a Score, a number, or (value, confidence[, reasoning])."""
     if isinstance(result, Score):
         return result
     if isinstance(result, tuple):
@@ -149,12 +149,12 @@ def to_score(result: Any) -> Score:
 
 
 def to_error(text: str) -> str:
-    """An error's text as it may be sent: never empty, no odd characters, not endless."""
+    """Clean an error's text for sending: never empty, no invalid characters, limited in length."""
     return BAD_TEXT.sub("\ufffd", text)[:MAX_ERROR] or "cannot judge"
 
 
 def read_completion(data: Any) -> Completion:
-    """The completion of a request. Raises InvalidRequest."""
+    """Read the completion of a request. Raises InvalidRequest."""
     if not isinstance(data, dict):
         raise InvalidRequest("a completion must be an object")
     for name in ("id", "response"):
@@ -183,14 +183,14 @@ def read_completion(data: Any) -> Completion:
 
 
 def read_options(data: Any) -> Options:
-    """The options of a request; what is not said is asked for."""
+    """Read the options of a request; a missing option counts as requested."""
     if not isinstance(data, dict):
         return Options()
     return Options(data.get("includeDimensions") is not False, data.get("includeExplanation") is not False)
 
 
 def _fraction(value: Any, name: str) -> float:
-    """A number of 0..1 as a float; bool counts as 0 or 1, as it does in Python."""
+    """Check a number of 0..1 and return it as a float; bool counts as 0 or 1, as in Python."""
     if isinstance(value, (str, bytes)) or not isinstance(value, SupportsFloat):
         raise InvalidScore("wrong_type", f"{name} must be a number, not {type(value).__name__}")
     try:
@@ -206,4 +206,4 @@ def _fraction(value: Any, name: str) -> float:
 
 def _check_text(text: str, name: str) -> None:
     if BAD_TEXT.search(text):
-        raise InvalidScore("invalid_text", f"{name} holds U+0000 or a lone surrogate")
+        raise InvalidScore("invalid_text", f"{name} contains U+0000 or a lone surrogate")

@@ -1,4 +1,4 @@
-"""The secrets a grader accepts: given, from the environment, or from a file that is read again when it changes."""
+"""Load the secrets that a grader accepts: from arguments, the environment, or a file that it reads again on change."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Secrets:
     def __init__(self, values: str | Iterable[str] | None = None, path: str | os.PathLike[str] | None = None) -> None:
         self.values = None if values is None else (values,) if isinstance(values, str) else tuple(values)
         if any(not SECRET.fullmatch(v) for v in self.values or ()):
-            raise ValueError("a grader's secret has 48 to 128 printable ASCII characters without spaces")
+            raise ValueError("a grader's secret must have 48 to 128 printable ASCII characters without spaces")
         self.path = path
         self._lock = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
         self._from_file: tuple[str, ...] = ()
 
     def active(self) -> tuple[str, ...]:
-        """The secrets of this moment; empty until there is one."""
+        """Return the current secrets; empty until there is one."""
         configured = self.values if self.values is not None else _secrets(os.environ.get(VARIABLE, ""))
         if self.path is None:
             return configured
@@ -46,7 +46,7 @@ class Secrets:
         try:
             stat = os.stat(self.path)
         except OSError:
-            return self._from_file  # between two writes, or not yet there
+            return self._from_file  # between two writes, or not created yet
         state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if state != self._seen:
             with self._lock:
@@ -57,7 +57,7 @@ class Secrets:
                     log.warning("the secret file cannot be read: %s", exc.strerror)
                     return self._from_file
                 file_secrets = _secrets(text)
-                if file_secrets:  # an empty file is one that is being written
+                if file_secrets:  # an empty file is still being written
                     self._from_file = file_secrets
                 fresh = time.time_ns() - stat.st_mtime_ns < RACY_NS
                 self._seen = None if fresh else state
@@ -71,5 +71,5 @@ def _secrets(text: str) -> tuple[str, ...]:
     words = [word for word in SEPARATORS.split(text) if word]
     good = tuple(dict.fromkeys(word for word in words if SECRET.fullmatch(word)))
     if len(good) < len(set(words)):
-        log.warning("ignored a word that is no grader secret (48 to 128 printable ASCII characters)")
+        log.warning("ignored a word that is not a grader secret (48 to 128 printable ASCII characters)")
     return good

@@ -1,4 +1,4 @@
-"""Serving a grader with the standard library: a thread for each connection, HTTP/1.1 with keep-alive."""
+"""Serve a grader with the standard library: one thread for each connection, HTTP/1.1 with keep-alive."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-IDLE_S = 75  # a connection without a request, or a body that does not come
+IDLE_S = 75  # for a connection without a request, or a body that does not arrive
 MAX_DISCARDED = 2 * MAX_BODY
 LENGTH = re.compile(r"[0-9]{1,15}")
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
 class GraderServer(ThreadingHTTPServer):
-    """An HTTP server for one grader. Port 0 takes a free one; `url` says which."""
+    """An HTTP server for one grader. Port 0 chooses a free port; `url` contains it."""
 
     daemon_threads = True
     block_on_close = False
@@ -40,24 +40,24 @@ class GraderServer(ThreadingHTTPServer):
         super().__init__((host, port), Handler)
 
     def server_bind(self) -> None:
-        """Binds without a look-up of the host's name, which may take seconds."""
+        """Bind without looking up the host's name, which may take seconds."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     @property
     def url(self) -> str:
-        """The address to register as the grader's endpoint."""
+        """Return the address to register as the grader's endpoint."""
         host = f"[{self.server_name}]" if ":" in self.server_name else self.server_name
         return f"http://{host}:{self.server_port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A broken connection is nothing to report; anything else is."""
+        """Log any error except a broken connection."""
         if not isinstance(sys.exc_info()[1], OSError):
             log.exception("connection of %s failed", client_address)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection."""
+    """Handles one connection."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -65,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
     server: GraderServer
 
     def do_GET(self) -> None:
-        """Any method; the grader says which it takes."""
+        """Handle any method; the grader decides which it accepts."""
         headers: list[tuple[str | bytes, str | bytes]] = [
             (name, value.strip(" \t").encode("latin-1", "replace")) for name, value in self.headers.items()
         ]
@@ -89,7 +89,7 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = do_GET
 
     def _send(self, answer: Answer) -> None:
-        """One write for head and body."""
+        """Send head and body in one write."""
         lines = [f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Unknown')}"]
         lines += [f"{name}: {value}" for name, value in answer.headers]
         if self.close_connection:
@@ -98,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(head if self.command == "HEAD" else head + answer.body)
 
     def _discard(self, length: int) -> None:
-        """Reads past a body that is too large, so that its sender sees the answer; gives up on an endless one."""
+        """Discard a body that is too large, so that its sender sees the response; stop reading an endless one."""
         if length > MAX_DISCARDED:
             self.close_connection = True
             return
@@ -110,11 +110,11 @@ class Handler(BaseHTTPRequestHandler):
             length -= len(piece)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """No line for each request; what matters is in the log of items."""
+        """Write no line for each request, since the item log has what matters."""
 
 
 def serve(grader: Grader, host: str = "127.0.0.1", port: int = 9100) -> None:
-    """Serves until SIGINT or SIGTERM."""
+    """Serve until SIGINT or SIGTERM."""
     with GraderServer(grader, host, port) as server:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):

@@ -61,7 +61,7 @@ def chat(messages: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def text(content: Any) -> str | None:
-    """The text of a message's content: a string, or its text parts. None if it has no readable text."""
+    """Return the text of a message's content: a string, or its text parts. None if it has no readable text."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else []
@@ -70,7 +70,7 @@ def text(content: Any) -> str | None:
 
 
 def chosen(columns: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """What of `columns` travels as metadata: the named ones that are there, as JSON can carry them."""
+    """Return the named `columns` that exist as metadata, converted to JSON types."""
     return {name: as_json(columns[name]) for name in names if name in columns}
 
 
@@ -134,7 +134,7 @@ def _split(new: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | N
 
 
 def last_turn(roles: Sequence[str]) -> range:
-    """The indexes of the assistant's last consecutive messages."""
+    """Return the indexes of the assistant's last consecutive messages."""
     end = len(roles)
     while end and roles[end - 1] != "assistant":
         end -= 1
@@ -167,7 +167,7 @@ def _plain_message(message: Any, at: int) -> dict[str, Any]:
 
 
 def _is_filling(name: str, value: Any) -> bool:
-    """Whether a member is empty, and only present because Parquet needs the same members on every message."""
+    """Return whether a member is empty, and only present because Parquet needs equal members on all messages."""
     return name not in ("content", "value") and (value is None or (value == "" and name in SAME_ON_ALL))
 
 
@@ -187,7 +187,7 @@ def _part(part: Any) -> Any:
 
 
 def _part_text(part: Any) -> str | None:
-    """The text of a part of a text type; None for other parts."""
+    """Return the text of a part of a text type; None for other parts."""
     if isinstance(part, str):
         return part
     kind = part.get("type", "text") if isinstance(part, Mapping) else getattr(part, "type", "text")
@@ -196,7 +196,7 @@ def _part_text(part: Any) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """The value with arrays as lists, models as objects and exact numbers; other values stay unchanged."""
+    """Return the value with arrays as lists, models as objects and exact numbers; other values stay unchanged."""
     if hasattr(value, "model_dump"):
         value = value.model_dump(mode="json")
     elif hasattr(value, "tolist"):
@@ -215,7 +215,7 @@ def _plain(value: Any) -> Any:
 
 
 def _digits(value: int) -> str:
-    """All digits of an integer. Python's own conversion stops at 4,300 digits."""
+    """Return all digits of an integer. Python's own conversion stops at 4,300 digits."""
     try:
         return str(value)
     except ValueError:

@@ -72,9 +72,9 @@ def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str
 
 
 def compact(value: Any, place: str) -> str:
-    """JSON without spaces, members in their order.
+    """Encode a value as JSON without spaces, with members in their order.
 
-    raises  Unmapped for what JSON cannot carry
+    raises  Unmapped for a value that JSON cannot represent
     """
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -83,7 +83,7 @@ def compact(value: Any, place: str) -> str:
 
 
 def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bool]:
-    """The converted message, and whether it only calls tools."""
+    """Return the converted message, and whether it only calls tools."""
     if "role" not in message and isinstance(message.get("from"), str):  # ShareGPT
         rest = {name: value for name, value in message.items() if name not in ("from", "value")}
         message = {"role": message["from"], "content": message.get("value"), **rest}
@@ -118,7 +118,7 @@ def _tool_calls(message: Mapping[str, Any], place: str) -> Sequence[Any]:
 
 
 def _is_flat(call: Any) -> bool:
-    """A call with its name beside its type, as verifiers and LangChain write it."""
+    """Convert a call with its name beside its type, as verifiers and LangChain write it."""
     return (
         isinstance(call, Mapping)
         and "name" in call

@@ -1,11 +1,11 @@
-"""Scorers of adapters that a framework loads by name, and so configures by the environment.
+"""Create the scorers of adapters that a framework loads by name, with settings from the environment.
 
 AUTOTUNE_TASK_ID, AUTOTUNE_MODEL_ID    the task, and the name of the model in training
 AUTOTUNE_REWARD_DEADLINE_S             seconds after which a call ends
-AUTOTUNE_REWARD_MISSING                a number, or `raise`: what stands for an answer without a reward
+AUTOTUNE_REWARD_MISSING                a number, or `raise`: the value of an answer without a reward
 AUTOTUNE_REWARD_WITHOUT_TEXT           unscored, empty or strict: how to treat an answer without text
 AUTOTUNE_REWARD_FAIL_AFTER             answers in a row without a reward, after which the training ends; 0: never
-AUTOTUNE_REWARD_METADATA               names of what travels to graders as metadata, separated by commas
+AUTOTUNE_REWARD_METADATA               names of what is sent to graders as metadata, separated by commas
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def scorer(
     without_text: WithoutText | None = None,
     fail_after: int | None = None,
 ) -> Scorer:
-    """The scorer of these settings, one in each process. What is given comes first, then the environment, then the
-    adapter's defaults. None of the frameworks knows a missing reward, so there must be a number, or 'raise'.
+    """Return the scorer of these settings, one in each process. Arguments come first, then the environment, then the
+    adapter's defaults. None of the frameworks supports a missing reward, so it must be a number, or 'raise'.
 
-    raises  ConfigurationError for settings that cannot be
+    raises  ConfigurationError for invalid settings
     """
     deadline = deadline_s if deadline_s is not None else _number("AUTOTUNE_REWARD_DEADLINE_S", default_deadline_s)
     stated = checked(missing if missing is not None else _missing(default_missing), number=True)
@@ -80,4 +80,4 @@ def _number(name: str, default: float) -> float:
     try:
         return float(text) if text else default
     except ValueError:
-        raise ConfigurationError(f"{name} is no number: {text!r}") from None
+        raise ConfigurationError(f"{name} is not a number: {text!r}") from None

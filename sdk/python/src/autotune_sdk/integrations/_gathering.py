@@ -1,7 +1,7 @@
-"""Single awaited requests made requests of many.
+"""Combine single awaited items into requests for many.
 
-Frameworks that score sample by sample await hundreds of them in one event loop at once. What comes within PAUSE_S is
-asked for together: one request instead of hundreds, and one waiting place in the server.
+Frameworks that score sample by sample await hundreds of them in one event loop at once. Items that arrive within
+PAUSE_S share one request instead of hundreds, which the server holds as one waiting request.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Queue = list[tuple[Item, "asyncio.Future[LiveReward]"]]
 
 
 class Gathering:
-    """Joins the requests to one scorer; for each event loop its own queue."""
+    """Combines the items of one scorer, with a separate queue for each event loop."""
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
         self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, Queue] = WeakKeyDictionary()
-        self._asking: set[asyncio.Task[None]] = set()  # a loop keeps its tasks by weak references alone
+        self._asking: set[asyncio.Task[None]] = set()  # a loop holds its tasks only by weak references
 
     async def reward(self, item: Item) -> LiveReward:
-        """The reward of one item, which may have no value. Raises what `Scorer.score` raises, MissingReward aside."""
+        """Return the reward of one item, perhaps without a value. Raises as `Scorer.score`, except MissingReward."""
         loop = asyncio.get_running_loop()
         queue = self._waiting.setdefault(loop, [])
         future: asyncio.Future[LiveReward] = loop.create_future()
@@ -50,7 +50,7 @@ class Gathering:
             rewards = (await self.scorer.score_async([item for item, _ in queue])).rewards
         except MissingReward as exc:
             rewards = list(exc.rewards)
-        except Exception as exc:  # noqa: BLE001 - whoever waits gets it
+        except Exception as exc:  # noqa: BLE001 - the waiting callers get it
             for _, future in queue:
                 if not future.done():
                     future.set_exception(exc)

@@ -1,4 +1,4 @@
-"""Hugging Face datasets: what was scored as a `datasets.Dataset` (checked with datasets 5.2.0). Nothing goes to a hub.
+"""Load scored completions as a Hugging Face `datasets.Dataset` (checked with datasets 5.2.0), without any hub.
 
 from autotune_sdk.integrations.datasets import load_scores
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 DIMENSIONS = "dimensions"
-TOOLS = "tools"  # of an export with tools=True
-CONVERSATIONS = ("messages", "prompt", "completion", "chosen", "rejected")  # columns that are lists of messages then
+TOOLS = "tools"  # columns of an export with tools=True
+CONVERSATIONS = ("messages", "prompt", "completion", "chosen", "rejected")  # columns that then hold lists of messages
 MESSAGE = ("role", "content", "name", "tool_call_id")
 
 
@@ -33,15 +33,15 @@ def load_scores(
     timeout_s: float | None = None,
     **options: Unpack[ExportOptions],
 ) -> Dataset:
-    """Loads scored answers, or what another `layout` makes of them, in the columns that the export has.
+    """Load scored answers, in the columns of the export's `layout`.
 
     With `dimensions=True` the column of that name is a struct, with a member for each name; without it there is none.
     With `tools=True` tool calls and the column `tools` are objects. A selection without rows keeps its columns.
 
     client   default: one made of AUTOTUNE_API_KEY and AUTOTUNE_BASE_URL
-    folder   where the Parquet files and the cache of `datasets` lie, prompts and responses in the clear; default: a new
-             one among the system's temporary files, which is yours to remove
-    job      have the server write the files first, and download them so that what breaks off goes on where it was: for
+    folder   of the Parquet files and the cache of `datasets`, with unencrypted prompts and responses; default: a new
+             temporary folder, which you must remove
+    job      have the server write the files first, and resume interrupted downloads: for
              large sets. `timeout_s` is how long it may take to write them; None: as long as it takes
     options  the filters and options of `client.scores.export`, all but the format
     """
@@ -66,7 +66,7 @@ def load_scores(
 
 
 def load_preferences(*, conversational: bool = False, tools: bool = False, **options: Any) -> Dataset:
-    """`load_scores` with layout='preferences': prompt, chosen and rejected, as DPO takes them.
+    """Load preference pairs (`load_scores` with layout='preferences'): prompt, chosen and rejected, as DPO needs.
 
     tools  include rows with tool calls; implies `conversational`
     """
@@ -82,7 +82,7 @@ def _rows_of(paths: list[str]) -> int:
 
 
 def _empty(path: str) -> Dataset:
-    """A data set without rows, with the columns of a file: `datasets` refuses to load a file without rows."""
+    """Return a data set without rows, with the columns of a file: `datasets` refuses to load a file without rows."""
     import pyarrow.parquet as pq
     from datasets import Dataset, Features
 
@@ -93,7 +93,7 @@ def _empty(path: str) -> Dataset:
 def _with_tools(rows: Dataset) -> Dataset:
     """Convert tool calls and the column `tools` from the JSON text of an export into objects.
 
-    Members that a message lacks are None. Older versions of `datasets` have no type for JSON, and keep the text.
+    Members that a message lacks are None. Older versions of `datasets` have no JSON type, and keep the text.
     """
     import datasets
 
@@ -111,7 +111,7 @@ def _with_tools(rows: Dataset) -> Dataset:
 
 
 def _decoded(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its JSON text as objects."""
+    """Return a row with its JSON text as objects."""
     decoded: dict[str, Any] = {TOOLS: json.loads(row[TOOLS])}
     for name in CONVERSATIONS:
         if isinstance(row.get(name), list):
@@ -131,7 +131,7 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_maps(paths: list[str]) -> list[str]:
-    """The files, their dimensions as a struct of numbers: `datasets` has no type for Arrow's maps.
+    """Rewrite the files with dimensions as a struct of numbers, since `datasets` has no type for Arrow's maps.
 
     The struct has every name that occurs in any of the files; without one the column is left out. Rows are copied
     group by group, so memory holds one.
@@ -163,7 +163,7 @@ def _without_maps(paths: list[str]) -> list[str]:
 
 
 def _names(path: str) -> set[str]:
-    """The names of dimensions that occur in a file."""
+    """Return the names of dimensions that occur in a file."""
     import pyarrow.parquet as pq
 
     names: set[str] = set()

@@ -1,11 +1,11 @@
-"""OpenRLHF: a reward file (checked with openrlhf 0.11.2), for who wants retries and figures on the trainer's side.
+"""A reward file for OpenRLHF (checked with openrlhf 0.11.2), with retries and metrics on the trainer's side.
 
 --reward.remote_url "$(python -m autotune_sdk.integrations.openrlhf)"      prints this file's path
 
 Older recipes spell the flag `--remote_rm_url`. Without this file a reward endpoint (protocol 'openrlhf') does the same.
 
-OpenRLHF loads the file by its path, so its imports are absolute. The settings come from the environment; what stands
-for an answer without a reward is AUTOTUNE_REWARD_MISSING, 0.0 unless you say otherwise.
+OpenRLHF loads the file by its path, so its imports are absolute. The settings come from the environment; the value of
+an answer without a reward is AUTOTUNE_REWARD_MISSING (default: 0.0).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from autotune_sdk.integrations import _answers, _environment
 OPENING = re.compile(r"<[^<>\s]{1,40}>")  # such as <s> or <|begin_of_text|>
 DEADLINE_S = 170.0
 MISSING = 0.0
-STRIP = "AUTOTUNE_REWARD_STRIP"  # texts at the end of a response that are no part of it, such as </s>, by commas
+STRIP = "AUTOTUNE_REWARD_STRIP"  # endings to remove from a response, such as </s>, separated by commas
 
 
 def reward_func(
     queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None = None, **_: Any
 ) -> dict[str, Any]:
-    """Rewards, scores and logs of samples, as tensors, or as lists where torch is not installed.
+    """Return rewards, scores and logs of samples, as tensors, or as lists if torch is not installed.
 
     queries  prompt and response in one text, special tokens included
     raises   what `Scorer.score` raises; OpenRLHF logs it, and the sample has no reward
@@ -53,11 +53,11 @@ def reward_func(
 
 
 def split(query: str, prompt: str, endings: Sequence[str] = ()) -> tuple[str, bool]:
-    """The response in a query, and whether the query begins with the prompt; if it does not, the whole query is kept.
+    """Return the response in a query, and whether the query begins with the prompt; if not, all of the query.
 
-    A tokenizer may add an opening token to one of the two, or lose it; that alone does not hide the prompt. A prompt
-    that is such a token alone is no beginning of a text without it.
-    endings  are taken off the end, again and again
+    A tokenizer may add an opening token to one of the two, or drop it; the prompt still matches. A prompt that is only
+    such a token does not match a text without it.
+    endings  removed repeatedly from the end
     """
     response, is_split = query, False
     for text, start in ((query, prompt), (_opened(query), prompt), (query, _opened(prompt))):
@@ -70,13 +70,13 @@ def split(query: str, prompt: str, endings: Sequence[str] = ()) -> tuple[str, bo
 
 
 def _opened(text: str) -> str:
-    """The text without the token that opens it."""
+    """Return the text without its opening token."""
     match = OPENING.match(text)
     return text[match.end() :] if match else text
 
 
 def _metadata(label: Any, is_split: bool) -> dict[str, Any]:
-    """What travels to graders; as a reward endpoint words it, so that both find the same work."""
+    """Return the metadata for graders, in the form of a reward endpoint, so that both reuse the same work."""
     return {
         **({} if label is None else {"label": _answers.as_json(label)}),
         **({} if is_split else {"wholeQuery": True}),

@@ -1,8 +1,8 @@
-"""What all reward adapters share: a deadline, a stated value for what has no reward, and figures about each call.
+"""The scorer that all reward adapters share: a deadline, a value for missing rewards, and metrics of each call.
 
-A trainer must get an answer, and in time, or the run hangs; and an answer without a reward must not look like a bad
-answer without anybody's notice. So a `Scorer` ends at its deadline whatever happens, gives for what is unscored what
-`missing` says, and counts it: in the figures of the call, and in a warning.
+A trainer must get a result in time, or the run hangs; and an answer without a reward must not silently look like a bad
+answer. So a `Scorer` always returns by its deadline, uses the value `missing` for unscored answers, and counts them: in
+the metrics of the call, and in a warning.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ FAIL_AFTER: Final = 10_000  # consecutive answers without a reward, if a number 
 GRADER_INACTIVE: Final = "grader_inactive"  # 409: nothing is scored until its owner switches it on again
 
 log = logging.getLogger("autotune_sdk.integrations")
-_counting = threading.Lock()  # of the module: scorers travel between processes, and locks do not
+_counting = threading.Lock()  # in the module: scorers are pickled between processes, and locks cannot be
 
 
 class TooManyUnscored(AutotuneError):
-    """Too many answers in a row have no reward: the training no longer learns anything. See `fail_after`.
+    """Too many answers in a row have no reward, so the training no longer learns. See `fail_after`.
 
     unscored  number of answers since the last reward
     codes     the same by error code
@@ -59,7 +59,7 @@ class TooManyUnscored(AutotuneError):
 
 
 class MissingReward(AutotuneError):
-    """An answer has no reward, and `missing` is 'raise'. `rewards` are those of the whole call."""
+    """An answer has no reward, and `missing` is 'raise'. `rewards` holds those of the whole call."""
 
     code = "missing_reward"
 
@@ -71,7 +71,7 @@ class MissingReward(AutotuneError):
 
 @dataclass(frozen=True)
 class CallMetrics:
-    """Figures of one call.
+    """Metrics of one call.
 
     codes    number of answers without a reward by code ('pending' if not scored in time)
     reasons  for each code a sentence about its first answer, if there is one
@@ -86,7 +86,7 @@ class CallMetrics:
 
     @property
     def unscored(self) -> int:
-        """Answers without a reward."""
+        """Return the number of answers without a reward."""
         return self.items - self.scored
 
 
@@ -100,13 +100,13 @@ class Scored:
 
     @property
     def numbers(self) -> list[float]:
-        """The values of a scorer whose `missing` is not None, so that none of them is."""
+        """Return the values of a scorer whose `missing` is not None, so that no value is None."""
         return [cast(float, value) for value in self.values]
 
 
 @dataclass
 class Totals:
-    """All calls of a scorer."""
+    """Totals over all calls of a scorer."""
 
     calls: int = 0
     items: int = 0
@@ -115,7 +115,7 @@ class Totals:
     codes: Counter[str] = field(default_factory=Counter)
 
     def add(self, one: CallMetrics) -> None:
-        """Add a call."""
+        """Add the metrics of a call."""
         self.calls += 1
         self.items += one.items
         self.scored += one.scored
@@ -131,7 +131,7 @@ class Scorer:
     model_id      name of the model in training; default: AUTOTUNE_MODEL_ID, else the server's
     deadline_s    a call ends after this many seconds, whatever the server does
     missing       value of an answer without a reward: None, a number, or 'raise' (MissingReward)
-    fresh         also score what was scored before
+    fresh         score again what was scored before
     on_call       called with the CallMetrics of each call
     without_text  an answer without text is 'unscored' (no_text), or scored as an 'empty' text; 'strict' also leaves
                   an answer of only spaces unscored
@@ -174,15 +174,15 @@ class Scorer:
 
     @property
     def client(self) -> AutotuneClient:
-        """The client, made when it is needed first."""
+        """Return the client, created on first use."""
         if self._client is None:
             self._client = AutotuneClient(base_url=self._base_url)
         return self._client
 
     def score(self, items: Sequence[Item]) -> Scored:
-        """Scores `prompt` or `messages`, `response` and `metadata` of each; waits until all are final or time is up.
+        """Score the `prompt` or `messages`, `response` and `metadata` of each; wait until all are final or time is up.
 
-        An item that cannot be sent, or that the server refuses, is unscored, with the refusal's code; the others are
+        An item that cannot be sent, or that the server rejects, is unscored, with the error's code; the others are
         scored.
         raises  MissingReward if `missing` says so; TooManyUnscored; APIError for errors that waiting does not fix: no
                 permission, no such task
@@ -190,7 +190,7 @@ class Scorer:
         return self._scored(items, time.monotonic())
 
     async def score_async(self, items: Sequence[Item]) -> Scored:
-        """As `score`, in a thread of the scorer's own, so that no pool of the trainer's is taken up.
+        """Do the same as `score` in one of the scorer's own threads, so that it does not use the trainer's pools.
 
         The time counts from here on: a call that gets no thread before its deadline is unscored, with `timeout`.
         """
@@ -199,13 +199,13 @@ class Scorer:
 
     @property
     def pool(self) -> ThreadPoolExecutor:
-        """The threads of this process that wait for asynchronous callers."""
-        if self._pool is None or self._pid != os.getpid():  # a parent's threads are not there after a fork
+        """Return the threads of this process that wait for asynchronous callers."""
+        if self._pool is None or self._pid != os.getpid():  # a parent's threads do not exist after a fork
             self._pool, self._pid = ThreadPoolExecutor(THREADS, thread_name_prefix="autotune"), os.getpid()
         return self._pool
 
     def value(self, reward: LiveReward) -> float | None:
-        """What the trainer gets for a reward. Raises MissingReward."""
+        """Return the value that the trainer gets for a reward. Raises MissingReward."""
         if reward.value is not None:
             return reward.value
         if self.missing == "raise":
@@ -213,7 +213,7 @@ class Scorer:
         return self.missing
 
     def _scored(self, items: Sequence[Item], began: float) -> Scored:
-        """began: the moment (time.monotonic) of the call."""
+        """Run one call. began: when it started (time.monotonic)."""
         reasons: dict[str, str] = {}
         rewards = self._rewards(items, began + self.deadline_s, reasons)
         return self._summarized(rewards, time.monotonic() - began, reasons)
@@ -256,7 +256,7 @@ class Scorer:
         return [result or _unscored("timeout") for result in results]
 
     def _readable(self, row: Item) -> tuple[Mapping[str, Any], Refusal | None]:
-        """The item to score, and the refusal if it is not sent."""
+        """Return the item to score, and the refusal if it is not sent."""
         if isinstance(row, Refusal):
             if row.item is None or self.without_text != "empty":
                 return {}, row
@@ -301,7 +301,7 @@ class Scorer:
 
 
 def checked(missing: Missing, *, number: bool = False) -> Missing:
-    """`missing` itself. Raises ConfigurationError for what is not finite, and for None where a number is needed."""
+    """Return `missing`. Raises ConfigurationError for an infinite value, and for None if a number is required."""
     if missing == "raise" or (missing is None and not number):
         return missing
     if isinstance(missing, bool) or not isinstance(missing, (int, float)) or not math.isfinite(missing):

@@ -1,4 +1,4 @@
-"""ms-swift: reward plug-ins for GRPO (checked with ms-swift 4.6.0). A file for `--external_plugins` is three lines:
+"""Reward plug-ins of ms-swift for GRPO (checked with ms-swift 4.6.0). A file for `--external_plugins` has three lines:
 
 from swift.rewards import orms
 from autotune_sdk.integrations.swift import AutotuneORM
@@ -6,8 +6,8 @@ from autotune_sdk.integrations.swift import AutotuneORM
 orms["autotune"] = AutotuneORM          # then: --reward_funcs autotune
 
 The task and the rest come from the environment (AUTOTUNE_TASK_ID, …), or from a subclass that sets `options`. A reward
-is always a number: releases of ms-swift differ in what a None does to a batch. What stands for an answer without a
-reward is `missing`, 0.0 unless you say otherwise.
+is always a number: releases of ms-swift differ in what a None does to a batch. The value of an answer without a
+reward is `missing` (default: 0.0).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .scoring import Scorer
 
 try:
     from swift.rewards import ORM, AsyncORM
-except ImportError:  # the classes work, and are tested, without it
+except ImportError:  # the classes also work, and are tested, without it
     ORM = AsyncORM = object
 
-REFERENCES = ("solution",)  # the column in which ms-swift's data sets have the right answer
+REFERENCES = ("solution",)  # the column of the correct answer in ms-swift's data sets
 DEADLINE_S = 120.0
 MISSING = 0.0
 
 
 class _Plugin:
-    """What both plug-ins share.
+    """The base class of both plug-ins.
 
     options   of the scorer: task_id, model_id, deadline_s, missing, fresh, without_text, fail_after
-    metadata  names of columns that travel to graders, where the data set has them
+    metadata  names of columns that are sent to graders, if the data set has them
     """
 
     options: ClassVar[Mapping[str, Any]] = {}
@@ -45,17 +45,17 @@ class _Plugin:
 
     @property
     def scorer(self) -> Scorer:
-        """The scorer of this process."""
+        """Return the scorer of this process."""
         return _environment.scorer(DEADLINE_S, MISSING, **self.options)
 
     def items(self, completions: Sequence[str], columns: Mapping[str, Any]) -> list[Row]:
-        """The items of a batch; ms-swift's roles (`tool_call`, `tool_response`) become ours.
+        """Return the items of a batch, with ms-swift's roles (`tool_call`, `tool_response`) converted.
 
         raises  ConfigurationError if the messages, and so the prompts, are missing
         """
         messages = columns.get("messages")
         if messages is None or len(messages) != len(completions):
-            raise ConfigurationError("ms-swift handed over no messages, so there are no prompts")
+            raise ConfigurationError("ms-swift passed no messages, so there are no prompts")
         names = [name for name in _environment.names(tuple(self.metadata)) if name in columns]
         return [
             _answers.item(
@@ -69,19 +69,19 @@ class AutotuneORM(_Plugin, ORM):
     """The synchronous plug-in."""
 
     def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
-        """One number per completion."""
+        """Return one number per completion."""
         return self.scorer.score(self.items(completions, columns)).numbers
 
 
 class AutotuneAsyncORM(_Plugin, AsyncORM):
-    """The same awaited: ms-swift runs several of them at once."""
+    """The asynchronous plug-in: ms-swift runs several of them at once."""
 
     async def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
-        """One number per completion."""
+        """Return one number per completion."""
         scored = await self.scorer.score_async(self.items(completions, columns))
         return scored.numbers
 
 
 def _before(chat: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The messages before the answer, which ms-swift passes as the last message."""
+    """Return the messages before the answer, which ms-swift passes as the last message."""
     return chat[:-1] if chat and chat[-1].get("role") == "assistant" else chat

@@ -1,4 +1,4 @@
-"""TRL: a reward function for `reward_funcs` of GRPOTrainer and RLOOTrainer (checked with TRL 1.16.0).
+"""A reward function of TRL for `reward_funcs` of GRPOTrainer and RLOOTrainer (checked with TRL 1.16.0).
 
 from autotune_sdk.integrations.trl import reward_func
 
@@ -23,16 +23,16 @@ NAME = "autotune"
 
 
 class _Reward:
-    """What both functions share. TRL calls by keyword and reports the reward under `__name__`.
+    """The base class of both functions. TRL calls by keyword and reports the reward under `__name__`.
 
-    metadata  names of the data set's columns that travel to graders
+    metadata  names of the data set's columns that are sent to graders
     """
 
     def __init__(self, scorer: Scorer, metadata: Sequence[str], name: str) -> None:
         self.scorer, self.metadata, self.__name__ = scorer, tuple(metadata), name
 
     def items(self, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> list[Row]:
-        """The items of a batch. Raises ConfigurationError for a column that the data set does not have."""
+        """Return the items of a batch. Raises ConfigurationError for a column that the data set does not have."""
         if missing := [name for name in self.metadata if name not in columns]:
             raise ConfigurationError(f"the data set has no column {', '.join(missing)}")
         rows = [{name: columns[name][at] for name in self.metadata} for at in range(len(prompts))]
@@ -69,12 +69,12 @@ class Reward(_Reward):
         log_metric: Callable[[str, float], None] | None = None,
         **columns: Any,
     ) -> list[float | None]:
-        """One reward or None per completion."""
+        """Return one reward or None per completion."""
         return self.told(self.scorer.score(self.items(prompts, completions, columns)), log_extra, log_metric)
 
 
 class AsyncReward(_Reward):
-    """The same awaited: TRL runs several of them at once."""
+    """An asynchronous reward function: TRL runs several of them at once."""
 
     async def __call__(
         self,
@@ -84,7 +84,7 @@ class AsyncReward(_Reward):
         log_metric: Callable[[str, float], None] | None = None,
         **columns: Any,
     ) -> list[float | None]:
-        """One reward or None per completion."""
+        """Return one reward or None per completion."""
         scored = await self.scorer.score_async(self.items(prompts, completions, columns))
         return self.told(scored, log_extra, log_metric)
 
@@ -92,9 +92,9 @@ class AsyncReward(_Reward):
 def reward_func(
     task_id: str | None = None, *, metadata: Sequence[str] = (), name: str = NAME, **options: Any
 ) -> Reward:
-    """A reward function of a task.
+    """Create a reward function of a task.
 
-    metadata  names of the data set's columns that travel to graders, such as the reference answer
+    metadata  names of the data set's columns that are sent to graders, such as the reference answer
     name      under which TRL reports it
     options   of `scoring.Scorer`: client, model_id, deadline_s, missing, fresh, on_call, without_text, fail_after
     """
@@ -104,5 +104,5 @@ def reward_func(
 def async_reward_func(
     task_id: str | None = None, *, metadata: Sequence[str] = (), name: str = NAME, **options: Any
 ) -> AsyncReward:
-    """The same for an `async` reward function."""
+    """Create an `async` reward function of a task."""
     return AsyncReward(Scorer(task_id, **{"deadline_s": DEADLINE_S, **options}), metadata, name)

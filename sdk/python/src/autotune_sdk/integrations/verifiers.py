@@ -10,8 +10,8 @@ classic:
 
     rubric = vf.Rubric(funcs=[rubric_func("task_…", missing=0.0)], weights=[1.0])
 
-The v1 reward raises for an answer without a reward unless you say otherwise, so the rollout is recorded as one whose
-scoring failed and not as a bad one. The classic Rubric makes 0.0 of an exception, so there the number is stated.
+By default the v1 reward raises for an answer without a reward, so that the rollout counts as one whose scoring failed
+and not as a bad one. The classic Rubric turns an exception into 0.0, so you must state the number there.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _gatherings: dict[int, Gathering] = {}
 
 
 async def reward(task: Any, trace: Any) -> float:
-    """The reward of a v1 trace: its last reply, to what was said before it. Settings come from the environment.
+    """Return the reward of a v1 trace: of its last reply to the messages before. Settings come from the environment.
 
-    raises  MissingReward where there is none, unless AUTOTUNE_REWARD_MISSING is a number
+    raises  MissingReward if there is none, unless AUTOTUNE_REWARD_MISSING is a number
     """
     scorer = _environment.scorer(DEADLINE_S, "raise")
     gathering = _gatherings.setdefault(id(scorer), Gathering(scorer))
@@ -44,9 +44,9 @@ async def reward(task: Any, trace: Any) -> float:
 def reward_for(
     task_id: str | None = None, *, metadata: Sequence[str] = REFERENCES, missing: Missing = "raise", **options: Any
 ) -> Callable[[Any, Any], Awaitable[float]]:
-    """The same with settings of its own, to be called by a `@vf.reward` method with `task.data` and the trace.
+    """Create a reward with its own settings, for a `@vf.reward` method to call with `task.data` and the trace.
 
-    metadata  names of members of the task's data that travel to graders
+    metadata  names of members of the task's data that are sent to graders
     options   of `scoring.Scorer`
     """
     checked(missing, number=True)
@@ -66,10 +66,10 @@ def rubric_func(
     name: str = "autotune",
     **options: Any,
 ) -> Callable[..., Awaitable[float]]:
-    """A function for the classic Rubric.
+    """Create a function for the classic Rubric.
 
-    missing   the number for an answer without a reward. It has no default: the Rubric knows no other answer
-    metadata  of 'answer', 'info' and 'task', what travels to graders
+    missing   the number for an answer without a reward. It has no default: the Rubric accepts nothing else
+    metadata  which of 'answer', 'info' and 'task' are sent to graders
     options   of `scoring.Scorer`
     """
     checked(missing, number=True)

@@ -1,11 +1,11 @@
-"""veRL: custom reward functions (checked with verl 0.9.1).
+"""Custom reward functions for veRL (checked with verl 0.9.1).
 
 reward.custom_reward_function.path=pkg://autotune_sdk.integrations.verl
 reward.custom_reward_function.name=compute_score_async
 +reward.custom_reward_function.reward_kwargs.task_id=task_…
 
 veRL passes only the response, so the conversation is in `extra_info`: exports with `layout=verl` put all of it there as
-`messages` (JSON text). The answer is an object with the same members on each sample. veRL has no value for "unscored":
+`messages` (JSON text). The result is an object with the same members on each sample. veRL has no value for "unscored":
 the score is then `missing` (default: 0.0), `autotune_scored` is 0.0 and `error` says why.
 """
 
@@ -46,10 +46,10 @@ def compute_score(
     fail_after: int | None = None,
     **_: Any,
 ) -> dict[str, Any]:
-    """The score of one sample, for any reward manager; it blocks its thread.
+    """Return the score of one sample, for any reward manager; it blocks its thread.
 
-    metadata  names of members of extra_info that travel to graders beside `ground_truth` and `data_source`
-    raises    ConfigurationError where extra_info has no prompt; MissingReward where `missing` is 'raise'
+    metadata  names of members of extra_info that are sent to graders besides `ground_truth` and `data_source`
+    raises    ConfigurationError if extra_info has no prompt; MissingReward if `missing` is 'raise'
     """
     scorer = _environment.scorer(
         DEADLINE_S, MISSING, task_id=task_id, model_id=model_id, deadline_s=deadline_s, missing=missing,
@@ -74,7 +74,7 @@ async def compute_score_async(
     fail_after: int | None = None,
     **_: Any,
 ) -> dict[str, Any]:
-    """The same awaited, for all managers but `remote`: samples that come together are asked for together."""
+    """Do the same asynchronously, for all managers but `remote`; samples that arrive together share a request."""
     scorer = _environment.scorer(
         DEADLINE_S, MISSING, task_id=task_id, model_id=model_id, deadline_s=deadline_s, missing=missing,
         without_text=without_text, fail_after=fail_after,
@@ -110,17 +110,17 @@ def _item(
 
 
 def _is_there(value: Any) -> bool:
-    """Whether a member of extra_info has a value: Parquet stores null or an empty text on rows without one."""
+    """Return whether a member of extra_info has a value: Parquet stores null or an empty text on rows without one."""
     return value is not None and not (isinstance(value, str) and not value)
 
 
 def _as_list(prompt: Any) -> Any:
-    """An array of messages, as Parquet gives it, as a list."""
+    """Convert an array of messages, as Parquet returns it, to a list."""
     return prompt.tolist() if hasattr(prompt, "tolist") else prompt
 
 
 def _shaped(scorer: Scorer, reward: LiveReward) -> dict[str, Any]:
-    """The same members on each sample, or veRL cannot put them together."""
+    """Return the same members on each sample, without which veRL cannot combine them."""
     return {
         "score": scorer.value(reward),
         "autotune_scored": float(reward.value is not None),

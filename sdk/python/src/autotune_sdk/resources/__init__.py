@@ -1,1 +1,1 @@
-"""One class per resource of the API."""
+"""The resources of the API, with one class for each."""

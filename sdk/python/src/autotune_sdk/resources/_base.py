@@ -1,4 +1,4 @@
-"""What all resources share: lists, pages, ids in paths."""
+"""The base class of all resources: lists, pages, ids in paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Resource:
-    """A resource of the API, reached through a transport."""
+    """A resource of the API, called through a transport."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -41,7 +41,7 @@ class Resource:
 
 
 def _place_after(page: Page[Any]) -> dict[str, Any] | None:
-    """The list parameters of the page after this one; None after the last."""
+    """Return the list parameters of the page after this one; None after the last."""
     if page.next_cursor is not None:
         return {"cursor": page.next_cursor}
     if page.offset is None or not page.items:
@@ -51,21 +51,21 @@ def _place_after(page: Page[Any]) -> dict[str, Any] | None:
 
 
 def member(answer: Any, name: str) -> Any:
-    """A member that every such answer has."""
+    """Return a member that every such response has."""
     if not isinstance(answer, dict) or name not in answer:
-        raise UnexpectedAnswer(f"the answer has no {name!r}; is this an Autotune server?")
+        raise UnexpectedAnswer(f"the response has no {name!r}; check that base_url is an Autotune server")
     return answer[name]
 
 
 def segment(identifier: str) -> str:
-    """An id as one segment of a path."""
+    """Encode an id as one segment of a path."""
     if not identifier or identifier in (".", ".."):
-        raise ValueError("an id is needed")
+        raise ValueError("the id must not be empty")
     return quote(identifier, safe="")
 
 
 def new_key() -> str:
-    """An idempotency key that nobody else has."""
+    """Create a unique idempotency key."""
     return str(uuid4())
 
 

@@ -1,4 +1,4 @@
-"""Keys, members and roles: who may do what in an organization. Nobody gives more than they have."""
+"""API keys, members and roles of an organization. Nobody can grant more permissions than they have."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ._base import Resource, member, segment, wire_members
 
 
 class KeyChanges(TypedDict, total=False):
-    """What `update` of a key takes. networks: an empty list frees it of them."""
+    """The parameters of a key's `update`. networks: an empty list removes the limit."""
 
     name: str
     networks: Iterable[str]
 
 
 class RoleChanges(TypedDict, total=False):
-    """What `update` of a role takes. `permissions` replaces all of them."""
+    """The parameters of a role's `update`. `permissions` replaces all of them."""
 
     name: str
     description: str | None
@@ -40,7 +40,7 @@ class ApiKeys(Resource):
         kind: str | None = None,
         idempotency_key: str | None = None,
     ) -> IssuedKey:
-        """A new key of one's own with a role by name or id, no higher than one's own. The text is shown once."""
+        """Create a key of your own with a role (name or id) no higher than yours. The key's text is shown once."""
         ends = expires_at.isoformat() if isinstance(expires_at, datetime) else expires_at
         bound = None if networks is None else list(networks)
         body = wire_members({"name": name, "role": role, "expires_at": ends, "networks": bound, "kind": kind})
@@ -55,28 +55,28 @@ class ApiKeys(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[ApiKey]:
-        """One page of keys; status: 'usable' or 'ended'."""
+        """Return one page of keys; status: 'usable' or 'ended'."""
         parameters = {"status": status, "sort": sort, "limit": limit, "offset": offset, "cursor": cursor}
         return self._page("/api-keys", "apiKeys", ApiKey, parameters)
 
     def get(self, key_id: str) -> ApiKey:
-        """One key."""
+        """Return one key."""
         return _key(self._transport.get(f"/api-keys/{segment(key_id)}"))
 
     def update(self, key_id: str, **changes: Unpack[KeyChanges]) -> ApiKey:
-        """Renames a key, or binds it to other networks."""
+        """Rename a key, or limit it to other networks."""
         body: dict[str, Any] = dict(changes)
         if "networks" in changes:
             body["networks"] = list(changes["networks"])
         return _key(self._transport.patch(f"/api-keys/{segment(key_id)}", _wire.dumps(body)))
 
     def rotate(self, key_id: str, *, grace_hours: int | None = None, idempotency_key: str | None = None) -> IssuedKey:
-        """A new key in the place of one's own. The old one works on for 24 hours unless said; 0: not at all."""
+        """Replace your own key with a new one. The old key works for 24 more hours by default; 0: not at all."""
         body, path = _wire.dumps(wire_members({"grace_hours": grace_hours})), f"/api-keys/{segment(key_id)}/rotate"
         return _issued(self._transport.post(path, body, idempotency_key=idempotency_key))
 
     def revoke(self, key_id: str) -> None:
-        """Ends a key: it is refused at the next request."""
+        """Revoke a key: the server rejects its next request."""
         self._transport.delete(f"/api-keys/{segment(key_id)}")
 
 
@@ -86,7 +86,7 @@ class Members(Resource):
     def invite(
         self, *, email: str, role: str, organization_id: str | None = None, idempotency_key: str | None = None
     ) -> Member:
-        """Invites somebody by mail; again: with a new link, which ends the one before."""
+        """Invite somebody by email. Repeating it sends a new link, and the old one stops working."""
         body = wire_members({"email": email, "role": role, "organization_id": organization_id})
         return _member(self._transport.post("/members", _wire.dumps(body), idempotency_key=idempotency_key))
 
@@ -100,20 +100,20 @@ class Members(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Member]:
-        """One page of members and invitations; status: 'active' or 'invited'."""
+        """Return one page of members and invitations; status: 'active' or 'invited'."""
         parameters = {"status": status, "organizationId": organization_id, "sort": sort, "limit": limit}
         return self._page("/members", "members", Member, {**parameters, "offset": offset, "cursor": cursor})
 
     def get(self, member_id: str) -> Member:
-        """One member."""
+        """Return one member."""
         return _member(self._transport.get(f"/members/{segment(member_id)}"))
 
     def update(self, member_id: str, *, role: str) -> Member:
-        """Gives a member another role, by name or id."""
+        """Give a member another role, by name or id."""
         return _member(self._transport.patch(f"/members/{segment(member_id)}", _wire.dumps({"role": role})))
 
     def remove(self, member_id: str) -> None:
-        """Removes a member, whose keys end with it; or withdraws an invitation."""
+        """Remove a member and revoke their keys, or withdraw an invitation."""
         self._transport.delete(f"/members/{segment(member_id)}")
 
 
@@ -128,7 +128,7 @@ class Roles(Resource):
         description: str | None = None,
         idempotency_key: str | None = None,
     ) -> Role:
-        """A role of the organization's own. permissions: {'resource', 'actions', 'scope'} each."""
+        """Create a role of the organization. permissions: {'resource', 'actions', 'scope'} each."""
         body = wire_members({"name": name, "permissions": list(permissions), "description": description})
         return _role(self._transport.post("/roles", _wire.dumps(body), idempotency_key=idempotency_key))
 
@@ -140,19 +140,19 @@ class Roles(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Role]:
-        """One page of roles: the built-in ones and the organization's own."""
+        """Return one page of roles: the built-in ones and the organization's own."""
         return self._page("/roles", "roles", Role, {"sort": sort, "limit": limit, "offset": offset, "cursor": cursor})
 
     def get(self, role_id: str) -> Role:
-        """One role."""
+        """Return one role."""
         return _role(self._transport.get(f"/roles/{segment(role_id)}"))
 
     def update(self, role_id: str, **changes: Unpack[RoleChanges]) -> Role:
-        """Changes a role for all who hold it."""
+        """Change a role for all who have it."""
         return _role(self._transport.patch(f"/roles/{segment(role_id)}", _wire.dumps(dict(changes))))
 
     def delete(self, role_id: str) -> None:
-        """Deletes a role that nobody holds. Raises ConflictError while somebody does."""
+        """Delete a role. Raises ConflictError while somebody has it."""
         self._transport.delete(f"/roles/{segment(role_id)}")
 
 

@@ -1,4 +1,4 @@
-"""Completions: submit them, wait for what graders say."""
+"""Submit completions and wait for their scores."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Completions(Resource):
         not_before: datetime | str | None = None,
         idempotency_key: str | None = None,
     ) -> Submitted:
-        """Submits one answer, with one of `prompt`, `messages` and `variables`.
+        """Submit one answer, with one of `prompt`, `messages` and `variables`.
 
-        The client repeats by itself when an answer is lost: an idempotency key, one for each call unless you give it,
-        makes that harmless for 24 hours. With an `external_id` (unique per task) a submission that is repeated at any
-        later time answers the first object, and `existing` says so.
+        The client retries by itself if a response is lost: an idempotency key, by default a new one for each call,
+        makes that safe for 24 hours. With an `external_id` (unique per task) a submission that is repeated at any
+        later time returns the first object, and `existing` is true.
         """
         item = {
             "task_id": task_id,
@@ -69,12 +69,12 @@ class Completions(Resource):
         partial: bool = False,
         idempotency_key: str | None = None,
     ) -> BatchSubmitted:
-        """Submits many answers and gives their ids in request order.
+        """Submit many answers and return their ids in request order.
 
         completions  mappings with the names of `submit`; `task_id` and `model_id` here fill in for items without one
-        partial      take what is valid and name the rest in `errors`; otherwise any invalid item refuses its request
-        idempotency_key  of the first request, with `-1`, `-2` and so on of those after it; default: a new one
-        Splits into requests of 10,000 items and 32 MiB: see `submit_batches` to learn of each as it is taken.
+        partial      accept valid items and list the others in `errors`; otherwise an invalid item fails its request
+        idempotency_key  of the first request; later ones append `-1`, `-2` and so on; default: a new one
+        Splits into requests of 10,000 items and 32 MiB: use `submit_batches` to get the result of each at once.
         """
         done = list(
             self.submit_batches(
@@ -103,7 +103,7 @@ class Completions(Resource):
         partial: bool = False,
         idempotency_key: str | None = None,
     ) -> Iterator[BatchSubmitted]:
-        """As `submit_batch`, one result per request, as it is answered. Reads `completions` only as far as needed."""
+        """Do the same as `submit_batch`, but yield one result per request. Reads `completions` only as needed."""
         defaults = wire_members({"task_id": task_id, "model_id": model_id})
         parameters = {"partial": True} if partial else {}
         first_key = idempotency_key or new_key()
@@ -117,7 +117,7 @@ class Completions(Resource):
             yield _batch_answer(answer, batch, partial)
 
     def get(self, completion_id: str) -> Completion:
-        """One completion."""
+        """Return one completion."""
         answer = self._transport.get(f"/completions/{segment(completion_id)}")
         return _wire.decode(Completion, member(answer, "completion"))
 
@@ -136,7 +136,7 @@ class Completions(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Completion]:
-        """One page of completions."""
+        """Return one page of completions."""
         parameters = {
             "task_id": task_id,
             "model_id": model_id,
@@ -153,7 +153,7 @@ class Completions(Resource):
         return self._page("/completions", "completions", Completion, parameters)
 
     def rescore(self, completion_id: str, *, idempotency_key: str | None = None) -> tuple[str, ...]:
-        """Has a final completion scored again by today's versions of its graders; gives the ids of the new runs.
+        """Score a final completion again with the current versions of its graders; return the ids of the new runs.
 
         Old scores stay; the reward follows the newest, once all new runs have ended. Raises ConflictError while the
         completion is being scored.
@@ -163,7 +163,7 @@ class Completions(Resource):
         return tuple(member(answer, "workflowRunIds"))
 
     def score(self, completion_id: str, wait_s: float = 0) -> ScoreResult:
-        """How a completion stands. With `wait_s` (up to 30, rounded up to a second) the server waits for the reward."""
+        """Return a completion's result. With `wait_s` (at most 30, whole seconds) the server waits for the reward."""
         wait = min(math.ceil(max(wait_s, 0)), MAX_WAIT_S)
         path = f"/completions/{segment(completion_id)}/score"
         answer = self._transport.get(path, {"wait": wait or None}, extra_s=wait)
@@ -171,7 +171,7 @@ class Completions(Resource):
         return _wire.decode(ScoreResult, {**answer, "completionId": completion_id})
 
     def wait_for_score(self, completion_id: str, timeout_s: float | None = None) -> ScoreResult:
-        """Waits until one completion is final ('completed' or 'failed'). Raises WaitTimeout; None waits for ever."""
+        """Wait until one completion is final ('completed' or 'failed'). Raises WaitTimeout; None: no time limit."""
         return _waiting.wait_for_score(self, completion_id, timeout_s)
 
     def wait_for_scores(
@@ -180,9 +180,9 @@ class Completions(Resource):
         timeout_s: float | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> dict[str, Outcome]:
-        """Waits until all are final; gives their outcomes in the order of `completion_ids`.
+        """Wait until all are final; return their outcomes in the order of `completion_ids`.
 
-        on_progress  called with (final, all) when more are final
+        on_progress  called with (final, total) when more are final
         raises       WaitTimeout, which holds what was final by then
         cost         a long poll on the newest of 500, then one page of the list: about 3 requests per 500 completions
         """
@@ -192,7 +192,7 @@ class Completions(Resource):
 def _batch_answer(answer: Any, batch: _batching.Batch, partial: bool) -> BatchSubmitted:
     result = _wire.decode(BatchSubmitted, {**answer, "errors": None} if isinstance(answer, dict) else answer)
     if not partial and len(result.completions) != batch.count:
-        raise UnexpectedAnswer(f"{len(result.completions)} results came for {batch.count} completions")
+        raise UnexpectedAnswer(f"the server returned {len(result.completions)} results for {batch.count} completions")
     items: list[BatchItem] = []
     for position, item in enumerate(result.completions):
         index = item.index if item.index is not None else (position if not partial else None)

@@ -1,4 +1,4 @@
-"""Export jobs: training data of any size, written by the server to files that are then downloaded."""
+"""Create export jobs, in which the server writes training data of any size to files, and download the files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE = 1000
 
 
 class ExportNotCompleted(AutotuneError):
-    """The job ended otherwise, or not in time; `export` is how it stands."""
+    """The job was not completed, or not in time; `export` is its current state."""
 
     code = "export_not_completed"
 
@@ -36,7 +36,7 @@ class Exports(Resource):
     def create(
         self, *, format: str = "jsonl", idempotency_key: str | None = None, **options: Unpack[ExportOptions]
     ) -> Export:
-        """Begins a job with the filters and options of `client.scores.export`; once, though it repeats by itself."""
+        """Start a job with the filters and options of `client.scores.export`. Retries never start a second one."""
         body = {_wire.camel(name): _option(value) for name, value in options.items() if value is not None}
         data = _wire.dumps({"format": format, **body})
         return _export(self._transport.post("/exports", data, idempotency_key=idempotency_key or new_key()))
@@ -49,21 +49,21 @@ class Exports(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Export]:
-        """One page of jobs, the newest first."""
+        """Return one page of jobs, the newest first."""
         return self._page(
             "/exports", "exports", Export, {"status": status, "limit": limit, "offset": offset, "cursor": cursor}
         )
 
     def iterate(self, *, status: str | None = None, page_size: int = PAGE) -> Iterator[Export]:
-        """All jobs, page by page."""
+        """Iterate over all jobs, page by page."""
         yield from self.list(status=status, limit=page_size)
 
     def get(self, export_id: str) -> Export:
-        """One job, with how far it is and the files that it made."""
+        """Return one job, with its progress and its files."""
         return _export(self._transport.get(f"/exports/{segment(export_id)}"))
 
     def cancel(self, export_id: str) -> Export:
-        """Ends a job that is not over; one that is cancelled stays so. ConflictError for one that ended otherwise."""
+        """Cancel an unfinished job; a cancelled one stays unchanged. ConflictError for one that ended otherwise."""
         return _export(self._transport.post(f"/exports/{segment(export_id)}/cancel", b"{}", safe=True))
 
     def wait(
@@ -72,9 +72,9 @@ class Exports(Resource):
         timeout_s: float | None = None,
         on_progress: Callable[[Export], None] | None = None,
     ) -> Export:
-        """Waits until a job is completed; None waits for ever.
+        """Wait until a job is completed; None: no time limit.
 
-        on_progress  called with the job whenever it was looked at
+        on_progress  called with the job after each request
         raises       ExportNotCompleted if it ends otherwise, or not in time
         """
         until = None if timeout_s is None else time.monotonic() + timeout_s
@@ -89,7 +89,7 @@ class Exports(Resource):
                 why = f": {export.error.message}" if export.error else ""
                 raise ExportNotCompleted(f"the export is {export.status}{why}", export)
             if until is not None and time.monotonic() >= until:
-                raise ExportNotCompleted(f"the export is {export.status} after {timeout_s:g} s", export)
+                raise ExportNotCompleted(f"the export is still {export.status} after {timeout_s:g} s", export)
             self._transport.sleep(pause if until is None else min(pause, max(0.0, until - time.monotonic())))
             pause = min(MAX_POLL_S, pause * 1.5)
 
@@ -101,13 +101,13 @@ class Exports(Resource):
         file: str | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> tuple[ExportFile, ...]:
-        """Downloads the files of a completed job into a folder, under their names; gives those that hold rows.
+        """Download the files of a completed job into a folder, under their names; return those that contain rows.
 
-        What breaks off goes on where it was, in this call and in the next, and each file is checked against its
-        SHA-256 before it gets its name; one that is there already is not asked for again.
+        This call, or a later one, resumes interrupted downloads. It checks each file's SHA-256 before the file gets its
+        name, and skips files that are already downloaded.
 
         file         only the file of this name
-        on_progress  called with (octets here, octets in all) of the file that comes
+        on_progress  called with (bytes received, bytes in total) of the current file
         raises       BrokenExport when the connection breaks again and again, DamagedFile, ExportNotCompleted
         """
         job = export if isinstance(export, Export) and export.files else self.get(_id(export))
@@ -129,7 +129,7 @@ class Exports(Resource):
         return tuple(local_file for name, local_file in downloads.items() if name in rows or file is not None)
 
     def link(self, export_id: str, *, file: str | None = None, expires_in_s: int | None = None) -> ExportLink:
-        """An address from which a file can be had without a key: give it only to whom the data may be given."""
+        """Create an address that downloads a file without a key: share it only with people who may have the data."""
         body = _wire.dumps({k: v for k, v in {"file": file, "expiresInS": expires_in_s}.items() if v is not None})
         return _wire.decode(ExportLink, self._transport.post(f"/exports/{segment(export_id)}/links", body, safe=True))
 
@@ -143,9 +143,9 @@ def _option(value: Any) -> Any:
 
 
 def _plain(file: ExportedFile) -> str:
-    """A file's name, which must lead nowhere else. Raises ValueError."""
+    """Return a file's name; raises ValueError if it could point outside the folder."""
     if not file.name or file.name != os.path.basename(file.name) or file.name in (".", "..") or "\\" in file.name:
-        raise ValueError(f"{file.name!r} is no plain file name")
+        raise ValueError(f"{file.name!r} is not a plain file name")
     return file.name
 
 

@@ -1,4 +1,4 @@
-"""Graders: who judges."""
+"""Register, verify and manage graders."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GraderFields(TypedDict, total=False):
 
 
 class GraderChanges(GraderFields, total=False):
-    """What `update` takes. status: 'inactive' switches off, 'active' on again."""
+    """The parameters of `update`. status: 'inactive' switches the grader off, 'active' on again."""
 
     name: str
     status: str
@@ -48,7 +48,7 @@ class Graders(Resource):
     def create(
         self, *, name: str, idempotency_key: str | None = None, **fields: Unpack[GraderFields]
     ) -> GraderRegistration:
-        """Registers a grader by `endpoint` (its base URL) or `rubric`. The secret in the answer is shown once."""
+        """Register a grader by `endpoint` (its base URL) or `rubric`. The secret in the response is shown once."""
         body = wire_members({"name": name, **_structures(fields)})
         answer = self._transport.post("/graders", _wire.dumps(body), idempotency_key=idempotency_key)
         return _registration(answer)
@@ -66,7 +66,7 @@ class Graders(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Grader]:
-        """One page of graders."""
+        """Return one page of graders."""
         parameters = {
             "search": search,
             "kind": kind,
@@ -81,20 +81,20 @@ class Graders(Resource):
         return self._page("/graders", "graders", Grader, parameters)
 
     def get(self, grader_id: str) -> Grader:
-        """One grader."""
+        """Return one grader."""
         return _wire.decode(Grader, member(self._transport.get(f"/graders/{segment(grader_id)}"), "grader"))
 
     def update(self, grader_id: str, **changes: Unpack[GraderChanges]) -> GraderRegistration:
-        """Changes what is named. A new scheme, host or port of the endpoint makes a new secret: see `credentials`."""
+        """Change the given members. A new scheme, host or port of the endpoint creates a secret: see `credentials`."""
         body = {_wire.camel(name): value for name, value in _structures(changes).items()}
         return _registration(self._transport.patch(f"/graders/{segment(grader_id)}", _wire.dumps(body)))
 
     def delete(self, grader_id: str) -> None:
-        """Deletes a grader; its scores stay. Raises ConflictError while a task's panel names it."""
+        """Delete a grader; its scores stay. Raises ConflictError while a task's panel names it."""
         self._transport.delete(f"/graders/{segment(grader_id)}")
 
     def verify(self, grader_id: str) -> Verification:
-        """Lets the server probe the grader; only a verified one becomes active."""
+        """Ask the server to verify the grader; only a verified one becomes active."""
         answer = self._transport.post(f"/graders/{segment(grader_id)}/verify", b"{}", safe=True)
         return _wire.decode(Verification, answer)
 
@@ -106,29 +106,29 @@ class Graders(Resource):
         grace_hours: float | None = None,
         idempotency_key: str | None = None,
     ) -> Credentials:
-        """A new secret. The old one works for `grace_hours` (24); a second rotation inside them needs `force`."""
+        """Create a new secret. The old one works for `grace_hours` (24); another rotation before needs `force`."""
         body = _wire.dumps(wire_members({"force": force, "grace_hours": grace_hours}))
         path = f"/graders/{segment(grader_id)}/rotate-secret"
         answer = self._transport.post(path, body, idempotency_key=idempotency_key)
         return _wire.decode(Credentials, member(answer, "credentials"))
 
     def stats(self, grader_id: str, *, window: str | None = None) -> GraderStats:
-        """Figures over '1h', '24h', '7d', '30d' or 'all'."""
+        """Return statistics over '1h', '24h', '7d', '30d' or 'all'."""
         answer = self._transport.get(f"/graders/{segment(grader_id)}/stats", {"window": window})
         return _wire.decode(GraderStats, answer)
 
     def health(self, grader_id: str) -> dict[str, Any]:
-        """Recent checks and changes of status with reasons, as the API writes them."""
+        """Return recent checks and changes of status with reasons, in the API's form."""
         answer = self._transport.get(f"/graders/{segment(grader_id)}/health")
         return dict(answer)
 
     def check_health(self, grader_id: str) -> dict[str, Any]:
-        """Lets the server ask the grader's /health now; answers as `health` does."""
+        """Ask the server to call the grader's /health now; returns the same as `health`."""
         answer = self._transport.post(f"/graders/{segment(grader_id)}/health", b"", safe=True)
         return dict(answer)
 
     def versions(self, grader_id: str) -> tuple[GraderVersion, ...]:
-        """All versions of a grader, the newest first, from as many pages as needed."""
+        """Yield all versions of a grader, the newest first, from as many pages as needed."""
         versions: builtins.list[GraderVersion] = []
         parameters: dict[str, Any] = {"limit": 1000}
         while True:
@@ -149,7 +149,7 @@ def _registration(answer: Any) -> GraderRegistration:
 
 
 def _structures(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The API's own structures in camelCase; members of the dataclasses that say nothing are left out."""
+    """Convert the API's own structures to camelCase; omit empty members of the dataclasses."""
     out = dict(fields)
     for name in ("capabilities", "limits", "redaction"):
         value = out.get(name)

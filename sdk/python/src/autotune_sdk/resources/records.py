@@ -1,4 +1,4 @@
-"""The audit trail, erasures and legal holds: what happened, what is to go, what must stay."""
+"""Read the audit log, and manage erasures and legal holds."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class AuditEvents(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[AuditEvent]:
-        """One page of events, the newest first. actor: a `user_` or `key_` id, or the actor as it is shown."""
+        """Return one page of events, the newest first. actor: a `user_` or `key_` id, or the displayed name."""
         parameters = {"actor": actor, "action": action, "resource": resource, "outcome": outcome, "limit": limit}
         period = {"startDate": start_date, "endDate": end_date, "offset": offset, "cursor": cursor}
         return self._page("/audit-events", "auditEvents", AuditEvent, {**parameters, **period})
 
     def iterate(self, *, limit: int = 1000, **filters: Any) -> Iterator[AuditEvent]:
-        """All events of the filters of `list`, page by page."""
+        """Iterate over all events, with the filters of `list`, page by page."""
         yield from self.list(limit=limit, **filters)
 
     def get(self, event_id: str) -> AuditEvent:
-        """One event."""
+        """Return one event."""
         return _wire.decode(AuditEvent, member(self._transport.get(f"/audit-events/{segment(event_id)}"), "auditEvent"))
 
 
@@ -53,7 +53,7 @@ class Erasures(Resource):
         model_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> Erasure:
-        """Erases the texts of one completion, one task or one model, in the background. Scores stay."""
+        """Erase the text of one completion, one task or one model, in the background. Scores stay."""
         body = wire_members({"completion_id": completion_id, "task_id": task_id, "model_id": model_id})
         return _erasure(self._transport.post("/erasures", _wire.dumps(body), idempotency_key=idempotency_key))
 
@@ -65,12 +65,12 @@ class Erasures(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Erasure]:
-        """One page of erasures, the newest first."""
+        """Return one page of erasures, the newest first."""
         parameters = {"status": status, "limit": limit, "offset": offset, "cursor": cursor}
         return self._page("/erasures", "erasures", Erasure, parameters)
 
     def get(self, erasure_id: str) -> Erasure:
-        """One erasure, with how far it is."""
+        """Return one erasure, with its progress."""
         return _erasure(self._transport.get(f"/erasures/{segment(erasure_id)}"))
 
 
@@ -86,7 +86,7 @@ class LegalHolds(Resource):
         model_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> LegalHold:
-        """Holds what is named, or the whole organization: nothing of it is erased or deleted until it is released."""
+        """Place a hold on an object or the whole organization, which prevents erasure and deletion until release."""
         scope = {"completion_id": completion_id, "task_id": task_id, "model_id": model_id}
         body = wire_members({"reason": reason, **scope})
         return _hold(self._transport.post("/legal-holds", _wire.dumps(body), idempotency_key=idempotency_key))
@@ -99,16 +99,16 @@ class LegalHolds(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[LegalHold]:
-        """One page of legal holds, the newest first."""
+        """Return one page of legal holds, the newest first."""
         parameters = {"active": active, "limit": limit, "offset": offset, "cursor": cursor}
         return self._page("/legal-holds", "legalHolds", LegalHold, parameters)
 
     def get(self, hold_id: str) -> LegalHold:
-        """One legal hold."""
+        """Return one legal hold."""
         return _hold(self._transport.get(f"/legal-holds/{segment(hold_id)}"))
 
     def release(self, hold_id: str) -> None:
-        """Releases a hold."""
+        """Release a hold."""
         self._transport.delete(f"/legal-holds/{segment(hold_id)}")
 
 

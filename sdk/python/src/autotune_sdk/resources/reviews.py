@@ -1,4 +1,4 @@
-"""Reviews: scores that wait for a person, because their grader was not sure enough."""
+"""Reviews: scores that wait for a person's decision because their grader's confidence was too low."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Reviews(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Review]:
-        """One page of reviews, without their texts. What waits for a decision has the status 'open'."""
+        """Return one page of reviews, without their text. Reviews that wait for a decision have the status 'open'."""
         parameters = {
             "task_id": task_id,
             "grader_id": grader_id,
@@ -43,15 +43,15 @@ class Reviews(Resource):
     def iterate(
         self, *, task_id: str | None = None, grader_id: str | None = None, status: str | None = None
     ) -> Iterator[Review]:
-        """All reviews of a selection, page by page (by cursor), the newest first."""
+        """Iterate over all reviews of a selection, page by page (by cursor), the newest first."""
         yield from self.list(task_id=task_id, grader_id=grader_id, status=status, limit=PAGE)
 
     def get(self, review_id: str) -> Review:
-        """One review with what one needs to decide: prompt, response, the grader's reasoning."""
+        """Return one review with the information for a decision: prompt, response, the grader's reasoning."""
         return _wire.decode(Review, member(self._transport.get(f"/reviews/{segment(review_id)}"), "review"))
 
     def claim(self, review_id: str) -> Review:
-        """Keeps others from deciding for 15 minutes. Raises ConflictError while somebody else has it."""
+        """Reserve a review for 15 minutes, so others cannot decide. Raises ConflictError while somebody else has it."""
         answer = self._transport.post(f"/reviews/{segment(review_id)}/claim", b"{}", safe=True)
         return _wire.decode(Review, member(answer, "review"))
 
@@ -64,7 +64,7 @@ class Reviews(Resource):
         explanation: str | None = None,
         idempotency_key: str | None = None,
     ) -> Review:
-        """Approves the preliminary score, or with a `value` puts another in its place, or rejects: the run fails.
+        """Approve the preliminary score, replace it with a `value`, or reject it, so that the run fails.
 
         raises  ConflictError once somebody else has decided, or the review has expired
         """

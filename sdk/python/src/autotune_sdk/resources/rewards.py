@@ -1,4 +1,4 @@
-"""Rewards at once, the endpoints that trainers call for them, and preference pairs."""
+"""Request live rewards, manage the endpoints that trainers call for them, and sample preference pairs."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Rewards(Resource):
         deadline_s: float = 60.0,
         fresh: bool = False,
     ) -> list[LiveReward]:
-        """Scores answers and waits for the rewards, which come in the order of the items.
+        """Score answers and wait for the rewards; return them in the order of the items.
 
         items       mappings with `prompt` or `messages`, `response` and perhaps `metadata`; any number
-        deadline_s  after so many seconds it returns, whatever the server does; what is not scored by then has the
+        deadline_s  it returns after this many seconds, whatever the server does; what is not scored by then has the
                     status 'pending', goes on, and is found by the same call later
-        fresh       score also what was scored before: equal work is otherwise scored once and reused
+        fresh       score again what was scored before: by default equal work is scored once and reused
         raises      InvalidRequest, whose errors have the `index` of the item; ConnectionFailed, ServerError,
-                    RateLimited or ConflictError (`conflict`) if nothing else came in all that time
+                    RateLimited or ConflictError (`conflict`) if there was no other response in all that time
         """
         until = time.monotonic() + deadline_s
         parts = [_wire.dumps(_item(item)) for item in items]
@@ -48,7 +48,7 @@ class Rewards(Resource):
 
 
 class EndpointChanges(TypedDict, total=False):
-    """What `update` takes."""
+    """The parameters of `update`."""
 
     model_id: str
     unscored: str
@@ -73,11 +73,11 @@ class RewardEndpoints(Resource):
         without_text: str | None = None,
         idempotency_key: str | None = None,
     ) -> RewardEndpointRegistration:
-        """Makes an address for a trainer that speaks 'openrlhf', 'slime', 'verify' or 'foundry'.
+        """Create an address for a trainer that uses the protocol 'openrlhf', 'slime', 'verify' or 'foundry'.
 
         without_text  how to treat an answer without text, such as one that only calls tools: 'unscored' (default),
                       'empty' (scored as an empty text) or 'strict' (unscored, also an answer of only spaces)
-        The token in the `url` of the answer is shown once: whoever has the address may have answers scored.
+        The token in the `url` of the response is shown once: anyone who has the address can have answers scored.
         """
         body = wire_members(
             {
@@ -103,26 +103,26 @@ class RewardEndpoints(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[RewardEndpoint]:
-        """One page of reward endpoints."""
+        """Return one page of reward endpoints."""
         parameters = {"task_id": task_id, "protocol": protocol, "limit": limit, "offset": offset, "cursor": cursor}
         return self._page("/reward-endpoints", "rewardEndpoints", RewardEndpoint, parameters)
 
     def get(self, endpoint_id: str) -> RewardEndpoint:
-        """One reward endpoint, with how much it answered."""
+        """Return one reward endpoint, with the number of samples it has answered."""
         return _endpoint(self._transport.get(f"/reward-endpoints/{segment(endpoint_id)}"))
 
     def update(self, endpoint_id: str, **changes: Unpack[EndpointChanges]) -> RewardEndpoint:
-        """Changes what is named. `enabled=False` turns it off."""
+        """Change the given members. `enabled=False` turns it off."""
         body = {_wire.camel(name): value for name, value in changes.items()}
         return _endpoint(self._transport.patch(f"/reward-endpoints/{segment(endpoint_id)}", _wire.dumps(body)))
 
     def rotate(self, endpoint_id: str, *, idempotency_key: str | None = None) -> RewardEndpointRegistration:
-        """A new token, in the `url` of the answer; the old one ends at once."""
+        """Create a new token, in the `url` of the response; the old one stops working at once."""
         path = f"/reward-endpoints/{segment(endpoint_id)}/rotate"
         return _registration(self._transport.post(path, b"{}", idempotency_key=idempotency_key))
 
     def delete(self, endpoint_id: str) -> None:
-        """Deletes a reward endpoint: its address answers 404 from now on."""
+        """Delete a reward endpoint: its address returns 404 from now on."""
         self._transport.delete(f"/reward-endpoints/{segment(endpoint_id)}")
 
 
@@ -141,7 +141,7 @@ class Preferences(Resource):
         seed: int | None = None,
         conversational: bool | None = None,
     ) -> PreferencePairs:
-        """Pairs of responses to the same prompt, the better one first; the same seed gives the same pairs.
+        """Return pairs of responses to the same prompt, the better one first; the same seed returns the same pairs.
 
         strategy        'best_worst' (one pair of each prompt), 'all' or 'random'
         conversational  also use conversations of several messages; each text is then a list of {'role', 'content'}
@@ -166,10 +166,10 @@ class Preferences(Resource):
 
 
 def _item(item: Mapping[str, Any]) -> dict[str, Any]:
-    """One item as the API takes it. Raises TypeError for a name that it does not have."""
+    """Convert one item to the API's form. Raises TypeError for an unknown name."""
     for name in item:
         if name not in ITEM:
-            raise TypeError(f"an item has no {name!r}; it has {', '.join(ITEM)}")
+            raise TypeError(f"an item has no {name!r}; use one of {', '.join(ITEM)}")
     return {name: value for name, value in item.items() if value is not None}
 
 

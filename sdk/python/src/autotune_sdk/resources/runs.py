@@ -1,4 +1,4 @@
-"""Workflow runs: how completions come to their scores, and what to do with those that did not."""
+"""Workflow runs, which take completions to their scores: list, retry and cancel them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = 500
 
 
 class RunFilters(TypedDict, total=False):
-    """Which runs. code: that of the last failed attempt, and of the run itself once it is 'failed'."""
+    """The filters of runs. code: that of the last failed attempt, and of the run itself once it is 'failed'."""
 
     completion_id: str | None
     grader_id: str | None
@@ -35,30 +35,30 @@ class Runs(Resource):
         cursor: str | None = None,
         **filters: Unpack[RunFilters],
     ) -> Page[WorkflowRun]:
-        """One page of runs, the newest first."""
+        """Return one page of runs, the newest first."""
         parameters = {"sort": sort, "limit": limit, "offset": offset, "cursor": cursor, **filters}
         return self._page("/workflow-runs", "workflowRuns", WorkflowRun, parameters)
 
     def iterate(self, *, page_size: int = PAGE, **filters: Unpack[RunFilters]) -> Iterator[WorkflowRun]:
-        """All runs of a selection, page by page (by cursor), the newest first."""
+        """Iterate over all runs of a selection, page by page (by cursor), the newest first."""
         yield from self.list(limit=page_size, **filters)
 
     def get(self, run_id: str) -> WorkflowRun:
-        """One run with its timeline."""
+        """Return one run with its timeline."""
         return _run(self._transport.get(f"/workflow-runs/{segment(run_id)}"))
 
     def retry(self, run_id: str, *, idempotency_key: str | None = None) -> WorkflowRun:
-        """Lets a failed run begin anew. Raises ConflictError for another, and one that is replaced."""
+        """Retry a failed run. Raises ConflictError for a run that did not fail or has been replaced."""
         path = f"/workflow-runs/{segment(run_id)}/retry"
         return _run(self._transport.post(path, b"{}", idempotency_key=idempotency_key or new_key()))
 
     def cancel(self, run_id: str, *, idempotency_key: str | None = None) -> WorkflowRun:
-        """Ends an unfinished run: it fails with `cancelled`. Raises ConflictError for one that has ended."""
+        """Cancel an unfinished run: it fails with `cancelled`. Raises ConflictError for one that has ended."""
         path = f"/workflow-runs/{segment(run_id)}/cancel"
         return _run(self._transport.post(path, b"{}", idempotency_key=idempotency_key or new_key()))
 
     def retry_matching(self, *, idempotency_key: str | None = None, **filters: Unpack[RunFilters]) -> Retried:
-        """Lets the failed runs that the filters name begin anew, at most 10,000 for one call; at least one filter."""
+        """Retry the failed runs that match the filters (at least one), at most 10,000 in one call."""
         body = _wire.dumps(wire_members(filters))
         answer = self._transport.post("/workflow-runs/retry", body, idempotency_key=idempotency_key or new_key())
         member(answer, "retried")

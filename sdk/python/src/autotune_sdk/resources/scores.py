@@ -1,4 +1,4 @@
-"""Scores: what graders said, one by one, in figures, and as training data."""
+"""Read scores one by one, as statistics, and as training data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = 1000
 
 
 class ScoreFilters(TypedDict, total=False):
-    """Which scores. Dates: `end_date` is inclusive for a date, exclusive for a date-time; a naive time is UTC."""
+    """Score filters. Dates: `end_date` is inclusive for a date, exclusive for a date-time; a naive time is UTC."""
 
     task_id: str | None
     model_id: str | None
@@ -33,7 +33,7 @@ class ScoreFilters(TypedDict, total=False):
 
 
 class ExportOptions(ScoreFilters, total=False):
-    """How an export is written; the defaults are the server's."""
+    """The options of an export; the defaults are the server's."""
 
     min_reward: float | None
     layout: str | None
@@ -63,28 +63,28 @@ class Scores(Resource):
         cursor: str | None = None,
         **filters: Unpack[ScoreFilters],
     ) -> Page[Score]:
-        """One page of scores."""
+        """Return one page of scores."""
         return self._page("/scores", "scores", Score, {"limit": limit, "offset": offset, "cursor": cursor, **filters})
 
     def iterate(self, *, page_size: int = PAGE, **filters: Unpack[ScoreFilters]) -> Iterator[Score]:
-        """All scores of a selection, page by page (by cursor)."""
+        """Iterate over all scores of a selection, page by page (by cursor)."""
         yield from self.list(limit=page_size, **filters)
 
     def get(self, score_id: str) -> Score:
-        """One score."""
+        """Return one score."""
         return _wire.decode(Score, member(self._transport.get(f"/scores/{segment(score_id)}"), "score"))
 
     def summary(self, **filters: Unpack[ScoreFilters]) -> ScoreSummary:
-        """Figures over a selection."""
+        """Return statistics over a selection."""
         return _wire.decode(ScoreSummary, self._transport.get("/scores/summary", filters))
 
     def export(
         self, target: str | os.PathLike[str] | IO[bytes], *, format: str = "jsonl", **options: Unpack[ExportOptions]
     ) -> ExportFile:
-        """Writes training data as it comes, in 'jsonl', 'parquet', 'tfrecord' or 'json'; never whole in memory.
+        """Stream training data to a target in 'jsonl', 'parquet', 'tfrecord' or 'json', never fully in memory.
 
-        target  a path: written beside it and renamed when whole, so a broken export leaves an older file as it was,
-                and begun anew when the connection breaks; or a binary file object: written to directly
+        target  a path: written beside it and renamed when complete, so a failed export leaves an older file unchanged,
+                and started again if the connection breaks; or a binary file object: written to directly
         """
         parameters = {"format": format, **options}
         if isinstance(target, (str, os.PathLike)):

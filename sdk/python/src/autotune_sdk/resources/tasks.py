@@ -1,4 +1,4 @@
-"""Tasks: what is asked of a model, and who judges."""
+"""Create and manage tasks: what a model is asked, and who judges its answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TaskFields(TypedDict, total=False):
 
 
 class TaskChanges(TaskFields, total=False):
-    """What `update` takes."""
+    """The parameters of `update`."""
 
     name: str
     prompt_template: str
@@ -48,7 +48,7 @@ class Tasks(Resource):
     def create(
         self, *, name: str, prompt_template: str, idempotency_key: str | None = None, **fields: Unpack[TaskFields]
     ) -> Task:
-        """A new task. One of `grader_id`, `graders` (a panel) and `rubric` is needed; None means left out."""
+        """Create a task. Give one of `grader_id`, `graders` (a panel) and `rubric`; None values are omitted."""
         body = wire_members({"name": name, "prompt_template": prompt_template, **_structures(fields)})
         answer = self._transport.post("/tasks", _wire.dumps(body), idempotency_key=idempotency_key)
         return _wire.decode(Task, member(answer, "task"))
@@ -65,7 +65,7 @@ class Tasks(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Task]:
-        """One page of tasks."""
+        """Return one page of tasks."""
         parameters = {
             "search": search,
             "grader_id": grader_id,
@@ -79,24 +79,24 @@ class Tasks(Resource):
         return self._page("/tasks", "tasks", Task, parameters)
 
     def get(self, task_id: str) -> TaskDetail:
-        """One task, with its evaluation runs in short."""
+        """Return one task, with a summary of its evaluation runs."""
         answer = self._transport.get(f"/tasks/{segment(task_id)}")
         task = member(answer, "task")
         extra = {name: answer.get(name) for name in ("runCount", "averageScore", "recentRuns")}
         return _wire.decode(TaskDetail, {**task, **extra})
 
     def update(self, task_id: str, **changes: Unpack[TaskChanges]) -> Task:
-        """Changes what is named; None clears a member. A change of what defines the task makes a new version."""
+        """Change the given members; None clears one. A change of what defines the task creates a new version."""
         body = {_wire.camel(name): value for name, value in _structures(changes).items()}
         answer = self._transport.patch(f"/tasks/{segment(task_id)}", _wire.dumps(body))
         return _wire.decode(Task, member(answer, "task"))
 
     def delete(self, task_id: str, *, archive: bool = False) -> None:
-        """Deletes a task; with `archive` archives one that has completions. Raises ConflictError if it has some."""
+        """Delete a task without completions, or else with `archive` archive it. Otherwise raises ConflictError."""
         self._transport.delete(f"/tasks/{segment(task_id)}", {"archive": True if archive else None})
 
     def versions(self, task_id: str) -> tuple[TaskVersion, ...]:
-        """The versions of a task, the newest first."""
+        """Return the versions of a task, the newest first."""
         path, versions, parameters = f"/tasks/{segment(task_id)}/versions", [], None
         while True:
             answer = self._transport.get(path, parameters)
@@ -108,7 +108,7 @@ class Tasks(Resource):
 
 
 def _structures(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The API's own structures in camelCase; what users wrote stays as it is."""
+    """Convert the API's own structures to camelCase; JSON that users wrote stays unchanged."""
     out = dict(fields)
     for name in STRUCTURES:
         if out.get(name) is not None:

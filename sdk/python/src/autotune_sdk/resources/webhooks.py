@@ -1,4 +1,4 @@
-"""Webhooks: addresses that the server sends events to. A receiver checks them with `autotune_sdk.verify_webhook`."""
+"""Manage webhooks, to which the server sends events. A receiver checks them with `autotune_sdk.verify_webhook`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._base import Resource, member, segment, wire_members
 
 
 class WebhookChanges(TypedDict, total=False):
-    """What `update` takes. status: 'disabled', or 'active' to begin anew."""
+    """The parameters of `update`. status: 'disabled', or 'active' to enable it again."""
 
     url: str
     events: Iterable[str]
@@ -31,7 +31,7 @@ class Webhooks(Resource):
         description: str | None = None,
         idempotency_key: str | None = None,
     ) -> WebhookRegistration:
-        """Subscribes an address to events such as 'score.completed'. The secret in the answer is shown once."""
+        """Subscribe an address to events such as 'score.completed'. The secret in the response is shown once."""
         body = wire_members({"url": url, "events": list(events), "description": description})
         return _registration(self._transport.post("/webhooks", _wire.dumps(body), idempotency_key=idempotency_key))
 
@@ -44,34 +44,34 @@ class Webhooks(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Webhook]:
-        """One page of webhooks."""
+        """Return one page of webhooks."""
         parameters = {"status": status, "sort": sort, "limit": limit, "offset": offset, "cursor": cursor}
         return self._page("/webhooks", "webhooks", Webhook, parameters)
 
     def get(self, webhook_id: str) -> Webhook:
-        """One webhook."""
+        """Return one webhook."""
         return _wire.decode(Webhook, member(self._transport.get(f"/webhooks/{segment(webhook_id)}"), "webhook"))
 
     def update(self, webhook_id: str, **changes: Unpack[WebhookChanges]) -> WebhookRegistration:
-        """Changes what is named. A new scheme, host or port of the URL makes a new secret: see `secret`."""
+        """Change the given members. A new scheme, host or port of the URL creates a new secret: see `secret`."""
         body = dict(changes)
         if "events" in changes:
             body["events"] = list(changes["events"])
         return _registration(self._transport.patch(f"/webhooks/{segment(webhook_id)}", _wire.dumps(body)))
 
     def delete(self, webhook_id: str) -> None:
-        """Deletes a webhook: nothing is sent there any more."""
+        """Delete a webhook: the server sends it no more events."""
         self._transport.delete(f"/webhooks/{segment(webhook_id)}")
 
     def rotate_secret(
         self, webhook_id: str, *, force: bool | None = None, idempotency_key: str | None = None
     ) -> WebhookRegistration:
-        """A new secret. The one before signs too for a day; a second rotation inside it needs `force`."""
+        """Create a new secret. For a day the old one signs too; a second rotation in that time requires `force`."""
         body, path = _wire.dumps(wire_members({"force": force})), f"/webhooks/{segment(webhook_id)}/rotate-secret"
         return _registration(self._transport.post(path, body, idempotency_key=idempotency_key))
 
     def test(self, webhook_id: str) -> Delivery:
-        """Sends the event 'webhook.test' there, once, and says what came of it. RateLimited within a few seconds."""
+        """Send the event 'webhook.test' once, and return the result. Raises RateLimited if repeated within seconds."""
         return _delivery(self._transport.post(f"/webhooks/{segment(webhook_id)}/test", b"{}"))
 
     def deliveries(
@@ -84,12 +84,12 @@ class Webhooks(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Delivery]:
-        """One page of the deliveries to a webhook, the newest first."""
+        """Return one page of the deliveries to a webhook, the newest first."""
         parameters = {"status": status, "sort": sort, "limit": limit, "offset": offset, "cursor": cursor}
         return self._page(f"/webhooks/{segment(webhook_id)}/deliveries", "deliveries", Delivery, parameters)
 
     def redeliver(self, webhook_id: str, delivery_id: str) -> Delivery:
-        """Has an event delivered once more. Raises ConflictError while a try is out, or the webhook is disabled."""
+        """Deliver an event again. Raises ConflictError during an attempt, or if the webhook is disabled."""
         path = f"/webhooks/{segment(webhook_id)}/deliveries/{segment(delivery_id)}/redeliver"
         return _delivery(self._transport.post(path, b"{}", safe=True))
 
