@@ -279,7 +279,7 @@ def test_c24_the_command_finds_and_repairs_wrong_counters():
         call_command("counters", "check", stdout=out)
     assert public("task", task) in out.getvalue()
     call_command("counters", "check", "--task", public("task", task), "--repair", stdout=StringIO())
-    with pytest.raises(CommandError, match="1 sets of counters differ"):
+    with pytest.raises(CommandError, match="1 set of counters differs"):
         call_command("counters", "check", stdout=StringIO())
     call_command("counters", "check", "--repair", stdout=StringIO())
     out = StringIO()

@@ -1,4 +1,4 @@
-"""Describe audit events in words: `keys.create` as “made an API key”."""
+"""Describe audit events in words: `keys.create` as “created an API key”."""
 
 from typing import Final
 

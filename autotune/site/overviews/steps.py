@@ -99,13 +99,14 @@ def _of_graders(principal: Principal, graders: Sequence[Standing], scored: bool)
 
 def _task(done: bool) -> Step:
     return Step(
-        "Make a task", "Define what a model is asked, and the panel of graders that judge its answers.", done,
-        links.to("task_new"), "Make a task",
+        "Create a task", "Define what a model is asked, and the panel of graders that judge its answers.", done,
+        links.to("task_new"), "Create a task",
     )  # fmt: skip
 
 
 def _key(done: bool) -> Step:
-    return Step("Make an API key", "Trainers use it to submit and read.", done, links.to("api_key_new"), "Make a key")
+    text = "Trainers use it to submit and read."
+    return Step("Create an API key", text, done, links.to("api_key_new"), "Create a key")
 
 
 def _submit(principal: Principal, done: bool) -> Step:

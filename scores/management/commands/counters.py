@@ -61,9 +61,8 @@ class Command(BaseCommand):
             if repair:
                 building.build(task_id)
         if wrong and not repair:
-            raise CommandError(
-                f"{wrong} sets of counters differ. Run the command with --repair to correct them.", returncode=1
-            )
+            differing = "set of counters differs" if wrong == 1 else "sets of counters differ"
+            raise CommandError(f"{wrong} {differing}. Run the command with --repair to correct them.", returncode=1)
         self.stdout.write(f"{wrong} sets of counters repaired." if wrong else "The counters equal the rows.")
 
 

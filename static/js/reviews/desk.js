@@ -195,7 +195,7 @@ class Desk {
     attachForm(item, this.drafts);
     item.focus({ preventScroll: true });
     window.scrollTo({ top: 0 });
-    if (this.skipped.has(item.dataset.item)) this.say("You skipped this one before: it has come round again.");
+    if (this.skipped.has(item.dataset.item)) this.say("You skipped this review before. It is here again.");
     this.kept();
     this.fill().then(() => this.kept());
   }
@@ -264,7 +264,7 @@ class Desk {
     } else if (kind === "session") {
       this.trouble("session", "Your session has ended. Everything you typed and decided is kept in this browser, and is sent when you are back. ", this.root.dataset.login, "Log in again");
     } else if (kind === "page") {
-      this.trouble("session", "This page cannot be answered any more. Everything you typed and decided is kept. ", location.href, "Load it anew");
+      this.trouble("session", "This page cannot be answered any more. Everything you typed and decided is kept. ", location.href, "Reload it");
     } else {
       this.trouble("connection", "The server cannot be reached. Decisions are kept in this browser and sent as soon as it can.");
     }

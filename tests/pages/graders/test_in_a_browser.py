@@ -69,7 +69,7 @@ def test_the_console_shows_request_and_answer_in_place_and_a_fault_at_its_field(
     page = browse(owner, pages.at("grader_try", grader))
     page.get_by_label("Metadata").fill("{")
     page.get_by_role("button", name="Send the sample").click()
-    expect(page.get_by_text("This is not the JSON")).to_be_visible()
+    expect(page.get_by_text("Enter valid JSON")).to_be_visible()
     page.get_by_label("Metadata").fill("")
     page.get_by_role("button", name="Send the sample").click()
     expect(page.get_by_text("X-Autotune-Signature:")).to_be_visible()

@@ -174,7 +174,7 @@ def test_first_steps_show_what_is_done_and_what_is_next(visitor):
     client = visitor()
     steps = client.get("/").context["steps"]
     assert [step.title for step in steps] == [
-        "Register a grader", "Verify it", "Make a task", "Make an API key", "Submit completions", "Export the scores",
+        "Register a grader", "Verify it", "Create a task", "Create an API key", "Submit completions", "Export the scores",
     ]  # fmt: skip
     assert not any(step.done for step in steps)
     grader = GraderFactory(organization=client.organization, verified_at=None, status="inactive")

@@ -188,7 +188,7 @@ def test_a_skipped_one_is_free_for_others(reviewer, browse):
     expect(page.locator(f'[data-stage] [data-item="{second.public_id}"]')).to_be_visible()
     page.keyboard.press("x")
     expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
-    expect(page.locator("[data-status]")).to_contain_text("come round")
+    expect(page.locator("[data-status]")).to_contain_text("skipped this review before")
 
 
 def test_a_skipped_one_comes_round_however_late_it_is_let_go(reviewer, browse):

@@ -95,6 +95,6 @@ def test_others_read_the_name_and_the_id_alone(visitor, role_of, operating, api_
     role = role_of(operating, tasks=("organization", "read"))
     told = visitor(role, operating).get(HOME).content.decode().partition("<main")[2]
     assert public("org", operating) in told
-    for hidden in ("4,321", "are kept", "runs this installation", "<dt>Made"):
+    for hidden in ("4,321", "is kept", "are kept", "runs this installation", "<dt>Created"):
         assert hidden not in told, hidden
     assert api_for(organization=operating, role=role).get("/organizations").status_code == 403

@@ -228,7 +228,14 @@ def test_who_only_reads_sees_no_forms(visitor, role_of):
     hook = WebhookFactory(organization=organization)
     DeliveryFactory(webhook=hook)
     body = client.get(LIST).content.decode() + client.get(page_of(hook)).content.decode()
-    for word in ("Add a webhook", "Send a test", "Deliver again", "Make a new secret", "Switch it off", "Yes, delete"):
+    for word in (
+        "Add a webhook",
+        "Send a test",
+        "Deliver again",
+        "Create a new secret",
+        "Switch it off",
+        "Yes, delete",
+    ):
         assert word not in body
     for what in ("/edit", "/test", "/switch", "/rotate", "/delete"):
         assert client.post(f"{page_of(hook)}{what}").status_code == 403

@@ -105,18 +105,18 @@ def test_somebody_is_invited_takes_it_and_stands_among_the_members(house, page):
 def test_the_trail_names_what_was_done(page, task, key):
     page.goto("/settings/audit")
     for action, said in (
-        ("endpoint_graders.create", "made a grader"),
-        ("tasks.create", "made a task"),
-        ("keys.create", "made an API key"),
-        ("completions.create", "made 3 completions"),
+        ("endpoint_graders.create", "created a grader"),
+        ("tasks.create", "created a task"),
+        ("keys.create", "created an API key"),
+        ("completions.create", "created 3 completions"),
     ):
         page.get_by_label("Action").fill(action)
         page.get_by_role("button", name="Filter").click()
         expect(page).to_have_url(re.compile(rf"action={action}"))
         expect(page.get_by_role("row", name=f"admin@example.org {said}").first).to_contain_text("succeeded")
-    expect(page.get_by_role("row", name="made 3 completions").first).to_contain_text("by key")
-    page.get_by_role("link", name="made 3 completions").first.click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("made 3 completions")
+    expect(page.get_by_role("row", name="created 3 completions").first).to_contain_text("by key")
+    page.get_by_role("link", name="created 3 completions").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("created 3 completions")
     expect(page.locator("main")).to_contain_text("/api/v1/completions/batch")
     assert key not in page.content()
     assert PROMPT not in page.content()
