@@ -20,7 +20,7 @@ class PulseAdmin(Record, admin.ModelAdmin):
     list_display = ("name", "beat", moment("at", "last finished"))
     list_filter = ("at",)
     search_fields = ("name",)
-    search_help_text = "A part of a job's name"
+    search_help_text = "A part of the name of a job"
     show_full_result_count = False
     fields = ("name", "at")
 

@@ -129,7 +129,7 @@ def test_none_can_take_the_place_of_another(watched):
 
 def test_the_health_check_that_beat_asks_for_calls_none(watched):
     trace = watched.data / "health.trace"
-    program = "import django; django.setup(); from graders import health; print(health.check_due())"
+    program = "import django; django.setup(); from graders.health import reports; print(reports.check_due())"
     done = subprocess.run(
         [*watched.watch, "-o", str(trace), sys.executable, "-c", program], cwd=launch.ROOT, capture_output=True, text=True,
         env={**watched.env, "DJANGO_SETTINGS_MODULE": "autotune.settings"}, check=False,

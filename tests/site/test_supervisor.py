@@ -124,7 +124,7 @@ def script(tmp_path):
     """Starts a supervisor in a process of its own; gives it and the process ids of its children."""
     text = textwrap.dedent("""
         import pathlib, sys
-        from autotune.site.supervisor import Process, Supervisor
+        from autotune.site.local.supervisor import Process, Supervisor
         with Supervisor(pathlib.Path(sys.argv[1])) as tree:
             tree.start(Process("one", ("sleep", "600")))
             tree.start(Process("two", ("sh", "-c", "sleep 600; true")))

@@ -115,7 +115,7 @@ def test_an_address_that_is_not_called_is_a_failure_with_a_sentence(webhook, rec
     tell()
     pump()
     assert receiver.received == []
-    assert "not called" in only().log[0]["error"]
+    assert "not allowed" in only().log[0]["error"]
 
 
 def test_after_three_days_it_is_parked(webhook, receiver, tell, pump):

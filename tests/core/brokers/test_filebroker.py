@@ -58,7 +58,7 @@ def elsewhere(folders, body, *args):
     code = textwrap.dedent("""
         import json, sys
         from kombu import Connection, Exchange, Queue
-        from autotune.core import filebroker
+        from autotune.core.brokers import files as filebroker
         filebroker.register()
         channel = Connection(f"{filebroker.SCHEME}://", transport_options=json.loads(sys.argv[1])).channel()
         print("ready", flush=True)

@@ -85,7 +85,7 @@ def test_a_form_without_its_token_is_refused_within_the_frame(visitor):
     strict.force_login(client.user)
     answer = strict.post("/account/name", {"name": "x"})
     assert answer.status_code == 403
-    assert "too old" in answer.content.decode()
+    assert "has expired" in answer.content.decode()
 
 
 def test_with_one_organization_there_is_nothing_to_switch(visitor):

@@ -145,7 +145,7 @@ def test_a_wake_up_that_comes_as_the_drain_ends_is_sent_on(fake, grader, make, m
 def test_a_drain_that_broke_off_leaves_the_grader_free_for_the_next(fake, grader, make, messages, monkeypatch):
     make()
     GraderSecret.objects.all().delete()
-    with pytest.raises(Exception, match="no secret"):
+    with pytest.raises(Exception, match="no shared secret"):
         drains.drain(grader.pk)
     assert not drains.ask(grader.pk)
 
