@@ -170,11 +170,11 @@ class Postgres(Server):
         return time.monotonic() - began
 
     def cut(self) -> int:
-        """pg_terminate_backend of every client's connection; how many."""
+        """End every client's connection, wait until each is gone, and return their number."""
         with self._maintenance() as db:
             return len(
                 db.execute(
-                    "select pg_terminate_backend(pid) from pg_stat_activity"
+                    "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
                     " where pid <> pg_backend_pid() and backend_type = 'client backend'"
                 ).fetchall()
             )
