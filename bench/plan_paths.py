@@ -66,14 +66,27 @@ def estimates(world, take):
 @path
 def submission_by_api(world, take):
     """POST /completions and /completions/batch with an Idempotency-Key, twice."""
+    submit_twice(world, world.task, take)
+
+
+@path
+def submission_to_new_task(world, take):
+    """The same, to a task that the statistics do not know."""
+    submit_twice(world, world.newer, take)
+
+
+def submit_twice(world, task, take):
     from autotune.core import ids
+    from scores.intake import estimates
 
     api, common = client(world)
+    estimates.forget()
+    estimates.milliseconds(world.grader, {1: 1}, world.organization.pk)  # else a submission measures now and then
     world.number += 1
-    one = {"taskId": ids.encode("task", world.task.pk), "modelId": "m", "prompt": "What?", "response": "4"}
-    batch = {"completions": [{**one, "externalId": f"b-{world.number}-{n}"} for n in range(200)], "priority": "high"}
+    one = {"taskId": ids.encode("task", task.pk), "modelId": "m", "prompt": "What?", "response": "4"}
+    items = [{**one, "externalId": f"b-{world.number}-{n}"} for n in range(200)]
     with take():
-        for body, route in ((one, "completions"), (batch, "completions/batch")):
+        for body, route in ((one, "completions"), ({"completions": items, "priority": "high"}, "completions/batch")):
             for _ in range(2):
                 headers = {"idempotency-key": f"k{world.number}"}
                 answer = api.post(f"/api/v1/{route}", json.dumps(body), headers=headers, **common)
@@ -83,12 +96,22 @@ def submission_by_api(world, take):
 @path
 def live_rewards(world, take):
     """POST /rewards: equal work is found, the rest is stored; nobody waits."""
+    reward_twice(world, world.task, take)
+
+
+@path
+def live_rewards_of_new_task(world, take):
+    """The same, of a task that the statistics do not know."""
+    reward_twice(world, world.newer, take)
+
+
+def reward_twice(world, task, take):
     from autotune.core import ids
 
     api, common = client(world)
     world.number += 1
     items = [{"prompt": f"{world.number}-{n}", "response": "4"} for n in range(50)]
-    body = {"taskId": ids.encode("task", world.task.pk), "items": items, "deadlineMs": 0}
+    body = {"taskId": ids.encode("task", task.pk), "items": items, "deadlineMs": 0}
     with take():
         for _ in range(2):
             answer = api.post("/api/v1/rewards", json.dumps(body), **common)

@@ -19,7 +19,7 @@ class Filler:
     """Adds rows of one organization's work. `number` of a completion makes all ids that belong to it."""
 
     def __init__(self, world):
-        self.world, self.done = world, 0
+        self.world, self.task, self.done = world, world.task, 0
 
     def insert(self, model, numbers, values, where="true"):
         """Rows of a model, one for each `n` of the numbers; a column that is not named gets the model's default."""
@@ -163,6 +163,12 @@ class Filler:
         numbers = self._completions(count)
         self._runs(numbers, "a", self.world.grader, {"panel_size": "1", "status": "'pending'"})
 
+    def newer(self, count):
+        """Completions of a task that had none when the statistics were taken."""
+        self.task = self.world.newer
+        self.finished(count)
+        self.task = self.world.task
+
     def analyze(self):
         from django.db import connection
 
@@ -178,7 +184,7 @@ class Filler:
             Completion,
             numbers,
             {
-                **self._places(), "id": id_of("c", "n"), "task_version_id": quoted(self.world.task.version_id),
+                **self._places(), "id": id_of("c", "n"), "task_version_id": quoted(self.task.version_id),
                 "created_by_id": quoted(self.world.user.pk), "model_id": "'model-' || n % 3", "external_id": "'old-' || n",
                 "content_digest": "sha256(n::text::bytea)", "prompt_digest": "substr(sha256((n / 8)::text::bytea), 1, 16)",
                 "answer_digest": "substr(sha256(n::text::bytea), 1, 16)", "prompt": "sha256(n::text::bytea)",
@@ -197,7 +203,7 @@ class Filler:
         self.insert(WorkflowRun, numbers, whole, where)
 
     def _places(self):
-        return {"organization_id": quoted(self.world.organization.pk), "task_id": quoted(self.world.task.pk)}
+        return {"organization_id": quoted(self.world.organization.pk), "task_id": quoted(self.task.pk)}
 
     def _at(self):
         return f"to_timestamp({BEGUN_MS // 1000}) + interval '10 ms' * n"
@@ -252,6 +258,7 @@ class World:
         self.gone = GraderFactory(**common)
         owned = {"organization": self.organization, "created_by": self.user}
         self.task = TaskFactory(**owned, graders=[self.grader])
+        self.newer = TaskFactory(**owned, graders=[self.grader])
         self.panel = TaskFactory(**owned, graders=[self.grader, self.other])
         self.slow = TaskFactory(**owned, graders=[self.later])
         self.calls = TaskFactory(**owned, graders=[self.single])

@@ -119,7 +119,8 @@ class Bench:
         def idle():
             filler.finished(history)
             filler.analyze()
-            filler.pending(history // 4)  # comes after the statistics
+            filler.pending(history // 4)  # comes after the statistics,
+            filler.newer(history)  # as do all completions of one task
 
         def waiting():
             filler.pending(pending)

@@ -1,10 +1,13 @@
 """Store submitted completions: look up those that are stored already, and insert the others and their runs by COPY."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 from uuid import UUID
+
+from django.db import connection
 
 from autotune.access.principal import Principal
 from autotune.core import bulk, clock, ids
@@ -33,6 +36,15 @@ RUN_COLUMNS = (
     "failures", "wake_at", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
 )  # fmt: skip
 COPY_COLUMNS = (*RUN_COLUMNS, "waits_for", "reuses")
+# One look-up in the unique index for each pair. For a constant task whose rows all came after the last ANALYZE,
+# PostgreSQL expects one row and would read all of them by another index; for a joined task it expects the average
+# number. `offset 0` keeps the subquery from being joined in another way.
+_WITH_EXTERNAL_IDS = """
+    select c.id, c.task_id, c.external_id, c.content_digest, c.erased_at
+    from unnest(%s::uuid[], %s::text[]) as e(task_id, external_id) cross join lateral (
+        select * from tasks_completion c where c.task_id = e.task_id and c.external_id = e.external_id offset 0
+    ) c
+"""
 _PROMPT, _RESPONSE, _MESSAGES, _METADATA, _VARIABLES = (
     encrypted(Completion, name) for name in ("prompt", "response", "messages", "metadata", "variables")
 )
@@ -184,29 +196,42 @@ def _digests(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> dict[int
 
 def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[StoredItem], list[Refused], set[int]]:
     """Look up the items whose external id exists: a stored item for equal content, a conflict for other content."""
-    by_task: dict[UUID, dict[str, Draft]] = {}
-    for draft in drafts:
-        if draft.external_id is not None:
-            by_task.setdefault(draft.task_id, {})[draft.external_id] = draft
+    by_key = {(draft.task_id, draft.external_id): draft for draft in drafts if draft.external_id is not None}
     stored: list[StoredItem] = []
     clashes: list[Refused] = []
-    for task_id, by_external_id in by_task.items():
-        completions = Completion.objects.filter(task_id=task_id, external_id__in=list(by_external_id))
-        rows = completions.values_list("pk", "external_id", "content_digest", "erased_at")
-        for pk, external_id, digest, erased_at in rows:
-            draft = by_external_id[str(external_id)]
-            if bytes(digest or b"") == digests[draft.index]:
-                stored.append(StoredItem(draft.index, pk, external_id, [], existing=True))
-            else:
-                has = "other content" if erased_at is None else "was erased"
-                error = FieldError(
-                    f"{draft.pointer}/externalId",
-                    "external_id_conflict",
-                    f"{ids.encode('comp', pk)} has this external id and {has}.",
-                )
-                clashes.append(Refused(draft.index, 409, error))
+    for pk, task_id, external_id, digest, erased_at in _with_external_ids(list(by_key)):
+        draft = by_key[task_id, external_id]
+        if bytes(digest or b"") == digests[draft.index]:
+            stored.append(StoredItem(draft.index, pk, external_id, [], existing=True))
+        else:
+            has = "other content" if erased_at is None else "was erased"
+            error = FieldError(
+                f"{draft.pointer}/externalId",
+                "external_id_conflict",
+                f"{ids.encode('comp', pk)} has this external id and {has}.",
+            )
+            clashes.append(Refused(draft.index, 409, error))
     _add_runs(stored)
     return stored, clashes, {item.index for item in stored} | {item.index for item in clashes}
+
+
+def _with_external_ids(keys: list[tuple[UUID, str]]) -> Iterable[tuple[UUID, UUID, str, bytes | None, datetime | None]]:
+    """Find the completions of these tasks and external ids: id, task, external id, content digest, time of erasure."""
+    if not keys:
+        return []
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(_WITH_EXTERNAL_IDS, [list(column) for column in zip(*keys, strict=True)])
+            return cursor.fetchall()
+    by_task: dict[UUID, list[str]] = {}
+    for task_id, external_id in keys:
+        by_task.setdefault(task_id, []).append(external_id)
+    columns = ("pk", "task_id", "external_id", "content_digest", "erased_at")
+    rows = [
+        Completion.objects.filter(task_id=task_id, external_id__in=external_ids).values_list(*columns)
+        for task_id, external_ids in by_task.items()
+    ]
+    return itertools.chain.from_iterable(rows)
 
 
 def _add_runs(stored: Sequence[StoredItem]) -> None:

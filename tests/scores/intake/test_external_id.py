@@ -71,6 +71,26 @@ def test_a_whole_batch_can_be_repeated(api, task):
     assert rows() == (50, 50)
 
 
+def test_a_batch_to_several_tasks_keeps_their_equal_external_ids_apart(api):
+    tasks = [TaskFactory(organization=api.organization) for _ in range(3)]
+    body = {"completions": [item(task, externalId=f"line {n}", response=f"{n}") for n in range(5) for task in tasks]}
+    before = api.post(BATCH, body).json()["completions"]
+    assert rows() == (15, 15)
+
+    del body["completions"][::3]  # all of the first task
+    answer = api.post(BATCH, body)
+    assert answer.status_code == 202
+    expected = [completion for position, completion in enumerate(before) if position % 3]
+    assert answer.json()["completions"] == [{**completion, "existing": True} for completion in expected]
+
+    other = item(tasks[2], externalId="line 4", response="other")
+    new = item(tasks[1], externalId="line 5", response="4")
+    answer = api.post(BATCH, {"completions": [new, other]})
+    assert problems(answer, 409) == [("/completions/1/externalId", "external_id_conflict")]
+    assert before[-1]["id"] in answer.json()["errors"][0]["detail"]
+    assert rows() == (15, 15)
+
+
 @pytest.mark.parametrize(
     "change",
     [
