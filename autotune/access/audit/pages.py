@@ -13,10 +13,10 @@ from autotune.access import policy
 from autotune.access.audit import querysets, responses, sealing, sentences
 from autotune.access.audit.api import ORDER
 from autotune.access.audit.requests import EventQuery
+from autotune.access.frame import places
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.models import AuditEvent, Organization
 from autotune.access.models.audit import INSTALLATION, AuditChain
-from autotune.access.pages import places
 from autotune.access.principal import Principal
 from autotune.access.roles.builtin import RESOURCES
 from autotune.access.views import find

@@ -10,7 +10,6 @@ from django.urls import reverse
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.pages.forms import BodyForm
@@ -48,7 +47,7 @@ class TypedForm(BodyForm):
 @page(("completions", "create"), methods=WRITES)
 def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     """Score the completion again with the current versions of its graders."""
-    acts.concerns("completions", "create", ids.encode("comp", completion_id))
+    acting.concerns("completions", "create", ids.encode("comp", completion_id))
     textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "create", "completion")
     form = ConfirmForm(request.POST if request.method == "POST" else None)
@@ -71,7 +70,7 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
 @page(("completions", "delete"), methods=WRITES)
 def erase(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     """Erase the text of the completion for good."""
-    acts.concerns("completions", "delete", ids.encode("comp", completion_id))
+    acting.concerns("completions", "delete", ids.encode("comp", completion_id))
     textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "delete", "completion")
     form = TypedForm(request.POST if request.method == "POST" else None, word="erase")

@@ -15,7 +15,6 @@ from autotune.access import policy
 from autotune.access.audit import current_call
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.errors import Invalid
@@ -79,7 +78,7 @@ def letters(request: PageRequest) -> HttpResponse:
 @page(("runs", "update"), methods=("GET", "HEAD", "POST"))
 def retry(request: PageRequest) -> HttpResponseBase:
     """Show a preview of retrying the failed runs that match the filters; a POST retries them."""
-    acts.concerns("runs", "update")
+    acting.concerns("runs", "update")
     principal = request.principal
     list_request = listing.read(request, RunQuery, status="failed")
     chosen = replace(RunFilter.of(list_request.query), status=None)
