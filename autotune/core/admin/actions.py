@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from autotune.core.errors import AutotuneError
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 SHOWN: Final = 20

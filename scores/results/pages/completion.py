@@ -14,7 +14,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import ids
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 from scores.models import Review, Reward, WorkflowRun
 from scores.results import waiting_reasons
 from scores.results.completion_responses import CompletionOut, completion_out, shared_out

@@ -14,7 +14,7 @@ from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.api import pagination
 from autotune.core.pages import listing
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 from graders.models import Grader
 from scores.results.pages import task_counts
 from tasks.api import ORDER
