@@ -28,7 +28,19 @@ from .errors import (
     UnsendableValue,
     WaitTimeout,
 )
-from .models import (
+from .models.access import ApiKey, AuditEvent, IssuedKey, Member, Permission, Role
+from .models.exports import Export, ExportedFile, ExportError, ExportLink
+from .models.graders import (
+    Capabilities,
+    Credentials,
+    Grader,
+    GraderRegistration,
+    GraderStats,
+    GraderVersion,
+    Limits,
+    Verification,
+)
+from .models.results import (
     BatchItem,
     BatchSubmitted,
     Completion,
@@ -43,21 +55,9 @@ from .models import (
     Submitted,
     WaitingFor,
 )
-from .models_access import ApiKey, AuditEvent, IssuedKey, Member, Permission, Role
-from .models_exports import Export, ExportedFile, ExportError, ExportLink
-from .models_graders import (
-    Capabilities,
-    Credentials,
-    Grader,
-    GraderRegistration,
-    GraderStats,
-    GraderVersion,
-    Limits,
-    Verification,
-)
-from .models_retention import Erasure, LegalHold
-from .models_reviews import Review
-from .models_rewards import (
+from .models.retention import Erasure, LegalHold
+from .models.reviews import Review
+from .models.rewards import (
     EndpointCounts,
     LiveReward,
     PreferencePair,
@@ -65,9 +65,9 @@ from .models_rewards import (
     RewardEndpoint,
     RewardEndpointRegistration,
 )
-from .models_runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
-from .models_tasks import PanelMember, Task, TaskDetail, TaskVersion
-from .models_webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
+from .models.runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
+from .models.tasks import PanelMember, Task, TaskDetail, TaskVersion
+from .models.webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
 from .resources.exports import ExportNotCompleted
 from .webhooks import WebhookRefused, verify_webhook
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from .errors import WaitTimeout
-from .models import Completion, Outcome, ScoreResult, WaitingFor
+from .models.results import Completion, Outcome, ScoreResult, WaitingFor
 
 if TYPE_CHECKING:
     from .resources.completions import Completions

@@ -12,7 +12,7 @@ from typing import IO, Any, TypedDict, Unpack
 from .. import _wire
 from .._files import BrokenExport, copy, place
 from .._transport import backoff_s
-from ..models import ExportFile, Page, Score, ScoreSummary
+from ..models.results import ExportFile, Page, Score, ScoreSummary
 from ._base import Resource, member, segment
 
 PAGE = 1000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .models import Dimension
+from .results import Dimension
 
 
 @dataclass(frozen=True)

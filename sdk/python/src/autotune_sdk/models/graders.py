@@ -7,7 +7,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any
 
-from . import _secret_files
+from .. import _secret_files
 
 
 @dataclass(frozen=True)

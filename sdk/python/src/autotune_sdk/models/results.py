@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from .errors import FieldError
+from ..errors import FieldError
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""Frozen dataclasses of the API's responses, a module for each kind of object."""
