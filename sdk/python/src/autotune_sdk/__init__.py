@@ -29,7 +29,8 @@ from .errors import (
     WaitTimeout,
 )
 from .models.access import ApiKey, AuditEvent, IssuedKey, Member, Permission, Role
-from .models.exports import Export, ExportedFile, ExportError, ExportLink
+from .models.completions import BatchItem, BatchSubmitted, Completion, Submitted
+from .models.exports import Export, ExportedFile, ExportError, ExportFile, ExportLink
 from .models.graders import (
     Capabilities,
     Credentials,
@@ -40,21 +41,7 @@ from .models.graders import (
     Limits,
     Verification,
 )
-from .models.results import (
-    BatchItem,
-    BatchSubmitted,
-    Completion,
-    Dimension,
-    ExportFile,
-    Outcome,
-    Page,
-    Reward,
-    Score,
-    ScoreResult,
-    ScoreSummary,
-    Submitted,
-    WaitingFor,
-)
+from .models.pages import Page
 from .models.retention import Erasure, LegalHold
 from .models.reviews import Review
 from .models.rewards import (
@@ -66,6 +53,7 @@ from .models.rewards import (
     RewardEndpointRegistration,
 )
 from .models.runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
+from .models.scores import Dimension, Outcome, Reward, Score, ScoreResult, ScoreSummary, WaitingFor
 from .models.tasks import PanelMember, Task, TaskDetail, TaskVersion
 from .models.webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
 from .resources.exports import ExportNotCompleted

@@ -18,8 +18,7 @@ from typing import IO
 
 from ._files import PIECE, BrokenExport, DamagedFile, copy, place
 from ._transport import Transport, backoff_s
-from .models.exports import ExportedFile
-from .models.results import ExportFile
+from .models.exports import ExportedFile, ExportFile
 
 try:
     import fcntl

@@ -15,7 +15,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from .errors import WaitTimeout
-from .models.results import Completion, Outcome, ScoreResult, WaitingFor
+from .models.completions import Completion
+from .models.scores import Outcome, ScoreResult, WaitingFor
 
 if TYPE_CHECKING:
     from .resources.completions import Completions

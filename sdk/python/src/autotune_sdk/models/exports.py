@@ -1,4 +1,4 @@
-"""Frozen dataclasses of the API's responses about export jobs."""
+"""Frozen dataclasses of the API's responses about export jobs, and the result of a download."""
 
 from __future__ import annotations
 
@@ -79,3 +79,12 @@ class ExportLink:
 
     url: str = field(repr=False)
     expires_at: datetime
+
+
+@dataclass(frozen=True)
+class ExportFile:
+    """The result of a written export. `path` is None for a file object; `sha256` is that of the bytes written."""
+
+    path: str | None
+    bytes: int
+    sha256: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .results import Dimension
+from .scores import Dimension
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from .results import FINAL_STATUSES, WaitingFor
+from .scores import FINAL_STATUSES, WaitingFor
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from .results import Score, WaitingFor
+from .scores import Score, WaitingFor
 
 
 @dataclass(frozen=True)

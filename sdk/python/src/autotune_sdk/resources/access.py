@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack
 
 from .. import _wire
 from ..models.access import ApiKey, IssuedKey, Member, Role
-from ..models.results import Page
+from ..models.pages import Page
 from ._base import Resource, member, segment, wire_members
 
 

@@ -18,7 +18,7 @@ from ..models.graders import (
     Redaction,
     Verification,
 )
-from ..models.results import Page
+from ..models.pages import Page
 from ._base import Resource, member, segment, wire_members
 
 

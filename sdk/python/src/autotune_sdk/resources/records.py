@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _wire
 from ..models.access import AuditEvent
-from ..models.results import Page
+from ..models.pages import Page
 from ..models.retention import Erasure, LegalHold
 from ._base import Resource, member, segment, wire_members
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import _wire
-from ..models.results import Page
+from ..models.pages import Page
 from ..models.reviews import Review
 from ._base import Resource, member, new_key, segment, wire_members
 

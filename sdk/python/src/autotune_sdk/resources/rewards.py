@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
 from .. import _rewarding, _wire
-from ..models.results import Page
+from ..models.pages import Page
 from ..models.rewards import (
     LiveReward,
     PreferencePair,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TypedDict, Unpack
 
 from .. import _wire
-from ..models.results import Page
+from ..models.pages import Page
 from ..models.runs import Retried, WorkflowRun
 from ._base import Resource, member, new_key, segment, wire_members
 

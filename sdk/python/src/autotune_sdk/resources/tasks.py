@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
 from .. import _wire
-from ..models.results import Page
+from ..models.pages import Page
 from ..models.tasks import PanelMember, Task, TaskDetail, TaskVersion
 from ._base import Resource, member, segment, wire_members
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
 from .. import _wire
-from ..models.results import Page
+from ..models.pages import Page
 from ..models.webhooks import Delivery, Webhook, WebhookRegistration
 from ._base import Resource, member, segment, wire_members
 

@@ -1,51 +1,12 @@
-"""Frozen dataclasses of the API's responses about completions and scores.
-
-Names are the API's in snake_case; a member without a value is None; JSON that users wrote (metadata, messages,
-schemas) stays unchanged. `unreadable` names the members that are None because the server cannot decrypt them.
-"""
+"""Frozen dataclasses of the API's responses about scores and rewards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
-
-from ..errors import FieldError
-
-T = TypeVar("T")
+from typing import Any
 
 FINAL_STATUSES = frozenset({"completed", "failed"})
-
-
-@dataclass(frozen=True)
-class Page(Generic[T]):
-    """One page of a list: `items`. Iteration continues through the following pages, with one request each.
-
-    total                 rows of all pages; None if the page was requested by cursor
-    total_is_lower_bound  the list has at least `total` rows: the server counts up to 10,000
-    """
-
-    items: tuple[T, ...]
-    limit: int | None
-    offset: int | None
-    total: int | None
-    next_cursor: str | None
-    following: Callable[[Page[T]], Page[T] | None] | None = field(default=None, repr=False, compare=False)
-    total_is_lower_bound: bool = False
-
-    def __iter__(self) -> Iterator[T]:
-        page: Page[T] | None = self
-        while page is not None:
-            yield from page.items
-            page = page.next_page()
-
-    def next_page(self) -> Page[T] | None:
-        """Request the page after this one; return None after the last."""
-        return self.following(self) if self.following is not None else None
-
-    def __len__(self) -> int:
-        return len(self.items)
 
 
 @dataclass(frozen=True)
@@ -58,66 +19,6 @@ class Reward:
     used: int
     failed: int
     scored_at: datetime | None
-
-
-@dataclass(frozen=True)
-class Completion:
-    """One answer of one model to one prompt. status: 'pending', 'processing', 'completed' or 'failed'."""
-
-    id: str
-    task_id: str
-    task_version: str
-    model_id: str
-    prompt: str | None
-    response: str | None
-    messages: list[dict[str, Any]] | None
-    external_id: str | None
-    metadata: dict[str, Any] | None
-    priority: str
-    source: str
-    status: str
-    reward: Reward | None
-    workflow_run_ids: tuple[str, ...]
-    erased_at: datetime | None
-    created_at: datetime
-    unreadable: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Submitted:
-    """The response to one submission. `existing`: the server already had a completion with this external id."""
-
-    completion: Completion
-    estimated_score_time_ms: float | None
-    workflow_run_id: str | None
-    workflow_run_ids: tuple[str, ...]
-    status: str | None
-    existing: bool = False
-
-
-@dataclass(frozen=True)
-class BatchItem:
-    """One completion of a batch. `index`: its position in the submitted sequence."""
-
-    id: str
-    external_id: str | None
-    workflow_run_ids: tuple[str, ...]
-    existing: bool = False
-    index: int | None = None
-
-
-@dataclass(frozen=True)
-class BatchSubmitted:
-    """The response to a batch, in request order. `errors` is filled only with `partial=True`."""
-
-    completions: tuple[BatchItem, ...]
-    estimated_score_time_ms: float | None
-    errors: tuple[FieldError, ...] = ()
-
-    @property
-    def ids(self) -> list[str]:
-        """Return the completions' ids, in request order."""
-        return [item.id for item in self.completions]
 
 
 @dataclass(frozen=True)
@@ -236,12 +137,3 @@ class ScoreSummary:
     score_distribution: Distribution | None
     histogram: Any
     by_model: Any
-
-
-@dataclass(frozen=True)
-class ExportFile:
-    """The result of a written export. `path` is None for a file object; `sha256` is that of the bytes written."""
-
-    path: str | None
-    bytes: int
-    sha256: str
