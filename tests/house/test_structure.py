@@ -86,6 +86,38 @@ def test_a_cycle_is_a_breach(tree):
     assert tree(files) == ["import cycle: scores.a <-> scores.b <-> scores.c"]
 
 
+@pytest.mark.parametrize(
+    "late",
+    [
+        "from .b import B",
+        "from autotune_sdk import b",
+        "def later():\n    from .b import B",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .b import B",
+    ],
+)
+def test_a_cycle_in_the_sdk_is_a_breach_even_if_only_a_type_checker_sees_it(tree, late):
+    sdk = "sdk/python/src/autotune_sdk"
+    modules = {f"{sdk}/__init__.py": "from .a import A", f"{sdk}/b.py": "from .a import A"}
+    assert tree(modules | {f"{sdk}/a.py": ""}) == []
+    assert tree(modules | {f"{sdk}/a.py": late}) == ["import cycle: autotune_sdk.a <-> autotune_sdk.b"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from autotune.core.templatetags import ui",
+        "from autotune.core.templatetags.ui import brief",
+        "def late():\n    import autotune.core.templatetags.ui",
+    ],
+)
+def test_a_module_of_template_tags_that_others_import_is_a_breach(tree, text):
+    modules = {"autotune/core/templatetags/__init__.py": "", "autotune/core/templatetags/ui.py": ""}
+    assert tree(modules) == []
+    (breach,) = tree(modules | {"graders/board.py": text})
+    assert breach.startswith("graders/board.py:")
+    assert "imports autotune.core.templatetags.ui" in breach
+
+
 def test_a_folder_with_more_than_25_modules_is_a_breach(tree):
     modules = {f"scores/wing/m{number:02}.py": "" for number in range(25)} | {"scores/wing/__init__.py": ""}
     assert tree(modules) == []
