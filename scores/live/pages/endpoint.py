@@ -51,7 +51,7 @@ def new(request: PageRequest) -> HttpResponse:
         "without_text": WITHOUT_TEXT,
         "deadlines": deadlines(),
     }
-    return render(request, "rewards/new.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/live/new.html", context, status=400 if form.errors else 200)
 
 
 @page((RESOURCE, "read"))
@@ -85,7 +85,7 @@ def change(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
         "without_text": WITHOUT_TEXT,
         "deadlines": [entry for entry in deadlines() if entry[0] == caller],
     }
-    return render(request, "rewards/change.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/live/change.html", context, status=400 if form.errors else 200)
 
 
 @page((RESOURCE, "update"), methods=("POST",))
@@ -126,7 +126,7 @@ def delete(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
         "endpoint": row,
         "task": _task(request, row),
     }
-    return render(request, "rewards/delete.html", context)
+    return render(request, "scores/live/delete.html", context)
 
 
 @page((RESOURCE, "read"), methods=("POST",))
@@ -193,7 +193,7 @@ def _render_detail(
         "may_delete": policy.reach(principal, "reward_endpoints", "delete") is not None,
         "may_try": policy.reach(principal, "rewards", "create") is not None,
     }  # fmt: skip
-    return render(request, "rewards/detail.html", context, status=status)
+    return render(request, "scores/live/detail.html", context, status=status)
 
 
 def _endpoint_for(request: PageRequest, endpoint_id: UUID, action: str) -> RewardEndpoint:

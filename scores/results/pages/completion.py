@@ -63,10 +63,10 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
         "may": _may(principal, row, shared),
     }
     if request.headers.get("HX-Target") == PART:
-        return render(request, "completions/_part.html", context)
+        return render(request, "scores/results/_completion_part.html", context)
     readers = audience(principal, row, task, members, names) if task is not None and not shared else []
     context |= {"audience": readers, "siblings": siblings(principal, row, readable)[:SIBLINGS]}
-    return render(request, "completions/completion.html", context | _still(request, row, out, task, members))
+    return render(request, "scores/results/completion.html", context | _still(request, row, out, task, members))
 
 
 def _wait(runs: Sequence[WorkflowRun]) -> Wait | None:

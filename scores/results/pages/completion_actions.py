@@ -64,7 +64,7 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     names = Names.of(request.principal, graders=(member.grader_id for member in members))
     panel = [(names.grader(member.grader_id), member.part == Part.SHADOW) for member in members]
     context = {**_context("Score again", row), "form": form, "panel": panel}
-    return render(request, "completions/rescore.html", context, status=409 if form.errors else 200)
+    return render(request, "scores/results/completion_rescore.html", context, status=409 if form.errors else 200)
 
 
 @page(("completions", "delete"), methods=WRITES)
@@ -82,7 +82,7 @@ def erase(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
         else:
             return redirect("completion", completion_id)
     context = {**_context("Erase the text", row), "form": form}
-    return render(request, "completions/erase.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/results/completion_erase.html", context, status=400 if form.errors else 200)
 
 
 def _context(title: str, row: Completion) -> dict[str, object]:

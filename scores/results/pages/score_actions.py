@@ -39,4 +39,4 @@ def delete(request: PageRequest, score_id: UUID) -> HttpResponseBase:
     back = reverse("score", args=[score_id])
     crumbs = navigation.crumbs(("Scores", reverse("scores")), (f"…{row.public_id[-6:]}", back))
     context = {"title": "Delete the score", "crumbs": crumbs, "score": row, "form": form, "back": back}
-    return render(request, "scores/delete.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/results/score_delete.html", context, status=400 if form.errors else 200)

@@ -61,7 +61,7 @@ def tasks(request: PageRequest) -> HttpResponse:
             value for name, value in list_request.form_values.items() if name in {"search", "graderId", "model"}
         ),
     }
-    return render(request, "tasks/list.html", context)
+    return render(request, "scores/results/tasks.html", context)
 
 
 def _rows(principal: Principal, tasks: list[Task]) -> list[dict[str, Any]]:

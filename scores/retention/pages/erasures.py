@@ -41,7 +41,7 @@ def every(request: PageRequest) -> HttpResponse:
         "pager": listing.pager(pages, len(rows)),
         "may_create": policy.reach(principal, "retention", "create") is not None,
     }
-    return render(request, "settings/erasures.html", context)
+    return render(request, "scores/retention/erasures.html", context)
 
 
 @page(("retention", "create"), methods=("GET", "HEAD", "POST"))
@@ -66,4 +66,4 @@ def new(request: PageRequest) -> HttpResponseBase:
         "crumbs": places.crumbs(("Retention", reverse("retention")), ("Erasures", reverse("erasures"))),
         "form": form,
     }
-    return render(request, "settings/erasure_new.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/retention/erasure_new.html", context, status=400 if form.errors else 200)

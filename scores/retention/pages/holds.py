@@ -42,7 +42,7 @@ def every(request: PageRequest) -> HttpResponse:
         "pager": listing.pager(pages, len(rows)),
         "may_create": policy.reach(principal, "retention", "create") is not None,
     }
-    return render(request, "settings/holds.html", context)
+    return render(request, "scores/retention/holds.html", context)
 
 
 @page(("retention", "create"), methods=("GET", "HEAD", "POST"))
@@ -67,7 +67,7 @@ def new(request: PageRequest) -> HttpResponseBase:
         "crumbs": places.crumbs(("Retention", reverse("retention"))),
         "form": form,
     }
-    return render(request, "settings/hold_new.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/retention/hold_new.html", context, status=400 if form.errors else 200)
 
 
 @page(("retention", "read"), methods=("GET", "HEAD", "POST"))
@@ -92,4 +92,4 @@ def legal_hold(request: PageRequest, hold_id: UUID) -> HttpResponseBase:
         "released_by": names.of(hold.released_by_id),
         "may_release": hold.released_at is None and deletable.exists(),
     }
-    return render(request, "settings/hold.html", context)
+    return render(request, "scores/retention/hold.html", context)

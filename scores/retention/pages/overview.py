@@ -73,7 +73,7 @@ def _page(request: PageRequest, form: DaysForm, due: dict[str, Any] | None) -> H
         ],
         "more_erasures": len(erasure_rows) > SHOWN,
     }
-    return render(request, "settings/retention.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/retention/overview.html", context, status=400 if form.errors else 200)
 
 
 def _due(own: Organization, text_days: int | None, score_days: int | None) -> dict[str, Any] | None:

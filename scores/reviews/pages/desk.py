@@ -44,7 +44,7 @@ def desk(request: PageRequest) -> HttpResponseBase:
         "empty": request.GET.get("empty") == "1",
         **(item.context(request, held_review) if held_review else {}),
     }
-    return render(request, "reviews/desk.html", context)
+    return render(request, "scores/reviews/desk.html", context)
 
 
 @page(("reviews", "update"), methods=("POST",))
@@ -94,7 +94,7 @@ def _next(request: PageRequest) -> HttpResponseBase:
     if claimed is None:
         return JsonResponse({"item": None, "left": remaining})
     context = {**item.context(request, claimed), "asked": _filters(request)}
-    html = render(request, "reviews/_item.html", context)
+    html = render(request, "scores/reviews/_item.html", context)
     return JsonResponse({"item": html.content.decode(), "left": remaining})
 
 

@@ -64,4 +64,4 @@ def _review_page(
         "may_decide": policy.reach(principal, "reviews", "update") is not None,
         **item.context(request, row, form),
     }
-    return render(request, "reviews/review.html", context, status=status)
+    return render(request, "scores/reviews/review.html", context, status=status)

@@ -72,7 +72,7 @@ def letters(request: PageRequest) -> HttpResponse:
         },
         **filter_choices(principal, list_request),
     }
-    return render(request, "runs/letters.html", context)
+    return render(request, "scores/workflow_runs/dead_letters.html", context)
 
 
 @page(("runs", "update"), methods=("GET", "HEAD", "POST"))
@@ -102,7 +102,7 @@ def retry(request: PageRequest) -> HttpResponseBase:
         "most": retrying.MOST,
         "back": _back(list_request.form_values),
     }
-    return render(request, "runs/retry.html", context)
+    return render(request, "scores/workflow_runs/retry.html", context)
 
 
 def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> list[LettersRow]:

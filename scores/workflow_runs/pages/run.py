@@ -67,7 +67,7 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
         "may_cancel": may_update and not is_final,
         "next_attempt": row.attempt + 1,
     }
-    return render(request, "runs/run.html", context)
+    return render(request, "scores/workflow_runs/run.html", context)
 
 
 @page(("runs", "update"), methods=("POST",))
