@@ -243,7 +243,7 @@ AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_TEMPLATE = "account/locked.html"
+AXES_LOCKOUT_TEMPLATE = "access/accounts/locked.html"
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "login", "password", "csrfmiddlewaretoken"]
 AXES_DISABLE_ACCESS_LOG = True  # the audit log records who logged in
 AXES_ENABLE_ADMIN = False  # access/accounts/admin.py shows them

@@ -52,7 +52,7 @@ def every(request: PageRequest) -> HttpResponse:
         "may_create": policy.reach(principal, "webhooks", "create") is not None,
         "reach": policy.reach(principal, "webhooks", "read"),
     }
-    return render(request, "settings/webhooks.html", context)
+    return render(request, "webhooks/list.html", context)
 
 
 @page(("webhooks", "create"), methods=("GET", "HEAD", "POST"))
@@ -190,7 +190,7 @@ def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None 
         "refused": refused,
         "here": reverse("webhook", args=[webhook.pk]) if refused else request.get_full_path(),
     }
-    return render(request, "settings/webhook.html", context, status=refused.status if refused else 200)
+    return render(request, "webhooks/webhook.html", context, status=refused.status if refused else 200)
 
 
 def _form(request: PageRequest, form: WebhookForm, title: str, above: Any, webhook: Any = None) -> HttpResponse:
@@ -202,7 +202,7 @@ def _form(request: PageRequest, form: WebhookForm, title: str, above: Any, webho
         "ticket": once.ticket(request),
         "examples": examples.of(form.offered, request.principal.organization.pk),
     }
-    return render(request, "settings/webhook_form.html", context, status=400 if form.errors else 200)
+    return render(request, "webhooks/form.html", context, status=400 if form.errors else 200)
 
 
 def _secret_page(request: PageRequest, change: endpoints.WebhookChange, title: str) -> HttpResponse:
@@ -213,7 +213,7 @@ def _secret_page(request: PageRequest, change: endpoints.WebhookChange, title: s
         "hook": change.webhook,
         "secret": change.secret,
     }
-    return render(request, "settings/webhook_made.html", context, status=201)
+    return render(request, "webhooks/secret.html", context, status=201)
 
 
 def _report_test(request: PageRequest, out: responses.DeliveryOut) -> None:

@@ -65,7 +65,7 @@ def invite(request: PageRequest) -> HttpResponseBase:
         "foreign": into.pk != principal.organization.pk,
         "days": invitations.VALID.days,
     }
-    return render(request, "settings/invite.html", context, status=400 if form.errors else 200)
+    return render(request, "access/members/invite.html", context, status=400 if form.errors else 200)
 
 
 @page(("members", "create"), methods=("POST",))

@@ -55,7 +55,7 @@ def every(request: PageRequest) -> HttpResponse:
         "reach": policy.reach(principal, "keys", "read"),
         "may_create": policy.reach(principal, "keys", "create") is not None,
     }
-    return render(request, "settings/keys.html", context)
+    return render(request, "access/keys/list.html", context)
 
 
 @page(("keys", "create"), methods=("GET", "HEAD", "POST"))
@@ -79,7 +79,7 @@ def new(request: PageRequest) -> HttpResponse:
         "form": form,
         "ticket": once.ticket(request),
     }
-    return render(request, "settings/key_new.html", context, status=400 if form.errors else 200)
+    return render(request, "access/keys/new.html", context, status=400 if form.errors else 200)
 
 
 @page(("keys", "read"), methods=("GET", "HEAD", "POST"))
@@ -148,7 +148,7 @@ def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: RotateForm
         "mine": is_own,
     }
     wrong = form.errors or (rotation is not None and rotation.errors)
-    return render(request, "settings/key.html", context, status=400 if wrong else 200)
+    return render(request, "access/keys/key.html", context, status=400 if wrong else 200)
 
 
 def _show_secret(
@@ -162,7 +162,7 @@ def _show_secret(
         "secret": key_with_secret.secret,
         "old": old,
     }
-    return render(request, "settings/key_made.html", context, status=201)
+    return render(request, "access/keys/secret.html", context, status=201)
 
 
 def _row(key: ApiKey, names: people.Names) -> dict[str, object]:

@@ -52,7 +52,7 @@ def every(request: PageRequest) -> HttpResponse:
         "invite": invitations.InviteForm(principal) if may_invite else None,
         "everywhere": policy.reach(principal, "members", "read") == "all",
     }
-    return render(request, "settings/members.html", context)
+    return render(request, "access/members/list.html", context)
 
 
 @page(("members", "read"), methods=("GET", "HEAD", "POST"))
@@ -85,7 +85,7 @@ def show_member(request: PageRequest, member_id: UUID) -> HttpResponseBase:
         "keys": _working_keys(member),
         "invited_by": people.Names(principal, [member.invited_by_id]).of(member.invited_by_id),
     }
-    return render(request, "settings/member.html", context, status=400 if form and form.errors else 200)
+    return render(request, "access/members/member.html", context, status=400 if form and form.errors else 200)
 
 
 @page(("members", "delete"), methods=("POST",))

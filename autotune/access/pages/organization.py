@@ -73,7 +73,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
         "places": _places(principal, request.path),
         "all": policy.reach(principal, "organizations", "read") == "all",
     }
-    return render(request, "settings/settings.html", context, status=400 if form.errors else 200)
+    return render(request, "access/organizations/settings.html", context, status=400 if form.errors else 200)
 
 
 @page(("organizations", "read"))
@@ -90,7 +90,7 @@ def every(request: PageRequest) -> HttpResponse:
         "may_create": policy.reach(request.principal, "organizations", "create") == "all",
         "may_update": policy.reach(request.principal, "organizations", "update") == "all",
     }
-    return render(request, "settings/organizations.html", context)
+    return render(request, "access/organizations/list.html", context)
 
 
 @page(("organizations", "create"), methods=("GET", "HEAD", "POST"))
@@ -111,7 +111,7 @@ def new(request: PageRequest) -> HttpResponseBase:
             return redirect("organization", organization.pk)
     context = {"title": "Create an organization", "crumbs": places.crumbs(("Organizations", reverse("organizations")))}
     return render(
-        request, "settings/organization_new.html", {**context, "form": form}, status=400 if form.errors else 200
+        request, "access/organizations/new.html", {**context, "form": form}, status=400 if form.errors else 200
     )
 
 
@@ -138,7 +138,7 @@ def edit_organization(request: PageRequest, organization_id: UUID) -> HttpRespon
         "form": form,
         "may_suspend": policy.reach(principal, "organizations", "update") == "all" and not organization.operating,
     }
-    return render(request, "settings/organization.html", context, status=400 if form.errors else 200)
+    return render(request, "access/organizations/organization.html", context, status=400 if form.errors else 200)
 
 
 @page(("organizations", "update"), methods=("POST",))

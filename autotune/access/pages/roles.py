@@ -78,7 +78,7 @@ def every(request: PageRequest) -> HttpResponse:
         "may_create": policy.reach(principal, "roles", "create") is not None,
         "everywhere": policy.reach(principal, "roles", "read") == "all",
     }
-    return render(request, "settings/roles.html", context)
+    return render(request, "access/roles/list.html", context)
 
 
 @page(("roles", "read"))
@@ -100,7 +100,7 @@ def show_role(request: PageRequest, role_id: UUID) -> HttpResponse:
         "may_create": policy.reach(principal, "roles", "create") is not None,
         "held": _held(principal, [role]).get(role.pk, 0),
     }
-    return render(request, "settings/role.html", context)
+    return render(request, "access/roles/role.html", context)
 
 
 @page(("roles", "create"), methods=("GET", "HEAD", "POST"))
@@ -170,7 +170,7 @@ def _form(
         "actions": EVERYTHING,
         "scopes": SCOPES,
     }
-    return render(request, "settings/role_form.html", context, status=400 if form.errors else 200)
+    return render(request, "access/roles/form.html", context, status=400 if form.errors else 200)
 
 
 def _like(request: PageRequest) -> Sequence[Mapping[str, Any]]:
