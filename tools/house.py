@@ -5,12 +5,15 @@
   cycles           between any two modules; in the SDK also by imports that only a type checker sees
   tag libraries    modules of `templatetags` that others import: their functions belong in a module of the app
   crowded folders  more than 25 modules in one folder
+  templates        templates/scores/reviews/ belongs to the package scores/reviews/, templates/access/ to
+                   autotune/access/; a template that code or another template names exists
   HTTP clients     only autotune/core/outbound/engine.py, where addresses are checked, sends requests to others
 
 `autotune/site/` and the composition (settings, urls, celery, wsgi, asgi) may import every app; no app may import them.
 """
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -28,6 +31,15 @@ HTTP_CLIENTS = (
     *("pycurl", "httplib2", "niquests", "treq", "tornado.httpclient", "websocket", "websockets"),
 )
 FOLDER_MOST = 25
+TEMPLATES = Path("templates")
+LIBRARY_TEMPLATES = (
+    "account",
+    "admin",
+    "drf_spectacular",
+    "mfa",
+    "socialaccount",
+)  # these replace or extend a library's
+TEMPLATE_NAME = re.compile(r"""["']([a-z_]+(?:/[a-z_0-9]+)+\.html)["']""")
 RELATIONS = {"ForeignKey", "OneToOneField", "ManyToManyField", "GenericRelation"}
 
 
@@ -222,6 +234,29 @@ def crowded(modules: dict[str, Module]) -> list[str]:
     )
 
 
+def template_folders(root: Path) -> list[str]:
+    """Return folders of templates that are not the path of a package, which may leave out `autotune/`."""
+    folders = {path.parent.relative_to(root / TEMPLATES) for path in (root / TEMPLATES).rglob("*.*")}
+    return sorted(
+        f"{TEMPLATES / folder}/: there is no package {folder} or autotune/{folder}"
+        for folder in folders
+        if folder.parts
+        and folder.parts[0] not in LIBRARY_TEMPLATES
+        and not any((base / folder / "__init__.py").is_file() for base in (root, root / "autotune"))
+    )
+
+
+def missing_templates(root: Path, modules: dict[str, Module]) -> list[str]:
+    """Return names of templates that do not exist, in code and in templates; a library's own count as existing."""
+    sources = [root / module.path for module in modules.values()] + sorted((root / TEMPLATES).rglob("*.html"))
+    return [
+        f"{source.relative_to(root)}: the template {name} does not exist"
+        for source in sources
+        for name in sorted(set(TEMPLATE_NAME.findall(source.read_text(encoding="utf-8"))))
+        if name.partition("/")[0] not in LIBRARY_TEMPLATES and not (root / TEMPLATES / name).is_file()
+    ]
+
+
 def breaches(root: Path) -> list[str]:
     """Return a line for each breach in the tree under `root`."""
     modules = read(root)
@@ -232,6 +267,8 @@ def breaches(root: Path) -> list[str]:
         *tag_libraries(modules),
         *http_clients(modules),
         *crowded(modules),
+        *template_folders(root),
+        *missing_templates(root, modules),
     ]
 
 

@@ -124,6 +124,34 @@ def test_a_folder_with_more_than_25_modules_is_a_breach(tree):
     assert tree(modules | {"scores/wing/last.py": ""}) == ["scores/wing/: 26 modules; at most 25 are allowed"]
 
 
+def test_a_folder_of_templates_is_the_path_of_a_package(tree):
+    packages = {"scores/reviews/__init__.py": "", "autotune/access/keys/__init__.py": ""}
+    templates = {
+        "templates/scores/reviews/desk.html": "",
+        "templates/access/keys/list.html": "",
+        "templates/429.html": "",
+    }
+    assert tree(packages | templates | {"templates/admin/index.html": "", "templates/mfa/totp/form.html": ""}) == []
+    assert tree({"templates/reviews/desk.html": "", "templates/scores/review/_item.html": ""}) == [
+        "templates/reviews/: there is no package reviews or autotune/reviews",
+        "templates/scores/review/: there is no package scores/review or autotune/scores/review",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("scores/reviews/pages.py", "render(request, 'scores/reviews/list.html')"),
+        ("templates/scores/reviews/desk.html", '{% include "scores/reviews/list.html" with row=row only %}'),
+        ("templates/scores/reviews/desk.html", "{% extends 'scores/reviews/list.html' %}"),
+    ],
+)
+def test_a_template_that_is_named_exists(tree, path, text):
+    files = {"scores/reviews/__init__.py": "", path: text}
+    assert tree(files) == [f"{path}: the template scores/reviews/list.html does not exist"]
+    assert tree({"templates/scores/reviews/list.html": '{% extends "admin/base.html" %}'}) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
