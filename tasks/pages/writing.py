@@ -19,7 +19,8 @@ from autotune.core.errors import AutotuneError, TooLarge
 from tasks import definitions, panels
 from tasks.models import Task
 from tasks.pages import pickers, prompts
-from tasks.pages.forms import SPARE, TaskForm, stamp
+from tasks.pages.forms import SPARE, TaskForm
+from tasks.pages.initial_values import stamp
 from tasks.requests import NewTask, TaskPatch
 
 METHODS: Final = ("GET", "HEAD", "POST")
