@@ -142,7 +142,7 @@ def module_of(target: str, modules: dict[str, Module]) -> str | None:
 
 
 def composes(name: str) -> bool:
-    return name in COMPOSITION or name == SITE or name.startswith(f"{SITE}.")
+    return any(name == package or name.startswith(f"{package}.") for package in (*COMPOSITION, SITE))
 
 
 def rank(name: str) -> tuple[int, int]:
