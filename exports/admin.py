@@ -15,7 +15,7 @@ from autotune.core.admin.cells import figure, linked, moment, state
 from autotune.core.admin.inlines import Newest
 from autotune.core.admin.lists import named
 from autotune.core.errors import Conflict
-from autotune.core.templatetags.ui import number, octets
+from autotune.core.pages.formats import number, octets
 from exports.models import Export, ExportFile
 from exports.states import UNFINISHED, ExportStatus
 from exports.work import ending

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from autotune.access.principal import Principal
 from autotune.core.errors import Conflict, Invalid, NotFound
-from autotune.core.outbound.addresses import AddressRefused, check_url
+from autotune.core.outbound.registered_urls import AddressRefused, check_url
 from graders import credentials, requests, status
 from graders.models import Grader
 from graders.requests import CapabilitiesIn, GraderIn, GraderPatch, LimitsIn, RedactionIn

@@ -2,17 +2,21 @@
 
   upward imports   exports -> scores -> tasks -> graders -> autotune.{webhooks, llm} -> autotune.access ->
                    autotune.charts -> autotune.core; `apps.get_model` and a relation named by a string count as imports
-  cycles           between any two modules
+  cycles           between any two modules; in the SDK also by imports that only a type checker sees
+  tag libraries    modules of `templatetags` that others import: their functions belong in a module of the app
   crowded folders  more than 25 modules in one folder
+  templates        templates/scores/reviews/ belongs to the package scores/reviews/, templates/access/ to
+                   autotune/access/; a template that code or another template names exists
   HTTP clients     only autotune/core/outbound/engine.py, where addresses are checked, sends requests to others
 
 `autotune/site/` and the composition (settings, urls, celery, wsgi, asgi) may import every app; no app may import them.
 """
 
 import ast
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +24,22 @@ APPS = ("autotune", "graders", "tasks", "scores", "exports")  # each may import 
 WITHIN = ("core", "charts", "access", "webhooks", "llm")  # inside autotune: core < charts < access < the other two
 COMPOSITION = ("autotune.settings", "autotune.urls", "autotune.celery", "autotune.wsgi", "autotune.asgi")
 SITE = "autotune.site"
+SDK = Path("sdk/python/src")
 OUTBOUND = "autotune.core.outbound.engine"
 HTTP_CLIENTS = (
     *("requests", "urllib3", "urllib.request", "http.client", "xmlrpc.client", "aiohttp", "httpx", "httpx2"),
     *("pycurl", "httplib2", "niquests", "treq", "tornado.httpclient", "websocket", "websockets"),
 )
 FOLDER_MOST = 25
+TEMPLATES = Path("templates")
+LIBRARY_TEMPLATES = (
+    "account",
+    "admin",
+    "drf_spectacular",
+    "mfa",
+    "socialaccount",
+)  # these replace or extend a library's
+TEMPLATE_NAME = re.compile(r"""["']([a-z_]+(?:/[a-z_0-9]+)+\.html)["']""")
 RELATIONS = {"ForeignKey", "OneToOneField", "ManyToManyField", "GenericRelation"}
 
 
@@ -48,28 +62,34 @@ class Module:
 
 def read(root: Path) -> dict[str, Module]:
     """Return every module of the server by its dotted name, without migrations and tests."""
+    return modules_below(root, [path for app in APPS for path in sorted((root / app).rglob("*.py"))], root)
+
+
+def read_sdk(root: Path) -> dict[str, Module]:
+    """Return every module of the SDK by its dotted name; imports for type checkers count as references."""
+    return modules_below(root / SDK, sorted((root / SDK).rglob("*.py")), root, with_typing=True)
+
+
+def modules_below(base: Path, paths: Iterable[Path], root: Path, *, with_typing: bool = False) -> dict[str, Module]:
+    """Return the modules of `paths` by their dotted names, which begin at the folder `base`."""
     modules = {}
-    for app in APPS:
-        for path in sorted((root / app).rglob("*.py")):
-            inside = path.relative_to(root)
-            if "migrations" in inside.parts:
-                continue
-            name = ".".join(inside.with_suffix("").parts).removesuffix(".__init__")
-            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-            tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(inside))
-            modules[name] = Module(name, inside, tuple(references(tree, package)))
+    for path in paths:
+        inside = path.relative_to(base)
+        if "migrations" in inside.parts:
+            continue
+        name = ".".join(inside.with_suffix("").parts).removesuffix(".__init__")
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(inside))
+        modules[name] = Module(name, path.relative_to(root), tuple(references(tree, package, with_typing=with_typing)))
     return modules
 
 
-def references(tree: ast.Module, package: str) -> Iterator[Reference]:
-    """Yield run-time references of a module: imports, `import_module("…")`, models by string; not TYPE_CHECKING."""
-    typing_only = {
-        id(inner)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
-        for statement in block.body
-        for inner in ast.walk(statement)
-    }
+def references(tree: ast.Module, package: str, *, with_typing: bool = False) -> Iterator[Reference]:
+    """Yield references of a module: imports, `import_module("…")`, models by string.
+
+    with_typing  also what is imported under TYPE_CHECKING, which does not run
+    """
+    typing_only = set() if with_typing else typing_only_nodes(tree)
     for node in ast.walk(tree):
         if id(node) in typing_only:
             continue
@@ -80,6 +100,17 @@ def references(tree: ast.Module, package: str) -> Iterator[Reference]:
             yield from (Reference(f"{stem}.{alias.name}", node.lineno) for alias in node.names)
         elif isinstance(node, ast.Call) and (target := module_in_call(node)):
             yield Reference(target, node.lineno)
+
+
+def typing_only_nodes(tree: ast.Module) -> set[int]:
+    """Return the ids of all nodes under `if TYPE_CHECKING:`."""
+    return {
+        id(inner)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+        for statement in block.body
+        for inner in ast.walk(statement)
+    }
 
 
 def absolute(node: ast.ImportFrom, package: str) -> str:
@@ -111,7 +142,7 @@ def module_of(target: str, modules: dict[str, Module]) -> str | None:
 
 
 def composes(name: str) -> bool:
-    return name in COMPOSITION or name == SITE or name.startswith(f"{SITE}.")
+    return any(name == package or name.startswith(f"{package}.") for package in (*COMPOSITION, SITE))
 
 
 def rank(name: str) -> tuple[int, int]:
@@ -172,6 +203,15 @@ def cycles(modules: dict[str, Module]) -> list[str]:
     return sorted(f"import cycle: {' <-> '.join(group)}" for group in groups)
 
 
+def tag_libraries(modules: dict[str, Module]) -> list[str]:
+    """Return imports of a module of template tags, which are for templates only."""
+    return sorted(
+        f"{module.path}:{line}: imports {target}; move what it needs out of the template tags"
+        for module, target, line in edges(modules)
+        if ".templatetags." in target
+    )
+
+
 def http_clients(modules: dict[str, Module]) -> list[str]:
     """Return imports of an HTTP client outside the one outbound module."""
     return sorted(
@@ -194,10 +234,42 @@ def crowded(modules: dict[str, Module]) -> list[str]:
     )
 
 
+def template_folders(root: Path) -> list[str]:
+    """Return folders of templates that are not the path of a package, which may leave out `autotune/`."""
+    folders = {path.parent.relative_to(root / TEMPLATES) for path in (root / TEMPLATES).rglob("*.*")}
+    return sorted(
+        f"{TEMPLATES / folder}/: there is no package {folder} or autotune/{folder}"
+        for folder in folders
+        if folder.parts
+        and folder.parts[0] not in LIBRARY_TEMPLATES
+        and not any((base / folder / "__init__.py").is_file() for base in (root, root / "autotune"))
+    )
+
+
+def missing_templates(root: Path, modules: dict[str, Module]) -> list[str]:
+    """Return names of templates that do not exist, in code and in templates; a library's own count as existing."""
+    sources = [root / module.path for module in modules.values()] + sorted((root / TEMPLATES).rglob("*.html"))
+    return [
+        f"{source.relative_to(root)}: the template {name} does not exist"
+        for source in sources
+        for name in sorted(set(TEMPLATE_NAME.findall(source.read_text(encoding="utf-8"))))
+        if name.partition("/")[0] not in LIBRARY_TEMPLATES and not (root / TEMPLATES / name).is_file()
+    ]
+
+
 def breaches(root: Path) -> list[str]:
     """Return a line for each breach in the tree under `root`."""
     modules = read(root)
-    return [*upward(modules), *cycles(modules), *http_clients(modules), *crowded(modules)]
+    return [
+        *upward(modules),
+        *cycles(modules),
+        *cycles(read_sdk(root)),
+        *tag_libraries(modules),
+        *http_clients(modules),
+        *crowded(modules),
+        *template_folders(root),
+        *missing_templates(root, modules),
+    ]
 
 
 def main() -> int:

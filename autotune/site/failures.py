@@ -16,7 +16,7 @@ def _answer(request: HttpRequest, error: errors.AutotuneError) -> HttpResponse:
         return problems.answer(error, request)
     if error.status < 500 and context.is_framed(request):
         return entry.failed(request, error)
-    return render(request, "site/failure.html", {"error": error}, status=error.status)
+    return render(request, "core/pages/failure.html", {"error": error}, status=error.status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import DatabaseError, transaction
 
 from autotune.core.crypto.encryption import Undecryptable
-from autotune.core.outbound.addresses import AddressRefused, check_url
+from autotune.core.outbound.registered_urls import AddressRefused, check_url
 from autotune.webhooks.models import Webhook
 
 SHOWN: Final = 10

@@ -15,7 +15,7 @@ from autotune.access.principal import Principal
 from autotune.core import clock
 from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, Invalid, NotFound
-from autotune.core.outbound.addresses import AddressRefused, check_url
+from autotune.core.outbound.registered_urls import AddressRefused, check_url
 from autotune.webhooks import mail, requests, rules
 from autotune.webhooks.delivery import signing
 from autotune.webhooks.models import Delivery, Webhook

@@ -10,9 +10,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy
-from autotune.access.frame import acting
+from autotune.access.frame import acting, once, people, places
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts, once, people, places
 from autotune.access.principal import Principal
 from autotune.access.views import find_for
 from autotune.core import clock, ids
@@ -53,7 +52,7 @@ def every(request: PageRequest) -> HttpResponse:
         "may_create": policy.reach(principal, "webhooks", "create") is not None,
         "reach": policy.reach(principal, "webhooks", "read"),
     }
-    return render(request, "settings/webhooks.html", context)
+    return render(request, "webhooks/list.html", context)
 
 
 @page(("webhooks", "create"), methods=("GET", "HEAD", "POST"))
@@ -61,7 +60,7 @@ def new(request: PageRequest) -> HttpResponse:
     """Subscribe an address; the page after the form shows its secret once."""
     principal = request.principal
     form = WebhookForm(principal, request.POST or None)
-    acts.concerns("webhooks", "create", fields=FIELDS)
+    acting.concerns("webhooks", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(WebhookIn)
@@ -69,7 +68,7 @@ def new(request: PageRequest) -> HttpResponse:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("webhooks", "create", change.webhook.public_id, fields=FIELDS)
+            acting.concerns("webhooks", "create", change.webhook.public_id, fields=FIELDS)
             return _secret_page(request, change, "The webhook was created")
     return _form(request, form, "Add a webhook", places.crumbs(("Webhooks", reverse("webhooks"))))
 
@@ -81,7 +80,7 @@ def edit(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     webhook = _webhook(principal, webhook_id, "update")
     initial = {"url": Legible(webhook).url, "events": webhook.events, "description": webhook.description}
     form = WebhookForm(principal, request.POST or None, initial=initial, held=webhook.events)
-    acts.concerns("webhooks", "update", webhook.public_id, fields=FIELDS)
+    acting.concerns("webhooks", "update", webhook.public_id, fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(WebhookPatch)
@@ -107,7 +106,7 @@ def webhook_page(request: PageRequest, webhook_id: UUID) -> HttpResponse:
 def test(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     """Send a test event, and report its result."""
     webhook = _webhook(request.principal, webhook_id, "update")
-    acts.concerns("webhooks", "update", webhook.public_id)
+    acting.concerns("webhooks", "update", webhook.public_id)
     deliveries: list[responses.DeliveryOut] = []
     if acting.attempt(
         request, lambda: deliveries.append(responses.delivery_out(trying.test(webhook.pk))), calls_out=True
@@ -121,7 +120,7 @@ def switch(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     """Switch a webhook off, or on again."""
     webhook = _webhook(request.principal, webhook_id, "update")
     to: Literal["active", "disabled"] = "active" if request.POST.get("to") == "active" else "disabled"
-    acts.concerns("webhooks", "update", webhook.public_id, fields=("status",))
+    acting.concerns("webhooks", "update", webhook.public_id, fields=("status",))
     body = WebhookPatch(status=to)
     message = "Autotune sends events to it again." if to == "active" else "Its pending deliveries are parked."
     acting.attempt(request, lambda: endpoints.change(request.principal, webhook.pk, body), toast=message)
@@ -132,7 +131,7 @@ def switch(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
 def rotate(request: PageRequest, webhook_id: UUID) -> HttpResponse:
     """Rotate the secret, and show the new one once; the previous one also signs for a day."""
     webhook = _webhook(request.principal, webhook_id, "update")
-    acts.concerns("webhooks", "update", webhook.public_id, fields=("secret",))
+    acting.concerns("webhooks", "update", webhook.public_id, fields=("secret",))
     force = request.POST.get("force") == "yes"
     try:
         change = once.do(request, lambda: endpoints.rotate(webhook.pk, force=force))
@@ -145,7 +144,7 @@ def rotate(request: PageRequest, webhook_id: UUID) -> HttpResponse:
 def delete(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     """Delete a webhook."""
     webhook = _webhook(request.principal, webhook_id, "delete")
-    acts.concerns("webhooks", "delete", webhook.public_id)
+    acting.concerns("webhooks", "delete", webhook.public_id)
     message = f"The webhook to {_host(webhook)} is deleted."
     is_deleted = acting.attempt(request, lambda: endpoints.delete(webhook.pk), toast=message)
     return redirect("webhooks") if is_deleted else redirect("webhook", webhook_id)
@@ -155,7 +154,7 @@ def delete(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
 def redeliver(request: PageRequest, webhook_id: UUID, delivery_id: UUID) -> HttpResponseBase:
     """Deliver an event again."""
     webhook = _webhook(request.principal, webhook_id, "update")
-    acts.concerns("webhooks", "update", ids.encode("dlv", delivery_id))
+    acting.concerns("webhooks", "update", ids.encode("dlv", delivery_id))
     message = "The event is queued for delivery now, with the same id and body."
     acting.attempt(request, lambda: trying.redeliver(webhook.pk, delivery_id), toast=message)
     return redirect("webhook", webhook_id)
@@ -191,7 +190,7 @@ def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None 
         "refused": refused,
         "here": reverse("webhook", args=[webhook.pk]) if refused else request.get_full_path(),
     }
-    return render(request, "settings/webhook.html", context, status=refused.status if refused else 200)
+    return render(request, "webhooks/webhook.html", context, status=refused.status if refused else 200)
 
 
 def _form(request: PageRequest, form: WebhookForm, title: str, above: Any, webhook: Any = None) -> HttpResponse:
@@ -203,7 +202,7 @@ def _form(request: PageRequest, form: WebhookForm, title: str, above: Any, webho
         "ticket": once.ticket(request),
         "examples": examples.of(form.offered, request.principal.organization.pk),
     }
-    return render(request, "settings/webhook_form.html", context, status=400 if form.errors else 200)
+    return render(request, "webhooks/form.html", context, status=400 if form.errors else 200)
 
 
 def _secret_page(request: PageRequest, change: endpoints.WebhookChange, title: str) -> HttpResponse:
@@ -214,7 +213,7 @@ def _secret_page(request: PageRequest, change: endpoints.WebhookChange, title: s
         "hook": change.webhook,
         "secret": change.secret,
     }
-    return render(request, "settings/webhook_made.html", context, status=201)
+    return render(request, "webhooks/secret.html", context, status=201)
 
 
 def _report_test(request: PageRequest, out: responses.DeliveryOut) -> None:

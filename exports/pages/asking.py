@@ -10,7 +10,6 @@ from autotune.access.audit import current_call
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from exports import previews
 from exports.formats import json
 from exports.pages import words
@@ -28,9 +27,9 @@ def new(request: PageRequest) -> HttpResponse:
         return _render_form(request, ExportForm(request.GET, request.principal), 200)
     form = ExportForm(request.POST, request.principal)
     if "look" in request.POST:
-        acts.concerns("exports", "read")
+        acting.concerns("exports", "read")
         return redirect(f"{reverse('export_new')}?{urlencode(_address_parameters(form))}")
-    acts.concerns("exports", "create")
+    acting.concerns("exports", "create")
     if form.is_valid():
         try:
             export = acting.do(
@@ -39,7 +38,7 @@ def new(request: PageRequest) -> HttpResponse:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("exports", "create", export.public_id)
+            acting.concerns("exports", "create", export.public_id)
             return redirect("export", export.pk)
     return _render_form(request, form, 400)
 

@@ -12,7 +12,6 @@ from autotune.access import policy
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.access.views import find, find_for
 from autotune.core import clock
 from autotune.core.pages.forms import BodyForm
@@ -51,7 +50,7 @@ def export(request: PageRequest, export_id: UUID) -> HttpResponse:
 @page(("exports", "update"), methods=("POST",))
 def cancel(request: PageRequest, export_id: UUID) -> HttpResponse:
     export = find_for(Export.objects.defer("file_key"), request.principal, export_id, "update", WHAT)
-    acts.concerns("exports", "update", export.public_id)
+    acting.concerns("exports", "update", export.public_id)
     acting.attempt(request, lambda: ending.cancel(export.pk), toast="The export was cancelled.")
     return redirect("export", export.pk)
 
@@ -60,7 +59,7 @@ def cancel(request: PageRequest, export_id: UUID) -> HttpResponse:
 def link(request: PageRequest, export_id: UUID) -> HttpResponse:
     """Create a link. Only this response shows it."""
     export = _find_export(request, export_id)
-    acts.concerns("exports", "read", export.public_id)
+    acting.concerns("exports", "read", export.public_id)
     form = LinkForm(_files(export), request.POST)
     if form.is_valid():
         try:

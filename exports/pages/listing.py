@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages.people import Names
+from autotune.access.frame.people import Names
 from autotune.access.principal import Principal
 from autotune.core.api import pagination
 from autotune.core.pages import listing

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 
 from autotune.core.admin.actions import CALLED_AT_ONCE, confirmed, each
 from autotune.core.errors import Conflict
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 from graders import registry
 from graders.health import reports, verification
 from graders.models import (

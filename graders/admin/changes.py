@@ -5,7 +5,7 @@ from django.contrib import admin
 from autotune.core.admin.base import plain
 from autotune.core.admin.cells import linked, moment, state
 from autotune.core.admin.inlines import Newest
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
     GraderStatusChange,

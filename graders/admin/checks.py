@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 from autotune.core.admin.base import plain
 from autotune.core.admin.cells import badge, figure, linked, moment
 from autotune.core.admin.inlines import Newest
-from autotune.core.templatetags.ui import brief, duration
+from autotune.core.pages.formats import brief, duration
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
     GraderCheck,

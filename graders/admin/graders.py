@@ -15,7 +15,7 @@ from autotune.core.admin import figures
 from autotune.core.admin.base import OnPages, PublicIdSearch, Record
 from autotune.core.admin.cells import anchor, badge, linked, list_url, moment
 from autotune.core.admin.lists import named
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 from graders.admin.actions import check_health, switch_off, switch_on, verify
 from graders.admin.changes import StatusChangesInline
 from graders.admin.checks import ChecksInline

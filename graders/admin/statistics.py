@@ -11,7 +11,7 @@ from autotune.core import ids
 from autotune.core.admin.base import PublicIdSearch, Record
 from autotune.core.admin.cells import linked, moment
 from autotune.core.admin.lists import Growing
-from autotune.core.templatetags.ui import score
+from autotune.core.pages.formats import score
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
     GraderHour,

@@ -6,9 +6,8 @@ from uuid import UUID
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from autotune.access.frame import acting
+from autotune.access.frame import acting, once
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts, once
 from autotune.charts import Bar, Chart, bars
 from autotune.core.errors import AutotuneError
 from graders import credentials, failure_codes, trying
@@ -29,7 +28,7 @@ def verify(request: PageRequest, grader_id: UUID) -> HttpResponse:
     grader = finding.find(request.principal, grader_id, "update")
     probe, ticket, error = None, "", None
     if request.method == "POST":
-        acts.concerns(RESOURCE, "update", grader.public_id)
+        acting.concerns(RESOURCE, "update", grader.public_id)
         try:
             probe, ticket = acting.do(request, lambda: _verified(request, grader), calls_out=True)
         except AutotuneError as exc:
@@ -55,7 +54,7 @@ def attempt(request: PageRequest, grader_id: UUID) -> HttpResponse:
     form = TryForm(request.POST or None)
     trial, status, headers = None, 200, {}
     if request.method == "POST":
-        acts.concerns(RESOURCE, "try", grader.public_id)
+        acting.concerns(RESOURCE, "try", grader.public_id)
         if form.is_valid():
             try:
                 sample = form.body(SampleIn)
@@ -75,7 +74,7 @@ def rotate(request: PageRequest, grader_id: UUID) -> HttpResponse:
     grader = finding.find(request.principal, grader_id, "update")
     form = RotateForm(request.POST or None)
     if request.method == "POST":
-        acts.concerns(RESOURCE, "update", grader.public_id)
+        acting.concerns(RESOURCE, "update", grader.public_id)
         if form.is_valid():
             try:
                 body = form.body(RotateIn)

@@ -9,7 +9,6 @@ from django.urls import reverse
 
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.core.errors import AutotuneError
 from graders import registry
 from graders.pages import finding
@@ -25,14 +24,14 @@ def new(request: PageRequest) -> HttpResponse:
     """Register a grader. Only this response shows its secret."""
     form = GraderForm(request.POST or None)
     if request.method == "POST":
-        acts.concerns(RESOURCE, "create")
+        acting.concerns(RESOURCE, "create")
         if form.is_valid():
             try:
                 registration = acting.do(request, lambda: registry.register(request.principal, form.body(GraderIn)))
             except AutotuneError as exc:
                 form.refuse(exc)
             else:
-                acts.concerns(RESOURCE, "create", registration.grader.public_id)
+                acting.concerns(RESOURCE, "create", registration.grader.public_id)
                 return shown_once(request, registration.grader.pk, str(registration.secret), "registered")
     context = {
         "title": "Register a grader",
@@ -50,7 +49,7 @@ def edit(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
     grader = finding.find(request.principal, grader_id, "update")
     form = GraderEditForm(request.POST or None, grader)
     if request.method == "POST":
-        acts.concerns(RESOURCE, "update", grader.public_id)
+        acting.concerns(RESOURCE, "update", grader.public_id)
         if form.is_valid():
             try:
                 registration = acting.do(
@@ -77,7 +76,7 @@ def edit(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
 def switch(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
     """Switch a grader off or on, as the form's `to` says."""
     grader = finding.find(request.principal, grader_id, "update")
-    acts.concerns(RESOURCE, "update", grader.public_id, fields=["status"])
+    acting.concerns(RESOURCE, "update", grader.public_id, fields=["status"])
     on = request.POST.get("to") == "on"
     message = "The grader is switched on." if on else "The grader is switched off. Autotune does not call it."
     acting.attempt(request, lambda: registry.switch(grader.pk, on=on), toast=message)
@@ -90,7 +89,7 @@ def delete(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
     grader = finding.find(request.principal, grader_id, "delete")
     form = DeleteForm(request.POST or None, grader)
     if request.method == "POST":
-        acts.concerns(RESOURCE, "delete", grader.public_id)
+        acting.concerns(RESOURCE, "delete", grader.public_id)
         if form.is_valid():
             try:
                 acting.do(request, lambda: registry.tombstone(grader), toast="The grader is deleted.")

@@ -9,9 +9,8 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from autotune.access import policy
-from autotune.access.frame import acting
+from autotune.access.frame import acting, people
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts, people
 from autotune.access.principal import Principal
 from autotune.charts import Bar, Chart, Series, bars, columns, histogram, lines
 from autotune.core.clock import database_now
@@ -56,7 +55,7 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
     principal = request.principal
     if request.method == "POST":
         grader = finding.find(principal, grader_id, "update")
-        acts.concerns(finding.RESOURCE, "update", grader.public_id)
+        acting.concerns(finding.RESOURCE, "update", grader.public_id)
         acting.attempt(
             request, lambda: reports.check_now(grader), toast="Health checked. See the result below.", calls_out=True
         )

@@ -10,7 +10,7 @@ from autotune.core.pages.forms import BodyForm, JSONTextField, LinesField
 from graders import requests, trying
 from graders.credentials import DEFAULT_GRACE_HOURS, MAX_GRACE_HOURS
 from graders.models import Grader
-from graders.templatetags.grader_parts import VISIBILITIES
+from graders.pages.explanations import VISIBILITIES
 
 CAPABILITY: Final = "capabilities__"
 TAKEN: Final = "Another grader of the organization has this name. Enter another."

@@ -13,8 +13,7 @@ from autotune.access.principal import Principal
 from autotune.charts import spark_label, sparkline, strip
 from autotune.core.api.pagination import page as cut
 from autotune.core.clock import database_now
-from autotune.core.pages import listing
-from autotune.core.templatetags import ui
+from autotune.core.pages import formats, listing
 from graders import queued_runs, responses
 from graders.api import ORDER
 from graders.health import strip as looks
@@ -124,7 +123,7 @@ def _trend(measured: Measured) -> SafeString:
 
 def _looks(recent_looks: list[looks.Look]) -> SafeString:
     failed = [look for look in recent_looks if not look.passed]
-    summary = f"{len(failed)} failed, the last {ui.ago(failed[-1].at)}" if failed else "all passed"
+    summary = f"{len(failed)} failed, the last {formats.ago(failed[-1].at)}" if failed else "all passed"
     return strip(
         [look.passed for look in recent_looks], label=f"The last {len(recent_looks)} health checks: {summary}."
     )

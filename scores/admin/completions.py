@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 
 from autotune.core.admin.cells import badge, figure, linked, state
 from autotune.core.admin.inlines import Newest
-from autotune.core.templatetags import ui
+from autotune.core.pages import formats
 from scores.admin.scores import standing_of
 from scores.models import Review, Reward, Score, WorkflowRun
 from tasks.admin import CompletionAdmin
@@ -24,8 +24,8 @@ class ScoresInline(Newest):
     model = Score
     verbose_name_plural = "scores"
     fields = (
-        figure("value", ui.score),
-        figure("confidence", ui.score),
+        figure("value", formats.score),
+        figure("confidence", formats.score),
         "standing",
         linked("grader"),
         linked("grader_version"),
@@ -44,11 +44,11 @@ class ReviewsInline(Newest):
     verbose_name_plural = "reviews"
     fields = (
         state(),
-        figure("value", ui.score, "preliminary score"),
+        figure("value", formats.score, "preliminary score"),
         linked("grader"),
         linked("claimed_by"),
         linked("decided_by"),
-        figure("decided_value", ui.score),
+        figure("decided_value", formats.score),
         "expires_at",
     )
     related = ("grader", "claimed_by", "decided_by")
@@ -59,11 +59,13 @@ class RewardInline(Newest):
     model = Reward
     verbose_name_plural = "reward"
     ordering = ("-completion_id",)
-    fields = ("number", figure("confidence", ui.score), "aggregation", "used", "failed", "scored_at")
+    fields = ("number", figure("confidence", formats.score), "aggregation", "used", "failed", "scored_at")
 
     @admin.display(description="reward")
     def number(self, reward: Reward) -> SafeString:
-        return badge("failed", reward.error_code) if reward.value is None else format_html("{}", ui.score(reward.value))
+        if reward.value is None:
+            return badge("failed", reward.error_code)
+        return format_html("{}", formats.score(reward.value))
 
 
 CompletionAdmin.inlines = (RewardInline, RunsInline, ScoresInline, ReviewsInline)

@@ -12,7 +12,7 @@ from autotune.core.admin.base import PublicIdSearch, Record
 from autotune.core.admin.cells import moment
 from autotune.core.admin.lists import CappedPaginator, Growing
 from autotune.core.fixedpoint import LIMB, UNITS
-from autotune.core.templatetags.ui import score
+from autotune.core.pages.formats import score
 from scores.counters.folding import PROGRESS, Sums
 from scores.models import ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
 

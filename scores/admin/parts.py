@@ -52,7 +52,7 @@ class CodeFilter(admin.SimpleListFilter):
     """Filter by an error code. It offers all codes of the registry: finding those in use would read the whole table."""
 
     title = "error code"
-    template = "admin/filter_closed.html"
+    template = "scores/admin/filter_closed.html"
     parameter_name = "error_code"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from autotune.core import ids
 from autotune.core.admin.cells import badge, figure, linked, moment, page_url
 from autotune.core.admin.lists import CreatedWithin
-from autotune.core.templatetags import ui
+from autotune.core.pages import formats
 from scores.admin.parts import FILTERS, CodeFilter, Of
 from scores.models import Reward
 
@@ -26,7 +26,7 @@ class RewardAdmin(Of, admin.ModelAdmin):
     search_help_text = Of.search_help_text % "comp_…, task_… or org_…"
     related = ("organization", "task")
     list_display = (
-        "completion_public_id", "reward", figure("confidence", ui.score), linked("task"), "aggregation", "used",
+        "completion_public_id", "reward", figure("confidence", formats.score), linked("task"), "aggregation", "used",
         "failed", moment("scored_at", "settled", order=""),
     )  # fmt: skip
     list_filter = (*FILTERS, CodeFilter, "aggregation", RewardCreatedWithin)
@@ -49,4 +49,6 @@ class RewardAdmin(Of, admin.ModelAdmin):
     @admin.display(description="reward")
     def reward(self, reward: Reward) -> SafeString:
         """Show the value, or a failure if there is none, never 0 instead."""
-        return badge("failed", reward.error_code) if reward.value is None else format_html("{}", ui.score(reward.value))
+        if reward.value is None:
+            return badge("failed", reward.error_code)
+        return format_html("{}", formats.score(reward.value))

@@ -12,7 +12,7 @@ from autotune.core.admin.actions import confirmed, pks, tell
 from autotune.core.admin.base import OnPages, plain
 from autotune.core.admin.cells import anchor, badge, change_url, linked, moment, state
 from autotune.core.admin.lists import CreatedWithin
-from autotune.core.templatetags import ui
+from autotune.core.pages import formats
 from scores.admin.parts import FILTERS, CodeFilter, GraderFilter, Of
 from scores.models import WorkflowRun
 from scores.results import failure_codes
@@ -116,12 +116,14 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
     def took(self, run: WorkflowRun) -> str:
         if run.completed_at is None:
             return "–"
-        return ui.duration((run.completed_at - run.created_at).total_seconds() * 1000)
+        return formats.duration((run.completed_at - run.created_at).total_seconds() * 1000)
 
     @admin.display(description="score")
     def score_link(self, run: WorkflowRun) -> SafeString:
         score = getattr(run, "score", None)
-        return badge("") if score is None else anchor(change_url(score), f"{ui.score(score.value)} ({score.public_id})")
+        if score is None:
+            return badge("")
+        return anchor(change_url(score), f"{formats.score(score.value)} ({score.public_id})")
 
     def has_steer_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("scores.change_workflowrun")

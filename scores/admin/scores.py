@@ -11,7 +11,7 @@ from autotune.core import ids
 from autotune.core.admin.base import OnPages, TextForSuperusers, plain
 from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
 from autotune.core.admin.lists import CreatedWithin
-from autotune.core.templatetags import ui
+from autotune.core.pages import formats
 from scores.admin.parts import FILTERS, GraderFilter, Of
 from scores.models import Score, WorkflowRun
 from scores.results import privacy
@@ -25,7 +25,7 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
     search_help_text = Of.search_help_text % "score_…, run_…, comp_…, task_…, grader_…, graderv_… or org_…"
     related = ("organization", "task", "grader", "grader_version")
     list_display = (
-        "public_id", figure("value", ui.score), figure("confidence", ui.score), "standing", linked("grader"),
+        "public_id", figure("value", formats.score), figure("confidence", formats.score), "standing", linked("grader"),
         "grader_version", linked("task"), "completion_short", moment("created_at", "scored", order=""),
     )  # fmt: skip
     list_filter = (

@@ -19,7 +19,7 @@ from autotune.core.admin.base import OnPages, PublicIdSearch, TextForSuperusers,
 from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
 from autotune.core.admin.lists import CreatedWithin, Growing, named
 from autotune.core.errors import AutotuneError, Conflict
-from autotune.core.templatetags import ui
+from autotune.core.pages import formats
 from graders.models import Grader
 from scores.models import Review, WorkflowRun
 from scores.results import privacy
@@ -106,9 +106,9 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
     actions = (release_claims,)
     related = ("organization", "task", "grader", "grader_version", "claimed_by", "decided_by")
     list_display = (
-        "public_id", "standing", linked("task"), linked("grader"), figure("value", ui.score, "preliminary score"),
-        figure("confidence", ui.score), moment("expires_at", order=""), linked("decided_by", "decided by"),
-        figure("decided_value", ui.score, "decided score"), moment("created_at", "opened", order=""),
+        "public_id", "standing", linked("task"), linked("grader"), figure("value", formats.score, "preliminary score"),
+        figure("confidence", formats.score), moment("expires_at", order=""), linked("decided_by", "decided by"),
+        figure("decided_value", formats.score, "decided score"), moment("created_at", "opened", order=""),
     )  # fmt: skip
     list_filter = (
         "status", ClaimFilter, named(Organization, "org"), named(Task, "task"), named(Grader, "grader"), CreatedWithin,
@@ -176,7 +176,7 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
             return badge("expired")
         is_held = review.claimed_until is not None and review.claimed_until > now
         return (
-            badge("claimed", f"held by {ui.brief(review.claimed_by, 40)}")
+            badge("claimed", f"held by {formats.brief(review.claimed_by, 40)}")
             if is_held
             else badge("open", "waits for a person")
         )
@@ -191,7 +191,7 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
 
     @admin.display(description="preliminary score")
     def preliminary_score(self, review: Review) -> str:
-        return ui.score(review.value)
+        return formats.score(review.value)
 
     @admin.display(description="prompt")
     def prompt_text(self, review: Review) -> str:

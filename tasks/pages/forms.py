@@ -1,22 +1,19 @@
 """The form of a task: every member of the API's NewTask and TaskPatch, and the panel as rows."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from django import forms
 
-from autotune.core import ids
-from autotune.core.crypto.fields import Legible
 from autotune.core.errors import AutotuneError, FieldError, Invalid
 from autotune.core.pages.forms import ABSENT, BodyForm, JSONTextField
 from tasks import panels
 from tasks.models import Task
+from tasks.pages.initial_values import initial_values, text_members
 from tasks.pages.pickers import Choices
 from tasks.pages.sentences import plain
 from tasks.pages.spans import SpanField
 from tasks.requests import MAX_PANEL
-from tasks.responses import NOTHING, content_of
 from tasks.states import Aggregation, Part
 
 SPARE: Final = 3  # empty rows at the end of the panel
@@ -108,7 +105,7 @@ class TaskForm(BodyForm):
         self, data: Any = None, *, choices: Choices, task: Task | None = None, grader: str = "", more_rows: int = 0
     ) -> None:
         """Create the form. `grader` is the public id of the grader with which a new task's panel begins."""
-        super().__init__(data, initial=_initial(task, grader))
+        super().__init__(data, initial=initial_values(task, grader))
         self.task = task
         if task is None:
             del self.fields["archived"]
@@ -153,7 +150,7 @@ class TaskForm(BodyForm):
         if self.task is None or entries != _present(self.task):
             body["graders"] = entries
         body["model"] = _model(body.get("model", {}))
-        for member, text in _texts(self.task).items():
+        for member, text in text_members(self.task).items():
             if _plain(text) == (body.get(member) or ""):
                 del body[member]  # it stays exactly as it is, with its line ends
         return body
@@ -234,69 +231,3 @@ def _model(members: dict[str, Any]) -> Any:
 def _present(task: Task) -> list[dict[str, Any]]:
     assert task.version is not None
     return [seat.wire() for seat in panels.seats(task.version)]
-
-
-def _initial(task: Task | None, grader: str) -> dict[str, Any]:
-    if task is None:
-        fresh = Task()
-        return {
-            **_settings(fresh),
-            "aggregation": str(Aggregation.MEAN),
-            "grader_0": grader,
-            "weight_0": 1.0 if grader else None,
-        }
-    version: Any = task.version
-    content = content_of(version) or NOTHING
-    model = content["model"]
-    members = model if isinstance(model, dict) else {"name": model}
-    rows: Sequence[Any] = panels.seats(version)
-    panel = {
-        f"{name}_{at}": value
-        for at, seat in enumerate(rows)
-        for name, value in (
-            ("grader", ids.encode("grader", seat.grader_id)),
-            ("weight", seat.weight),
-            ("part", seat.part),
-        )
-    }
-    return {
-        **_settings(task), **panel,
-        "name": task.name, "description": task.description, "metadata": _json(Legible(task).metadata),
-        "system_prompt": content["systemPrompt"], "prompt_template": content["promptTemplate"],
-        "response_schema": _json(content["responseSchema"]), "model__name": members.get("name"),
-        "model__provider": members.get("provider"), "model__params": _json(members.get("params")),
-        "aggregation": version.aggregation, "seen": stamp(task),
-    }  # fmt: skip
-
-
-def _texts(task: Task | None) -> dict[str, str]:
-    """The texts that the task has now, by their members in the body."""
-    if task is None:
-        return {}
-    version: Any = task.version
-    content = content_of(version) or NOTHING
-    return {
-        "description": task.description,
-        "systemPrompt": content["systemPrompt"] or "",
-        "promptTemplate": content["promptTemplate"] or "",
-    }
-
-
-def _settings(task: Task) -> dict[str, Any]:
-    return {
-        "retry__max_attempts": task.max_attempts, "retry__backoff_ms": task.backoff_ms,
-        "retry__max_backoff_ms": task.max_backoff_ms, "deadline_ms": task.deadline_ms,
-        "review__below_confidence": task.review_below_confidence, "retention__text_days": task.text_days,
-        "options__include_dimensions": task.include_dimensions,
-        "options__include_explanation": task.include_explanation,
-        "share_text": task.share_text, "archived": task.archived,
-    }  # fmt: skip
-
-
-def stamp(task: Task) -> str:
-    """A value that identifies the current state of the task."""
-    return f"{task.version_id}.{task.updated_at.isoformat()}"
-
-
-def _json(value: Any) -> str:
-    return "" if value is None else json.dumps(value, indent=2, ensure_ascii=False)

@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from autotune.access import policy
+from autotune.access.frame.people import Names
 from autotune.access.models import User
-from autotune.access.pages.people import Names
 from autotune.access.principal import Principal
 from autotune.core import ids
 

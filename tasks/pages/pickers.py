@@ -5,7 +5,7 @@ from uuid import UUID
 
 from autotune.access.principal import Principal
 from autotune.core import ids
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 from graders.models import Grader
 from graders.states import GraderStatus
 

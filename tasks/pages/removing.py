@@ -11,7 +11,6 @@ from django.urls import reverse
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.frame.navigation import crumbs
-from autotune.access.pages import acts
 from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.errors import AutotuneError
@@ -43,7 +42,7 @@ class NameForm(forms.Form):
 @page(("tasks", "delete"), methods=("GET", "HEAD", "POST"))
 def delete(request: PageRequest, task_id: UUID) -> HttpResponseBase:
     """Delete a task, after the person has typed its name. A task with completions can only be archived."""
-    acts.concerns("tasks", "delete", ids.encode("task", task_id))
+    acting.concerns("tasks", "delete", ids.encode("task", task_id))
     task = find_for(Task.objects.all(), request.principal, task_id, "delete", "task")
     form, error = NameForm(request.POST if request.method == "POST" else None, task), None
     if request.method == "POST" and form.is_valid():
@@ -68,7 +67,7 @@ def delete(request: PageRequest, task_id: UUID) -> HttpResponseBase:
 @page(("tasks", "update"), methods=("POST",))
 def archive(request: PageRequest, task_id: UUID) -> HttpResponseBase:
     """Archive a task, or restore it with `archived=no`."""
-    acts.concerns("tasks", "update", ids.encode("task", task_id), fields=["archived"])
+    acting.concerns("tasks", "update", ids.encode("task", task_id), fields=["archived"])
     task = find_for(Task.objects.all(), request.principal, task_id, "update", "task")
     archived = request.POST.get("archived") != "no"
     message = "Task archived. Its completions are kept." if archived else "Task restored to the list."

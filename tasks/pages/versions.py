@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.frame.navigation import crumbs
-from autotune.access.pages.people import Names
+from autotune.access.frame.people import Names
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import ids

@@ -13,14 +13,14 @@ from django.urls import reverse
 from autotune.access.frame import acting
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.frame.navigation import crumbs
-from autotune.access.pages import acts
 from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.errors import AutotuneError, TooLarge
 from tasks import definitions, panels
 from tasks.models import Task
 from tasks.pages import pickers, prompts
-from tasks.pages.forms import SPARE, TaskForm, stamp
+from tasks.pages.forms import SPARE, TaskForm
+from tasks.pages.initial_values import stamp
 from tasks.requests import NewTask, TaskPatch
 
 METHODS: Final = ("GET", "HEAD", "POST")
@@ -34,7 +34,7 @@ CHANGED: Final = (
 @page(("tasks", "create"), methods=METHODS)
 def new(request: PageRequest) -> HttpResponseBase:
     """Show and save the form of a new task; `?grader=grader_…` adds a grader to its panel."""
-    acts.concerns("tasks", "create")
+    acting.concerns("tasks", "create")
     _require_modest(request)
     grader = _grader_id(request.GET.get("grader", ""))
     form, more = _form(request, None, grader)
@@ -44,7 +44,7 @@ def new(request: PageRequest) -> HttpResponseBase:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("tasks", "create", task.public_id)
+            acting.concerns("tasks", "create", task.public_id)
             messages.success(request, "Task created. You can now submit completions to it.")
             return redirect("task", task.pk)
     return _shown(request, form, None, more)
@@ -52,7 +52,7 @@ def new(request: PageRequest) -> HttpResponseBase:
 
 @page(("tasks", "update"), methods=METHODS)
 def edit(request: PageRequest, task_id: UUID) -> HttpResponseBase:
-    acts.concerns("tasks", "update", ids.encode("task", task_id))
+    acting.concerns("tasks", "update", ids.encode("task", task_id))
     task = find_for(Task.objects.with_panel(), request.principal, task_id, "update", "task")
     _require_modest(request)
     form, more = _form(request, task)

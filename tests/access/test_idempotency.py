@@ -9,6 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from autotune.access import idempotency
+from autotune.access.idempotency import answers, repeats
 from autotune.access.jobs import clean_up
 from autotune.access.models import StoredAnswer
 from graders.models import Grader, GraderSecret
@@ -195,7 +196,7 @@ def test_a_refusal_is_not_stored_and_leaves_nothing(api, task):
 
 
 def test_a_fault_after_the_work_takes_the_work_back(api, task, monkeypatch):
-    monkeypatch.setattr(idempotency, "_without", lambda secrets, body: 1 / 0)
+    monkeypatch.setattr(answers, "without_secrets", lambda secrets, body: 1 / 0)
     assert api.post(ONE, item(task), **KEY).status_code == 500
     assert rows() == (0, 0)
     assert StoredAnswer.objects.count() == 0
@@ -224,7 +225,7 @@ def test_an_answer_that_is_kept_no_longer_counts_as_absent(api, task):
 
 
 def test_the_clean_up_deletes_those_and_no_others(api, task, monkeypatch):
-    monkeypatch.setattr(idempotency, "CLEANED_AT_ONCE", 2)
+    monkeypatch.setattr(answers, "CLEANED_AT_ONCE", 2)
     for number in range(6):
         api.post(ONE, item(task), idempotency_key=f"k{number}")
     gone = StoredAnswer.objects.order_by("pk").values_list("pk", flat=True)[:5]
@@ -276,7 +277,7 @@ def test_a_secret_is_rotated_once(api):
 def test_null_stands_for_a_secret_wherever_it_is():
     body = json.dumps({"a": {"b": {"secret": "s", "c": 0.1}}, "credentials": None, "é": [1]})
     paths = ("a.b.secret", "credentials.sharedSecret", "x.y", "é.z")
-    assert json.loads(idempotency._without(paths, body)) == {
+    assert json.loads(answers.without_secrets(paths, body)) == {
         "a": {"b": {"secret": None, "c": 0.1}}, "credentials": None, "é": [1],
     }  # fmt: skip
 
@@ -306,7 +307,7 @@ def test_a_verification_is_made_once(api, probed):
 def test_while_it_is_out_the_key_is_in_flight(api, probed, monkeypatch):
     path, _ = probed
     rival = []
-    verify = idempotency._is_success
+    verify = repeats._is_success
 
     def meanwhile(response):
         if not rival:
@@ -314,7 +315,7 @@ def test_while_it_is_out_the_key_is_in_flight(api, probed, monkeypatch):
             rival[0] = api.post(path, **KEY)
         return verify(response)
 
-    monkeypatch.setattr(idempotency, "_is_success", meanwhile)
+    monkeypatch.setattr(repeats, "_is_success", meanwhile)
     first = api.post(path, **KEY)
     assert first.status_code == 200
     assert (rival[0].status_code, rival[0].json()["code"]) == (409, "idempotency_in_flight")

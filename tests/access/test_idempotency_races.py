@@ -5,7 +5,7 @@ import threading
 import pytest
 from django.db import connection
 
-from autotune.access import idempotency
+from autotune.access.idempotency import answers as stored_answers
 from autotune.access.models import StoredAnswer
 from scores.intake import storing, submission
 from tasks import definitions
@@ -128,7 +128,7 @@ def test_an_external_id_that_others_take_meanwhile_is_found_within_the_same_tran
 
 def test_a_connection_that_breaks_before_the_commit_leaves_neither_work_nor_answer(task, post, monkeypatch):
     """Whoever repeats the request has it done once."""
-    stored, broken = idempotency._row, []
+    stored, broken = stored_answers.answer_row, []
 
     def row(*args):
         if not broken:
@@ -139,7 +139,7 @@ def test_a_connection_that_breaks_before_the_commit_leaves_neither_work_nor_answ
             aside(lambda: _terminate(backend)).result(PATIENCE_S)
         return stored(*args)
 
-    monkeypatch.setattr(idempotency, "_row", row)
+    monkeypatch.setattr(stored_answers, "answer_row", row)
     assert aside(post(ONE, item(task))).result(PATIENCE_S).status_code == 503
     assert rows() == (0, 0)
     assert StoredAnswer.objects.count() == 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-READERS = [ROOT / "autotune/settings.py"]
+READERS = sorted((ROOT / "autotune/settings").glob("*.py"))
 CLIENTS = {"AUTOTUNE_API_KEY", "AUTOTUNE_BASE_URL", "AUTOTUNE_GRADER_SECRET"}
 FUNCTIONS = {"secret", "kept_secret", "listed", "networks", "whole_number", "one_of", "getenv", "bucket"}
 FUNCTIONS |= {"allowances"}

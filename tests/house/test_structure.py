@@ -74,6 +74,7 @@ def test_an_upward_import_is_a_breach(tree, path, text):
 
 def test_the_composition_and_the_site_may_import_everything(tree):
     assert tree({"autotune/urls.py": "import scores.models", "autotune/site/home.py": "import scores.models"}) == []
+    assert tree({"autotune/settings/celery.py": "import scores.models"}) == []
 
 
 def test_names_for_type_checkers_are_no_imports(tree):
@@ -86,10 +87,70 @@ def test_a_cycle_is_a_breach(tree):
     assert tree(files) == ["import cycle: scores.a <-> scores.b <-> scores.c"]
 
 
+@pytest.mark.parametrize(
+    "late",
+    [
+        "from .b import B",
+        "from autotune_sdk import b",
+        "def later():\n    from .b import B",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .b import B",
+    ],
+)
+def test_a_cycle_in_the_sdk_is_a_breach_even_if_only_a_type_checker_sees_it(tree, late):
+    sdk = "sdk/python/src/autotune_sdk"
+    modules = {f"{sdk}/__init__.py": "from .a import A", f"{sdk}/b.py": "from .a import A"}
+    assert tree(modules | {f"{sdk}/a.py": ""}) == []
+    assert tree(modules | {f"{sdk}/a.py": late}) == ["import cycle: autotune_sdk.a <-> autotune_sdk.b"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from autotune.core.templatetags import ui",
+        "from autotune.core.templatetags.ui import brief",
+        "def late():\n    import autotune.core.templatetags.ui",
+    ],
+)
+def test_a_module_of_template_tags_that_others_import_is_a_breach(tree, text):
+    modules = {"autotune/core/templatetags/__init__.py": "", "autotune/core/templatetags/ui.py": ""}
+    assert tree(modules) == []
+    (breach,) = tree(modules | {"graders/board.py": text})
+    assert breach.startswith("graders/board.py:")
+    assert "imports autotune.core.templatetags.ui" in breach
+
+
 def test_a_folder_with_more_than_25_modules_is_a_breach(tree):
     modules = {f"scores/wing/m{number:02}.py": "" for number in range(25)} | {"scores/wing/__init__.py": ""}
     assert tree(modules) == []
     assert tree(modules | {"scores/wing/last.py": ""}) == ["scores/wing/: 26 modules; at most 25 are allowed"]
+
+
+def test_a_folder_of_templates_is_the_path_of_a_package(tree):
+    packages = {"scores/reviews/__init__.py": "", "autotune/access/keys/__init__.py": ""}
+    templates = {
+        "templates/scores/reviews/desk.html": "",
+        "templates/access/keys/list.html": "",
+        "templates/429.html": "",
+    }
+    assert tree(packages | templates | {"templates/admin/index.html": "", "templates/mfa/totp/form.html": ""}) == []
+    assert tree({"templates/reviews/desk.html": "", "templates/scores/review/_item.html": ""}) == [
+        "templates/reviews/: there is no package reviews or autotune/reviews",
+        "templates/scores/review/: there is no package scores/review or autotune/scores/review",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("scores/reviews/pages.py", "render(request, 'scores/reviews/list.html')"),
+        ("templates/scores/reviews/desk.html", '{% include "scores/reviews/list.html" with row=row only %}'),
+        ("templates/scores/reviews/desk.html", "{% extends 'scores/reviews/list.html' %}"),
+    ],
+)
+def test_a_template_that_is_named_exists(tree, path, text):
+    files = {"scores/reviews/__init__.py": "", path: text}
+    assert tree(files) == [f"{path}: the template scores/reviews/list.html does not exist"]
+    assert tree({"templates/scores/reviews/list.html": '{% extends "admin/base.html" %}'}) == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import threading
 import pytest
 from autotune_sdk import AutotuneClient
 from autotune_sdk import _downloading as downloading
-from autotune_sdk.models_exports import ExportedFile
+from autotune_sdk.models.exports import ExportedFile
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from autotune_sdk import AutotuneClient
 from autotune_sdk import _downloading as downloading
-from autotune_sdk.models_exports import ExportedFile
+from autotune_sdk.models.exports import ExportedFile
 url, folder, size, sha = sys.argv[1:]
 file = ExportedFile(name="a.jsonl", kind="data", rows=1, bytes=int(size), sha256=sha)
 print("begins", flush=True)

@@ -4,8 +4,8 @@ import os
 import stat
 
 import pytest
-from autotune_sdk.models_graders import Credentials, GraderRegistration
-from autotune_sdk.models_webhooks import WebhookRegistration
+from autotune_sdk.models.graders import Credentials, GraderRegistration
+from autotune_sdk.models.webhooks import WebhookRegistration
 
 
 @pytest.fixture(autouse=True)

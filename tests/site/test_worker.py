@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.site.servers.worker import MAX_BODY, MAX_EARLY, Arriving
+from autotune.site.servers.arriving import MAX_BODY, MAX_EARLY, Arriving
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
 

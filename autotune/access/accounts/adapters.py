@@ -87,4 +87,4 @@ class SignOnAdapter(DefaultSocialAccountAdapter):
         reason = arrivals.settle(request, sociallogin)
         if reason:
             page = {"reason": reason, "name": settings.AUTOTUNE_OIDC_NAME}
-            raise ImmediateHttpResponse(render(request, "socialaccount/refused.html", page, status=403))
+            raise ImmediateHttpResponse(render(request, "access/accounts/refused.html", page, status=403))

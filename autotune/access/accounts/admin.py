@@ -18,7 +18,7 @@ from autotune.access.models import WebSession
 from autotune.core.admin.actions import confirmed, each
 from autotune.core.admin.base import PublicIdSearch, Record
 from autotune.core.admin.cells import badge, linked, moment
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 
 for unused in (EmailAddress, SocialApp, SocialToken, Authenticator, SocialAccount):
     if admin.site.is_registered(unused):

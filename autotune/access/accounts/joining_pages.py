@@ -65,11 +65,11 @@ def _welcome(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _gone(request: HttpRequest) -> HttpResponse:
-    return render(request, "access/invitation_gone.html", status=404)
+    return render(request, "access/accounts/invitation_gone.html", status=404)
 
 
 def _page(
     request: HttpRequest, pending_membership: Membership, *, how: str, form: JoinForm | None = None, status: int = 200
 ) -> HttpResponse:
     page = {"invitation": pending_membership, "how": how, "form": form}
-    return render(request, "access/invitation.html", page, status=status)
+    return render(request, "access/accounts/invitation.html", page, status=status)

@@ -91,7 +91,7 @@ def depart(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     if response.status_code != 302:
         return response
     page = {"url": response["Location"], "name": settings.AUTOTUNE_OIDC_NAME}
-    return render(request, "socialaccount/leaving.html", page)
+    return render(request, "access/accounts/leaving.html", page)
 
 
 @require_GET

@@ -56,7 +56,7 @@ def account(request: HttpRequest) -> HttpResponse:
             for session in sorted(sessions.of(user), key=lambda row: bytes(row.key_digest) != current_digest)
         ],
     }
-    return render(request, "access/account.html", page)
+    return render(request, "access/accounts/account.html", page)
 
 
 @login_required
@@ -110,7 +110,7 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
 def admin_login(request: HttpRequest) -> HttpResponseBase:
     """Redirect to the common login, since the admin site's own form would not require a second factor."""
     if isinstance(request.user, User) and not request.user.is_staff:
-        return render(request, "account/no_admin.html", status=403)
+        return render(request, "access/accounts/no_admin.html", status=403)
     next_url = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
     return redirect(f"{reverse('account_login')}?{urlencode({REDIRECT_FIELD_NAME: next_url})}")
 

@@ -13,10 +13,10 @@ from autotune.access import policy
 from autotune.access.audit import querysets, responses, sealing, sentences
 from autotune.access.audit.api import ORDER
 from autotune.access.audit.requests import EventQuery
+from autotune.access.frame import places
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.models import AuditEvent, Organization
 from autotune.access.models.audit import INSTALLATION, AuditChain
-from autotune.access.pages import places
 from autotune.access.principal import Principal
 from autotune.access.roles.builtin import RESOURCES
 from autotune.access.views import find
@@ -63,7 +63,7 @@ def every(request: PageRequest) -> HttpResponse:
         "everywhere": policy.reach(principal, "audit", "read") == "all",
         "public": ids.encode("org", principal.organization.pk),
     }
-    return render(request, "settings/audit.html", context, status=400 if list_request.faults else 200)
+    return render(request, "access/audit/events.html", context, status=400 if list_request.faults else 200)
 
 
 @page(("audit", "read"))
@@ -78,7 +78,7 @@ def show_event(request: PageRequest, event_id: UUID) -> HttpResponse:
         "page_of": sentences.page_of(event.object_id),
         "chain": _chain(event.chain),
     }
-    return render(request, "settings/audit_event.html", context)
+    return render(request, "access/audit/event.html", context)
 
 
 def _rows(principal: Principal, list_request: listing.ListRequest[EventQuery]) -> tuple[list[Any], Any]:

@@ -1,6 +1,6 @@
 """Run the work of a page's form with the function that the API calls, and show its errors beside the form."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from django.conf import settings
@@ -13,6 +13,7 @@ from autotune.access.models import User
 from autotune.access.throttling import throttles
 from autotune.access.throttling.rates import Rate
 from autotune.core.api import problems
+from autotune.core.api.operations import SAFE_METHODS
 from autotune.core.errors import AutotuneError
 
 T = TypeVar("T")
@@ -60,10 +61,22 @@ def _count(request: HttpRequest) -> None:
         throttles.admit(f"page:calls:{request.user.pk}", CALLS_OUT, refusal)
 
 
+def concerns(resource: str, verb: str, object_id: str = "", *, fields: Sequence[str] | None = None) -> None:
+    """Name the request's act as the API names it, so that the audit log has one name for it, however it was done.
+
+    Call it before the work, so that a rejected act has the name too. Does nothing for a GET.
+    """
+    call = current_call.current()
+    if call is None or call.request.method in SAFE_METHODS:
+        return
+    call.action, call.resource = f"{resource}.{verb}", resource
+    current_call.about(object_id, fields=fields)
+
+
 def acted() -> None:
     """Record for the audit log that a form whose page answers 200 has done its work."""
     if (call := current_call.current()) is not None:
         call.acted = True
 
 
-__all__ = ["AutotuneError", "acted", "attempt", "do"]
+__all__ = ["AutotuneError", "acted", "attempt", "concerns", "do"]

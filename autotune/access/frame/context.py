@@ -27,7 +27,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "principal": SimpleLazyObject(lambda: getattr(request, "principal", None)),
         "frame": SimpleLazyObject(lambda: _frame(request)),
         "second_factor_due": lambda: _is_due(request),
-        "outer": lambda: "frame/base.html" if is_framed(request) else "account/plain.html",
+        "outer": lambda: "access/frame/base.html" if is_framed(request) else "access/accounts/plain.html",
     }
 
 

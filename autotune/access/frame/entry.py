@@ -55,7 +55,7 @@ def page(
                 return to_login(request)
             try:
                 if not enter(request):
-                    return render(request, "frame/no_organization.html", status=403)
+                    return render(request, "access/frame/no_organization.html", status=403)
                 _require(request.principal, needs)
                 _count(request.principal)
                 response = view(request, *args, **kwargs)
@@ -89,7 +89,10 @@ def failed(request: HttpRequest, error: AutotuneError) -> HttpResponse:
     """Render the page of an error, with navigation if the person was admitted."""
     framed = hasattr(request, "principal")
     response = render(
-        request, "frame/failure.html" if framed else "site/failure.html", {"error": error}, status=error.status
+        request,
+        "access/frame/failure.html" if framed else "core/pages/failure.html",
+        {"error": error},
+        status=error.status,
     )
     response.problem_code = error.code  # type: ignore[attr-defined] # for the audit log
     for name, value in error.headers.items():

@@ -9,11 +9,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy, querysets, responses
-from autotune.access.frame import acting
+from autotune.access.frame import acting, places
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.members import invitations
 from autotune.access.models import Organization
-from autotune.access.pages import acts, places, role_choices
+from autotune.access.pages import role_choices
 from autotune.access.principal import Principal
 from autotune.access.requests import Invitation, OrganizationId
 from autotune.core import ids
@@ -43,7 +43,7 @@ def invite(request: PageRequest) -> HttpResponseBase:
     principal = request.principal
     into = _organization(principal, request.POST.get("into") or request.GET.get("into") or "")
     form = InviteForm(principal, request.POST or None, into=into)
-    acts.concerns("members", "create", fields=FIELDS)
+    acting.concerns("members", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(Invitation)
@@ -54,7 +54,7 @@ def invite(request: PageRequest) -> HttpResponseBase:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("members", "create", invitation.public_id, fields=FIELDS)
+            acting.concerns("members", "create", invitation.public_id, fields=FIELDS)
             return redirect("members")
     context = {
         "title": "Invite a person",
@@ -65,7 +65,7 @@ def invite(request: PageRequest) -> HttpResponseBase:
         "foreign": into.pk != principal.organization.pk,
         "days": invitations.VALID.days,
     }
-    return render(request, "settings/invite.html", context, status=400 if form.errors else 200)
+    return render(request, "access/members/invite.html", context, status=400 if form.errors else 200)
 
 
 @page(("members", "create"), methods=("POST",))
@@ -75,7 +75,7 @@ def again(request: PageRequest, member_id: UUID) -> HttpResponseBase:
     invited = querysets.members().visible_to(principal).filter(uid=member_id, user=None).first()
     if invited is None:
         raise NotFound("There is no such invitation.")
-    acts.concerns("members", "create", invited.public_id, fields=FIELDS)
+    acting.concerns("members", "create", invited.public_id, fields=FIELDS)
     body = Invitation(
         email=invited.email,
         role=responses.member_out(invited).role_id,

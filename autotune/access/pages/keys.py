@@ -15,12 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from autotune.access import policy, querysets, responses
-from autotune.access.frame import acting
+from autotune.access.frame import acting, once, people, places
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.keys import creation, tokens
 from autotune.access.keys.api import ORDER
 from autotune.access.models import ApiKey
-from autotune.access.pages import acts, once, people, places
 from autotune.access.pages.key_forms import KeyForm, NewKeyForm, RotateForm
 from autotune.access.principal import Principal
 from autotune.access.requests import KeyPatch, KeyQuery, KeyRotation, NewKey
@@ -56,7 +55,7 @@ def every(request: PageRequest) -> HttpResponse:
         "reach": policy.reach(principal, "keys", "read"),
         "may_create": policy.reach(principal, "keys", "create") is not None,
     }
-    return render(request, "settings/keys.html", context)
+    return render(request, "access/keys/list.html", context)
 
 
 @page(("keys", "create"), methods=("GET", "HEAD", "POST"))
@@ -64,7 +63,7 @@ def new(request: PageRequest) -> HttpResponse:
     """Create a key; only this response shows it."""
     principal = request.principal
     form = NewKeyForm(principal, request.POST or None)
-    acts.concerns("keys", "create", fields=FIELDS)
+    acting.concerns("keys", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewKey)
@@ -72,7 +71,7 @@ def new(request: PageRequest) -> HttpResponse:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("keys", "create", key_with_secret.key.public_id, fields=FIELDS)
+            acting.concerns("keys", "create", key_with_secret.key.public_id, fields=FIELDS)
             return _show_secret(request, key_with_secret, "The key is created")
     context = {
         "title": "Create an API key",
@@ -80,7 +79,7 @@ def new(request: PageRequest) -> HttpResponse:
         "form": form,
         "ticket": once.ticket(request),
     }
-    return render(request, "settings/key_new.html", context, status=400 if form.errors else 200)
+    return render(request, "access/keys/new.html", context, status=400 if form.errors else 200)
 
 
 @page(("keys", "read"), methods=("GET", "HEAD", "POST"))
@@ -90,7 +89,7 @@ def show_key(request: PageRequest, key_id: UUID) -> HttpResponseBase:
     key = _key(principal, key_id, "update" if request.method == "POST" else "read")
     form = KeyForm(request.POST or None, initial={"name": key.name, "networks": key.networks})
     if request.method == "POST":
-        acts.concerns("keys", "update", key.public_id, fields=("name", "networks"))
+        acting.concerns("keys", "update", key.public_id, fields=("name", "networks"))
         if form.is_valid():
             try:
                 body = form.body(KeyPatch)
@@ -108,7 +107,7 @@ def rotate(request: PageRequest, key_id: UUID) -> HttpResponse:
     principal = request.principal
     old = _key(principal, key_id, "update")
     form = RotateForm(request.POST)
-    acts.concerns("keys", "update", old.public_id, fields=("graceHours",))
+    acting.concerns("keys", "update", old.public_id, fields=("graceHours",))
     if form.is_valid():
         try:
             hours = form.body(KeyRotation).grace_hours
@@ -126,7 +125,7 @@ def rotate(request: PageRequest, key_id: UUID) -> HttpResponse:
 def revoke(request: PageRequest, key_id: UUID) -> HttpResponseBase:
     """Revoke a key, so that its next request is rejected."""
     key = _key(request.principal, key_id, "delete")
-    acts.concerns("keys", "delete", key.public_id)
+    acting.concerns("keys", "delete", key.public_id)
     toast = f"The key {key.name[:80]} is revoked: its next request is rejected."
     acting.attempt(request, lambda: creation.revoke(request.principal, key_id), toast=toast)
     return redirect("api_key", key_id)
@@ -149,7 +148,7 @@ def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: RotateForm
         "mine": is_own,
     }
     wrong = form.errors or (rotation is not None and rotation.errors)
-    return render(request, "settings/key.html", context, status=400 if wrong else 200)
+    return render(request, "access/keys/key.html", context, status=400 if wrong else 200)
 
 
 def _show_secret(
@@ -163,7 +162,7 @@ def _show_secret(
         "secret": key_with_secret.secret,
         "old": old,
     }
-    return render(request, "settings/key_made.html", context, status=201)
+    return render(request, "access/keys/secret.html", context, status=201)
 
 
 def _row(key: ApiKey, names: people.Names) -> dict[str, object]:

@@ -10,12 +10,12 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy, querysets, responses
-from autotune.access.frame import acting
+from autotune.access.frame import acting, people, places
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.members import membership
 from autotune.access.members.api import ORDER
 from autotune.access.models import ApiKey, Membership
-from autotune.access.pages import acts, invitations, people, places, role_choices
+from autotune.access.pages import invitations, role_choices
 from autotune.access.principal import Principal
 from autotune.access.requests import MemberPatch, MemberQuery
 from autotune.access.views import find_for
@@ -52,7 +52,7 @@ def every(request: PageRequest) -> HttpResponse:
         "invite": invitations.InviteForm(principal) if may_invite else None,
         "everywhere": policy.reach(principal, "members", "read") == "all",
     }
-    return render(request, "settings/members.html", context)
+    return render(request, "access/members/list.html", context)
 
 
 @page(("members", "read"), methods=("GET", "HEAD", "POST"))
@@ -62,7 +62,7 @@ def show_member(request: PageRequest, member_id: UUID) -> HttpResponseBase:
     member = find_member(principal, member_id, "read" if request.method != "POST" else "update")
     form = role_form(principal, member, request.POST or None)
     if request.method == "POST":
-        acts.concerns("members", "update", member.public_id, fields=["role"])
+        acting.concerns("members", "update", member.public_id, fields=["role"])
         if form is None:
             raise Forbidden("You cannot change your own role. Ask another administrator.", code="own_role")
         if form.is_valid():
@@ -85,7 +85,7 @@ def show_member(request: PageRequest, member_id: UUID) -> HttpResponseBase:
         "keys": _working_keys(member),
         "invited_by": people.Names(principal, [member.invited_by_id]).of(member.invited_by_id),
     }
-    return render(request, "settings/member.html", context, status=400 if form and form.errors else 200)
+    return render(request, "access/members/member.html", context, status=400 if form and form.errors else 200)
 
 
 @page(("members", "delete"), methods=("POST",))
@@ -93,7 +93,7 @@ def remove(request: PageRequest, member_id: UUID) -> HttpResponseBase:
     """Remove a member, withdraw an invitation, or leave the organization."""
     principal = request.principal
     member = find_member(principal, member_id, "delete")
-    acts.concerns("members", "delete", member.public_id)
+    acting.concerns("members", "delete", member.public_id)
     if not acting.attempt(request, lambda: membership.remove(principal, member.pk)):
         return redirect("member", member_id)
     if member.user_id == principal.user.pk:

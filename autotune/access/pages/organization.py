@@ -10,12 +10,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy, responses
-from autotune.access.frame import acting, navigation
+from autotune.access.frame import acting, navigation, places
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.models import Organization
 from autotune.access.organizations import lifecycle
 from autotune.access.organizations.api import ORDER
-from autotune.access.pages import acts, places
 from autotune.access.principal import Principal
 from autotune.access.requests import NewOrganization, OrganizationPatch
 from autotune.access.views import find
@@ -53,7 +52,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST":
         policy.require(principal, "organizations", "update")
         own = principal.organization.pk
-        acts.concerns("organizations", "update", ids.encode("org", own), fields=["name"])
+        acting.concerns("organizations", "update", ids.encode("org", own), fields=["name"])
         if form.is_valid():
             try:
                 body = form.body(OrganizationPatch)
@@ -74,7 +73,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
         "places": _places(principal, request.path),
         "all": policy.reach(principal, "organizations", "read") == "all",
     }
-    return render(request, "settings/settings.html", context, status=400 if form.errors else 200)
+    return render(request, "access/organizations/settings.html", context, status=400 if form.errors else 200)
 
 
 @page(("organizations", "read"))
@@ -91,14 +90,14 @@ def every(request: PageRequest) -> HttpResponse:
         "may_create": policy.reach(request.principal, "organizations", "create") == "all",
         "may_update": policy.reach(request.principal, "organizations", "update") == "all",
     }
-    return render(request, "settings/organizations.html", context)
+    return render(request, "access/organizations/list.html", context)
 
 
 @page(("organizations", "create"), methods=("GET", "HEAD", "POST"))
 def new(request: PageRequest) -> HttpResponseBase:
     """Create an organization; its first member is invited next."""
     form = NameForm(request.POST or None)
-    acts.concerns("organizations", "create", fields=["name"])
+    acting.concerns("organizations", "create", fields=["name"])
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewOrganization)
@@ -108,11 +107,11 @@ def new(request: PageRequest) -> HttpResponseBase:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("organizations", "create", ids.encode("org", organization.pk), fields=["name"])
+            acting.concerns("organizations", "create", ids.encode("org", organization.pk), fields=["name"])
             return redirect("organization", organization.pk)
     context = {"title": "Create an organization", "crumbs": places.crumbs(("Organizations", reverse("organizations")))}
     return render(
-        request, "settings/organization_new.html", {**context, "form": form}, status=400 if form.errors else 200
+        request, "access/organizations/new.html", {**context, "form": form}, status=400 if form.errors else 200
     )
 
 
@@ -122,7 +121,7 @@ def edit_organization(request: PageRequest, organization_id: UUID) -> HttpRespon
     principal = request.principal
     organization: Organization = find(lifecycle.readable(principal), organization_id, "organization")
     form = NameForm(request.POST or None, initial={"name": organization.name})
-    acts.concerns("organizations", "update", ids.encode("org", organization_id), fields=["name"])
+    acting.concerns("organizations", "update", ids.encode("org", organization_id), fields=["name"])
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(OrganizationPatch)
@@ -139,14 +138,14 @@ def edit_organization(request: PageRequest, organization_id: UUID) -> HttpRespon
         "form": form,
         "may_suspend": policy.reach(principal, "organizations", "update") == "all" and not organization.operating,
     }
-    return render(request, "settings/organization.html", context, status=400 if form.errors else 200)
+    return render(request, "access/organizations/organization.html", context, status=400 if form.errors else 200)
 
 
 @page(("organizations", "update"), methods=("POST",))
 def suspend(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
     """Suspend an organization, or end its suspension."""
     suspended = request.POST.get("suspended") == "yes"
-    acts.concerns("organizations", "update", ids.encode("org", organization_id), fields=["suspended"])
+    acting.concerns("organizations", "update", ids.encode("org", organization_id), fields=["suspended"])
     body = OrganizationPatch(suspended=suspended)
     toast = "The organization is suspended." if suspended else "The suspension has ended."
     acting.attempt(request, lambda: lifecycle.change(request.principal, organization_id, body), toast=toast)

@@ -12,10 +12,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy, querysets
-from autotune.access.frame import acting
+from autotune.access.frame import acting, places
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.models import Membership, Role
-from autotune.access.pages import acts, matrix, places
+from autotune.access.pages import matrix
 from autotune.access.principal import Principal
 from autotune.access.requests import NewRole, RolePatch
 from autotune.access.roles import custom
@@ -78,7 +78,7 @@ def every(request: PageRequest) -> HttpResponse:
         "may_create": policy.reach(principal, "roles", "create") is not None,
         "everywhere": policy.reach(principal, "roles", "read") == "all",
     }
-    return render(request, "settings/roles.html", context)
+    return render(request, "access/roles/list.html", context)
 
 
 @page(("roles", "read"))
@@ -100,7 +100,7 @@ def show_role(request: PageRequest, role_id: UUID) -> HttpResponse:
         "may_create": policy.reach(principal, "roles", "create") is not None,
         "held": _held(principal, [role]).get(role.pk, 0),
     }
-    return render(request, "settings/role.html", context)
+    return render(request, "access/roles/role.html", context)
 
 
 @page(("roles", "create"), methods=("GET", "HEAD", "POST"))
@@ -108,7 +108,7 @@ def new(request: PageRequest) -> HttpResponseBase:
     """Create a role, empty or as a copy of another one (`?like=`)."""
     principal = request.principal
     form = RoleForm(request.POST or None)
-    acts.concerns("roles", "create", fields=FIELDS)
+    acting.concerns("roles", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             body: NewRole = form.whole(NewRole)
@@ -117,7 +117,7 @@ def new(request: PageRequest) -> HttpResponseBase:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("roles", "create", ids.encode("role", role.pk), fields=FIELDS)
+            acting.concerns("roles", "create", ids.encode("role", role.pk), fields=FIELDS)
             return redirect("role", role.pk)
     return _form(request, form, "Make a role", _like(request), places.crumbs(("Roles", reverse("roles"))))
 
@@ -129,7 +129,7 @@ def edit(request: PageRequest, role_id: UUID) -> HttpResponseBase:
     role = _own(principal, role_id, "update")
     form = RoleForm(request.POST or None, initial={"name": role.name, "description": role.description})
     public = ids.encode("role", role.pk)
-    acts.concerns("roles", "update", public, fields=FIELDS)
+    acting.concerns("roles", "update", public, fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             body: RolePatch = form.whole(RolePatch)
@@ -146,7 +146,7 @@ def edit(request: PageRequest, role_id: UUID) -> HttpResponseBase:
 def delete(request: PageRequest, role_id: UUID) -> HttpResponseBase:
     """Delete a role that no member or key has."""
     role = _own(request.principal, role_id, "delete")
-    acts.concerns("roles", "delete", ids.encode("role", role_id))
+    acting.concerns("roles", "delete", ids.encode("role", role_id))
     toast = f"The role {role.name[:64]} is deleted."
     done = acting.attempt(request, lambda: custom.delete(request.principal, role_id), toast=toast)
     return redirect("roles") if done else redirect("role", role_id)
@@ -170,7 +170,7 @@ def _form(
         "actions": EVERYTHING,
         "scopes": SCOPES,
     }
-    return render(request, "settings/role_form.html", context, status=400 if form.errors else 200)
+    return render(request, "access/roles/form.html", context, status=400 if form.errors else 200)
 
 
 def _like(request: PageRequest) -> Sequence[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from autotune.core.errors import AutotuneError
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
 SHOWN: Final = 20
@@ -87,7 +87,7 @@ def confirmed(question: str, *, warning: str, button: str) -> Callable[[Action],
                 "media": model_admin.media,
             }
             request.current_app = model_admin.admin_site.name
-            return TemplateResponse(request, "admin/confirm_action.html", context)
+            return TemplateResponse(request, "core/admin/confirm_action.html", context)
 
         # the audit log uses this to distinguish the question from the action
         ask.answer = CONFIRMED  # type: ignore[attr-defined]

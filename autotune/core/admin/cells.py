@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from autotune.core.templatetags import ui
+from autotune.core.pages import badges, formats
 
 Cell = Any  # a function of a row; the type stubs accept only column names
 NOTHING = "–"
@@ -28,7 +28,9 @@ def badge(name: Any, text: str = "") -> SafeString:
     if name in (None, ""):
         return format_html("{}", NOTHING)
     word = str(name)
-    return format_html('<span class="badge {}">{}</span>', TONES.get(word) or ui.tone(word), text or ui.words(word))
+    return format_html(
+        '<span class="badge {}">{}</span>', TONES.get(word) or badges.tone(word), text or formats.words(word)
+    )
 
 
 def change_url(row: Model) -> str:
@@ -43,7 +45,7 @@ def link(row: Model | None, text: str = "", *, length: int = 60) -> SafeString:
     """Return a link to a row's page in the administration."""
     if row is None:
         return format_html("{}", NOTHING)
-    return anchor(change_url(row), ui.brief(text or row, length))
+    return anchor(change_url(row), formats.brief(text or row, length))
 
 
 def anchor(url: str, text: str) -> SafeString:
@@ -81,7 +83,7 @@ def linked(name: str, description: str = "", *, order: str = "") -> Cell:
             row = getattr(row, part, None)
         return link(row, length=36)
 
-    return _display(cell, name, description or ui.words(name.rpartition("__")[2]), order)
+    return _display(cell, name, description or formats.words(name.rpartition("__")[2]), order)
 
 
 def state(name: str = "status", description: str = "", *, order: str | None = None) -> Cell:
@@ -90,7 +92,7 @@ def state(name: str = "status", description: str = "", *, order: str | None = No
     def cell(row: Any) -> SafeString:
         return badge(getattr(row, name))
 
-    return _display(cell, f"{name}_badge", description or ui.words(name), name if order is None else order)
+    return _display(cell, f"{name}_badge", description or formats.words(name), name if order is None else order)
 
 
 def flag(name: str, yes: str, no: str = "", description: str = "", *, tone: str = "warn") -> Cell:
@@ -101,7 +103,7 @@ def flag(name: str, yes: str, no: str = "", description: str = "", *, tone: str 
             return format_html('<span class="badge {}">{}</span>', tone, yes)
         return badge("neutral", no) if no else format_html("{}", NOTHING)
 
-    return _display(cell, f"{name}_flag", description or ui.words(name), name)
+    return _display(cell, f"{name}_flag", description or formats.words(name), name)
 
 
 def moment(name: str, description: str = "", *, order: str | None = None) -> Cell:
@@ -109,10 +111,10 @@ def moment(name: str, description: str = "", *, order: str | None = None) -> Cel
 
     def cell(row: Any) -> SafeString:
         time: datetime | None = getattr(row, name)
-        return ui.when(time, NOTHING)
+        return badges.when(time, NOTHING)
 
     return _display(
-        cell, f"{name}_ago", description or ui.words(name.removesuffix("_at")), name if order is None else order
+        cell, f"{name}_ago", description or formats.words(name.removesuffix("_at")), name if order is None else order
     )
 
 
@@ -122,7 +124,7 @@ def figure(name: str, written: Callable[[Any], str], description: str = "") -> C
     def cell(row: Any) -> str:
         return written(getattr(row, name))
 
-    return _display(cell, f"{name}_figure", description or ui.words(name), name)
+    return _display(cell, f"{name}_figure", description or formats.words(name), name)
 
 
 def _display(cell: Callable[[Any], Any], name: str, description: str, order: str) -> Cell:

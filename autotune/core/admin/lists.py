@@ -51,7 +51,7 @@ class Growing:
 class _Named(admin.ListFilter):
     """Filters the rows of one organization, task or grader, by part of its name or by its public id."""
 
-    template = "admin/filter_named.html"
+    template = "core/admin/filter_named.html"
     parameter_name = ""
     path = ""
     kind = ""

@@ -15,7 +15,7 @@ from autotune.access import policy
 from autotune.access.audit import sealing
 from autotune.access.principal import Principal
 from autotune.core import ids
-from autotune.core.templatetags.ui import ago
+from autotune.core.pages.formats import ago
 from autotune.site.overviews import links, scored
 from autotune.site.overviews.standing import Standing
 from autotune.site.status import moving

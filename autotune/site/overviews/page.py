@@ -31,7 +31,7 @@ def overview(request: PageRequest) -> HttpResponse:
         context |= {"period": period, "periods": periods.PERIODS, "steps": steps.of(principal, graders)}
         context |= _over_time(principal, graders, period, now)
         context["begun"] = any(chart.svg for chart in context["charts"])
-    return render(request, "site/overview.html", context)
+    return render(request, "site/overviews/overview.html", context)
 
 
 def _over_time(principal: Principal, graders: list[Standing], period: Period, now: datetime) -> dict[str, Any]:

@@ -16,4 +16,4 @@ def results(request: PageRequest) -> HttpResponse:
     """Show the results of a search; htmx uses only their list."""
     text = request.GET.get("q", "").replace("\0", "").strip()[:MAX_TEXT]
     matches = search_results.find(request.principal, text) if text else []
-    return render(request, "site/search.html", {"title": "Search", "search_text": text, "found": matches})
+    return render(request, "site/search/search.html", {"title": "Search", "search_text": text, "found": matches})

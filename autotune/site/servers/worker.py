@@ -11,7 +11,6 @@ stops closes its listening sockets first, so that new connections are refused at
 """
 
 import errno
-import re
 import select
 import socket
 import time
@@ -22,16 +21,16 @@ from selectors import EVENT_READ
 from typing import Any, Final
 
 from gunicorn import util
-from gunicorn.workers.gthread import TConn, ThreadWorker
+from gunicorn.workers.gthread import ThreadWorker
 
 from autotune.core import garbage, memory
+from autotune.site.servers.arriving import Arriving
 from autotune.site.servers.quiet_connections import QuietConnections, open_file_limit
 from autotune.site.servers.timed_socket import TimedSocket
+from autotune.site.servers.web_connections import Connection, Places, has_bytes
 
 ARRIVE_S: Final = 15.0  # from the connection to the end of the head, and of a small body
-MAX_EARLY: Final = 256 * 1024
 MAX_HELD: Final = 64 * 2**20  # bytes of all requests that arrive in this process, until threads have them
-MAX_BODY: Final = 32 * 2**20  # more is refused by its length
 PIECE: Final = 65_536
 SHARE_OF_BODIES: Final = 4  # one thread in this many reads the rest of large bodies
 SHARE_QUIET: Final = 4  # none is closed while fewer than one in this many are quiet
@@ -39,97 +38,6 @@ SHARE_CLOSED: Final = 32  # at the limit, one connection in this many is closed 
 MAX_DRAINED: Final = PIECE  # bytes that a client may send after the end
 LINGER_S: Final = 2.0  # time for a client to read the end of its answer, once the connection is shut down
 NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_END: Final = b"\r\n\r\n"
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,19})[ \t]*\r\n", re.IGNORECASE)
-_EXPECTS = re.compile(rb"\r\nexpect:", re.IGNORECASE)
-_CHUNKED = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
-_HEALTH: Final = re.compile(rb"(?:GET|HEAD) /api/v1/health HTTP/1\.[01]\r\n")
-
-
-class Arriving:
-    """The part of a request that has arrived so far."""
-
-    __slots__ = ("_searched", "is_chunked", "length", "needed", "received")
-
-    def __init__(self) -> None:
-        self.received = bytearray()
-        self.needed: int | None = None  # bytes of head and body to wait for, set once the head is whole
-        self.length = 0  # bytes of head and body together, as the head announces them
-        self.is_chunked = False
-        self._searched = 0
-
-    def is_enough(self) -> bool:
-        """Return whether a thread may take the request: it is whole, or MAX_EARLY bytes of it have arrived."""
-        if self.needed is None:
-            end = self.received.find(_END, self._searched)
-            if end < 0:
-                self._searched = max(0, len(self.received) - len(_END) + 1)
-                return len(self.received) >= MAX_EARLY
-            self.needed = end + len(_END) + self._body(end + 2)
-        return len(self.received) >= min(self.needed, MAX_EARLY)
-
-    @property
-    def is_health(self) -> bool:
-        """Whether the request is a health check."""
-        return _HEALTH.match(self.received) is not None
-
-    def _body(self, end: int) -> int:
-        """Return the bytes of the body to wait for: none if the sender may wait for an answer first."""
-        match = _LENGTH.search(self.received, 0, end)
-        length = int(match[1]) if match else 0
-        self.length = end + 2 + length
-        self.is_chunked = _CHUNKED.search(self.received, 0, end) is not None
-        return 0 if length > MAX_BODY or _EXPECTS.search(self.received, 0, end) else length
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether a thread would wait for the rest of the body."""
-        return self.is_chunked or self.length > len(self.received)
-
-    @property
-    def unread(self) -> int | None:
-        return None if self.is_chunked else max(0, self.length - len(self.received))
-
-
-class Connection(TConn):
-    """A connection with the part of its request that has arrived, and the queue in which it waits."""
-
-    def __init__(self, worker: "PatientWorker", sock: socket.socket, client: Any, server: Any) -> None:
-        super().__init__(worker.cfg, sock, client, server)
-        self.worker = worker
-        self.address = client[0] if isinstance(client, tuple) else ""
-        self.early: Arriving | None = None
-        self.place: Places | None = None
-        self.held_bytes = 0  # counted in the worker's `held_bytes`
-        self.reads_body = False  # counted in the worker's `bodies`
-        self.may_send_more = False  # whether an answer may be sent before the whole request has arrived
-        self.drained = 0  # bytes that arrived after the end of the last answer
-
-    def close(self, graceful: bool = False) -> None:
-        self.worker.quiet.discard(self)
-        if graceful and not self.cfg.is_ssl:
-            self.worker.linger(self)
-        else:
-            super().close(graceful)
-
-
-class Places(dict[Connection, None]):
-    """Connections in the order in which they are closed. Unlike in gunicorn's deque, removal takes constant time."""
-
-    def append(self, connection: Connection) -> None:
-        self[connection] = None
-
-    def remove(self, connection: Connection) -> None:
-        del self[connection]
-
-    def popleft(self) -> Connection:
-        connection = self[0]
-        del self[connection]
-        return connection
-
-    def __getitem__(self, index: Any) -> Any:
-        """The first connection, whatever the index: callers use no other."""
-        return next(iter(self))
 
 
 class PatientWorker(ThreadWorker):
@@ -299,7 +207,7 @@ class PatientWorker(ThreadWorker):
         Only if it may still send: data for a closed socket would take the answer from a client that has not read it.
         """
         conn.early = None
-        if not (conn.may_send_more or _has_bytes(conn.sock)):
+        if not (conn.may_send_more or has_bytes(conn.sock)):
             util.close(conn.sock)
             return
         try:
@@ -374,7 +282,7 @@ class PatientWorker(ThreadWorker):
         """Close a quiet connection; if its client has just sent a request, answer it or close it later instead."""
         if conn not in self.keepalived_conns:
             self.give_up(conn, *_refusals().CROWDED)
-        elif not _has_bytes(conn.sock):
+        elif not has_bytes(conn.sock):
             self.keepalived_conns.remove(conn)
             self.poller.unregister(conn.sock)
             self.give_up(conn)
@@ -391,10 +299,3 @@ def _refusals() -> Any:
     from autotune.site.servers import refusals  # Django is not set up yet when the arbiter imports this
 
     return refusals
-
-
-def _has_bytes(sock: socket.socket) -> bool:
-    try:
-        return bool(sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
-    except OSError:
-        return False

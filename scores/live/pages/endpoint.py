@@ -8,10 +8,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy
-from autotune.access.frame import acting, navigation
+from autotune.access.frame import acting, navigation, once
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts, once
 from autotune.access.views import find_for
 from autotune.charts import columns
 from scores.live import endpoints, figures, trying
@@ -32,7 +31,7 @@ def new(request: PageRequest) -> HttpResponse:
     """Create an endpoint, once for each form. Only the response to the POST shows its address."""
     first = {"protocol": "openrlhf", "unscored": "hold", "task_id": request.GET.get("taskId", "")}
     form = NewForm(request.POST if request.method == "POST" else None, request.principal, initial=first)
-    acts.concerns(RESOURCE, "create")
+    acting.concerns(RESOURCE, "create")
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewRewardEndpoint)
@@ -40,7 +39,7 @@ def new(request: PageRequest) -> HttpResponse:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns(RESOURCE, "create", address.endpoint.public_id)
+            acting.concerns(RESOURCE, "create", address.endpoint.public_id)
             return _render_detail(request, address.endpoint, url=address.url, status=201)
     context = {
         "title": "New reward endpoint",
@@ -52,7 +51,7 @@ def new(request: PageRequest) -> HttpResponse:
         "without_text": WITHOUT_TEXT,
         "deadlines": deadlines(),
     }
-    return render(request, "rewards/new.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/live/new.html", context, status=400 if form.errors else 200)
 
 
 @page((RESOURCE, "read"))
@@ -63,7 +62,7 @@ def endpoint(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
 @page((RESOURCE, "update"), methods=EDIT)
 def change(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     row = _endpoint_for(request, endpoint_id, "update")
-    acts.concerns(RESOURCE, "update", row.public_id)
+    acting.concerns(RESOURCE, "update", row.public_id)
     form = ChangeForm(request.POST) if request.method == "POST" else ChangeForm.of(row)
     if request.method == "POST" and form.is_valid():
         try:
@@ -86,14 +85,14 @@ def change(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
         "without_text": WITHOUT_TEXT,
         "deadlines": [entry for entry in deadlines() if entry[0] == caller],
     }
-    return render(request, "rewards/change.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/live/change.html", context, status=400 if form.errors else 200)
 
 
 @page((RESOURCE, "update"), methods=("POST",))
 def switch(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     """Switch the endpoint on or off, by the value of `enabled`."""
     row, on = _endpoint_for(request, endpoint_id, "update"), request.POST.get("enabled") == "true"
-    acts.concerns(RESOURCE, "update", row.public_id, fields=("enabled",))
+    acting.concerns(RESOURCE, "update", row.public_id, fields=("enabled",))
     message = "The endpoint accepts calls." if on else "The endpoint rejects calls until you switch it on."
     acting.attempt(request, lambda: endpoints.change(row.pk, RewardEndpointPatch(enabled=on)), toast=message)
     return redirect("reward_endpoint", row.pk)
@@ -103,7 +102,7 @@ def switch(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
 def rotate(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     """Replace the address, once for each form. Only this response shows the new one."""
     row = _endpoint_for(request, endpoint_id, "update")
-    acts.concerns(RESOURCE, "update", row.public_id)
+    acting.concerns(RESOURCE, "update", row.public_id)
     try:
         address = once.do(request, lambda: endpoints.rotate(request.principal, row.pk))
     except AutotuneError as exc:
@@ -115,7 +114,7 @@ def rotate(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
 def delete(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     """Delete the endpoint, after a confirmation."""
     row = _endpoint_for(request, endpoint_id, "delete")
-    acts.concerns(RESOURCE, "delete", row.public_id)
+    acting.concerns(RESOURCE, "delete", row.public_id)
     if request.method == "POST":
         acting.do(request, row.delete, toast="The endpoint is deleted. Its address no longer works.")
         return redirect("reward_endpoints")
@@ -127,7 +126,7 @@ def delete(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
         "endpoint": row,
         "task": _task(request, row),
     }
-    return render(request, "rewards/delete.html", context)
+    return render(request, "scores/live/delete.html", context)
 
 
 @page((RESOURCE, "read"), methods=("POST",))
@@ -135,7 +134,7 @@ def attempt(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     """Score one prompt and response in place. It waits for the reward, so it holds no transaction."""
     row, form = _endpoint_for(request, endpoint_id, "read"), TryForm(request.POST)
     tried = None
-    acts.concerns("rewards", "create", row.public_id)
+    acting.concerns("rewards", "create", row.public_id)
     if form.is_valid():
         fields = form.cleaned_data
         try:
@@ -194,7 +193,7 @@ def _render_detail(
         "may_delete": policy.reach(principal, "reward_endpoints", "delete") is not None,
         "may_try": policy.reach(principal, "rewards", "create") is not None,
     }  # fmt: skip
-    return render(request, "rewards/detail.html", context, status=status)
+    return render(request, "scores/live/detail.html", context, status=status)
 
 
 def _endpoint_for(request: PageRequest, endpoint_id: UUID, action: str) -> RewardEndpoint:

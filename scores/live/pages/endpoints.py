@@ -56,4 +56,4 @@ def endpoints(request: PageRequest) -> HttpResponse:
         "protocols": [(name, PROTOCOLS[name][0]) for name in offered()],
         "may_create": policy.reach(principal, "reward_endpoints", "create") is not None,
     }
-    return render(request, "rewards/list.html", context)
+    return render(request, "scores/live/list.html", context)

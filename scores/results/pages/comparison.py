@@ -85,13 +85,13 @@ def compare(request: PageRequest) -> HttpResponse:
     if left is None or right is None:
         if completion := left or right:
             current_call.about(completion.public_id)
-        return render(request, "completions/compare.html", context)
+        return render(request, "scores/results/comparison.html", context)
     if refusal := why_not(left, right):
         current_call.about(left.public_id)
         context["refusal"] = refusal
-        return render(request, "completions/compare.html", context, status=409)
+        return render(request, "scores/results/comparison.html", context, status=409)
     _record_reads(left, right)
-    return render(request, "completions/compare.html", context | _sides(request, left, right))
+    return render(request, "scores/results/comparison.html", context | _sides(request, left, right))
 
 
 def _record_reads(*rows: Completion) -> None:

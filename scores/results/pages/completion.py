@@ -14,7 +14,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import ids
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 from scores.models import Review, Reward, WorkflowRun
 from scores.results import waiting_reasons
 from scores.results.completion_responses import CompletionOut, completion_out, shared_out
@@ -63,10 +63,10 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
         "may": _may(principal, row, shared),
     }
     if request.headers.get("HX-Target") == PART:
-        return render(request, "completions/_part.html", context)
+        return render(request, "scores/results/_completion_part.html", context)
     readers = audience(principal, row, task, members, names) if task is not None and not shared else []
     context |= {"audience": readers, "siblings": siblings(principal, row, readable)[:SIBLINGS]}
-    return render(request, "completions/completion.html", context | _still(request, row, out, task, members))
+    return render(request, "scores/results/completion.html", context | _still(request, row, out, task, members))
 
 
 def _wait(runs: Sequence[WorkflowRun]) -> Wait | None:

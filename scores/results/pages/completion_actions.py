@@ -10,7 +10,6 @@ from django.urls import reverse
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.pages.forms import BodyForm
@@ -48,7 +47,7 @@ class TypedForm(BodyForm):
 @page(("completions", "create"), methods=WRITES)
 def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     """Score the completion again with the current versions of its graders."""
-    acts.concerns("completions", "create", ids.encode("comp", completion_id))
+    acting.concerns("completions", "create", ids.encode("comp", completion_id))
     textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "create", "completion")
     form = ConfirmForm(request.POST if request.method == "POST" else None)
@@ -65,13 +64,13 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     names = Names.of(request.principal, graders=(member.grader_id for member in members))
     panel = [(names.grader(member.grader_id), member.part == Part.SHADOW) for member in members]
     context = {**_context("Score again", row), "form": form, "panel": panel}
-    return render(request, "completions/rescore.html", context, status=409 if form.errors else 200)
+    return render(request, "scores/results/completion_rescore.html", context, status=409 if form.errors else 200)
 
 
 @page(("completions", "delete"), methods=WRITES)
 def erase(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     """Erase the text of the completion for good."""
-    acts.concerns("completions", "delete", ids.encode("comp", completion_id))
+    acting.concerns("completions", "delete", ids.encode("comp", completion_id))
     textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "delete", "completion")
     form = TypedForm(request.POST if request.method == "POST" else None, word="erase")
@@ -83,7 +82,7 @@ def erase(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
         else:
             return redirect("completion", completion_id)
     context = {**_context("Erase the text", row), "form": form}
-    return render(request, "completions/erase.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/results/completion_erase.html", context, status=400 if form.errors else 200)
 
 
 def _context(title: str, row: Completion) -> dict[str, object]:

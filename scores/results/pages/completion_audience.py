@@ -8,7 +8,7 @@ from django.db.models import Q
 from autotune.access import querysets
 from autotune.access.models import Role
 from autotune.access.principal import Principal, granted
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 from graders import responses
 from graders.models import Grader
 from scores.results.names import Named, Names

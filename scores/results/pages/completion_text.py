@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from autotune.access.frame.entry import PageRequest, page
 from autotune.core import ids
 from autotune.core.errors import Gone, NotFound, Unreadable
-from autotune.core.templatetags.ui import pretty_json
+from autotune.core.pages.formats import pretty_json
 from scores.results import completions
 from scores.results.completion_responses import CompletionOut
 from scores.results.pages import highlighting

@@ -68,7 +68,7 @@ def completions(request: PageRequest) -> HttpResponse:
         "may_submit": policy.reach(principal, "completions", "create") is not None,
         "owns": policy.reach(principal, "completions", "read") is not None,
     }
-    return render(request, "completions/list.html", context)
+    return render(request, "scores/results/completions.html", context)
 
 
 def list_rows(completions: list[Completion], principal: Principal) -> list[Row]:

@@ -93,8 +93,8 @@ def explorer(request: PageRequest) -> HttpResponse:
         "may_submit": policy.reach(principal, "completions", "create") is not None,
     }
     if request.headers.get("HX-Target") == PART:
-        return render(request, "scores/_part.html", context)
-    return render(request, "scores/list.html", context | _choices(principal, typed_filters))
+        return render(request, "scores/results/_explorer_part.html", context)
+    return render(request, "scores/results/explorer.html", context | _choices(principal, typed_filters))
 
 
 def checked(list_request: ListRequest[ScoreListQuery], principal: Principal) -> Chosen:

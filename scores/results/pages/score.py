@@ -57,7 +57,7 @@ def score(request: PageRequest, score_id: UUID) -> HttpResponse:
         "hidden": completion_scores.hidden(out, sight, own=own),
         "may_delete": _may_delete(principal, score_id),
     }
-    return render(request, "scores/score.html", context)
+    return render(request, "scores/results/score.html", context)
 
 
 def _review(principal: Principal, row: Score) -> Any:

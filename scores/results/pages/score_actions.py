@@ -9,7 +9,6 @@ from django.urls import reverse
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.errors import Gone
@@ -22,7 +21,7 @@ from tasks import sharing
 @page(("scores", "delete"), methods=WRITES)
 def delete(request: PageRequest, score_id: UUID) -> HttpResponseBase:
     """Delete a score, after the user types a word to confirm. A tombstone stays."""
-    acts.concerns("scores", "delete", ids.encode("score", score_id))
+    acting.concerns("scores", "delete", ids.encode("score", score_id))
     textless = Score.objects.defer("reasoning", "dimensions")
     row = find_for(textless, request.principal, score_id, "delete", "score")
     if row.deleted_at is not None:
@@ -40,4 +39,4 @@ def delete(request: PageRequest, score_id: UUID) -> HttpResponseBase:
     back = reverse("score", args=[score_id])
     crumbs = navigation.crumbs(("Scores", reverse("scores")), (f"…{row.public_id[-6:]}", back))
     context = {"title": "Delete the score", "crumbs": crumbs, "score": row, "form": form, "back": back}
-    return render(request, "scores/delete.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/results/score_delete.html", context, status=400 if form.errors else 200)

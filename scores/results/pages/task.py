@@ -52,14 +52,14 @@ def detail(request: PageRequest, task_id: UUID) -> HttpResponse:
         "links": _links(principal, task),
         **_progress(principal, task),
     }
-    return render(request, "tasks/detail.html", context)
+    return render(request, "scores/results/task.html", context)
 
 
 @page(("tasks", "read"))
 def progress(request: PageRequest, task_id: UUID) -> HttpResponse:
     """The part of the page that refreshes itself."""
     task = find(Task.objects.visible_to(request.principal), task_id, "task")
-    return render(request, "tasks/_progress.html", {"task": task, **_progress(request.principal, task)})
+    return render(request, "scores/results/_task_progress.html", {"task": task, **_progress(request.principal, task)})
 
 
 def _progress(principal: Principal, task: Task) -> dict[str, Any]:

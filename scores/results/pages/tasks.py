@@ -14,7 +14,7 @@ from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.api import pagination
 from autotune.core.pages import listing
-from autotune.core.templatetags.ui import brief
+from autotune.core.pages.formats import brief
 from graders.models import Grader
 from scores.results.pages import task_counts
 from tasks.api import ORDER
@@ -61,7 +61,7 @@ def tasks(request: PageRequest) -> HttpResponse:
             value for name, value in list_request.form_values.items() if name in {"search", "graderId", "model"}
         ),
     }
-    return render(request, "tasks/list.html", context)
+    return render(request, "scores/results/tasks.html", context)
 
 
 def _rows(principal: Principal, tasks: list[Task]) -> list[dict[str, Any]]:

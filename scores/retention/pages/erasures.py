@@ -6,9 +6,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy
-from autotune.access.frame import acting
+from autotune.access.frame import acting, people, places
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts, people, places
 from autotune.core.api import pagination
 from autotune.core.errors import AutotuneError
 from autotune.core.pages import listing
@@ -42,7 +41,7 @@ def every(request: PageRequest) -> HttpResponse:
         "pager": listing.pager(pages, len(rows)),
         "may_create": policy.reach(principal, "retention", "create") is not None,
     }
-    return render(request, "settings/erasures.html", context)
+    return render(request, "scores/retention/erasures.html", context)
 
 
 @page(("retention", "create"), methods=("GET", "HEAD", "POST"))
@@ -51,7 +50,7 @@ def new(request: PageRequest) -> HttpResponseBase:
     principal = request.principal
     initial = {name: request.GET.get(name, "")[:200] for name in ("what", "which")}
     form = ErasureForm(request.POST or None, initial=initial)
-    acts.concerns("retention", "create", fields=FIELDS)
+    acting.concerns("retention", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             scope = scope_of(form.body(NewErasure), principal, needs_one=True)
@@ -60,11 +59,11 @@ def new(request: PageRequest) -> HttpResponseBase:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("retention", "create", erasure.public_id, fields=FIELDS)
+            acting.concerns("retention", "create", erasure.public_id, fields=FIELDS)
             return redirect("erasures")
     context = {
         "title": "Erase text",
         "crumbs": places.crumbs(("Retention", reverse("retention")), ("Erasures", reverse("erasures"))),
         "form": form,
     }
-    return render(request, "settings/erasure_new.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/retention/erasure_new.html", context, status=400 if form.errors else 200)

@@ -8,9 +8,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from autotune.access import policy
-from autotune.access.frame import acting
+from autotune.access.frame import acting, people, places
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts, people, places
 from autotune.access.views import find, find_for
 from autotune.core.api import pagination
 from autotune.core.errors import AutotuneError
@@ -43,7 +42,7 @@ def every(request: PageRequest) -> HttpResponse:
         "pager": listing.pager(pages, len(rows)),
         "may_create": policy.reach(principal, "retention", "create") is not None,
     }
-    return render(request, "settings/holds.html", context)
+    return render(request, "scores/retention/holds.html", context)
 
 
 @page(("retention", "create"), methods=("GET", "HEAD", "POST"))
@@ -51,7 +50,7 @@ def new(request: PageRequest) -> HttpResponseBase:
     """Place a hold."""
     principal = request.principal
     form = HoldForm(request.POST or None, initial={name: request.GET.get(name, "")[:200] for name in ("what", "which")})
-    acts.concerns("retention", "create", fields=FIELDS)
+    acting.concerns("retention", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
             body = form.body(NewLegalHold)
@@ -61,14 +60,14 @@ def new(request: PageRequest) -> HttpResponseBase:
         except AutotuneError as exc:
             form.refuse(exc)
         else:
-            acts.concerns("retention", "create", hold.public_id, fields=FIELDS)
+            acting.concerns("retention", "create", hold.public_id, fields=FIELDS)
             return redirect("legal_hold", hold.pk)
     context = {
         "title": "Place a legal hold",
         "crumbs": places.crumbs(("Retention", reverse("retention"))),
         "form": form,
     }
-    return render(request, "settings/hold_new.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/retention/hold_new.html", context, status=400 if form.errors else 200)
 
 
 @page(("retention", "read"), methods=("GET", "HEAD", "POST"))
@@ -77,7 +76,7 @@ def legal_hold(request: PageRequest, hold_id: UUID) -> HttpResponseBase:
     principal = request.principal
     if request.method == "POST":
         hold: LegalHold = find_for(LegalHold.objects.all(), principal, hold_id, "delete", "legal hold")
-        acts.concerns("retention", "delete", hold.public_id)
+        acting.concerns("retention", "delete", hold.public_id)
         message = "The hold is released. Retention and erasures apply again to what it covered."
         acting.attempt(request, lambda: legal_holds.release(hold_id, principal.user), toast=message)
         return redirect("legal_hold", hold_id)
@@ -93,4 +92,4 @@ def legal_hold(request: PageRequest, hold_id: UUID) -> HttpResponseBase:
         "released_by": names.of(hold.released_by_id),
         "may_release": hold.released_at is None and deletable.exists(),
     }
-    return render(request, "settings/hold.html", context)
+    return render(request, "scores/retention/hold.html", context)

@@ -9,11 +9,10 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from autotune.access import policy
-from autotune.access.frame import acting
+from autotune.access.frame import acting, people, places
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.models import Organization
 from autotune.access.organizations import lifecycle
-from autotune.access.pages import acts, people, places
 from autotune.access.requests import OrganizationPatch
 from autotune.core import ids
 from autotune.core.errors import AutotuneError
@@ -35,7 +34,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
     due: dict[str, Any] | None = None
     if request.method == "POST":
         policy.require(principal, "retention", "update")
-        acts.concerns("retention", "update", ids.encode("org", own.pk), fields=("retention",))
+        acting.concerns("retention", "update", ids.encode("org", own.pk), fields=("retention",))
         if form.is_valid():
             due = _due(own, form.cleaned_data["text_days"], form.cleaned_data["score_days"])
             if due is None or request.POST.get("confirmed") == "yes":
@@ -74,7 +73,7 @@ def _page(request: PageRequest, form: DaysForm, due: dict[str, Any] | None) -> H
         ],
         "more_erasures": len(erasure_rows) > SHOWN,
     }
-    return render(request, "settings/retention.html", context, status=400 if form.errors else 200)
+    return render(request, "scores/retention/overview.html", context, status=400 if form.errors else 200)
 
 
 def _due(own: Organization, text_days: int | None, score_days: int | None) -> dict[str, Any] | None:

@@ -12,7 +12,6 @@ from django.utils.http import urlencode
 from autotune.access.audit import current_call
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.core import clock, ids
 from autotune.core.api.parsing import convert_query
 from scores.models import Review
@@ -45,14 +44,14 @@ def desk(request: PageRequest) -> HttpResponseBase:
         "empty": request.GET.get("empty") == "1",
         **(item.context(request, held_review) if held_review else {}),
     }
-    return render(request, "reviews/desk.html", context)
+    return render(request, "scores/reviews/desk.html", context)
 
 
 @page(("reviews", "update"), methods=("POST",))
 @replies
 def claim(request: PageRequest, review_id: UUID) -> HttpResponseBase:
     """Claim one review, or restart the 15 minutes of its claim."""
-    acts.concerns("reviews", "update", ids.encode("rev", review_id))
+    acting.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
     if by_script(request):
         claimed = acting.do(request, lambda: decisions.claim(pk, by))
@@ -65,7 +64,7 @@ def claim(request: PageRequest, review_id: UUID) -> HttpResponseBase:
 @replies
 def release(request: PageRequest, review_id: UUID) -> HttpResponseBase:
     """Release a review; with `back=next`, continue with the next one."""
-    acts.concerns("reviews", "update", ids.encode("rev", review_id))
+    acting.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
     acting.do(request, lambda: queue.release(pk, by))
     if by_script(request):
@@ -85,7 +84,7 @@ def onward(request: PageRequest, *, after: UUID | None = None) -> HttpResponse:
 
 
 def _next(request: PageRequest) -> HttpResponseBase:
-    acts.concerns("reviews", "update")
+    acting.concerns("reviews", "update")
     after = _id(request.POST.get("after", ""))
     if not by_script(request):
         holds_review = queue.held_by(_queue(request), access.reviewer(request.principal)).exists()
@@ -95,7 +94,7 @@ def _next(request: PageRequest) -> HttpResponseBase:
     if claimed is None:
         return JsonResponse({"item": None, "left": remaining})
     context = {**item.context(request, claimed), "asked": _filters(request)}
-    html = render(request, "reviews/_item.html", context)
+    html = render(request, "scores/reviews/_item.html", context)
     return JsonResponse({"item": html.content.decode(), "left": remaining})
 
 

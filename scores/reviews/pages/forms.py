@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django import forms
 
-from autotune.access.pages.people import Names
+from autotune.access.frame.people import Names
 from autotune.access.principal import Principal
 from autotune.core.pages.forms import BodyForm
 from scores.models import Review

@@ -72,7 +72,7 @@ def reviews_page(request: PageRequest) -> HttpResponse:
         "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", filters.get("taskId", "")),
         "grader_choices": choices.by_name(_graders(principal), "grader", filters.get("graderId", "")),
     }
-    return render(request, "reviews/list.html", context)
+    return render(request, "scores/reviews/list.html", context)
 
 
 def _show(request: PageRequest) -> str:

@@ -11,7 +11,6 @@ from django.urls import reverse
 from autotune.access import policy
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.access.views import find
 from autotune.core import ids
 from autotune.core.errors import AutotuneError, Invalid
@@ -32,7 +31,7 @@ def review(request: PageRequest, review_id: UUID) -> HttpResponse:
 @replies
 def decide(request: PageRequest, review_id: UUID) -> HttpResponseBase:
     """Decide on a review. After an error, show the review as it is now, with everything that was typed."""
-    acts.concerns("reviews", "update", ids.encode("rev", review_id))
+    acting.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
     form = DecisionForm(request.POST)
     if not form.is_valid():
@@ -65,4 +64,4 @@ def _review_page(
         "may_decide": policy.reach(principal, "reviews", "update") is not None,
         **item.context(request, row, form),
     }
-    return render(request, "reviews/review.html", context, status=status)
+    return render(request, "scores/reviews/review.html", context, status=status)

@@ -15,7 +15,6 @@ from autotune.access import policy
 from autotune.access.audit import current_call
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.errors import Invalid
@@ -73,13 +72,13 @@ def letters(request: PageRequest) -> HttpResponse:
         },
         **filter_choices(principal, list_request),
     }
-    return render(request, "runs/letters.html", context)
+    return render(request, "scores/workflow_runs/dead_letters.html", context)
 
 
 @page(("runs", "update"), methods=("GET", "HEAD", "POST"))
 def retry(request: PageRequest) -> HttpResponseBase:
     """Show a preview of retrying the failed runs that match the filters; a POST retries them."""
-    acts.concerns("runs", "update")
+    acting.concerns("runs", "update")
     principal = request.principal
     list_request = listing.read(request, RunQuery, status="failed")
     chosen = replace(RunFilter.of(list_request.query), status=None)
@@ -103,7 +102,7 @@ def retry(request: PageRequest) -> HttpResponseBase:
         "most": retrying.MOST,
         "back": _back(list_request.form_values),
     }
-    return render(request, "runs/retry.html", context)
+    return render(request, "scores/workflow_runs/retry.html", context)
 
 
 def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> list[LettersRow]:

@@ -10,7 +10,6 @@ from django.urls import reverse
 
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.pages import acts
 from autotune.access.principal import Principal
 from autotune.access.views import find, find_for
 from autotune.core import ids
@@ -68,13 +67,13 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
         "may_cancel": may_update and not is_final,
         "next_attempt": row.attempt + 1,
     }
-    return render(request, "runs/run.html", context)
+    return render(request, "scores/workflow_runs/run.html", context)
 
 
 @page(("runs", "update"), methods=("POST",))
 def retry(request: PageRequest, run_id: UUID) -> HttpResponseBase:
     """Retry a failed run."""
-    acts.concerns("runs", "update", ids.encode("run", run_id))
+    acting.concerns("runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
     acting.attempt(request, lambda: retrying.retry(run_id), toast="The run is due again.")
     return redirect("run", run_id)
@@ -83,7 +82,7 @@ def retry(request: PageRequest, run_id: UUID) -> HttpResponseBase:
 @page(("runs", "update"), methods=("POST",))
 def cancel(request: PageRequest, run_id: UUID) -> HttpResponseBase:
     """Cancel an unfinished run."""
-    acts.concerns("runs", "update", ids.encode("run", run_id))
+    acting.concerns("runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
     acting.attempt(request, lambda: cancelling.cancel(run_id), toast="The run was cancelled.")
     return redirect("run", run_id)

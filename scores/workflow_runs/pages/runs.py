@@ -76,7 +76,7 @@ def runs_page(request: PageRequest) -> HttpResponse:
     graders = Grader.objects.visible_to(principal).in_bulk(grader_ids) if grader_ids else {}
     return render(
         request,
-        "runs/list.html",
+        "scores/workflow_runs/list.html",
         {
             "title": "Runs",
             "asked": list_request,

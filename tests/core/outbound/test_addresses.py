@@ -2,7 +2,8 @@
 
 import pytest
 
-from autotune.core.outbound.addresses import DATABASE_PORTS, AddressRefused, address_allowed, check_url, parse_allow
+from autotune.core.outbound.addresses import DATABASE_PORTS, address_allowed, parse_allow
+from autotune.core.outbound.registered_urls import AddressRefused, check_url
 
 LOCAL = parse_allow("127.0.0.1/32:9100-9199,[::1]/128:9100")
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from autotune.access.frame import once
 from autotune.access.keys import tokens
 from autotune.access.models import ApiKey, AuditEvent, Membership, Role, StoredAnswer
-from autotune.access.pages import once
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory, public
 
 from .conftest import HOSTILE

@@ -12,7 +12,7 @@ from tests.house.test_docs import _texts
 
 ROOT = Path(__file__).resolve().parents[3]
 PLACE = {  # calls that end a run or an attempt at it, and where they take the code
-    "Failure": 0, "_Refused": 0, "Decision": 0, "OutboundError": 0, "JSONRefused": 0, "_Fault": 0, "refuse": 0,
+    "Failure": 0, "_Refused": 0, "Decision": 0, "OutboundError": 0, "JSONRefused": 0, "ScanFault": 0, "refuse": 0,
     "SignatureRefused": 0, "fail": 1, "recording.fail": 1,
 }  # fmt: skip
 NAMED = {
@@ -21,7 +21,8 @@ NAMED = {
 }  # fmt: skip
 SOURCES = [
     *sorted((ROOT / "graders/gateway").glob("*.py")),
-    *(ROOT / "autotune/core" / f"{name}.py" for name in ("outbound/calls", "outbound/engine", "strictjson")),
+    *(ROOT / "autotune/core/outbound" / f"{name}.py" for name in ("calls", "engine")),
+    *sorted((ROOT / "autotune/core/strictjson").glob("*.py")),
     *sorted(
         path
         for path in (ROOT / "scores").rglob("*.py")

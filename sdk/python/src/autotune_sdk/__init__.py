@@ -28,24 +28,10 @@ from .errors import (
     UnsendableValue,
     WaitTimeout,
 )
-from .models import (
-    BatchItem,
-    BatchSubmitted,
-    Completion,
-    Dimension,
-    ExportFile,
-    Outcome,
-    Page,
-    Reward,
-    Score,
-    ScoreResult,
-    ScoreSummary,
-    Submitted,
-    WaitingFor,
-)
-from .models_access import ApiKey, AuditEvent, IssuedKey, Member, Permission, Role
-from .models_exports import Export, ExportedFile, ExportError, ExportLink
-from .models_graders import (
+from .models.access import ApiKey, AuditEvent, IssuedKey, Member, Permission, Role
+from .models.completions import BatchItem, BatchSubmitted, Completion, Submitted
+from .models.exports import Export, ExportedFile, ExportError, ExportFile, ExportLink
+from .models.graders import (
     Capabilities,
     Credentials,
     Grader,
@@ -55,9 +41,10 @@ from .models_graders import (
     Limits,
     Verification,
 )
-from .models_retention import Erasure, LegalHold
-from .models_reviews import Review
-from .models_rewards import (
+from .models.pages import Page
+from .models.retention import Erasure, LegalHold
+from .models.reviews import Review
+from .models.rewards import (
     EndpointCounts,
     LiveReward,
     PreferencePair,
@@ -65,9 +52,10 @@ from .models_rewards import (
     RewardEndpoint,
     RewardEndpointRegistration,
 )
-from .models_runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
-from .models_tasks import PanelMember, Task, TaskDetail, TaskVersion
-from .models_webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
+from .models.runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
+from .models.scores import Dimension, Outcome, Reward, Score, ScoreResult, ScoreSummary, WaitingFor
+from .models.tasks import PanelMember, Task, TaskDetail, TaskVersion
+from .models.webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
 from .resources.exports import ExportNotCompleted
 from .webhooks import WebhookRefused, verify_webhook
 

@@ -18,8 +18,7 @@ from typing import IO
 
 from ._files import PIECE, BrokenExport, DamagedFile, copy, place
 from ._transport import Transport, backoff_s
-from .models import ExportFile
-from .models_exports import ExportedFile
+from .models.exports import ExportedFile, ExportFile
 
 try:
     import fcntl

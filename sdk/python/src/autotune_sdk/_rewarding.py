@@ -19,7 +19,7 @@ from . import _wire
 from ._batching import ITEM_POINTER
 from ._transport import Transport, is_passing
 from .errors import APIError, AutotuneError, FieldError, UnexpectedAnswer
-from .models_rewards import LiveReward
+from .models.rewards import LiveReward
 
 MAX_ITEMS = 1_000
 MAX_BODY = 32 * 1024 * 1024 - 4096  # minus the JSON around the items

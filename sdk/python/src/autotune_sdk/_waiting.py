@@ -12,13 +12,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from .errors import WaitTimeout
-from .models import Completion, Outcome, ScoreResult, WaitingFor
-
-if TYPE_CHECKING:
-    from .resources.completions import Completions
+from .models.completions import Completion
+from .models.pages import Page
+from .models.scores import Outcome, ScoreResult, WaitingFor
 
 CHUNK = 500  # ids requested together
 FEW = 4  # up to this many, ids are requested one by one
@@ -30,7 +29,28 @@ WASTED_ROWS = 2000  # rows to read, if less than a tenth is useful, before a spa
 INSTANT = timedelta(milliseconds=1)
 
 
-def wait_for_score(api: Completions, completion_id: str, timeout_s: float | None) -> ScoreResult:
+class CompletionReader(Protocol):
+    """The requests that a wait sends, as `client.completions` offers them."""
+
+    def score(self, completion_id: str, wait_s: float = 0) -> ScoreResult:
+        """Return a completion's result; the server may hold the request for `wait_s` seconds."""
+
+    def get(self, completion_id: str) -> Completion:
+        """Return one completion."""
+
+    def list(
+        self,
+        *,
+        task_id: str | None = None,
+        start_date: datetime | None = None,
+        end_date: datetime | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Completion]:
+        """Return one page of completions."""
+
+
+def wait_for_score(api: CompletionReader, completion_id: str, timeout_s: float | None) -> ScoreResult:
     """Wait for the final result of one completion. Raises WaitTimeout."""
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     while True:
@@ -53,7 +73,7 @@ class ScoreWait:
 
     def __init__(
         self,
-        api: Completions,
+        api: CompletionReader,
         ids: Iterable[str],
         timeout_s: float | None = None,
         on_progress: Callable[[int, int], None] | None = None,

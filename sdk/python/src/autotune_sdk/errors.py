@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .models import Outcome, WaitingFor
+    from .models.scores import Outcome, WaitingFor
 
 MAX_REASONS = 3  # sentences in the message of WaitTimeout, including the first
 

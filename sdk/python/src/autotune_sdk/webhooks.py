@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from . import _wire
 from ._strictjson import BYTE_ORDER_MARK
 from .errors import AutotuneError
-from .models_webhooks import WebhookEvent
+from .models.webhooks import WebhookEvent
 
 TOLERANCE_S = 300.0
 PREFIX = "whsec_"

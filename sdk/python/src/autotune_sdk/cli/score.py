@@ -26,7 +26,8 @@ from ..errors import (
     PermissionDenied,
     WaitTimeout,
 )
-from ..models import Completion, Outcome
+from ..models.completions import Completion
+from ..models.scores import Outcome
 from .lines import Fields, FileChanged, Line, Survey, external_id, read, survey
 from .outputs import Output, OutputError, Row, writer_for
 from .progress import Progress

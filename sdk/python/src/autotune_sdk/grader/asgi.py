@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .handling import MAX_BODY, Answer, too_large
-
-if TYPE_CHECKING:
-    from .kit import Grader
+from .serving import ServedGrader
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-def application(grader: Grader) -> Callable[[Message, Receive, Send], Awaitable[None]]:
+def application(grader: ServedGrader) -> Callable[[Message, Receive, Send], Awaitable[None]]:
     """Return a plain coroutine function, since some servers mistake a bound method for the older, two-step ASGI."""
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
@@ -26,7 +24,7 @@ def application(grader: Grader) -> Callable[[Message, Receive, Send], Awaitable[
     return app
 
 
-async def run(grader: Grader, scope: Message, receive: Receive, send: Send) -> None:
+async def run(grader: ServedGrader, scope: Message, receive: Receive, send: Send) -> None:
     """Handle one ASGI scope: a request, or the server's lifespan."""
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
@@ -39,7 +37,7 @@ async def run(grader: Grader, scope: Message, receive: Receive, send: Send) -> N
             return
         headers = list(scope["headers"])
         if body is None:
-            answer = too_large(grader, headers)
+            answer = too_large(grader.secrets, headers)
         else:
             loop = asyncio.get_running_loop()
             call = partial(grader.handle, scope["method"], scope["path"], headers, body)

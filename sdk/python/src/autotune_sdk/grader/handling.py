@@ -7,10 +7,11 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._strictjson import JSONRefused, loads
 from . import protocol
+from .base import BaseGrader
 from .later import read_work
 from .results import (
     CannotJudge,
@@ -24,9 +25,7 @@ from .results import (
     read_options,
     to_error,
 )
-
-if TYPE_CHECKING:
-    from .kit import Grader
+from .secrets import Secrets
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +51,11 @@ class Problem(Exception):
         self.status, self.error, self.headers = status, error, headers
 
 
-def answer(grader: Grader, method: str, path: str, headers: list[protocol.Header], body: bytes) -> Answer:
+def answer(grader: BaseGrader, method: str, path: str, headers: list[protocol.Header], body: bytes) -> Answer:
     """Verify a request, judge it and sign the response. Never raises because of a request's contents."""
     secrets = grader.secrets.active()
     if len(body) > MAX_BODY:
-        return too_large(grader, headers)
+        return too_large(grader.secrets, headers)
     try:
         request_id = protocol.verify(headers, body, secrets, replays=grader.replays).request_id
     except protocol.Refused as exc:
@@ -73,14 +72,14 @@ def answer(grader: Grader, method: str, path: str, headers: list[protocol.Header
     return _signed(secrets, request_id, status, content)
 
 
-def too_large(grader: Grader, headers: list[protocol.Header]) -> Answer:
+def too_large(secrets: Secrets, headers: list[protocol.Header]) -> Answer:
     """Return the response to a body over 32 MiB, which is neither kept nor verified."""
-    return _refusal(grader.secrets.active(), headers, 413, f"more than {MAX_BODY} bytes")
+    return _refusal(secrets.active(), headers, 413, f"more than {MAX_BODY} bytes")
 
 
-def length_required(grader: Grader, headers: list[protocol.Header]) -> Answer:
+def length_required(secrets: Secrets, headers: list[protocol.Header]) -> Answer:
     """Return the response to a body without Content-Length."""
-    return _refusal(grader.secrets.active(), headers, 411, "Content-Length is required")
+    return _refusal(secrets.active(), headers, 411, "Content-Length is required")
 
 
 def _refusal(
@@ -92,7 +91,9 @@ def _refusal(
     return _signed(secrets, request_id, status, content, extra)
 
 
-def _route(grader: Grader, method: str, path: str) -> Callable[[Grader, str, bytes], tuple[int, dict[str, Any]]]:
+def _route(
+    grader: BaseGrader, method: str, path: str
+) -> Callable[[BaseGrader, str, bytes], tuple[int, dict[str, Any]]]:
     """Return the function for the last part of a path; the parts before it are where the grader is mounted."""
     path = path.split("?", 1)[0]
     for suffix, allowed, function in (
@@ -107,11 +108,11 @@ def _route(grader: Grader, method: str, path: str) -> Callable[[Grader, str, byt
     raise Problem(404, "no such path")
 
 
-def _health(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
+def _health(grader: BaseGrader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
     return 200, grader.health()
 
 
-def _score(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
+def _score(grader: BaseGrader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
     data = _parse(body, request_id)
     try:
         completion = read_completion(data.get("completion"))
@@ -133,7 +134,7 @@ def _score(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str,
 
 
 def _accepts(
-    grader: Grader, data: dict[str, Any], completions: list[Completion], options: Options, *, batch: bool
+    grader: BaseGrader, data: dict[str, Any], completions: list[Completion], options: Options, *, batch: bool
 ) -> bool:
     """Return whether the grader has stored the request to answer it later."""
     try:
@@ -143,7 +144,7 @@ def _accepts(
     return work is not None and grader.accepts(work)
 
 
-def _score_batch(grader: Grader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
+def _score_batch(grader: BaseGrader, request_id: str, body: bytes) -> tuple[int, dict[str, Any]]:
     """Judge a batch. Items whose function failed are omitted, so that the platform requests them again."""
     data = _parse(body, request_id)
     completions = _read_batch(data.get("completions"), grader.max_batch_size)
@@ -222,7 +223,7 @@ def _report(request_id: str, failures: Sequence[Any]) -> None:
         log.error("request %s: scoring failed for %d items", request_id, len(failures), exc_info=first)
 
 
-def _took(grader: Grader, began: float) -> int:
+def _took(grader: BaseGrader, began: float) -> int:
     milliseconds = (time.perf_counter() - began) * 1000
     grader.observe(milliseconds)
     return round(milliseconds)

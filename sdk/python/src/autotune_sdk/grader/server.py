@@ -11,12 +11,10 @@ import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .handling import MAX_BODY, Answer, length_required, too_large
-
-if TYPE_CHECKING:
-    from .kit import Grader
+from .serving import ServedGrader
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +31,7 @@ class GraderServer(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 512
 
-    def __init__(self, grader: Grader, host: str = "127.0.0.1", port: int = 9100) -> None:
+    def __init__(self, grader: ServedGrader, host: str = "127.0.0.1", port: int = 9100) -> None:
         self.grader = grader
         if ":" in host:
             self.address_family = socket.AF_INET6
@@ -71,15 +69,15 @@ class Handler(BaseHTTPRequestHandler):
         ]
         if "Transfer-Encoding" in self.headers:
             self.close_connection = True
-            return self._send(length_required(self.server.grader, headers))
+            return self._send(length_required(self.server.grader.secrets, headers))
         lengths = self.headers.get_all("Content-Length") or ["0"]
         if len(set(lengths)) > 1 or not LENGTH.fullmatch(lengths[0].strip()):
             self.close_connection = True
-            return self._send(length_required(self.server.grader, headers))
+            return self._send(length_required(self.server.grader.secrets, headers))
         length = int(lengths[0])
         if length > MAX_BODY:
             self._discard(length)
-            return self._send(too_large(self.server.grader, headers))
+            return self._send(too_large(self.server.grader.secrets, headers))
         body = self.rfile.read(length) if length else b""
         if len(body) < length:
             self.close_connection = True
@@ -113,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
         """Write no line for each request, since the item log has what matters."""
 
 
-def serve(grader: Grader, host: str = "127.0.0.1", port: int = 9100) -> None:
+def serve(grader: ServedGrader, host: str = "127.0.0.1", port: int = 9100) -> None:
     """Serve until SIGINT or SIGTERM."""
     with GraderServer(grader, host, port) as server:
         if threading.current_thread() is threading.main_thread():

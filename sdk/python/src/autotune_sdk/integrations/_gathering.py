@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from weakref import WeakKeyDictionary
 
-from ..models_rewards import LiveReward
+from ..models.rewards import LiveReward
 from .scoring import Item, MissingReward, Scorer
 
 PAUSE_S = 0.01

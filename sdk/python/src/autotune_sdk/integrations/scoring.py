@@ -23,7 +23,7 @@ from .. import _wire
 from .._transport import is_passing
 from ..client import AutotuneClient
 from ..errors import AutotuneError, ConfigurationError, InvalidRequest, UnsendableValue
-from ..models_rewards import LiveReward
+from ..models.rewards import LiveReward
 from ._answers import NO_TEXT, Refusal
 
 Missing = float | Literal["raise"] | None

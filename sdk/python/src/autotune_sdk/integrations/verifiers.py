@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from ..models_rewards import LiveReward
+from ..models.rewards import LiveReward
 from . import _answers, _environment
 from ._answers import Row
 from ._gathering import Gathering

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConfigurationError
-from ..models_rewards import LiveReward
+from ..models.rewards import LiveReward
 from . import _answers, _environment
 from ._answers import Refusal, Row
 from ._gathering import Gathering

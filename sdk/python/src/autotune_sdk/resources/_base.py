@@ -10,7 +10,7 @@ from uuid import uuid4
 from .. import _wire
 from .._transport import Transport
 from ..errors import UnexpectedAnswer
-from ..models import Page
+from ..models.pages import Page
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
 from .. import _wire
-from ..models import Page
-from ..models_access import ApiKey, IssuedKey, Member, Role
+from ..models.access import ApiKey, IssuedKey, Member, Role
+from ..models.pages import Page
 from ._base import Resource, member, segment, wire_members
 
 

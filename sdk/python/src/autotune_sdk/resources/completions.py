@@ -10,7 +10,9 @@ from typing import Any
 
 from .. import _batching, _waiting, _wire
 from ..errors import APIError, FieldError, UnexpectedAnswer
-from ..models import BatchItem, BatchSubmitted, Completion, Outcome, Page, ScoreResult, Submitted
+from ..models.completions import BatchItem, BatchSubmitted, Completion, Submitted
+from ..models.pages import Page
+from ..models.scores import Outcome, ScoreResult
 from ._base import Resource, member, new_key, segment, wire_members
 
 MAX_WAIT_S = 30

@@ -11,8 +11,8 @@ from typing import Any, Unpack
 from .. import _wire
 from .._downloading import FileDownload
 from ..errors import AutotuneError
-from ..models import ExportFile, Page
-from ..models_exports import Export, ExportedFile, ExportLink
+from ..models.exports import Export, ExportedFile, ExportFile, ExportLink
+from ..models.pages import Page
 from ._base import Resource, member, new_key, segment
 from .scores import ExportOptions
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
 from .. import _wire
-from ..models import Page
-from ..models_graders import (
+from ..models.graders import (
     Capabilities,
     Credentials,
     Grader,
@@ -19,6 +18,7 @@ from ..models_graders import (
     Redaction,
     Verification,
 )
+from ..models.pages import Page
 from ._base import Resource, member, segment, wire_members
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import _wire
-from ..models import Page
-from ..models_access import AuditEvent
-from ..models_retention import Erasure, LegalHold
+from ..models.access import AuditEvent
+from ..models.pages import Page
+from ..models.retention import Erasure, LegalHold
 from ._base import Resource, member, segment, wire_members
 
 

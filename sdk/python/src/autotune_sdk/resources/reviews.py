@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import _wire
-from ..models import Page
-from ..models_reviews import Review
+from ..models.pages import Page
+from ..models.reviews import Review
 from ._base import Resource, member, new_key, segment, wire_members
 
 PAGE = 500

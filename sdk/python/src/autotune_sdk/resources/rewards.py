@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
 from .. import _rewarding, _wire
-from ..models import Page
-from ..models_rewards import (
+from ..models.pages import Page
+from ..models.rewards import (
     LiveReward,
     PreferencePair,
     PreferencePairs,

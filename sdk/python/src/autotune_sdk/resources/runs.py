@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TypedDict, Unpack
 
 from .. import _wire
-from ..models import Page
-from ..models_runs import Retried, WorkflowRun
+from ..models.pages import Page
+from ..models.runs import Retried, WorkflowRun
 from ._base import Resource, member, new_key, segment, wire_members
 
 PAGE = 500

@@ -12,7 +12,9 @@ from typing import IO, Any, TypedDict, Unpack
 from .. import _wire
 from .._files import BrokenExport, copy, place
 from .._transport import backoff_s
-from ..models import ExportFile, Page, Score, ScoreSummary
+from ..models.exports import ExportFile
+from ..models.pages import Page
+from ..models.scores import Score, ScoreSummary
 from ._base import Resource, member, segment
 
 PAGE = 1000

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
 from .. import _wire
-from ..models import Page
-from ..models_tasks import PanelMember, Task, TaskDetail, TaskVersion
+from ..models.pages import Page
+from ..models.tasks import PanelMember, Task, TaskDetail, TaskVersion
 from ._base import Resource, member, segment, wire_members
 
 Panel = Iterable[PanelMember | Mapping[str, Any]]

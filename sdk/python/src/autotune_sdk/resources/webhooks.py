@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
 from .. import _wire
-from ..models import Page
-from ..models_webhooks import Delivery, Webhook, WebhookRegistration
+from ..models.pages import Page
+from ..models.webhooks import Delivery, Webhook, WebhookRegistration
 from ._base import Resource, member, segment, wire_members
 
 

@@ -1,0 +1,70 @@
+"""Frozen dataclasses of the API's responses about workflow runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from .scores import Score, WaitingFor
+
+
+@dataclass(frozen=True)
+class RunError:
+    """The error of a failed run; the message ends with what must change. fault: 'grader', 'caller' or 'platform'."""
+
+    code: str
+    message: str
+    fault: str
+
+
+@dataclass(frozen=True)
+class RunStep:
+    """One event of a run. wake_at: until when it slept or waited after the event."""
+
+    step: str
+    attempt: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    outcome: str | None
+    wake_at: datetime | None
+
+
+@dataclass(frozen=True)
+class WorkflowRun:
+    """One completion on its way to one grader's score.
+
+    status        'pending', 'running', 'sleeping', 'waiting', 'completed' or 'failed'
+    current_step  the step that it is in; None once it is final
+    waiting_for   why it has no score yet; None once it is final
+    """
+
+    id: str
+    completion_id: str
+    grader_id: str
+    status: str
+    current_step: str | None
+    attempt: int
+    wake_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    result: Score | None
+    error: RunError | None
+    steps: tuple[RunStep, ...] = ()
+    waiting_for: WaitingFor | None = None
+
+
+@dataclass(frozen=True)
+class RetrySkip:
+    """The number of runs that were left unchanged, and why."""
+
+    code: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Retried:
+    """The result of a retry by filter. more: there are more failed runs than one request can retry."""
+
+    retried: int
+    skipped: tuple[RetrySkip, ...]
+    more: bool
