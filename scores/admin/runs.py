@@ -75,7 +75,7 @@ def cancel_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Q
 @admin.register(WorkflowRun)
 class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
     kind = "run"
-    page_name = "run"
+    page_name = "workflow_run"
     search_help_text = Of.search_help_text % "run_…, comp_…, task_…, grader_… or org_…"
     actions = (retry_runs, cancel_runs)
     related = ("organization", "task", "grader")

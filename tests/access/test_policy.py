@@ -25,7 +25,7 @@ completions        -         cr organization    r organization    crd organizati
 shared_completions r own     -                  -                 r organization     r all
 scores             r own     r organization     r organization    rd organization    rd all
 reasoning          r own     r organization     r organization    r organization     r all
-runs               r own     ru organization    r organization    rud organization   rud all
+workflow_runs      r own     ru organization    r organization    rud organization   rud all
 endpoint_graders   crud own  r organization     r organization    crud organization  crud all
 listed_graders     -         r all              -                 -                  r all
 rubric_graders     crud own  cru organization   r organization    crud organization  crud all
@@ -221,7 +221,7 @@ MODELS = [
     (Task, "tasks", lambda score: score.task),
     (Completion, "completions", lambda score: score.completion),
     (Score, "scores", lambda score: score),
-    (WorkflowRun, "runs", lambda score: score.run),
+    (WorkflowRun, "workflow_runs", lambda score: score.run),
     (Grader, "endpoint_graders", lambda score: score.grader),
 ]
 

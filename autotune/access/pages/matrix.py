@@ -12,7 +12,7 @@ from autotune.access.roles.builtin import EVERYTHING, RESOURCES, SCOPES
 
 MAX_ROWS: Final = 250
 AREAS: Final[dict[str, tuple[str, ...]]] = {
-    "Scoring": ("tasks", "completions", "shared_completions", "scores", "reasoning", "runs"),
+    "Scoring": ("tasks", "completions", "shared_completions", "scores", "reasoning", "workflow_runs"),
     "Graders and reviews": ("endpoint_graders", "listed_graders", "rubric_graders", "reviews", "feedback"),
     "Training": ("exports", "preference_pairs", "rewards", "reward_endpoints"),
     "Evaluation": ("evaluations", "reports", "decks", "telemetry", "model_calls", "usage", "providers", "budgets"),
@@ -21,7 +21,7 @@ AREAS: Final[dict[str, tuple[str, ...]]] = {
 ABOUT: Final = {
     "shared_completions": "prompts and responses that their graders received",
     "reasoning": "what graders wrote about scores",
-    "runs": "the scoring of one completion by one grader",
+    "workflow_runs": "the scoring of one completion by one grader",
     "endpoint_graders": "graders that Autotune calls at an address",
     "listed_graders": "graders in the marketplace",
     "rubric_graders": "graders that judge by a rubric",

@@ -9,10 +9,10 @@ SCOPES = ("own", "organization", "all")
 Action = Literal["create", "read", "update", "delete"]
 Scope = Literal["own", "organization", "all"]
 Resource = Literal[
-    "tasks", "completions", "shared_completions", "scores", "reasoning", "runs", "endpoint_graders", "listed_graders",
-    "rubric_graders", "reviews", "feedback", "exports", "preference_pairs", "rewards", "reward_endpoints",
-    "evaluations", "reports", "decks", "telemetry", "model_calls", "usage", "providers", "budgets", "webhooks", "keys",
-    "organizations", "members", "roles", "audit", "retention",
+    "tasks", "completions", "shared_completions", "scores", "reasoning", "workflow_runs", "endpoint_graders",
+    "listed_graders", "rubric_graders", "reviews", "feedback", "exports", "preference_pairs", "rewards",
+    "reward_endpoints", "evaluations", "reports", "decks", "telemetry", "model_calls", "usage", "providers", "budgets",
+    "webhooks", "keys", "organizations", "members", "roles", "audit", "retention",
 ]  # fmt: skip
 RESOURCES: Final[tuple[str, ...]] = get_args(Resource)
 MAX_PERMISSIONS: Final = 200
@@ -39,7 +39,7 @@ _ORGANIZATION_ADMIN: Permissions = {
     **_may("organization", (READ,), "shared_completions"),
     **_may("organization", (READ, DELETE), "scores"),
     **_may("organization", (READ,), "reasoning"),
-    **_may("organization", (READ, UPDATE, DELETE), "runs"),
+    **_may("organization", (READ, UPDATE, DELETE), "workflow_runs"),
     **_may("organization", EVERYTHING, "endpoint_graders", "rubric_graders", "reviews", "feedback"),
     **_may("organization", EVERYTHING, *_TRAINING_DATA, *_EVALUATION),
     **_may("organization", (READ,), "model_calls", "usage"),
@@ -52,7 +52,7 @@ _ORGANIZATION_ADMIN: Permissions = {
 
 BUILT_IN: dict[str, Permissions] = {
     GRADER_OWNER: {
-        **_may("own", (READ,), "shared_completions", "scores", "reasoning", "runs"),
+        **_may("own", (READ,), "shared_completions", "scores", "reasoning", "workflow_runs"),
         **_may("own", EVERYTHING, "endpoint_graders", "rubric_graders"),
         **_may("own", (READ,), "reviews", "feedback", "model_calls", "usage"),
         **_may("own", EVERYTHING, "webhooks", "keys"),
@@ -61,7 +61,7 @@ BUILT_IN: dict[str, Permissions] = {
         **_may("organization", (CREATE, READ, UPDATE), "tasks"),
         **_may("organization", (CREATE, READ), "completions"),
         **_may("organization", (READ,), "scores", "reasoning"),
-        **_may("organization", (READ, UPDATE), "runs"),
+        **_may("organization", (READ, UPDATE), "workflow_runs"),
         **_may("organization", (READ,), "endpoint_graders"),
         **_may("all", (READ,), "listed_graders"),
         **_may("organization", (CREATE, READ, UPDATE), "rubric_graders"),
@@ -72,7 +72,7 @@ BUILT_IN: dict[str, Permissions] = {
         **_may("own", EVERYTHING, "keys"),
     },
     REVIEWER: {
-        **_may("organization", (READ,), "tasks", "completions", "scores", "reasoning", "runs"),
+        **_may("organization", (READ,), "tasks", "completions", "scores", "reasoning", "workflow_runs"),
         **_may("organization", (READ,), "endpoint_graders", "rubric_graders"),
         **_may("organization", (CREATE, READ, UPDATE), "reviews", "feedback"),
         **_may("organization", (READ,), *_EVALUATION),

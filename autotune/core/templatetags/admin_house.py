@@ -41,7 +41,7 @@ NAMES: Final[Mapping[str, str]] = {
     "access.User": "People", "access.AuditEvent": "Audit log", "access.AuditChain": "Audit log chains",
     "access.StoredAnswer": "Stored responses", "access.Throttle": "Throttled callers",
     "scores.Pulse": "Periodic jobs",
-    "scores.WorkflowRun": "Runs", "scores.Callback": "Callbacks",
+    "scores.WorkflowRun": "Workflow runs", "scores.Callback": "Callbacks",
     "scores.CallbackItem": "Runs of callbacks",
     "scores.LiveAnswer": "Shared live results", "scores.RewardEndpoint": "Reward endpoints",
     "graders.GraderCheck": "Checks", "graders.GraderStatusChange": "Status changes",
