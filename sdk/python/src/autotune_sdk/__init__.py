@@ -65,7 +65,7 @@ from .models_rewards import (
     RewardEndpoint,
     RewardEndpointRegistration,
 )
-from .models_runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
+from .models_runs import Retried, RetrySkip, WorkflowRun, WorkflowRunError, WorkflowRunStep
 from .models_tasks import PanelMember, Task, TaskDetail, TaskVersion
 from .models_webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
 from .resources.exports import ExportNotCompleted
@@ -127,8 +127,6 @@ __all__ = [
     "RewardEndpoint",
     "RewardEndpointRegistration",
     "Role",
-    "RunError",
-    "RunStep",
     "Score",
     "ScoreResult",
     "ScoreSummary",
@@ -147,6 +145,8 @@ __all__ = [
     "WebhookRefused",
     "WebhookRegistration",
     "WorkflowRun",
+    "WorkflowRunError",
+    "WorkflowRunStep",
     "__version__",
     "verify_webhook",
 ]
