@@ -19,7 +19,8 @@ ENTRIES = {
         "Live rewards", "API keys", "Webhooks",
     ],
     "reviewer": ["Graders", "Reviews", "Tasks", "Completions", "Scores", "Workflow runs", "API keys"],
-    "organization_admin": [label for label in ALL if label not in {"Overview", "Marketplace", *ENDS}],
+    "organization_admin": [label for label in ALL if label not in {"Overview", *ENDS}],
+    "collector": [],
     "admin": [label for label in ALL if label not in {"Overview", *ENDS}],
 }  # fmt: skip
 
