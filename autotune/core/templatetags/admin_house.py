@@ -42,7 +42,7 @@ NAMES: Final[Mapping[str, str]] = {
     "access.StoredAnswer": "Stored responses", "access.Throttle": "Throttled callers",
     "scores.Pulse": "Periodic jobs",
     "scores.WorkflowRun": "Workflow runs", "scores.Callback": "Callbacks",
-    "scores.CallbackItem": "Runs of callbacks",
+    "scores.CallbackItem": "Workflow runs of callbacks",
     "scores.LiveAnswer": "Shared live results", "scores.RewardEndpoint": "Reward endpoints",
     "graders.GraderCheck": "Checks", "graders.GraderStatusChange": "Status changes",
     "graders.GraderVersion": "Versions", "graders.GraderSecret": "Secrets", "graders.GraderStatistic": "Statistics",
