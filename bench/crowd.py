@@ -256,7 +256,7 @@ def furnish(organization, owner):
     by = {"organization": organization, "created_by": owner}
     role = Role.objects.create(
         organization=organization, name="Auditor", description="Reads scores and the trail.",
-        permissions=[{"resource": name, "actions": ["read"], "scope": "organization"} for name in ("scores", "runs", "audit")],
+        permissions=[{"resource": name, "actions": ["read"], "scope": "organization"} for name in ("scores", "workflow_runs", "audit")],
     )  # fmt: skip
     people = (("Ines Ferreira", "training_operator"), ("Tomasz Zielinski", "reviewer"), ("Mei Tanaka", "grader_owner"))
     for name, kind in people:

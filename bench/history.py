@@ -149,7 +149,7 @@ def clients():
 
 PAGES = (
     "/", "/tasks", "/tasks/{task}", "/scores", "/scores?taskId={task}", "/scores?modelId=model-7", "/completions",
-    "/runs",
+    "/workflow-runs",
 )  # fmt: skip
 ROUTES = (
     "/scores/summary", "/scores/summary?taskId={task}", "/scores/summary?modelId=model-7",

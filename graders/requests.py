@@ -40,7 +40,10 @@ class CapabilitiesIn(BodyStruct):
 
 
 class LimitsIn(BodyStruct):
-    """Limits for calls to the grader. Absent: the default at registration, later unchanged. Null: the default."""
+    """Limits for calls to the grader. Absent: the default at registration, later unchanged. Null: the default.
+
+    `ratePerMinute` counts completions, not calls: a batch of 10 counts as 10. `maxConcurrency` counts open calls.
+    """
 
     rate_per_minute: Rate | UnsetType | None = UNSET
     max_concurrency: Concurrency | UnsetType | None = UNSET

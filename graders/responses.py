@@ -42,6 +42,8 @@ class AuthenticationOut(ApiStruct):
 
 
 class LimitsOut(ApiStruct):
+    """`ratePerMinute` counts completions, not calls; null: no limit. `maxConcurrency` counts open calls."""
+
     rate_per_minute: int | None
     max_concurrency: int
     timeout_ms: int

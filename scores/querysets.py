@@ -7,7 +7,7 @@ from scores.states import LONG_AGO, RunStatus
 
 
 class RunQuerySet(ScopedQuerySet):
-    resource = "runs"
+    resource = "workflow_runs"
     owner_path = "grader__created_by_id"
     owner_organization_path = "grader__organization_id"
 

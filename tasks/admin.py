@@ -142,7 +142,7 @@ class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
         links += [
             (f"{reverse(f'admin:scores_{page}_changelist')}?task={task.public_id}", text)
             for page, text in (
-                ("workflowrun", "runs"),
+                ("workflowrun", "workflow runs"),
                 ("score", "scores"),
                 ("reward", "rewards"),
                 ("review", "reviews"),

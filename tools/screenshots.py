@@ -137,7 +137,7 @@ def shots(organization: Any, objects: dict[str, Any]) -> dict[str, tuple[str, st
         "marketplace": ("operator", "/marketplace"),
         "overview-operator": ("operator", "/"),
         "pairs": ("admin", f"/pairs?taskId={task.public_id}"),
-        "runs-retry": ("admin", "/runs/retry?code=timeout"),
+        "workflow-runs-retry": ("admin", "/workflow-runs/retry?code=timeout"),
         "scores-chosen": ("admin", "/scores?minScore=0.2&maxScore=0.5"),
         "search": ("admin", "/search?q=re"),
         "tasks-task-versions-taskv-diff-taskv": ("admin", f"/tasks/{task.public_id}/versions/{old}/diff/{new}"),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from autotune.access.roles.builtin import MAX_PERMISSIONS, Action, Resource, Scope
+from autotune.access.roles.builtin import MAX_PERMISSIONS, RESOURCES, SHORT_NAMES, Action, Scope
 from autotune.core.api.operations import BodyStruct
 from autotune.core.api.pagination import PageQuery
 from autotune.core.api.parsing import PublicId
@@ -19,6 +19,9 @@ RoleName = Annotated[str, Meta(min_length=1, max_length=64, pattern=PLAIN)]
 KeyName = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN)]
 RoleText = Annotated[str, Meta(min_length=1, max_length=64)]
 Days = Annotated[int, Meta(ge=1, le=MAX_DAYS)]
+ResourceName = Annotated[
+    str, Meta(extra_json_schema={"enum": [*RESOURCES, *SHORT_NAMES]})
+]  # builtin.resource_fault checks
 Networks = Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=MAX_NETWORKS)]
 
 
@@ -64,7 +67,9 @@ class MemberQuery(PageQuery):
 
 
 class PermissionIn(BodyStruct):
-    resource: Resource
+    """`resource`: `graders` is short for `endpoint_graders` and `rubric_graders`, which the role then names."""
+
+    resource: ResourceName
     actions: Annotated[list[Action], Meta(min_length=1, max_length=4)]
     scope: Scope
 

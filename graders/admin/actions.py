@@ -17,7 +17,8 @@ from graders.models import (
 @admin.action(description="Switch the selected graders off", permissions=["switch"])
 @confirmed(
     "Switch these graders off?",
-    warning="Autotune does not call them until they are switched on again. Runs that wait for them keep waiting.",
+    warning="Autotune does not call them until they are switched on again. Workflow runs that wait for them keep "
+    "waiting.",
     button="Switch them off",
 )
 def switch_off(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:

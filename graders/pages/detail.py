@@ -43,7 +43,7 @@ def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
         window=window, windows=WINDOWS, report=report, charts=_charts(report, window), errors=_errors(report),
         versions=versions.newest(grader, SHOWN_VERSIONS), version_count=grader.versions.count(),
         success=None if report.error_rate is None else 1 - report.error_rate,
-        may_runs=policy.reach(request.principal, "runs", "read") is not None,
+        may_runs=policy.reach(request.principal, "workflow_runs", "read") is not None,
         may_use=policy.reach(request.principal, "tasks", "create") is not None,
     )  # fmt: skip
     return render(request, "graders/grader.html", context | (finding.standing(grader) if sees_all else {}))

@@ -70,7 +70,7 @@ class GraderForm(BodyForm):
     )  # fmt: skip
     limits__rate_per_minute = forms.IntegerField(
         required=False, min_value=1, max_value=10_000_000, label="Completions per minute",
-        help_text="Maximum that Autotune sends. Leave it empty for no limit.",
+        help_text="Maximum number of completions, not calls: a batch of 10 counts as 10. Leave it empty for no limit.",
     )  # fmt: skip
     limits__max_concurrency = forms.IntegerField(
         required=False, min_value=1, max_value=1024, label="Concurrent calls", help_text="1 to 1024. Default: 16."

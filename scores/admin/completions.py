@@ -14,7 +14,7 @@ from tasks.admin import CompletionAdmin
 
 class RunsInline(Newest):
     model = WorkflowRun
-    verbose_name_plural = "runs"
+    verbose_name_plural = "workflow runs"
     fields = (state(), "error_code", linked("grader"), "attempt", "generation", "created_at", "completed_at")
     related = ("grader",)
     hidden = ("error_message", "steps")

@@ -41,7 +41,7 @@ class FaultFilter(admin.SimpleListFilter):
         return queryset
 
 
-@admin.action(description="Retry the selected failed runs", permissions=["steer"])
+@admin.action(description="Retry the selected failed workflow runs", permissions=["steer"])
 def retry_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[WorkflowRun]) -> None:
     not_failed = queryset.exclude(status=RunStatus.FAILED).order_by().values("pk")[: retrying.MOST].count()
     done = retrying.retry_all(queryset)
@@ -52,15 +52,15 @@ def retry_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Qu
     level = messages.SUCCESS if not refused else messages.WARNING if done.retried else messages.ERROR
     model_admin.message_user(request, "; ".join(parts), level)
     if done.more:
-        model_admin.message_user(request, "There are more runs. Run the action again.", messages.WARNING)
+        model_admin.message_user(request, "There are more workflow runs. Start the action again.", messages.WARNING)
 
 
-@admin.action(description="Cancel the selected unfinished runs", permissions=["steer"])
+@admin.action(description="Cancel the selected unfinished workflow runs", permissions=["steer"])
 @confirmed(
-    "Cancel these runs?",
-    warning="Unfinished runs fail with “cancelled”, and answers that arrive later are discarded. Runs that have "
-    "ended do not change.",
-    button="Cancel the runs",
+    "Cancel these workflow runs?",
+    warning="Unfinished workflow runs fail with “cancelled”, and answers that arrive later are discarded. "
+    "Those that have ended do not change.",
+    button="Cancel the workflow runs",
 )
 def cancel_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[WorkflowRun]) -> None:
     run_ids = pks(queryset, retrying.MOST)
@@ -69,13 +69,13 @@ def cancel_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Q
     if len(run_ids) > ended:
         model_admin.message_user(request, f"{len(run_ids) - ended} had already ended.", messages.WARNING)
     if len(run_ids) == retrying.MOST:
-        model_admin.message_user(request, "There may be more runs. Run the action again.", messages.WARNING)
+        model_admin.message_user(request, "There may be more workflow runs. Start the action again.", messages.WARNING)
 
 
 @admin.register(WorkflowRun)
 class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
     kind = "run"
-    page_name = "run"
+    page_name = "workflow_run"
     search_help_text = Of.search_help_text % "run_…, comp_…, task_…, grader_… or org_…"
     actions = (retry_runs, cancel_runs)
     related = ("organization", "task", "grader")

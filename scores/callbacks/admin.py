@@ -20,7 +20,7 @@ SECRETS = ("token_digest", "signature")
 
 class ItemsInline(Newest):
     model = CallbackItem
-    verbose_name_plural = "runs of the request"
+    verbose_name_plural = "workflow runs of the request"
     fields = (linked("run"), "attempt", "is_recorded")
     related = ("run",)
     hidden = ("run__steps", "run__error_message", "callback__token_digest")

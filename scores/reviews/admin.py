@@ -32,7 +32,7 @@ APPROVE, ADJUST, REJECT = "approve", "adjust", "reject"
 CHOICES = (
     (APPROVE, "Approve the preliminary score"),
     (ADJUST, "Approve with another score"),
-    (REJECT, "Reject: the run fails"),
+    (REJECT, "Reject: the workflow run fails"),
 )
 
 

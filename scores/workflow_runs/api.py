@@ -21,7 +21,8 @@ from tasks.models import Completion
 
 class RunsView(ApiView):
     @operation(
-        summary="List workflow runs", resource="runs", action="read", query=RunQuery, answers={200: WorkflowRunPage},
+        summary="List workflow runs", resource="workflow_runs", action="read", query=RunQuery,
+        answers={200: WorkflowRunPage},
     )  # fmt: skip
     def get(self, request: Request, query: RunQuery) -> WorkflowRunPage:
         """The newest first, unless sorted by `createdAt`. `code` finds runs by their failure. Runs that sleep or wait
@@ -30,15 +31,15 @@ class RunsView(ApiView):
 
 
 class RunView(ApiView):
-    @operation(summary="Read a workflow run", resource="runs", action="read", answers={200: WorkflowRunAnswer})
+    @operation(summary="Read a workflow run", resource="workflow_runs", action="read", answers={200: WorkflowRunAnswer})
     def get(self, request: Request, run_id: UUID) -> WorkflowRunAnswer:
         return WorkflowRunAnswer(runs.read_run(self.principal, run_id))
 
 
 class RetryRunView(ApiView):
     @operation(
-        summary="Retry a failed workflow run", resource="runs", action="update", answers={200: WorkflowRunAnswer},
-        errors=(409,),
+        summary="Retry a failed workflow run", resource="workflow_runs", action="update",
+        answers={200: WorkflowRunAnswer}, errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, run_id: UUID) -> WorkflowRunAnswer:
         """Makes the run due again, with all its attempts and a new deadline. The completion is `processing` until the
@@ -50,7 +51,7 @@ class RetryRunView(ApiView):
 
 class CancelRunView(ApiView):
     @operation(
-        summary="Cancel a workflow run", resource="runs", action="update", answers={200: WorkflowRunAnswer},
+        summary="Cancel a workflow run", resource="workflow_runs", action="update", answers={200: WorkflowRunAnswer},
         errors=(409,),
     )  # fmt: skip
     def post(self, request: Request, run_id: UUID) -> WorkflowRunAnswer:
@@ -63,7 +64,7 @@ class CancelRunView(ApiView):
 class RetryRunsView(ApiView):
     # Each group of runs has a transaction of its own: `calls_out` keeps one from being held open around all of them.
     @operation(
-        summary="Retry failed workflow runs", resource="runs", action="update", body=RetryRuns,
+        summary="Retry failed workflow runs", resource="workflow_runs", action="update", body=RetryRuns,
         answers={200: RetriedOut}, calls_out=True,
     )  # fmt: skip
     def post(self, request: Request, body: RetryRuns) -> RetriedOut:

@@ -158,6 +158,8 @@ GOOD = [{"resource": "tasks", "actions": ["read"], "scope": "organization"}]
         ([{**GOOD[0], "actions": [["read"]]}], 200),
         ([{**GOOD[0], "scope": "world"}], 200),
         ([{**GOOD[0], "more": 1}], 200),
+        ([{**GOOD[0], "resource": "runs"}], 200),
+        ([{**GOOD[0], "resource": "graders"}] * 101, 200),  # are two each
     ],
 )
 def test_a_custom_role_has_permissions_that_the_policy_can_read(site, permissions, status):
@@ -165,6 +167,20 @@ def test_a_custom_role_has_permissions_that_the_policy_can_read(site, permission
     body = {"organization": str(organization.pk), "name": "mine", "permissions": json.dumps(permissions)}
     assert site.post(url("role", "add"), body).status_code == status
     assert Role.objects.filter(name="mine").exists() is (status == 302)
+
+
+def test_a_short_name_is_stored_as_the_resources_that_it_is_for(site):
+    organization = OrganizationFactory()
+    permissions = json.dumps([{**GOOD[0], "resource": "graders"}])
+    site.post(url("role", "add"), {"organization": str(organization.pk), "name": "mine", "permissions": permissions})
+    stored = Role.objects.get(name="mine").permissions
+    assert stored == [{**GOOD[0], "resource": kind} for kind in ("endpoint_graders", "rubric_graders")]
+
+
+def test_the_old_name_of_a_resource_is_answered_with_the_new_one(site):
+    permissions = json.dumps([{**GOOD[0], "resource": "runs"}])
+    body = {"organization": str(OrganizationFactory().pk), "name": "mine", "permissions": permissions}
+    assert "The resource runs is now called workflow_runs" in site.post(url("role", "add"), body).content.decode()
 
 
 def test_a_role_without_an_organization_cannot_be_made(site):

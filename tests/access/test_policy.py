@@ -15,41 +15,50 @@ from autotune.core.errors import Forbidden, NotFound
 from graders.models import Grader
 from scores.models import Score, WorkflowRun
 from tasks.models import Completion, Task
+from tests.access.matrix import routes
 from tests.factories import GraderFactory, OrganizationFactory, ScoreFactory, TaskFactory, UserFactory
+from tools.page_routes import pages
 
-COLUMNS = ("grader_owner", "training_operator", "reviewer", "organization_admin", "admin")
+COLUMNS = ("grader_owner", "training_operator", "reviewer", "organization_admin", "admin", "collector")
 # c create, r read, u update, d delete; then own, organization or all. Retry and cancel are the update of a run.
 TABLE = """
-tasks              -         cru organization   r organization    crud organization  crud all
-completions        -         cr organization    r organization    crd organization   crd all
-shared_completions r own     -                  -                 r organization     r all
-scores             r own     r organization     r organization    rd organization    rd all
-reasoning          r own     r organization     r organization    r organization     r all
-runs               r own     ru organization    r organization    rud organization   rud all
-endpoint_graders   crud own  r organization     r organization    crud organization  crud all
-listed_graders     -         r all              -                 -                  r all
-rubric_graders     crud own  cru organization   r organization    crud organization  crud all
-reviews            r own     cr organization    cru organization  crud organization  crud all
-feedback           r own     cr organization    cru organization  crud organization  crud all
-exports            -         crud organization  -                 crud organization  crud all
-preference_pairs   -         crud organization  -                 crud organization  crud all
-rewards            -         crud organization  -                 crud organization  crud all
-reward_endpoints   -         crud organization  -                 crud organization  crud all
-evaluations        -         crud organization  r organization    crud organization  crud all
-reports            -         crud organization  r organization    crud organization  crud all
-decks              -         crud organization  r organization    crud organization  crud all
-telemetry          -         crud organization  r organization    crud organization  crud all
-model_calls        r own     r organization     -                 r organization     r all
-usage              r own     r organization     -                 r organization     r all
-providers          -         -                  -                 crud organization  crud all
-budgets            -         -                  -                 crud organization  crud all
-webhooks           crud own  crud organization  -                 crud organization  crud all
-keys               crud own  crud own           crud own          crud organization  crud all
-organizations      -         -                  -                 ru organization    cru all
-members            -         -                  -                 crud organization  crud all
-roles              -         -                  -                 crud organization  crud all
-audit              -         -                  -                 r organization     r all
-retention          -         -                  -                 crud organization  crud all
+tasks              -         cru organization   r organization    crud organization  crud all  -
+completions        -         cr organization    r organization    crd organization   crd all   -
+shared_completions r own     -                  -                 r organization     r all     -
+scores             r own     r organization     r organization    rd organization    rd all    -
+reasoning          r own     r organization     r organization    r organization     r all     -
+workflow_runs      r own     ru organization    r organization    rud organization   rud all   -
+endpoint_graders   crud own  r organization     r organization    crud organization  crud all  -
+listed_graders     -         r all              -                 r all              r all     -
+rubric_graders     crud own  cru organization   r organization    crud organization  crud all  -
+reviews            r own     cr organization    cru organization  crud organization  crud all  -
+feedback           r own     cr organization    cru organization  crud organization  crud all  -
+calibration        r own     cr organization    cru organization  crud organization  crud all  -
+canary_sets        r own     cr organization    cru organization  crud organization  crud all  -
+exports            -         crud organization  -                 crud organization  crud all  -
+preference_pairs   -         crud organization  -                 crud organization  crud all  -
+rewards            -         crud organization  -                 crud organization  crud all  -
+reward_endpoints   -         crud organization  -                 crud organization  crud all  -
+evaluations        -         crud organization  r organization    crud organization  crud all  -
+reports            -         crud organization  r organization    crud organization  crud all  -
+datasets           -         crud organization  r organization    crud organization  crud all  -
+experiments        -         crud organization  r organization    crud organization  crud all  -
+decks              -         crud organization  r organization    crud organization  crud all  -
+telemetry          -         crud organization  r organization    crud organization  crud all  c organization
+model_calls        r own     r organization     -                 r organization     r all     -
+usage              r own     r organization     -                 r organization     r all     -
+providers          -         -                  -                 crud organization  crud all  -
+budgets            -         -                  -                 crud organization  crud all  -
+alerts             crud own  crud own           crud own          crud organization  crud all  -
+notifications      rud own   rud own            rud own           rud own            rud own   -
+views              crud own  crud own           crud own          crud own           crud own  -
+webhooks           crud own  crud organization  -                 crud organization  crud all  -
+keys               crud own  crud own           crud own          crud organization  crud all  -
+organizations      -         -                  -                 ru organization    cru all   -
+members            -         -                  -                 crud organization  crud all  -
+roles              -         -                  -                 crud organization  crud all  -
+audit              -         -                  -                 r organization     r all     -
+retention          -         -                  -                 crud organization  crud all  -
 """
 ACTIONS = {"c": "create", "r": "read", "u": "update", "d": "delete"}
 
@@ -127,24 +136,25 @@ def test_a_key_does_no_more_than_the_persons_membership_does_now(principal_of):
         for name in ("organization_admin", "training_operator", "grader_owner")
     )
     keyed = Principal(person.organization, admins, person.user, held=person.role.permissions)
-    assert {at: keyed.grants[at] for at in keyed.grants} == person.grants
+    assert keyed.grants == {**person.grants, ("listed_graders", "read"): "all"}  # what owners list is open
     both = Principal(person.organization, operators, person.user, held=person.role.permissions)
     assert policy.reach(both, "tasks", "read") == "organization"
     assert policy.reach(both, "tasks", "create") is None
     assert policy.reach(both, "exports", "read") is None
-    assert policy.reach(both, "listed_graders", "read") is not None  # what owners list is open
+    assert policy.reach(both, "listed_graders", "read") is not None
     narrow = Principal(person.organization, owners, person.user, held=admins.permissions)
     assert policy.reach(narrow, "endpoint_graders", "delete") == "own"
-    none = Principal(person.organization, admins, person.user, held=[])
+    none = Principal(person.organization, owners, person.user, held=[])
     assert none.grants == {}
 
 
 COVERED = {
     "grader_owner": {"grader_owner"},
-    "training_operator": {"training_operator"},
+    "training_operator": {"training_operator", "collector"},
     "reviewer": {"reviewer"},
-    "organization_admin": {"grader_owner", "training_operator", "reviewer", "organization_admin"},
+    "organization_admin": set(COLUMNS) - {"admin"},
     "admin": set(COLUMNS),
+    "collector": {"collector"},
 }
 
 
@@ -221,7 +231,7 @@ MODELS = [
     (Task, "tasks", lambda score: score.task),
     (Completion, "completions", lambda score: score.completion),
     (Score, "scores", lambda score: score),
-    (WorkflowRun, "runs", lambda score: score.run),
+    (WorkflowRun, "workflow_runs", lambda score: score.run),
     (Grader, "endpoint_graders", lambda score: score.grader),
 ]
 
@@ -273,7 +283,8 @@ def test_listed_graders_are_read_by_those_roles_that_may_and_changed_by_none(wor
     listed = world["there", "me"].grader
     Grader.objects.filter(pk=listed.pk).update(visibility="listed")
     here = world["here", "me"].organization
-    for name, sees in [("training_operator", True), ("admin", True), ("reviewer", False), ("grader_owner", False)]:
+    readers = {"training_operator", "organization_admin", "admin"}
+    for name, sees in [(name, name in readers) for name in COLUMNS]:
         principal = principal_of(name, here)
         assert Grader.objects.all().visible_to(principal).filter(pk=listed.pk).exists() is sees, name
         assert not Grader.objects.all().allowed(principal, "update").filter(pk=listed.pk).exists()
@@ -295,6 +306,14 @@ def test_every_scoped_queryset_names_a_resource_of_the_table():
     found = {kind.__name__: kind.resource for kind in every_subclass(ScopedQuerySet)}
     assert set(found.values()) <= set(builtin.RESOURCES), found
     assert len(found) >= 8
+
+
+def test_what_endpoints_and_pages_need_is_offered_and_what_is_offered_has_a_use():
+    """A feature that is added moves its resources out of `builtin.COMING`, and a misspelt resource is found."""
+    needed = {operation.resource for _, _, operation in routes() if operation.resource}
+    needed |= {resource for page in pages() for resource, _ in page.needs or ()}
+    assert needed <= set(builtin.OFFERED)
+    assert set(builtin.OFFERED) - needed == {"reasoning"}  # which limits what the readers of scores see
 
 
 def every_subclass(kind):

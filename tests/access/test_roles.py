@@ -93,7 +93,77 @@ def test_what_is_wrong_is_named(boss, change, expected):
     assert (answer.status_code, fields(answer)) == (400, [expected])
 
 
-@pytest.mark.parametrize("name", ["task reader", "admin", "reviewer"])
+def test_the_old_name_of_a_resource_is_refused_with_the_new_one(boss, made):
+    body = {"permissions": [*READS_TASKS, {"resource": "runs", "actions": ["read"], "scope": "organization"}]}
+    for answer in (boss.post("/roles", {**BODY, "name": "old", **body}), boss.patch(f"/roles/{made['id']}", body)):
+        assert (answer.status_code, fields(answer)) == (400, [("/permissions/1/resource", "invalid_choice")])
+        detail = answer.json()["errors"][0]["detail"]
+        assert detail == "The resource runs is now called workflow_runs; enter workflow_runs."
+    assert boss.get(f"/roles/{made['id']}").json()["role"] == made
+
+
+@pytest.mark.parametrize("resource", ["Runs", "run", "workflow-runs", "workflowRuns", "", "graders ", "everything"])
+def test_an_unknown_resource_is_answered_with_the_list_of_resources(boss, resource):
+    answer = boss.post("/roles", {**BODY, "permissions": [{**READS_TASKS[0], "resource": resource}]})
+    assert (answer.status_code, fields(answer)) == (400, [("/permissions/0/resource", "invalid_choice")])
+    detail = answer.json()["errors"][0]["detail"]
+    assert all(name in detail for name in (*RESOURCES, "graders"))
+
+
+@pytest.mark.parametrize("resource", [None, 1, ["tasks"], {}])
+def test_a_resource_that_is_no_text_is_refused(boss, resource):
+    answer = boss.post("/roles", {**BODY, "permissions": [{**READS_TASKS[0], "resource": resource}]})
+    assert (answer.status_code, fields(answer)) == (400, [("/permissions/0/resource", "wrong_type")])
+
+
+# --- short names, and resources of features to come -----------------------------------------------------------------
+
+
+def test_graders_is_short_for_both_kinds(boss, api_for):
+    entries = [*READS_TASKS, {"resource": "graders", "actions": ["read", "update"], "scope": "own"}]
+    role = boss.post("/roles", {"name": "judge", "permissions": entries}).json()["role"]
+    assert role["permissions"] == [
+        *READS_TASKS,
+        {"resource": "endpoint_graders", "actions": ["read", "update"], "scope": "own"},
+        {"resource": "rubric_graders", "actions": ["read", "update"], "scope": "own"},
+    ]
+    holder = api_for(role=Role.objects.get(name="judge"), organization=boss.organization)
+    assert holder.get("/graders").status_code == 200
+    assert holder.post("/graders", {}).status_code == 403
+
+
+def test_graders_gives_nobody_more_than_they_may_do(boss, made):
+    entries = [{"resource": "graders", "actions": ["delete"], "scope": "all"}]
+    assert code(boss.post("/roles", {"name": "judge", "permissions": entries})) == (403, "beyond_own_role")
+    assert code(boss.patch(f"/roles/{made['id']}", {"permissions": entries})) == (403, "beyond_own_role")
+
+
+def test_short_names_do_not_make_a_role_too_large(boss):
+    entries = [{"resource": "graders", "actions": ["read"], "scope": "own"}]
+    full = boss.post("/roles", {"name": "full", "permissions": entries * (builtin.MAX_PERMISSIONS // 2)})
+    assert (full.status_code, len(full.json()["role"]["permissions"])) == (201, builtin.MAX_PERMISSIONS)
+    answer = boss.post(
+        "/roles", {"name": "over", "permissions": entries * (builtin.MAX_PERMISSIONS // 2) + READS_TASKS}
+    )
+    assert (answer.status_code, fields(answer)) == (400, [("/permissions", "invalid_length")])
+    assert not Role.objects.filter(name="over").exists()
+
+
+@pytest.mark.parametrize("resource", sorted(builtin.COMING))
+def test_a_resource_without_a_feature_can_be_granted_already(boss, resource):
+    permissions = [{"resource": resource, "actions": ["read"], "scope": "own"}]
+    answer = boss.post("/roles", {"name": "early", "permissions": permissions})
+    assert (answer.status_code, answer.json()["role"]["permissions"]) == (201, permissions)
+
+
+def test_a_key_of_a_collector_can_do_nothing_yet(boss):
+    key = boss.post("/api-keys", {"name": "app", "role": "collector"}).json()["secret"]
+    for path in ("/tasks", "/completions", "/scores", "/graders", "/api-keys", "/workflow-runs", "/organizations"):
+        assert Api(key).get(path).status_code == 403, path
+    assert Api(key).post("/api-keys", {"name": "another", "role": "collector"}).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["task reader", "admin", "reviewer", "collector"])
 def test_a_name_is_taken_by_a_role_of_ones_own_or_a_built_in_one(boss, made, name):
     assert code(boss.post("/roles", {**BODY, "name": name})) == (409, "name_taken")
     other = boss.post("/roles", {**BODY, "name": "another"}).json()["role"]

@@ -20,7 +20,7 @@ def worlds(grader_url):
     options["location"] = location  # where the server looks
     operating = OrganizationFactory(operating=True)
     made = {}
-    for role in ("admin", "organization_admin", "training_operator", "grader_owner", "reviewer"):
+    for role in ("admin", "organization_admin", "training_operator", "grader_owner", "reviewer", "collector"):
         key = ApiKeyFactory(role=role, organization=operating if role == "admin" else OrganizationFactory())
         world = world_of(key, grader_url)
         own(world, key.user)

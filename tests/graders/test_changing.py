@@ -178,16 +178,7 @@ def test_an_operator_may_read_and_not_change(colleague, path):
 def test_a_listed_grader_of_another_organization_is_403_to_change(api_for, grader, path):
     """Its role may update graders, of its own organization; it may read this one and no more."""
     Grader.objects.update(visibility="listed")
-    from autotune.access.models import Role
-
-    role = Role.objects.create(
-        name="both",
-        permissions=[
-            {"resource": "endpoint_graders", "actions": ["read", "update", "delete"], "scope": "organization"},
-            {"resource": "listed_graders", "actions": ["read"], "scope": "all"},
-        ],
-    )
-    other = api_for(role=role)
+    other = api_for(role="organization_admin")
     assert other.get(path).status_code == 200
     assert other.patch(path, {"name": "x"}).status_code == 403
     assert other.delete(path).status_code == 403

@@ -53,8 +53,9 @@ def test_the_operating_organization_sees_every_grader(admin_api, grader, path):
     assert admin_api.get(path).json()["grader"]["endpoint"] == grader.endpoint
 
 
-def test_a_listed_grader_shows_its_name_and_domains_to_operators_elsewhere(api_for, listed):
-    operator = api_for(role="training_operator")
+@pytest.mark.parametrize("role", ["training_operator", "organization_admin"])
+def test_a_listed_grader_shows_its_name_and_domains_to_operators_and_administrators_elsewhere(api_for, listed, role):
+    operator = api_for(role=role)
     answer = operator.get(f"/graders/{listed.public_id}")
     body = answer.json()["grader"]
     assert (body["name"], body["status"], body["visibility"]) == ("Listed", "active", "listed")

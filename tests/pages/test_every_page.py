@@ -14,7 +14,7 @@ ASKS_MORE = {
     ("grader_owner", "/reviews"),
     ("grader_owner", "/reviews/:rev"),
 }  # whose prompts they are, owners do not see
-ROLES = ("grader_owner", "training_operator", "reviewer", "organization_admin", "admin")
+ROLES = ("grader_owner", "training_operator", "reviewer", "organization_admin", "admin", "collector")
 
 
 def test_every_route_of_a_page_goes_through_the_door():

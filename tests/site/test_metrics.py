@@ -30,7 +30,7 @@ def task(grader):
 
 @pytest.fixture
 def values(admin_api):
-    """`values("autotune_runs")`: {labels: value} of a metric, fault before code; {(): value} without labels."""
+    """`values("autotune_workflow_runs")`: {labels: value} of a metric, fault before code; {(): value} without labels."""
 
     def read(name):
         answer = admin_api.get(PATH)
@@ -107,7 +107,7 @@ def test_it_is_the_text_form_whatever_prometheus_asks_for(admin_api):
 
 def test_an_empty_installation_has_zeros(values):
     assert values("autotune_moving") == {(): 1}
-    assert values("autotune_runs") == dict.fromkeys(
+    assert values("autotune_workflow_runs") == dict.fromkeys(
         [("pending",), ("running",), ("sleeping",), ("waiting",), ("failed",)], 0
     )
     assert values("autotune_graders") == {("active",): 0, ("inactive",): 0, ("degraded",): 0}
@@ -143,11 +143,15 @@ def test_runs_by_status_and_failed_ones_by_fault_and_code(values, task):
     ended(task, "timeout", minutes=600)
     ended(task, "timeout")
     ended(task, "cancelled")
-    assert values("autotune_runs") == {
+    assert values("autotune_workflow_runs") == {
         ("pending",): 2, ("running",): 1, ("sleeping",): 1, ("waiting",): 1, ("failed",): 3,
     }  # fmt: skip
-    assert values("autotune_failed_runs") == {("grader", "timeout"): 2, ("caller", "cancelled"): 1, ("platform", ""): 0}
-    assert values("autotune_failed_runs_last_hour") == {
+    assert values("autotune_failed_workflow_runs") == {
+        ("grader", "timeout"): 2,
+        ("caller", "cancelled"): 1,
+        ("platform", ""): 0,
+    }
+    assert values("autotune_failed_workflow_runs_last_hour") == {
         ("grader", "timeout"): 1, ("caller", "cancelled"): 1, ("platform", ""): 0,
     }  # fmt: skip
 
@@ -181,7 +185,7 @@ def test_the_platforms_share_is_that_of_the_runs_that_ended(values, task, grader
 def test_a_code_that_nobody_listed_is_the_platforms(values, task):
     ended(task, "no_such_code")
     assert values("autotune_platform_failure_ratio") == {(): 1}
-    assert values("autotune_failed_runs")["platform", "no_such_code"] == 1
+    assert values("autotune_failed_workflow_runs")["platform", "no_such_code"] == 1
 
 
 def test_graders_by_status(values):

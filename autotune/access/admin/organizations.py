@@ -73,7 +73,7 @@ class OrganizationAdmin(ShowsInlines, PublicIdSearch, admin.ModelAdmin):
         """Return links to the organization's lists in other apps, by URL name, since this app cannot import them."""
         changelists = (
             ("members", "access_membership"), ("keys", "access_apikey"), ("graders", "graders_grader"),
-            ("tasks", "tasks_task"), ("completions", "tasks_completion"), ("runs", "scores_workflowrun"),
+            ("tasks", "tasks_task"), ("completions", "tasks_completion"), ("workflow runs", "scores_workflowrun"),
             ("exports", "exports_export"), ("webhooks", "webhooks_webhook"), ("audit log", "access_auditevent"),
         )  # fmt: skip
         public_id = self.public_id(organization)

@@ -22,6 +22,9 @@ class RoleForm(forms.ModelForm):
         permissions = self.cleaned_data["permissions"]
         if fault := builtin.fault(permissions):
             raise forms.ValidationError(fault)
+        permissions = builtin.expanded(permissions)
+        if fault := builtin.fault(permissions):  # short names have made them more than a role can hold
+            raise forms.ValidationError(fault)
         return permissions
 
 

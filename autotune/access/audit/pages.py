@@ -18,7 +18,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.models import AuditEvent, Organization
 from autotune.access.models.audit import INSTALLATION, AuditChain
 from autotune.access.principal import Principal
-from autotune.access.roles.builtin import RESOURCES
+from autotune.access.roles.builtin import OFFERED
 from autotune.access.views import find
 from autotune.core import ids
 from autotune.core.api.pagination import page as cut
@@ -57,7 +57,7 @@ def every(request: PageRequest) -> HttpResponse:
         "asked": list_request,
         "pager": listing.pager(pagination, len(rows)),
         "outcomes": AuditEvent.Outcome.values,
-        "resources": sorted({*RESOURCES, "admin", "password", "second_factor", "session"}),
+        "resources": sorted({*OFFERED, "admin", "password", "second_factor", "session"}),
         "exports": {kind: f"{EXPORT}?{urlencode({**parameters, 'format': kind})}" for kind in ("jsonl", "csv")},
         "chain": _chain(principal.organization.pk),
         "everywhere": policy.reach(principal, "audit", "read") == "all",

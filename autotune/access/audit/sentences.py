@@ -31,11 +31,11 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     "rewards": ("a reward", "rewards"),
     "roles": ("a role", "roles"),
     "rubric_graders": ("a judge", "judges"),
-    "runs": ("a run", "runs"),
     "scores": ("a score", "scores"),
     "settings": ("the settings", "the settings"),
     "tasks": ("a task", "tasks"),
     "webhooks": ("a webhook", "webhooks"),
+    "workflow_runs": ("a workflow run", "workflow runs"),
 }
 SETTINGS: Final = {
     "members": ("a member", "the members"),
@@ -71,7 +71,7 @@ WHOLE: Final = {
 }
 PAGES: Final = {
     "task": ("task", "task_id"), "comp": ("completion", "completion_id"), "score": ("score", "score_id"),
-    "run": ("run", "run_id"), "grader": ("grader", "grader_id"), "rev": ("review", "review_id"),
+    "run": ("workflow_run", "run_id"), "grader": ("grader", "grader_id"), "rev": ("review", "review_id"),
     "exp": ("export", "export_id"), "whk": ("webhook", "webhook_id"), "key": ("api_key", "key_id"),
     "role": ("role", "role_id"), "member": ("member", "member_id"), "rwd": ("reward_endpoint", "endpoint_id"),
 }  # fmt: skip

@@ -54,7 +54,7 @@ PLACES: Final[dict[str, tuple[Place, ...]]] = {
         Place("Tasks", "tasks", "task", (("tasks", "read"),)),
         Place("Completions", "completions", "completion", (("completions", "read"), ("shared_completions", "read"))),
         Place("Scores", "scores", "score", (("scores", "read"),)),
-        Place("Runs", "runs", "run", (("runs", "read"),)),
+        Place("Workflow runs", "workflow_runs", "run", (("workflow_runs", "read"),)),
     ),
     "Train": (
         Place("Exports", "exports", "export", (("exports", "read"),)),

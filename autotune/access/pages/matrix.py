@@ -1,4 +1,8 @@
-"""Show a role's permissions as a table of resources and actions, and parse the submitted table."""
+"""Show a role's permissions as a table of resources and actions, and parse the submitted table.
+
+The table offers the resources that have a feature. What a role allows on the others was granted through the API, or
+copied from a built-in role; the form lists it separately, so that saving the role does not drop it silently.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,23 +12,21 @@ from django.http import QueryDict
 
 from autotune.access import policy
 from autotune.access.principal import OPEN, Principal, granted
-from autotune.access.roles.builtin import EVERYTHING, RESOURCES, SCOPES
+from autotune.access.roles.builtin import COMING, EVERYTHING, SCOPES
 
 MAX_ROWS: Final = 250
 AREAS: Final[dict[str, tuple[str, ...]]] = {
-    "Scoring": ("tasks", "completions", "shared_completions", "scores", "reasoning", "runs"),
-    "Graders and reviews": ("endpoint_graders", "listed_graders", "rubric_graders", "reviews", "feedback"),
+    "Scoring": ("tasks", "completions", "shared_completions", "scores", "reasoning", "workflow_runs"),
+    "Graders and reviews": ("endpoint_graders", "listed_graders", "reviews"),
     "Training": ("exports", "preference_pairs", "rewards", "reward_endpoints"),
-    "Evaluation": ("evaluations", "reports", "decks", "telemetry", "model_calls", "usage", "providers", "budgets"),
     "The organization": ("webhooks", "keys", "organizations", "members", "roles", "audit", "retention"),
 }
 ABOUT: Final = {
     "shared_completions": "prompts and responses that their graders received",
     "reasoning": "what graders wrote about scores",
-    "runs": "the scoring of one completion by one grader",
+    "workflow_runs": "the scoring of one completion by one grader",
     "endpoint_graders": "graders that Autotune calls at an address",
     "listed_graders": "graders in the marketplace",
-    "rubric_graders": "graders that judge by a rubric",
     "rewards": "rewards that a trainer reads",
     "keys": "API keys",
     "organizations": "name and details of the organization",
@@ -58,8 +60,16 @@ class Entry:
     actions: Sequence[tuple[str, bool, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class ComingPermission:
+    """A permission on a resource that has no feature yet. `value`: how the form sends it back."""
+
+    value: str
+    text: str
+
+
 def read(permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Row]]]:
-    """Return the (area, rows) of the table, with a row for every resource."""
+    """Return the (area, rows) of the table, with a row for every offered resource."""
     grants = granted(permissions)
     return [
         (
@@ -81,8 +91,7 @@ def editor(principal: Principal, permissions: Iterable[Mapping[str, Any]]) -> li
     """Return the (area, rows) of the form: a row for each permission, and an empty one for each other resource."""
     entries_by_resource: dict[str, list[Mapping[str, Any]]] = {}
     for entry in permissions:
-        if entry["resource"] in RESOURCES:
-            entries_by_resource.setdefault(entry["resource"], []).append(entry)
+        entries_by_resource.setdefault(entry["resource"], []).append(entry)
     areas, place = [], 0
     for area, resources in AREAS.items():
         rows = []
@@ -107,7 +116,7 @@ def parse_permissions(data: QueryDict) -> list[dict[str, Any]]:
         scope, actions = data.get(f"scope-{place}", ""), data.getlist(f"do-{place}")
         if scope and actions:
             permissions.append({"resource": resource, "actions": actions, "scope": scope})
-    return permissions
+    return permissions + _coming_permissions(data)
 
 
 def incomplete_resources(data: QueryDict) -> list[str]:
@@ -129,7 +138,28 @@ def echoed(data: QueryDict) -> list[dict[str, Any]]:
             permissions.append(
                 {"resource": data[f"resource-{place}"], "actions": actions, "scope": scope if scope in SCOPES else ""}
             )
-    return permissions
+    return permissions + [entry for entry in _coming_permissions(data) if entry["resource"] in COMING]
+
+
+def coming(permissions: Iterable[Mapping[str, Any]]) -> list[ComingPermission]:
+    """Return the permissions on resources that have no feature yet, in the order in which the role has them."""
+    return [
+        ComingPermission(
+            f"{entry['resource']}:{entry['scope']}:{','.join(entry['actions'])}",
+            f"{entry['resource'].replace('_', ' ')}: {', '.join(entry['actions'])} ({entry['scope']})",
+        )
+        for entry in permissions
+        if entry["resource"] in COMING
+    ]
+
+
+def _coming_permissions(data: QueryDict) -> list[dict[str, Any]]:
+    """Return the permissions that the form sends back as `coming`, unchecked."""
+    parts = [value.split(":", 2) for value in data.getlist("coming")[:MAX_ROWS]]
+    return [
+        {"resource": resource, "actions": actions.split(","), "scope": scope}
+        for resource, scope, actions in ((*part, "", "")[:3] for part in parts)
+    ]
 
 
 def _own(principal: Principal, resource: str, action: str) -> str:

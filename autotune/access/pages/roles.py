@@ -37,6 +37,7 @@ BUILT_IN = {
     "reviewer": "Gives scores when a grader requests a person's decision.",
     "organization_admin": "Manages the whole organization, with its members, keys, webhooks and retention.",
     "admin": "In the operating organization: manages all organizations.",
+    "collector": "For keys inside applications: sends telemetry, and may do nothing else.",
 }
 
 
@@ -93,6 +94,7 @@ def show_role(request: PageRequest, role_id: UUID) -> HttpResponse:
         "public": ids.encode("role", role.pk),
         "about": role.description or (BUILT_IN.get(role.name, "") if role.organization_id is None else ""),
         "areas": matrix.read(role.permissions),
+        "coming": matrix.coming(role.permissions),
         "actions": EVERYTHING,
         "is_own": role.pk == principal.role.pk,
         "may_update": _may(principal, role, "update"),
@@ -167,6 +169,7 @@ def _form(
         "form": form,
         "role": role,
         "areas": matrix.editor(request.principal, shown),
+        "coming": matrix.coming(shown),
         "actions": EVERYTHING,
         "scopes": SCOPES,
     }

@@ -99,8 +99,13 @@ def _allowed(principal: Principal, role: Role, entries: Sequence[PermissionIn]) 
 def _permissions(entries: Sequence[PermissionIn]) -> list[dict[str, Any]]:
     permissions = [msgspec.to_builtins(entry) for entry in entries]
     for place, entry in enumerate(permissions):
+        if fault := builtin.resource_fault(entry["resource"]):
+            raise Invalid.field(f"/permissions/{place}/resource", "invalid_choice", fault)
         if fault := builtin.fault([entry]):
             raise Invalid.field(f"/permissions/{place}", "invalid_choice", fault)
+    permissions = builtin.expanded(permissions)
+    if fault := builtin.fault(permissions):  # short names have made them more than a role can hold
+        raise Invalid.field("/permissions", "invalid_length", fault)
     return permissions
 
 

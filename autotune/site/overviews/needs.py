@@ -93,8 +93,8 @@ def works_on_reviews(principal: Principal) -> bool:
 
 def _works_on_runs(principal: Principal) -> bool:
     """Return whether the principal may retry runs, or owns graders that runs wait for."""
-    own = policy.reach(principal, "runs", "read") == "own"
-    return own or policy.reach(principal, "runs", "update") is not None
+    own = policy.reach(principal, "workflow_runs", "read") == "own"
+    return own or policy.reach(principal, "workflow_runs", "update") is not None
 
 
 def _operates(principal: Principal) -> bool:
@@ -109,7 +109,7 @@ def _failures(principal: Principal, now: datetime) -> list[Failure]:
     return [
         Failure(
             code, count, failure_codes.fault(code), failure_codes.advice(code),
-            links.to("runs", {"status": "failed", "code": code}),
+            links.to("workflow_runs", {"status": "failed", "code": code}),
         )
         for code, count in counts
     ]  # fmt: skip
@@ -118,7 +118,8 @@ def _failures(principal: Principal, now: datetime) -> list[Failure]:
 def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> Iterator[Card]:
     failed = sum(failure.count for failure in failures)
     yield Card(
-        "Failed runs", failed, "in 24 hours", "bad" if failed else "", links.to("runs", {"status": "failed"})
+        "Failed workflow runs", failed, "in 24 hours", "bad" if failed else "",
+        links.to("workflow_runs", {"status": "failed"}),
     )  # fmt: skip
     runs = WorkflowRun.objects.visible_to(principal)
     pending, waiting = (
@@ -132,10 +133,18 @@ def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> I
     count, oldest, _ = by_status.get(RunStatus.PENDING, (0, None, 0))
     late = oldest is not None and now - oldest > SLOW
     note = f"oldest {ago(oldest)}" if oldest else "no queue"
-    yield Card("Due runs", count, note, "warn" if late else "", links.to("runs", {"status": "pending"}))
+    yield Card(
+        "Due workflow runs", count, note, "warn" if late else "", links.to("workflow_runs", {"status": "pending"})
+    )
     count, oldest, overdue = by_status.get(RunStatus.WAITING, (0, None, 0))
     note = f"{overdue} overdue" if overdue else f"oldest {ago(oldest)}" if oldest else "for a callback or a person"
-    yield Card("Waiting runs", count, note, "warn" if overdue else "", links.to("runs", {"status": "waiting"}))
+    yield Card(
+        "Waiting workflow runs",
+        count,
+        note,
+        "warn" if overdue else "",
+        links.to("workflow_runs", {"status": "waiting"}),
+    )
 
 
 def _graders(graders: Sequence[Standing], now: datetime) -> Iterator[Card]:

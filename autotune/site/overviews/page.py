@@ -55,7 +55,7 @@ def _charts(
     if reach is None or reach == "own":
         return {"charts": [counted.throughput(counters, period, now), *latency] if has_graders else []}
     score_sums = scored.read(principal, period, now)
-    failed = scored.failed(principal, period, now) if policy.reach(principal, "runs", "read") else {}
+    failed = scored.failed(principal, period, now) if policy.reach(principal, "workflow_runs", "read") else {}
     charts = [
         scored.throughput(scored.numbers(score_sums), failed, period, now),
         *latency,

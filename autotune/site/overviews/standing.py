@@ -58,7 +58,7 @@ def of(principal: Principal) -> list[Standing]:
 
 def runs_graders(principal: Principal) -> bool:
     """Return whether the principal may change graders, or the runs that need them."""
-    needs = (("endpoint_graders", "update"), ("runs", "update"))
+    needs = (("endpoint_graders", "update"), ("workflow_runs", "update"))
     return policy.reach(principal, "endpoint_graders", "read") is not None and any(
         policy.reach(principal, *need) for need in needs
     )

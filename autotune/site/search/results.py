@@ -56,7 +56,7 @@ KINDS: Final[dict[str, Kind]] = {
     "taskv": Kind("version", "task", "task_id", lambda p: TaskVersion.objects.visible_to(p), "task_id"),
     "comp": Kind("completion", "completion", "completion_id", lambda p: Completion.objects.visible_to(p)),
     "score": Kind("score", "score", "score_id", lambda p: Score.objects.visible_to(p)),
-    "run": Kind("run", "run", "run_id", lambda p: WorkflowRun.objects.visible_to(p)),
+    "run": Kind("workflow run", "workflow_run", "run_id", lambda p: WorkflowRun.objects.visible_to(p)),
     "rev": Kind("review", "review", "review_id", lambda p: Review.objects.visible_to(p)),
     "exp": Kind("export", "export", "export_id", lambda p: Export.objects.visible_to(p)),
     "rwd": Kind("endpoint", "reward_endpoint", "endpoint_id", lambda p: RewardEndpoint.objects.visible_to(p)),

@@ -87,8 +87,8 @@ def _runs() -> Iterable[GaugeMetricFamily]:
     failed = WorkflowRun.objects.filter(status=RunStatus.FAILED).values_list("error_code").annotate(Count("pk"))
     by_code = dict(failed.order_by())
     counts[RunStatus.FAILED.value] = sum(by_code.values())
-    yield _by("autotune_runs", "Runs by status; completed ones are not counted.", "status", counts)
-    yield _by_code("autotune_failed_runs", "Failed runs, which can be retried.", by_code)
+    yield _by("autotune_workflow_runs", "Workflow runs by status; completed ones are not counted.", "status", counts)
+    yield _by_code("autotune_failed_workflow_runs", "Failed workflow runs, which can be retried.", by_code)
 
 
 def _last_hour(since: datetime) -> Iterable[GaugeMetricFamily]:
@@ -100,7 +100,7 @@ def _last_hour(since: datetime) -> Iterable[GaugeMetricFamily]:
     ended_in_all = scored + failed.total()
     yield _one("autotune_scores_last_hour", "Completions that a grader scored in the last hour.", scored)
     yield _by_code("autotune_failed_attempts_last_hour", "Failed attempts of the last hour, also if retried.", attempts)
-    yield _by_code("autotune_failed_runs_last_hour", "Runs that failed in the last hour.", failed)
+    yield _by_code("autotune_failed_workflow_runs_last_hour", "Workflow runs that failed in the last hour.", failed)
     yield _one(
         "autotune_platform_failure_ratio",
         "Share of the runs ended in the last hour that failed because of the platform; promised: under 0.01.",

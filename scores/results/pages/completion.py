@@ -115,7 +115,7 @@ def _may(principal: Principal, row: Completion, shared: bool) -> dict[str, bool]
     return {
         "rescore": _reaches(principal, row, "create"),
         "erase": _reaches(principal, row, "delete"),
-        "retry": policy.reach(principal, "runs", "update") is not None,
+        "retry": policy.reach(principal, "workflow_runs", "update") is not None,
     }
 
 

@@ -69,7 +69,7 @@ def _progress(principal: Principal, task: Task) -> dict[str, Any]:
         "counts": task_counts.of_tasks(principal, [task.pk])[task.pk],
         "runs": runs,
         "states": [
-            (state, count, task_figures.listed("runs", taskId=public_id, status=state))
+            (state, count, task_figures.listed("workflow_runs", taskId=public_id, status=state))
             for state, count in (runs.states.items() if runs else ())
         ],
         "failures": [
@@ -78,7 +78,7 @@ def _progress(principal: Principal, task: Task) -> dict[str, Any]:
                 "count": count,
                 "fault": failure_codes.fault(code),
                 "advice": failure_codes.advice(code),
-                "url": task_figures.listed("runs", taskId=public_id, status="failed", code=code),
+                "url": task_figures.listed("workflow_runs", taskId=public_id, status="failed", code=code),
             }
             for code, count in (runs.codes if runs else ())
         ],
@@ -139,7 +139,7 @@ def _links(principal: Principal, task: Task) -> dict[str, str]:
     pages = (
         ("export", "export_new", ("exports", "create")),
         ("scores", "scores", ("scores", "read")),
-        ("runs", "runs", ("runs", "read")),
+        ("runs", "workflow_runs", ("workflow_runs", "read")),
         ("completions", "completions", ("completions", "read")),
     )
     return {

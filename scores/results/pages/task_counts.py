@@ -95,7 +95,7 @@ def runs(principal: Principal, task: Task) -> Runs | None:
     Runs have no index by task: those that have not ended and those that failed are few and have indexes of their own,
     and a completed run is known by its score.
     """
-    if policy.reach(principal, "runs", "read") is None:
+    if policy.reach(principal, "workflow_runs", "read") is None:
         return None
     visible = WorkflowRun.objects.visible_to(principal).filter(task=task, organization_id=task.organization_id)
     parts: list[Any] = [
@@ -106,7 +106,7 @@ def runs(principal: Principal, task: Task) -> Runs | None:
     states |= {str(status): n for status, n in parts[0].union(*parts[1:], all=True)}
     failed = visible.filter(status=RunStatus.FAILED).order_by().values("error_code").annotate(n=Count("pk"))
     codes = sorted(failed.values_list("error_code", "n"), key=lambda row: (-row[1], row[0]))
-    if sees(principal, "runs", task.organization_id):
+    if sees(principal, "workflow_runs", task.organization_id):
         states[str(RunStatus.COMPLETED)] = progress.scores_ever(task.pk)
     else:
         states[str(RunStatus.COMPLETED)] = visible.filter(status=RunStatus.COMPLETED).count()

@@ -27,8 +27,9 @@ class DaysForm(BodyForm):
         max_value=MAX_DAYS,
         required=False,
         label="Keep scores (days)",
-        help_text="Days after submission and the newest score until a completion is deleted with its scores, runs, "
-        "rewards and reviews, such as 365. No list, chart or export shows it afterwards. Empty: scores stay forever.",
+        help_text="Days after submission and the newest score until a completion is deleted with its scores, workflow "
+        "runs, rewards and reviews, such as 365. No list, chart or export shows it afterwards. Empty: scores stay "
+        "forever.",
     )
     pointers = {"text_days": "/retention/textDays", "score_days": "/retention/scoreDays"}
     clears = frozenset({"text_days", "score_days"})

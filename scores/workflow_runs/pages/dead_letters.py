@@ -51,7 +51,7 @@ class LettersRow:
     graders_more: int
 
 
-@page(("runs", "read"))
+@page(("workflow_runs", "read"))
 def letters(request: PageRequest) -> HttpResponse:
     """Show the failed runs by code."""
     principal = request.principal
@@ -60,11 +60,11 @@ def letters(request: PageRequest) -> HttpResponse:
     groups = queue_counts.dead_letters(runs.visible(principal), chosen)
     context = {
         "title": "Dead letters",
-        "crumbs": navigation.crumbs(("Runs", reverse("runs"))),
+        "crumbs": navigation.crumbs(("Workflow runs", reverse("workflow_runs"))),
         "asked": list_request,
         "rows": _rows(principal, groups, chosen),
         "total": sum(group.number for group in groups),
-        "may_retry": policy.reach(principal, "runs", "update") is not None,
+        "may_retry": policy.reach(principal, "workflow_runs", "update") is not None,
         "rest": {
             name: list_request.form_values[name]
             for name in FILTERS
@@ -75,10 +75,10 @@ def letters(request: PageRequest) -> HttpResponse:
     return render(request, "scores/workflow_runs/dead_letters.html", context)
 
 
-@page(("runs", "update"), methods=("GET", "HEAD", "POST"))
+@page(("workflow_runs", "update"), methods=("GET", "HEAD", "POST"))
 def retry(request: PageRequest) -> HttpResponseBase:
     """Show a preview of retrying the failed runs that match the filters; a POST retries them."""
-    acting.concerns("runs", "update")
+    acting.concerns("workflow_runs", "update")
     principal = request.principal
     list_request = listing.read(request, RunQuery, status="failed")
     chosen = replace(RunFilter.of(list_request.query), status=None)
@@ -92,8 +92,10 @@ def retry(request: PageRequest) -> HttpResponseBase:
         _report(request, outcome)
         return redirect(_back(list_request.form_values))
     context = {
-        "title": "Retry failed runs",
-        "crumbs": navigation.crumbs(("Runs", reverse("runs")), ("Dead letters", reverse("runs_failed"))),
+        "title": "Retry failed workflow runs",
+        "crumbs": navigation.crumbs(
+            ("Workflow runs", reverse("workflow_runs")), ("Dead letters", reverse("workflow_runs_failed"))
+        ),
         "preview": (preview := retry_preview.preview(failed_runs)),
         "refused": [(count, retrying.REFUSALS[code]) for code, count in sorted(preview.refused.items())],
         "chosen": chosen,
@@ -147,7 +149,7 @@ def _filter_labels(principal: Principal, chosen: RunFilter) -> list[tuple[str, s
 
 def _back(filters: dict[str, str]) -> str:
     rest = urlencode({name: filters[name] for name in FILTERS if name in filters and name != "code"})
-    return f"{reverse('runs_failed')}{'?' if rest else ''}{rest}"
+    return f"{reverse('workflow_runs_failed')}{'?' if rest else ''}{rest}"
 
 
 def _report(request: PageRequest, outcome: Retried) -> None:

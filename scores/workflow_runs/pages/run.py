@@ -36,7 +36,7 @@ class StepRow:
     latency_ms: float | None
 
 
-@page(("runs", "read"))
+@page(("workflow_runs", "read"))
 def run(request: PageRequest, run_id: UUID) -> HttpResponse:
     """Show what happened to a run and what comes next."""
     principal = request.principal
@@ -47,8 +47,8 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
     may_update = WorkflowRun.objects.allowed(principal, "update").filter(pk=run_id).exists()
     advice = failure_codes.advice(out.error.code) if out.error else ""
     context = {
-        "title": "Run",
-        "crumbs": navigation.crumbs(("Runs", reverse("runs"))),
+        "title": "Workflow run",
+        "crumbs": navigation.crumbs(("Workflow runs", reverse("workflow_runs"))),
         "run": row,
         "out": out,
         "final": is_final,
@@ -70,22 +70,22 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
     return render(request, "scores/workflow_runs/run.html", context)
 
 
-@page(("runs", "update"), methods=("POST",))
+@page(("workflow_runs", "update"), methods=("POST",))
 def retry(request: PageRequest, run_id: UUID) -> HttpResponseBase:
     """Retry a failed run."""
-    acting.concerns("runs", "update", ids.encode("run", run_id))
+    acting.concerns("workflow_runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
     acting.attempt(request, lambda: retrying.retry(run_id), toast="The run is due again.")
-    return redirect("run", run_id)
+    return redirect("workflow_run", run_id)
 
 
-@page(("runs", "update"), methods=("POST",))
+@page(("workflow_runs", "update"), methods=("POST",))
 def cancel(request: PageRequest, run_id: UUID) -> HttpResponseBase:
     """Cancel an unfinished run."""
-    acting.concerns("runs", "update", ids.encode("run", run_id))
+    acting.concerns("workflow_runs", "update", ids.encode("run", run_id))
     find_for(_all(), request.principal, run_id, "update", "workflow run")
     acting.attempt(request, lambda: cancelling.cancel(run_id), toast="The run was cancelled.")
-    return redirect("run", run_id)
+    return redirect("workflow_run", run_id)
 
 
 def _all() -> RunQuerySet:

@@ -61,7 +61,7 @@ class QueueRow:
     sees_all: bool
 
 
-@page(("runs", "read"))
+@page(("workflow_runs", "read"))
 def runs_page(request: PageRequest) -> HttpResponse:
     """List the runs that match the filters, the newest first."""
     principal = request.principal
@@ -78,7 +78,7 @@ def runs_page(request: PageRequest) -> HttpResponse:
         request,
         "scores/workflow_runs/list.html",
         {
-            "title": "Runs",
+            "title": "Workflow runs",
             "asked": list_request,
             "status": list_request.query.status or "",
             "tabs": [(name, name or "all", counts.get(name)) for name in TABS],

@@ -5,10 +5,10 @@ from django.urls import URLPattern, path
 from scores.workflow_runs.pages import dead_letters, run, runs
 
 urlpatterns: list[URLPattern] = [
-    path("runs", runs.runs_page, name="runs"),
-    path("runs/failed", dead_letters.letters, name="runs_failed"),
-    path("runs/retry", dead_letters.retry, name="runs_retry"),
-    path("runs/<run:run_id>", run.run, name="run"),
-    path("runs/<run:run_id>/retry", run.retry, name="run_retry"),
-    path("runs/<run:run_id>/cancel", run.cancel, name="run_cancel"),
+    path("workflow-runs", runs.runs_page, name="workflow_runs"),
+    path("workflow-runs/failed", dead_letters.letters, name="workflow_runs_failed"),
+    path("workflow-runs/retry", dead_letters.retry, name="workflow_runs_retry"),
+    path("workflow-runs/<run:run_id>", run.run, name="workflow_run"),
+    path("workflow-runs/<run:run_id>/retry", run.retry, name="workflow_run_retry"),
+    path("workflow-runs/<run:run_id>/cancel", run.cancel, name="workflow_run_cancel"),
 ]

@@ -120,7 +120,7 @@ def test_an_older_score_of_a_grader_is_shown_as_replaced(visitor, scored):
     again = RunFactory(completion=scored, grader=old.grader, generation=1, status="completed", attempt=1)
     ScoreFactory(run=again, value=0.6, reward=False)
     html = page_of(visitor("training_operator", scored.organization), scored)
-    assert "Earlier scores and runs (1)" in html
+    assert "Earlier scores and workflow runs (1)" in html
     assert "replaced" in html
 
 

@@ -196,7 +196,7 @@ def test_a_message_of_a_failure_that_names_a_foreign_host_is_not_told(visitor, t
 def test_a_role_without_reasoning_sees_the_numbers_alone(visitor, completion):
     from autotune.access.models import Role
 
-    names = ("completions", "scores", "runs")
+    names = ("completions", "scores", "workflow_runs")
     role = Role.objects.create(
         organization=completion.organization, name="numbers",
         permissions=[{"resource": name, "actions": ["read"], "scope": "organization"} for name in names],

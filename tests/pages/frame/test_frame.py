@@ -28,8 +28,9 @@ def test_a_stranger_is_sent_to_the_login_and_comes_back(client):
 
 def test_a_part_whose_session_ended_takes_the_whole_page_to_the_login(client):
     for path in ("/search?q=x", "/", "/?period=7d"):
-        answer = client.get(path, headers={**PART, "HX-Current-URL": "http://testserver/runs?status=failed"})
-        assert (answer.status_code, answer["HX-Redirect"]) == (204, "/account/login?next=%2Fruns%3Fstatus%3Dfailed")
+        answer = client.get(path, headers={**PART, "HX-Current-URL": "http://testserver/workflow-runs?status=failed"})
+        login = "/account/login?next=%2Fworkflow-runs%3Fstatus%3Dfailed"
+        assert (answer.status_code, answer["HX-Redirect"]) == (204, login)
     elsewhere = client.get("/search", headers={**PART, "HX-Current-URL": "https://elsewhere.example/x"})
     assert elsewhere["HX-Redirect"] == "/account/login"
 

@@ -13,13 +13,14 @@ pytestmark = pytest.mark.django_db
 ALL = [place.label for places in navigation.PLACES.values() for place in places]
 ENDS = ["Organization", "Your account"]
 ENTRIES = {
-    "grader_owner": ["Graders", "Completions", "Scores", "Runs", "API keys", "Webhooks"],
+    "grader_owner": ["Graders", "Completions", "Scores", "Workflow runs", "API keys", "Webhooks"],
     "training_operator": [
-        "Graders", "Marketplace", "Reviews", "Tasks", "Completions", "Scores", "Runs", "Exports", "Preference pairs",
+        "Graders", "Marketplace", "Reviews", "Tasks", "Completions", "Scores", "Workflow runs", "Exports", "Preference pairs",
         "Live rewards", "API keys", "Webhooks",
     ],
-    "reviewer": ["Graders", "Reviews", "Tasks", "Completions", "Scores", "Runs", "API keys"],
-    "organization_admin": [label for label in ALL if label not in {"Overview", "Marketplace", *ENDS}],
+    "reviewer": ["Graders", "Reviews", "Tasks", "Completions", "Scores", "Workflow runs", "API keys"],
+    "organization_admin": [label for label in ALL if label not in {"Overview", *ENDS}],
+    "collector": [],
     "admin": [label for label in ALL if label not in {"Overview", *ENDS}],
 }  # fmt: skip
 

@@ -60,8 +60,9 @@ def test_who_may_read_all_sees_a_colleague_s_grader_whole(grader, colleague, pag
     assert "https://law.example.org" in text
 
 
-def test_a_foreign_listed_grader_shows_no_more_than_the_api(visitor, listed, pages):
-    operator = visitor("training_operator")
+@pytest.mark.parametrize("role", ["training_operator", "organization_admin"])
+def test_a_foreign_listed_grader_shows_no_more_than_the_api(visitor, listed, pages, role):
+    operator = visitor(role)
     Grader.objects.update(rate_per_minute=4321, troubles=["health"], health="unhealthy", pins=["A" * 43 + "="])
     for name in READ:
         answer = operator.get(pages.at(name, listed))
@@ -72,6 +73,8 @@ def test_a_foreign_listed_grader_shows_no_more_than_the_api(visitor, listed, pag
         assert "Elsewhere" not in text
         assert public("org", listed.organization) in text
     assert operator.post(pages.at("grader_switch", listed), {"to": "off"}).status_code == 403
+    for name in FORMS:
+        assert operator.get(pages.at(name, listed)).status_code == 403, name
 
 
 def test_people_who_are_not_logged_in_are_sent_to_the_login(client, grader, pages):

@@ -1,5 +1,6 @@
 """The forms: what is saved, what is refused at which field, and the secret that is shown once."""
 
+import json
 import re
 
 import pytest
@@ -30,6 +31,15 @@ def test_a_registered_grader_s_secret_is_shown_on_the_answer_and_nowhere_else(ow
     assert (made.domains, made.timeout_ms, made.max_concurrency) == (["law", "contracts"], 900, 16)
     for name in ("grader", "grader_settings", "grader_health", "grader_verify", "grader_rotate"):
         assert secret not in owner.get(pages.at(name, made)).content.decode()
+
+
+def test_the_form_and_the_api_say_that_the_rate_counts_completions(owner):
+    field = owner.get("/graders/new").context["form"]["limits__rate_per_minute"]
+    assert field.label == "Completions per minute"
+    assert "completions, not calls" in field.help_text
+    schemas = json.loads((settings.BASE_DIR / "docs" / "openapi.json").read_text())["components"]["schemas"]
+    for name in ("LimitsIn", "LimitsOut"):
+        assert "`ratePerMinute` counts completions, not calls" in schemas[name]["description"]
 
 
 def test_the_trail_names_what_was_registered(owner):

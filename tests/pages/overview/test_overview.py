@@ -63,10 +63,10 @@ def test_an_admin_sees_what_needs_somebody_with_its_count_and_where_it_is(visito
     RunFactory(completion=CompletionFactory(task=task), created_at=timezone.now() - timedelta(hours=1))
     shown = cards(client)
     assert {name: card.value for name, card in shown.items()} == {
-        "Failed runs": 3, "Due runs": 1, "Waiting runs": 1, "Graders in trouble": 1, "Open reviews": 1,
+        "Failed workflow runs": 3, "Due workflow runs": 1, "Waiting workflow runs": 1, "Graders in trouble": 1, "Open reviews": 1,
         "Failed exports": 1, "Disabled webhooks": 1,
     }  # fmt: skip
-    assert {name for name, card in shown.items() if card.tone} == set(shown) - {"Waiting runs"}
+    assert {name for name, card in shown.items() if card.tone} == set(shown) - {"Waiting workflow runs"}
     failures = client.get("/").context["needs"].failures
     assert [(one.code, one.count, one.fault) for one in failures] == [
         ("auth_failed", 2, "grader"), ("missing_member", 1, "grader"),
@@ -87,7 +87,7 @@ def test_each_role_has_its_cards(visitor):
     boss = visitor()
     plenty.work(boss.organization, boss.user, scores=20, failed=3)
     of_role = {role: set(cards(visitor(role, boss.organization))) for role in ("training_operator", "reviewer")}
-    runs = {"Failed runs", "Due runs", "Waiting runs"}
+    runs = {"Failed workflow runs", "Due workflow runs", "Waiting workflow runs"}
     assert of_role["training_operator"] == runs | {
         "Graders", "Open reviews", "Failed exports", "Disabled webhooks",
     }  # fmt: skip

@@ -123,7 +123,7 @@ def test_a_decision_is_sent_when_the_page_is_left(reviewer, browse):
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     decide(page, "6")
-    page.goto("/runs")
+    page.goto("/workflow-runs")
     assert decided(page, 1) == 1
     assert statuses()[0] == ("approved", 0.6)
 

@@ -1,10 +1,13 @@
 """Roles: to read as a matrix, and the organization's own to make, change and delete."""
 
+import re
+
 import pytest
 
 from autotune.access.models import AuditEvent, Membership, Role
 from autotune.access.pages import matrix
-from autotune.access.roles.builtin import RESOURCES
+from autotune.access.roles import builtin
+from autotune.access.roles.builtin import COMING, OFFERED, RESOURCES
 from tests.factories import OrganizationFactory, UserFactory, public
 
 from .conftest import HOSTILE
@@ -30,9 +33,73 @@ def form(name, *rows):
     return data
 
 
-def test_every_resource_stands_in_the_matrix_once():
+def test_every_resource_with_a_feature_stands_in_the_matrix_once():
     shown = [one for resources in matrix.AREAS.values() for one in resources]
-    assert sorted(shown) == sorted(RESOURCES)
+    assert sorted(shown) == sorted(OFFERED)
+    assert {*OFFERED, *COMING} == set(RESOURCES)
+
+
+def test_the_editor_offers_no_resource_without_a_feature(visitor):
+    body = visitor().get(NEW).content.decode()
+    offered = re.findall(r'name="resource-\d+" value="(\w+)"', body)
+    assert offered == [one for resources in matrix.AREAS.values() for one in resources]
+    assert "features that this version does not have" not in body
+
+
+EARLY = [
+    {"resource": "evaluations", "actions": ["create", "read"], "scope": "organization"},
+    {"resource": "tasks", "actions": ["read"], "scope": "organization"},
+    {"resource": "evaluations", "actions": ["delete"], "scope": "own"},
+]
+EARLY_VALUES = ["evaluations:organization:create,read", "evaluations:own:delete"]
+
+
+def test_rights_of_features_to_come_are_shown_and_survive_a_change_of_the_role(visitor):
+    client = visitor()
+    role = Role.objects.create(organization=client.organization, name="early", permissions=EARLY)
+    page = client.get(page_of(role)).content.decode()
+    assert "evaluations: create, read (organization)" in page
+    editor = client.get(f"{page_of(role)}/edit").content.decode()
+    assert re.findall(r'name="coming" value="([^"]+)" checked', editor) == EARLY_VALUES
+    rows = form("early", ("scores", "organization", ["read"]))
+    client.post(f"{page_of(role)}/edit", {**rows, "coming": EARLY_VALUES})
+    role.refresh_from_db()
+    scores = {"resource": "scores", "actions": ["read"], "scope": "organization"}
+    assert role.permissions == [scores, EARLY[0], EARLY[2]]
+
+
+def test_a_right_of_a_feature_to_come_that_is_unchecked_is_taken_away(visitor):
+    client = visitor()
+    role = Role.objects.create(organization=client.organization, name="early", permissions=EARLY)
+    client.post(f"{page_of(role)}/edit", {**form("early"), "coming": EARLY_VALUES[1:]})
+    role.refresh_from_db()
+    assert role.permissions == [EARLY[2]]
+
+
+def test_a_copy_of_a_built_in_role_has_its_rights_of_features_to_come(visitor):
+    client = visitor()
+    reviewer = Role.objects.get(organization=None, name="reviewer")
+    body = client.get(NEW, {"like": public("role", reviewer)}).content.decode()
+    values = re.findall(r'name="coming" value="([^"]+)" checked', body)
+    assert values == [entry.value for entry in matrix.coming(builtin.permissions("reviewer"))]
+    client.post(NEW, {**form("copy"), "coming": values})
+    copied = Role.objects.get(name="copy").permissions
+    assert copied == [entry for entry in builtin.permissions("reviewer") if entry["resource"] in COMING]
+
+
+@pytest.mark.parametrize(
+    "value", ["", "evaluations", "evaluations:own:", "evaluations:all:read", "runs:own:read", ":::"]
+)
+def test_a_forged_right_of_a_feature_to_come_is_refused(visitor, value):
+    answer = visitor().post(NEW, {**form("odd"), "coming": [value]})
+    assert answer.status_code == 400
+    assert not Role.objects.filter(name="odd").exists()
+
+
+def test_what_was_sent_of_features_to_come_stays_in_the_form_that_is_shown_again(visitor):
+    rows = form("reviewer", ("tasks", "own", ["read"]))  # a name that is taken
+    body = visitor().post(NEW, {**rows, "coming": EARLY_VALUES[:1]}).content.decode()
+    assert re.findall(r'name="coming" value="([^"]+)" checked', body) == EARLY_VALUES[:1]
 
 
 def test_a_built_in_role_is_read_as_a_matrix(visitor):

@@ -7,9 +7,10 @@ from tests.factories import OrganizationFactory
 
 pytestmark = pytest.mark.django_db
 ADMIN = {"organization_admin", "admin"}
+COLLECTOR = {"collector"}  # is for keys inside applications, and enters only what is open to every member
 EVERYBODY = {*ADMIN, "training_operator", "grader_owner", "reviewer"}
 PAGES = {
-    "/settings/": EVERYBODY,
+    "/settings/": EVERYBODY | COLLECTOR,
     "/settings/organizations": ADMIN,
     "/settings/organizations/new": {"admin"},
     "/settings/members": ADMIN,
@@ -29,7 +30,7 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("role", sorted(EVERYBODY))
+@pytest.mark.parametrize("role", sorted(EVERYBODY | COLLECTOR))
 def test_each_page_is_for_the_roles_that_may_read_what_it_shows(visitor, operating, role):
     client = visitor(role, operating if role == "admin" else None)
     seen = {path: client.get(path).status_code for path in PAGES}

@@ -219,7 +219,7 @@ def role_of(organization, *permissions):
 
 
 def test_who_reads_all_tasks_but_only_their_own_scores_gets_no_figures_of_others(visitor, operating):
-    others = ("scores", "completions", "runs")
+    others = ("scores", "completions", "workflow_runs")
     role = role_of(operating, ("tasks", "all"), *((one, "organization") for one in others))
     client = visitor(role, operating)
     own, foreign = TaskFactory(organization=operating), TaskFactory()

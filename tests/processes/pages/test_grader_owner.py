@@ -110,9 +110,9 @@ def test_no_text_of_a_consumer_is_on_any_page_of_theirs(page, mine, scored):
         assert ">42<" not in text, path
         rows = page.locator("main td a.main")
         open_ += [link.get_attribute("href").partition("?")[0] for link in rows.all()]
-    assert {path.partition("/")[2].partition("/")[0] for path in seen} >= {"graders", "scores", "runs"}
+    assert {path.partition("/")[2].partition("/")[0] for path in seen} >= {"graders", "scores", "workflow-runs"}
     assert any(path.startswith("/scores/score_") for path in seen)
-    assert any(path.startswith("/runs/run_") for path in seen)
+    assert any(path.startswith("/workflow-runs/run_") for path in seen)
     assert page.request.get(f"/completions/{scored}").status == 404
     assert (page.said, page.failed) == ([], [])
 

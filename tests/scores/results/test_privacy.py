@@ -129,7 +129,9 @@ def test_a_role_that_does_not_read_reasoning_sees_the_number_alone(api_for, scor
     role = Role.objects.create(
         organization=score.organization,
         name="numbers",
-        permissions=[{"resource": name, "actions": ["read"], "scope": "organization"} for name in ("scores", "runs")],
+        permissions=[
+            {"resource": name, "actions": ["read"], "scope": "organization"} for name in ("scores", "workflow_runs")
+        ],
     )
     assert seen(api_for(organization=score.organization, role=role), score) == (None, None)
 

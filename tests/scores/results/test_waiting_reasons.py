@@ -171,7 +171,7 @@ def test_pending_live_rewards_have_a_reason(api, task, grader):
 def test_the_pages_show_the_reason(api, client, run, grader):
     pause(grader, pauses.CIRCUIT_OPEN, timezone.now() + AHEAD)
     client.force_login(Membership.objects.get(organization=api.organization).user)
-    for address in (reverse("run", args=[run.pk]), reverse("completion", args=[run.completion_id])):
+    for address in (reverse("workflow_run", args=[run.pk]), reverse("completion", args=[run.completion_id])):
         page = client.get(address)
         assert page.status_code == 200
         assert "its circuit is open after failed calls" in page.content.decode()

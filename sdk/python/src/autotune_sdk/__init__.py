@@ -52,7 +52,7 @@ from .models.rewards import (
     RewardEndpoint,
     RewardEndpointRegistration,
 )
-from .models.runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
+from .models.runs import Retried, RetrySkip, WorkflowRun, WorkflowRunError, WorkflowRunStep
 from .models.scores import Dimension, Outcome, Reward, Score, ScoreResult, ScoreSummary, WaitingFor
 from .models.tasks import PanelMember, Task, TaskDetail, TaskVersion
 from .models.webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
@@ -115,8 +115,6 @@ __all__ = [
     "RewardEndpoint",
     "RewardEndpointRegistration",
     "Role",
-    "RunError",
-    "RunStep",
     "Score",
     "ScoreResult",
     "ScoreSummary",
@@ -135,6 +133,8 @@ __all__ = [
     "WebhookRefused",
     "WebhookRegistration",
     "WorkflowRun",
+    "WorkflowRunError",
+    "WorkflowRunStep",
     "__version__",
     "verify_webhook",
 ]

@@ -17,10 +17,10 @@ from .resources.graders import Graders
 from .resources.records import AuditEvents, Erasures, LegalHolds
 from .resources.reviews import Reviews
 from .resources.rewards import Preferences, RewardEndpoints, Rewards
-from .resources.runs import Runs
 from .resources.scores import Scores
 from .resources.tasks import Tasks
 from .resources.webhooks import Webhooks
+from .resources.workflow_runs import WorkflowRuns
 
 DEFAULT_BASE_URL = "http://localhost:8000"
 API_PATH = "/api/v1"
@@ -60,7 +60,7 @@ class AutotuneClient:
         self.preference_pairs = Preferences(self._transport)
         self.graders = Graders(self._transport)
         self.reviews = Reviews(self._transport)
-        self.runs = Runs(self._transport)
+        self.workflow_runs = WorkflowRuns(self._transport)
         self.webhooks = Webhooks(self._transport)
         self.api_keys = ApiKeys(self._transport)
         self.members = Members(self._transport)

@@ -34,7 +34,11 @@ class Authentication:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits for calls to a grader."""
+    """The limits for calls to a grader.
+
+    rate_per_minute  completions, not calls; None: no limit
+    max_concurrency  calls in progress
+    """
 
     rate_per_minute: int | None = None
     max_concurrency: int | None = None

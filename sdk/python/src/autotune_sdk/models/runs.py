@@ -9,7 +9,7 @@ from .scores import Score, WaitingFor
 
 
 @dataclass(frozen=True)
-class RunError:
+class WorkflowRunError:
     """The error of a failed run; the message ends with what must change. fault: 'grader', 'caller' or 'platform'."""
 
     code: str
@@ -18,7 +18,7 @@ class RunError:
 
 
 @dataclass(frozen=True)
-class RunStep:
+class WorkflowRunStep:
     """One event of a run. wake_at: until when it slept or waited after the event."""
 
     step: str
@@ -48,8 +48,8 @@ class WorkflowRun:
     started_at: datetime | None
     completed_at: datetime | None
     result: Score | None
-    error: RunError | None
-    steps: tuple[RunStep, ...] = ()
+    error: WorkflowRunError | None
+    steps: tuple[WorkflowRunStep, ...] = ()
     waiting_for: WaitingFor | None = None
 
 

@@ -13,8 +13,8 @@ from ._base import Resource, member, new_key, segment, wire_members
 PAGE = 500
 
 
-class RunFilters(TypedDict, total=False):
-    """The filters of runs. code: that of the last failed attempt, and of the run itself once it is 'failed'."""
+class WorkflowRunFilters(TypedDict, total=False):
+    """The filters of a list. code: that of the last failed attempt, and of the run itself once it is 'failed'."""
 
     completion_id: str | None
     grader_id: str | None
@@ -23,8 +23,8 @@ class RunFilters(TypedDict, total=False):
     code: str | None
 
 
-class Runs(Resource):
-    """`client.runs`."""
+class WorkflowRuns(Resource):
+    """`client.workflow_runs`."""
 
     def list(
         self,
@@ -33,32 +33,32 @@ class Runs(Resource):
         limit: int | None = None,
         offset: int | None = None,
         cursor: str | None = None,
-        **filters: Unpack[RunFilters],
+        **filters: Unpack[WorkflowRunFilters],
     ) -> Page[WorkflowRun]:
-        """Return one page of runs, the newest first."""
+        """Return one page of workflow runs, the newest first."""
         parameters = {"sort": sort, "limit": limit, "offset": offset, "cursor": cursor, **filters}
         return self._page("/workflow-runs", "workflowRuns", WorkflowRun, parameters)
 
-    def iterate(self, *, page_size: int = PAGE, **filters: Unpack[RunFilters]) -> Iterator[WorkflowRun]:
-        """Iterate over all runs of a selection, page by page (by cursor), the newest first."""
+    def iterate(self, *, page_size: int = PAGE, **filters: Unpack[WorkflowRunFilters]) -> Iterator[WorkflowRun]:
+        """Iterate over all workflow runs of a selection, page by page (by cursor), the newest first."""
         yield from self.list(limit=page_size, **filters)
 
     def get(self, run_id: str) -> WorkflowRun:
-        """Return one run with its timeline."""
+        """Return one workflow run with its timeline."""
         return _run(self._transport.get(f"/workflow-runs/{segment(run_id)}"))
 
     def retry(self, run_id: str, *, idempotency_key: str | None = None) -> WorkflowRun:
-        """Retry a failed run. Raises ConflictError for a run that did not fail or has been replaced."""
+        """Retry a failed workflow run. Raises ConflictError for a run that did not fail or has been replaced."""
         path = f"/workflow-runs/{segment(run_id)}/retry"
         return _run(self._transport.post(path, b"{}", idempotency_key=idempotency_key or new_key()))
 
     def cancel(self, run_id: str, *, idempotency_key: str | None = None) -> WorkflowRun:
-        """Cancel an unfinished run: it fails with `cancelled`. Raises ConflictError for one that has ended."""
+        """Cancel an unfinished workflow run: it fails with `cancelled`. Raises ConflictError for one that has ended."""
         path = f"/workflow-runs/{segment(run_id)}/cancel"
         return _run(self._transport.post(path, b"{}", idempotency_key=idempotency_key or new_key()))
 
-    def retry_matching(self, *, idempotency_key: str | None = None, **filters: Unpack[RunFilters]) -> Retried:
-        """Retry the failed runs that match the filters (at least one), at most 10,000 in one call."""
+    def retry_matching(self, *, idempotency_key: str | None = None, **filters: Unpack[WorkflowRunFilters]) -> Retried:
+        """Retry the failed workflow runs that match the filters (at least one), at most 10,000 in one call."""
         body = _wire.dumps(wire_members(filters))
         answer = self._transport.post("/workflow-runs/retry", body, idempotency_key=idempotency_key or new_key())
         member(answer, "retried")

@@ -27,8 +27,8 @@ def test_failures_stand_by_code_with_what_to_change(world):
     failed(world, error_message="No answer within 4 s.")
     failed(world)
     failed(world, "bad_signature")
-    text = world.get("/runs/failed").content.decode()
-    assert "3 failed runs with 2 codes" in text
+    text = world.get("/workflow-runs/failed").content.decode()
+    assert "3 failed workflow runs with 2 codes" in text
     assert "Answer within the grader’s time limit" in text or "Answer within the grader&#x27;s time limit" in text
     assert "No answer within 4 s." in text or "Judge one" in text
     assert "Sign the exact bytes" in text
@@ -45,7 +45,7 @@ def test_a_foreign_graders_message_is_not_told(world):
         error_message="10.0.0.1 is slow",
         completed_at=timezone.now(),
     )
-    text = world.get("/runs/failed").content.decode()
+    text = world.get("/workflow-runs/failed").content.decode()
     assert "timeout" in text
     assert "10.0.0.1" not in text
 
@@ -53,18 +53,18 @@ def test_a_foreign_graders_message_is_not_told(world):
 def test_the_question_says_how_many_and_what_stays(world):
     failed(world)
     failed(world)
-    text = world.get("/runs/retry?code=timeout").content.decode()
+    text = world.get("/workflow-runs/retry?code=timeout").content.decode()
     assert "All of them can be retried" in text
     assert "Retry 2 runs" in text
     Grader.objects.filter(pk=world.grader.pk).update(status="inactive")
-    text = world.get("/runs/retry?code=timeout").content.decode()
+    text = world.get("/workflow-runs/retry?code=timeout").content.decode()
     assert "None of them can be retried" in text
     assert "inactive" in text
 
 
 def test_a_retry_by_code_takes_those_alone(world):
     wanted, other = failed(world), failed(world, "bad_signature")
-    response = world.post("/runs/retry?code=timeout", follow=True)
+    response = world.post("/workflow-runs/retry?code=timeout", follow=True)
     assert "1 run is due again." in response.content.decode()
     wanted.refresh_from_db()
     other.refresh_from_db()
@@ -74,7 +74,9 @@ def test_a_retry_by_code_takes_those_alone(world):
 def test_a_retry_by_grader_and_task(world):
     one = failed(world)
     assert (
-        world.post(f"/runs/retry?graderId={public('grader', world.grader)}&taskId={world.task.public_id}").status_code
+        world.post(
+            f"/workflow-runs/retry?graderId={public('grader', world.grader)}&taskId={world.task.public_id}"
+        ).status_code
         == 302
     )
     one.refresh_from_db()
@@ -83,7 +85,7 @@ def test_a_retry_by_grader_and_task(world):
 
 def test_a_retry_of_everything_is_refused(world):
     failed(world)
-    assert world.post("/runs/retry").status_code == 400
+    assert world.post("/workflow-runs/retry").status_code == 400
     assert WorkflowRun.objects.filter(status="failed").count() == 1
 
 
@@ -96,47 +98,47 @@ def test_who_may_only_read_retries_nothing(visitor):
             status="failed",
             error_code="timeout",
         )
-        text = reader.get("/runs/failed").content.decode()
+        text = reader.get("/workflow-runs/failed").content.decode()
         assert "timeout" in text
         assert "Retry" not in text
-        assert reader.post("/runs/retry?code=timeout").status_code == 403
-        assert reader.post(f"/runs/{one.public_id}/retry").status_code == 403
+        assert reader.post("/workflow-runs/retry?code=timeout").status_code == 403
+        assert reader.post(f"/workflow-runs/{one.public_id}/retry").status_code == 403
         one.refresh_from_db()
         assert one.status == "failed"
 
 
 def test_another_organizations_failures_stay(world):
     foreign = RunFactory(status="failed", error_code="timeout")
-    world.post("/runs/retry?code=timeout")
+    world.post("/workflow-runs/retry?code=timeout")
     foreign.refresh_from_db()
     assert foreign.status == "failed"
 
 
 def test_no_dead_letters_is_good_news(world):
-    assert "No dead letters" in world.get("/runs/failed").content.decode()
+    assert "No dead letters" in world.get("/workflow-runs/failed").content.decode()
 
 
 def test_the_queries_are_few(world, django_assert_max_num_queries):
     for code in ("timeout", "bad_signature", "grader_error", "rate_limited"):
         failed(world, code)
     with django_assert_max_num_queries(20):
-        assert world.get("/runs/failed").status_code == 200
+        assert world.get("/workflow-runs/failed").status_code == 200
     with django_assert_max_num_queries(20):
-        assert world.get("/runs/retry?code=timeout").status_code == 200
+        assert world.get("/workflow-runs/retry?code=timeout").status_code == 200
 
 
 def test_the_trail_says_how_many_were_retried(world):
     failed(world)
     failed(world)
-    world.post("/runs/retry?code=timeout")
+    world.post("/workflow-runs/retry?code=timeout")
     event = AuditEvent.objects.get(method="POST")
-    assert (event.action, event.object_id, event.objects_count) == ("runs.update", "", 2)
+    assert (event.action, event.object_id, event.objects_count) == ("workflow_runs.update", "", 2)
     assert event.outcome == "succeeded"
 
 
 def test_the_trail_names_the_run(world):
     one = failed(world)
     for deed in ("retry", "cancel"):
-        world.post(f"/runs/{one.public_id}/{deed}")
+        world.post(f"/workflow-runs/{one.public_id}/{deed}")
     events = AuditEvent.objects.filter(method="POST")
-    assert set(events.values_list("action", "object_id")) == {("runs.update", one.public_id)}
+    assert set(events.values_list("action", "object_id")) == {("workflow_runs.update", one.public_id)}

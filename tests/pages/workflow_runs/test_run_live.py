@@ -22,8 +22,8 @@ def world(visitor):
 
 def test_the_board_refreshes_and_keeps_the_focus(world, browse):
     run = RunFactory(completion__task=world.task)
-    page = browse(world, "/runs")
-    link = page.locator(f'a[href="/runs/{run.public_id}"]')
+    page = browse(world, "/workflow-runs")
+    link = page.locator(f'a[href="/workflow-runs/{run.public_id}"]')
     link.focus()
     failed = {"status": "failed", "error_code": "timeout", "completed_at": timezone.now()}
     aside(lambda: WorkflowRun.objects.filter(pk=run.pk).update(**failed)).result(10)
@@ -35,7 +35,12 @@ def test_the_board_refreshes_and_keeps_the_focus(world, browse):
 
 def test_the_pages_fit_a_phone(world, browse):
     run = RunFactory(completion__task=world.task, status="failed", error_code="timeout", completed_at=timezone.now())
-    page = browse(world, "/runs", viewport=PHONE)
-    for path in ("/runs", "/runs/failed", "/runs/retry?code=timeout", f"/runs/{run.public_id}"):
+    page = browse(world, "/workflow-runs", viewport=PHONE)
+    for path in (
+        "/workflow-runs",
+        "/workflow-runs/failed",
+        "/workflow-runs/retry?code=timeout",
+        f"/workflow-runs/{run.public_id}",
+    ):
         page.goto(path)
         assert too_wide(page) <= 0, path

@@ -39,7 +39,7 @@ def test_each_state_has_a_tab_with_its_count(world):
     run(world)
     run(world)
     run(world, status="failed", error_code="timeout", completed_at=timezone.now())
-    text = world.get("/runs").content.decode()
+    text = world.get("/workflow-runs").content.decode()
     assert 'Pending <span class="count">2</span>' in text
     assert 'Failed <span class="count">1</span>' in text
     assert 'Waiting <span class="count">0</span>' in text
@@ -48,12 +48,12 @@ def test_each_state_has_a_tab_with_its_count(world):
 def test_the_address_filters(world):
     failed = run(world, status="failed", error_code="timeout", completed_at=timezone.now())
     pending = run(world)
-    of_state = world.get("/runs?status=failed").content.decode()
+    of_state = world.get("/workflow-runs?status=failed").content.decode()
     assert failed.public_id in of_state
     assert pending.public_id not in of_state
-    assert failed.public_id in world.get("/runs?code=timeout").content.decode()
-    assert "No run matches" in world.get("/runs?code=rate_limited").content.decode()
-    assert pending.public_id in world.get(f"/runs?taskId={world.task.public_id}").content.decode()
+    assert failed.public_id in world.get("/workflow-runs?code=timeout").content.decode()
+    assert "No workflow run matches" in world.get("/workflow-runs?code=rate_limited").content.decode()
+    assert pending.public_id in world.get(f"/workflow-runs?taskId={world.task.public_id}").content.decode()
 
 
 def test_a_filter_that_cannot_be_read_is_told(world):
@@ -63,7 +63,7 @@ def test_a_filter_that_cannot_be_read_is_told(world):
         f"taskId={ids.encode('task', ids.new())}",
         "sort=name",
     ):
-        response = world.get(f"/runs?{query}")
+        response = world.get(f"/workflow-runs?{query}")
         assert response.status_code == 200, query
         assert 'role="alert"' in response.content.decode(), query
 
@@ -74,7 +74,7 @@ def test_a_graders_queue_tells_length_age_hold_and_circuit(world):
     Grader.objects.filter(pk=world.grader.pk).update(
         held_until=timezone.now() + timedelta(minutes=5), held_reason="rate_limited", troubles=["circuit"]
     )
-    text = world.get("/runs").content.decode()
+    text = world.get("/workflow-runs").content.decode()
     assert "Queues by grader" in text
     assert "rate limit" in text
     assert "3 h ago" in text
@@ -89,7 +89,7 @@ def test_what_holds_a_foreign_grader_is_not_told(world):
         troubles=["circuit"],
     )
     RunFactory(completion__task=TaskFactory(organization=world.organization, graders=[foreign]))
-    text = world.get("/runs").content.decode()
+    text = world.get("/workflow-runs").content.decode()
     assert foreign.name in text
     assert "not shown" in text
     assert "circuit open" not in text
@@ -97,7 +97,7 @@ def test_what_holds_a_foreign_grader_is_not_told(world):
 
 def test_a_sleeping_run_says_why_and_until_when(world):
     run(world, status="sleeping", attempt=1, error_code="timeout", wake_at=timezone.now() + timedelta(minutes=9))
-    text = world.get("/runs?status=sleeping").content.decode()
+    text = world.get("/workflow-runs?status=sleeping").content.decode()
     assert "an attempt failed; it tries again (timeout)" in text
 
 
@@ -107,7 +107,7 @@ def test_a_grader_owner_sees_runs_of_their_own_graders_and_no_foreign_name(visit
     theirs = TaskFactory(name="A secret task", graders=[mine])
     own = RunFactory(completion__task=theirs)
     other = RunFactory(organization=owner.organization)
-    text = owner.get("/runs").content.decode()
+    text = owner.get("/workflow-runs").content.decode()
     assert own.public_id in text
     assert other.public_id not in text
     assert "A secret task" not in text
@@ -115,19 +115,19 @@ def test_a_grader_owner_sees_runs_of_their_own_graders_and_no_foreign_name(visit
 
 def test_another_organizations_runs_are_not_there(world):
     foreign = RunFactory()
-    assert foreign.public_id not in world.get("/runs").content.decode()
-    assert world.get(f"/runs/{foreign.public_id}").status_code == 404
+    assert foreign.public_id not in world.get("/workflow-runs").content.decode()
+    assert world.get(f"/workflow-runs/{foreign.public_id}").status_code == 404
 
 
 def test_an_empty_list_says_what_to_do(world):
-    assert "No runs yet" in world.get("/runs").content.decode()
+    assert "No workflow runs yet" in world.get("/workflow-runs").content.decode()
 
 
 def test_hostile_names_stay_text(world):
     world.task.name = HOSTILE
     world.task.save()
     run(world)
-    assert "<script>alert" not in world.get("/runs").content.decode()
+    assert "<script>alert" not in world.get("/workflow-runs").content.decode()
 
 
 def test_the_queries_do_not_grow_with_the_rows(world, django_assert_max_num_queries):
@@ -137,11 +137,11 @@ def test_the_queries_do_not_grow_with_the_rows(world, django_assert_max_num_quer
         ScoreFactory(run__completion__task=task)
         RunFactory(completion__task=task)
         RunFactory(completion__task=task, status="failed", error_code="timeout", completed_at=timezone.now())
-    world.get("/runs")
+    world.get("/workflow-runs")
     with django_assert_max_num_queries(20):
-        assert world.get("/runs").status_code == 200
+        assert world.get("/workflow-runs").status_code == 200
     with django_assert_max_num_queries(20):
-        assert world.get(f"/runs?graderId={graders[0].public_id}").status_code == 200
+        assert world.get(f"/workflow-runs?graderId={graders[0].public_id}").status_code == 200
 
 
 def test_counts_stop_at_their_bound(world):
@@ -153,13 +153,19 @@ def test_counts_stop_at_their_bound(world):
 
 
 def test_the_stranger_goes_to_the_login(client, db):
-    assert client.get("/runs").status_code == 302
+    assert client.get("/workflow-runs").status_code == 302
+
+
+def test_the_addresses_of_evaluation_runs_are_free(world):
+    workflow_run = run(world)
+    for path in ("/runs", "/runs/failed", "/runs/retry", f"/runs/{workflow_run.public_id}", "/evaluations"):
+        assert world.get(path).status_code == 404, path
 
 
 def test_the_first_cells_have_no_label(world):
     """On a phone a label stands before what it labels; the first cell is the title of its row."""
     run(world)
-    text = world.get("/runs").content.decode()
+    text = world.get("/workflow-runs").content.decode()
     first = re.findall(r"<tr>\s*<td([^>]*)>", text)
     assert len(first) == 2
     assert not any("data-label" in attributes for attributes in first)

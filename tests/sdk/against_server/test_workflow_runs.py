@@ -14,36 +14,37 @@ def test_failed_runs_are_found_by_code_and_retried(client, grader, score, fake):
     taken = client.completions.submit_batch(items(3), task_id=task.id).ids
     score()
 
-    found = client.runs.list(status="failed", code="grader_error", task_id=task.id, sort="createdAt")
+    found = client.workflow_runs.list(status="failed", code="grader_error", task_id=task.id, sort="createdAt")
     assert ([run.completion_id for run in found], found.total) == (taken, 3)
-    assert [run.id for run in client.runs.iterate(task_id=task.id, page_size=2)] == [run.id for run in found][::-1]
-    first = client.runs.get(found.items[0].id)
+    iterated = client.workflow_runs.iterate(task_id=task.id, page_size=2)
+    assert [run.id for run in iterated] == [run.id for run in found][::-1]
+    first = client.workflow_runs.get(found.items[0].id)
     assert (first.error.code, first.error.fault, first.current_step) == ("grader_error", "grader", None)
     assert first.error.message.startswith("cannot. ")
     assert is_recent(first.completed_at)
     assert [step.step for step in first.steps] == ["queue", "call"]
 
     fake.judge = right
-    assert client.runs.retry(first.id).status == "pending"
+    assert client.workflow_runs.retry(first.id).status == "pending"
     with pytest.raises(ConflictError) as caught:
-        client.runs.retry(first.id)
+        client.workflow_runs.retry(first.id)
     assert caught.value.code == "not_failed"
-    done = client.runs.retry_matching(code="grader_error", task_id=task.id)
+    done = client.workflow_runs.retry_matching(code="grader_error", task_id=task.id)
     assert (done.retried, done.skipped, done.more) == (2, (), False)
     score()
     assert {client.completions.score(one).status for one in taken} == {"completed"}
-    again = client.runs.get(first.id)
+    again = client.workflow_runs.get(first.id)
     assert (again.status, again.error, again.result.completion_id) == ("completed", None, taken[0])
 
 
 def test_a_run_is_cancelled_and_what_is_replaced_is_told(client, grader, score):
     task = client.tasks.create(name="Ended", prompt_template="{{q}}", grader_id=grader.id)
     (sent,) = client.completions.submit_batch(items(1), task_id=task.id).completions
-    ended = client.runs.cancel(sent.workflow_run_ids[0])
+    ended = client.workflow_runs.cancel(sent.workflow_run_ids[0])
     assert (ended.status, ended.error.code, ended.error.fault) == ("failed", "cancelled", "caller")
     (new,) = client.completions.rescore(sent.id)
     assert client.completions.get(sent.id).workflow_run_ids == (*sent.workflow_run_ids, new)
-    assert client.runs.retry_matching(completion_id=sent.id).skipped == (RetrySkip("superseded", 1),)
+    assert client.workflow_runs.retry_matching(completion_id=sent.id).skipped == (RetrySkip("superseded", 1),)
     with pytest.raises(ConflictError):
         client.completions.rescore(sent.id)
     score()

@@ -34,7 +34,7 @@ def test_the_timeline_tells_attempts_outcomes_and_latencies(world):
         wake_at=now + timedelta(minutes=2),
         started_at=now,
     )
-    text = world.get(f"/runs/{run.public_id}").content.decode()
+    text = world.get(f"/workflow-runs/{run.public_id}").content.decode()
     assert "Call to the grader" in text
     assert "Timeout after 4.0 s" in text
     assert "Rate limit" in text
@@ -45,7 +45,7 @@ def test_the_timeline_tells_attempts_outcomes_and_latencies(world):
 
 def test_a_final_run_is_not_live_and_shows_its_score(world):
     score = ScoreFactory(run__completion__task=world.task, value=0.75)
-    text = world.get(f"/runs/{score.run.public_id}").content.decode()
+    text = world.get(f"/workflow-runs/{score.run.public_id}").content.decode()
     assert "data-live" not in text
     assert "0.750" in text
     assert "Cancel this run" not in text
@@ -59,31 +59,31 @@ def test_a_failed_run_says_what_to_change_and_is_retried(world):
         error_message="The signature is another one.",
         completed_at=timezone.now(),
     )
-    text = world.get(f"/runs/{run.public_id}").content.decode()
+    text = world.get(f"/workflow-runs/{run.public_id}").content.decode()
     assert "The signature is another one." in text
     assert "Sign the exact bytes" in text
-    assert world.post(f"/runs/{run.public_id}/retry").status_code == 302
+    assert world.post(f"/workflow-runs/{run.public_id}/retry").status_code == 302
     run.refresh_from_db()
     assert run.status == "pending"
 
 
 def test_a_retry_of_what_has_not_failed_is_told(world):
     run = RunFactory(completion__task=world.task)
-    text = world.post(f"/runs/{run.public_id}/retry", follow=True).content.decode()
+    text = world.post(f"/workflow-runs/{run.public_id}/retry", follow=True).content.decode()
     assert "Only a failed run can be retried." in text
 
 
 def test_an_unfinished_run_is_cancelled(world):
     run = RunFactory(completion__task=world.task)
-    assert "Cancel this run" in world.get(f"/runs/{run.public_id}").content.decode()
-    world.post(f"/runs/{run.public_id}/cancel")
+    assert "Cancel this run" in world.get(f"/workflow-runs/{run.public_id}").content.decode()
+    world.post(f"/workflow-runs/{run.public_id}/cancel")
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("failed", "cancelled")
 
 
 def test_a_run_that_waits_for_a_person_leads_to_the_review(world):
     review = ReviewFactory(run__completion__task=world.task)
-    text = world.get(f"/runs/{review.run.public_id}").content.decode()
+    text = world.get(f"/workflow-runs/{review.run.public_id}").content.decode()
     assert "Waits for a reviewer" in text
     assert f"/reviews/{review.public_id}" in text
 
@@ -92,7 +92,7 @@ def test_a_grader_owner_reads_and_no_more(visitor):
     owner = visitor("grader_owner")
     mine = GraderFactory(organization=owner.organization, created_by=owner.user)
     review = ReviewFactory(run__completion__task=TaskFactory(name="Not theirs", graders=[mine]))
-    text = owner.get(f"/runs/{review.run.public_id}").content.decode()
+    text = owner.get(f"/workflow-runs/{review.run.public_id}").content.decode()
     assert "Not theirs" not in text
     assert "Cancel this run" not in text
     assert "/reviews/" not in text
@@ -101,4 +101,4 @@ def test_a_grader_owner_reads_and_no_more(visitor):
 def test_the_queries_are_few(world, django_assert_max_num_queries):
     score = ScoreFactory(run__completion__task=world.task)
     with django_assert_max_num_queries(20):
-        assert world.get(f"/runs/{score.run.public_id}").status_code == 200
+        assert world.get(f"/workflow-runs/{score.run.public_id}").status_code == 200
