@@ -17,7 +17,7 @@ GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages bench-plans bench-plans-short bench-history screenshots faults faults-short contract contract-short lint format types imports check openapi clean
+.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages bench-plans bench-plans-short bench-history screenshots faults faults-short contract contract-short lint format types imports commits check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -160,10 +160,13 @@ imports: $(DEV) ## which module may import which, how full folders are, names an
 	@$(BIN)/python tools/names.py
 	@$(BIN)/python tools/words.py
 
+commits: ## subjects, bodies and sizes of the commits of this branch
+	@$(PYTHON) tools/commits.py
+
 openapi: $(DEV) ## write docs/openapi.json
 	@env -u DATABASE_URL -u REDIS_URL $(BIN)/python manage.py spectacular --format openapi-json --validate --fail-on-warn --file docs/openapi.json
 
-check: lint types imports test ## all of the above that can fail
+check: lint types imports commits test ## all of the above that can fail
 
 clean: ## remove .venv and caches; var/ (your data) stays
 	rm -rf $(VENV) $(CONTRACT) $(TRAIN) $(CLIENTS) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
