@@ -63,7 +63,8 @@ def test_who_may_read_all_sees_a_colleague_s_grader_whole(grader, colleague, pag
 def test_a_foreign_listed_grader_shows_no_more_than_the_api(visitor, listed, pages):
     operator = visitor("training_operator")
     Grader.objects.update(rate_per_minute=4321, troubles=["health"], health="unhealthy", pins=["A" * 43 + "="])
-    for name in READ:
+    assert operator.get(pages.at("grader_health", listed)).status_code == 404
+    for name in ("grader", "grader_settings"):
         answer = operator.get(pages.at(name, listed))
         text = answer.content.decode()
         assert answer.status_code == 200

@@ -97,7 +97,7 @@ def test_the_marketplace_shows_what_others_list_with_what_was_measured(visitor, 
     operator = visitor("training_operator")
     counted(listed, [0.5] * 150, {"timeout": 50})
     text = operator.get("/marketplace").content.decode()
-    for told in ("Open maths", public("org", listed.organization), "75 %", "over 100", "maths"):
+    for told in ("Open maths", public("org", listed.organization), "25 %", "over 100", "maths"):
         assert told in text, told
     assert "secret-address" not in text
     assert "Elsewhere" not in text
