@@ -21,7 +21,7 @@ from autotune.core.crypto import encryption
 from autotune.core.logs import RepeatFilter
 from autotune.core.models import DataKey
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
-from tests.support import browsing, migrated
+from tests.support import browsing, emptying, migrated
 from tests.support.engines import depends_on_the_engine, uses_a_database
 
 ON_POSTGRES = bool(settings.DATABASE_URL)
@@ -142,6 +142,8 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
     with django_db_blocker.unblock():
         guards.off()
+        if hasattr(connection, "_test_serialized_contents"):  # only if a test commits
+            emptying.install(connection)
     yield
     if not ON_POSTGRES:
         connection.close()
