@@ -9,6 +9,7 @@ from autotune.core.templatetags.ui import duration, percent
 from graders.models import GraderVersion
 from graders.statistics.marketplace import PublicFigures, volume
 from tests.factories import public
+from tests.support.markup import compact
 
 PRIVACY = (Path(__file__).resolve().parents[3] / "docs/privacy.md").read_text(encoding="utf-8")
 DOCUMENTED = {"volume": "totalScored", "error rate": "errorRate", "p50": "p50LatencyMs", "p99": "p99LatencyMs"}
@@ -36,8 +37,8 @@ def api(api_for, operator):
 
 def pairs(html):
     """{name: value} of the definition lists in a part of a page, without notes."""
-    html = re.sub(r'<span class="note">.*?</span>', "", html)
-    return {name: value.strip() for name, value in re.findall(r"<dt>([^<]+)</dt><dd>([^<]*)</dd>", html)}
+    html = re.sub(r'<span class="note">.*?</span>', "", compact(html))
+    return dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]*)</dd>", html))
 
 
 def card(operator, grader):
