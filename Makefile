@@ -28,6 +28,12 @@ define install
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
 endef
 
+# Styles and scripts. Its package is for x86-64 Linux only, which CI uses.
+define biome
+	@if [ -x $(BIN)/biome ]; then $(BIN)/biome $(1); \
+	else echo "biome is not installed on this platform: styles and scripts are not checked"; test -z "$$CI"; fi
+endef
+
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: make PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -143,13 +149,18 @@ contract: $(DEV) $(CONTRACT) ## schemathesis: every operation as every role, aga
 contract-short: $(DEV) $(CONTRACT) ## the same with few examples, in under three minutes
 	@$(BIN)/python -m tests.contract.run --schemathesis $(CONTRACT)/bin/schemathesis --short $(ARGS)
 
-lint: $(DEV) ## ruff
+lint: $(DEV) ## ruff; the format of templates, styles and scripts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/djlint templates --check --quiet || { echo "templates are not formatted: make format"; exit 1; }
+	$(call biome,format)
 
-format: $(DEV) ## ruff, applied
+# djlint exits 1 if it changed a file; what it wrote may need another pass.
+format: $(DEV) ## ruff, djlint and biome, applied
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@for pass in 1 2 3 4; do $(BIN)/djlint templates --reformat --quiet >/dev/null && break; done
+	$(call biome,format --write)
 
 types: $(DEV) ## mypy
 	@env -u DATABASE_URL -u REDIS_URL $(BIN)/mypy
