@@ -17,7 +17,7 @@ GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages bench-plans bench-plans-short bench-history screenshots faults faults-short contract contract-short lint format types imports check openapi clean
+.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages bench-plans bench-plans-short bench-history screenshots faults faults-short contract contract-short lint format types imports commits check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ help: ## this list
 define install
 	@if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1); then :; \
 	else $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1); fi
+endef
+
+# Styles and scripts. Its package is for x86-64 Linux only, which CI uses.
+define biome
+	@if [ -x $(BIN)/biome ]; then $(BIN)/biome $(1); \
+	else echo "biome is not installed on this platform: styles and scripts are not checked"; test -z "$$CI"; fi
 endef
 
 $(BIN)/python:
@@ -143,13 +149,18 @@ contract: $(DEV) $(CONTRACT) ## schemathesis: every operation as every role, aga
 contract-short: $(DEV) $(CONTRACT) ## the same with few examples, in under three minutes
 	@$(BIN)/python -m tests.contract.run --schemathesis $(CONTRACT)/bin/schemathesis --short $(ARGS)
 
-lint: $(DEV) ## ruff
+lint: $(DEV) ## ruff; the format of templates, styles and scripts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/djlint templates --check --quiet || { echo "templates are not formatted: make format"; exit 1; }
+	$(call biome,format)
 
-format: $(DEV) ## ruff, applied
+# djlint exits 1 if it changed a file; what it wrote may need another pass.
+format: $(DEV) ## ruff, djlint and biome, applied
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@for pass in 1 2 3 4; do $(BIN)/djlint templates --reformat --quiet >/dev/null && break; done
+	$(call biome,format --write)
 
 types: $(DEV) ## mypy
 	@env -u DATABASE_URL -u REDIS_URL $(BIN)/mypy
@@ -160,10 +171,13 @@ imports: $(DEV) ## which module may import which, how full folders are, names an
 	@$(BIN)/python tools/names.py
 	@$(BIN)/python tools/words.py
 
+commits: ## subjects, bodies and sizes of the commits of this branch
+	@$(PYTHON) tools/commits.py
+
 openapi: $(DEV) ## write docs/openapi.json
 	@env -u DATABASE_URL -u REDIS_URL $(BIN)/python manage.py spectacular --format openapi-json --validate --fail-on-warn --file docs/openapi.json
 
-check: lint types imports test ## all of the above that can fail
+check: lint types imports commits test ## all of the above that can fail
 
 clean: ## remove .venv and caches; var/ (your data) stays
 	rm -rf $(VENV) $(CONTRACT) $(TRAIN) $(CLIENTS) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -17,6 +17,7 @@ from graders.health import reports, verification
 from graders.models import Grader
 from graders.requests import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
 from graders.statistics import reports as statistics_reports
+from graders.statistics.marketplace import PublicFigures
 
 RESOURCE = "endpoint_graders"
 ORDER = Order("graders", {"createdAt": "created_at", "name": "name", "updatedAt": "updated_at"})
@@ -134,14 +135,16 @@ class GraderRotateSecret(GraderView):
 
 class GraderStats(GraderView):
     @operation(
-        summary="Read a grader's statistics over a window.",
+        summary="Read a grader's statistics over a window. Other organizations see rounded figures.",
         resource=RESOURCE,
         action="read",
         query=StatsQuery,
         answers={200: responses.GraderStatsOut},
     )
     def get(self, request: Request, grader_id: UUID, query: StatsQuery) -> responses.GraderStatsOut:
-        return statistics_reports.report(self.grader(grader_id), query.window)
+        grader = self.grader(grader_id)
+        report = statistics_reports.report(grader, query.window)
+        return report if self.sees_all(grader) else PublicFigures.of_report(report).stats_out()
 
 
 class GraderHealth(GraderView):
@@ -167,21 +170,22 @@ class GraderHealth(GraderView):
         return self._health_out(self.grader(grader_id, "update"))
 
     def _health_out(self, grader: Grader) -> responses.GraderHealthOut:
-        return responses.health_out(
-            grader, *reports.history(grader), sees_all=self.sees_all(grader), now=database_now()
-        )
+        if not self.sees_all(grader):
+            return responses.public_health_out(grader)
+        return responses.health_out(grader, *reports.history(grader), now=database_now())
 
 
 class GraderVersions(GraderView):
     @operation(
-        summary="List the versions that a grader reported, newest first.",
+        summary="List the versions that a grader reported, newest first. Empty for other organizations.",
         resource=RESOURCE,
         action="read",
         query=PageQuery,
         answers={200: responses.VersionList},
     )
     def get(self, request: Request, grader_id: UUID, query: PageQuery) -> responses.VersionList:
-        return responses.VersionList(*versions.listed(self.grader(grader_id), query))
+        grader = self.grader(grader_id)
+        return responses.VersionList(*versions.listed(grader, query, hidden=not self.sees_all(grader)))
 
 
 def _registered(registration: registry.Registration, principal: Any) -> responses.GraderRegistered:

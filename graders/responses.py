@@ -17,7 +17,7 @@ from graders.models import Grader, GraderCheck, GraderStatusChange
 
 
 class CapabilitiesOut(ApiStruct):
-    """Consumers of other organizations see only the domains; the rest is null for them."""
+    """Other organizations see only the domains; the rest is null for them."""
 
     max_batch_size: int | None
     supports_dimensions: bool | None
@@ -56,8 +56,8 @@ class RedactionOut(ApiStruct):
 
 
 class GraderOut(ApiStruct):
-    """`endpoint`, `createdBy`, `authentication`, `limits`, `pins` and `redaction` are null for consumers of other
-    organizations."""
+    """`endpoint`, `createdBy`, `authentication`, `version`, `limits`, `pins`, `redaction` and `verifiedAt` are null for
+    other organizations."""
 
     id: str
     name: str
@@ -108,8 +108,6 @@ class RotatedSecret(ApiStruct):
 
 
 class CheckOut(ApiStruct):
-    """`detail` is null for consumers of other organizations."""
-
     name: str
     passed: bool
     detail: str | None
@@ -135,10 +133,15 @@ class TimelinePointOut(ApiStruct):
 
 
 class GraderStatsOut(ApiStruct):
-    """Averages and rates are null if nothing was counted; `scoreDistribution` has bins of 0.1, the last includes 1."""
+    """Averages and rates are null if nothing was counted; `scoreDistribution` has bins of 0.1, the last includes 1.
+
+    Other organizations see `totalScored` rounded down to a power of ten, `errorRate` rounded to three digits, and the
+    two percentiles. For them, `avgLatencyMs` and `avgScore` are null, and the lists are empty.
+    """
 
     total_scored: int
     avg_latency_ms: float | None
+    p50_latency_ms: float | None
     p99_latency_ms: float | None
     error_rate: float | None
     avg_score: float | None
@@ -159,10 +162,7 @@ class RecordedCheckOut(CheckOut):
 
 
 class StatusChangeOut(ApiStruct):
-    """`reason` is null for consumers of other organizations.
-
-    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
-    """
+    """`unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise."""
 
     previous_status: str
     current_status: str
@@ -175,8 +175,8 @@ class GraderHealthOut(ApiStruct):
     """A grader's status, with its checks and status changes, newest first.
 
     `health`: the result of the last health check, null before the first. `troubles`: why the grader is degraded.
-    `heldUntil`: Autotune sends no call before this time, for `heldReason`. These four are null for consumers of other
-    organizations.
+    `heldUntil`: Autotune sends no call before this time, for `heldReason`. Other organizations see only `status`: for
+    them, the lists are empty and the other members null.
     """
 
     status: str
@@ -232,11 +232,11 @@ def grader_out(grader: Grader, principal: Principal) -> GraderOut:
         authentication=_authentication(grader) if sees_all else None,
         status=grader.status,
         visibility=grader.visibility,
-        version=ids.encode("graderv", grader.version_id) if grader.version_id else None,
+        version=ids.encode("graderv", grader.version_id) if sees_all and grader.version_id else None,
         limits=_limits(grader) if sees_all else None,
         pins=grader.pins if sees_all else None,
         redaction=RedactionOut(grader.redact_reasoning, grader.redact_dimensions) if sees_all else None,
-        verified_at=wire(grader.verified_at) if grader.verified_at else None,
+        verified_at=wire(grader.verified_at) if sees_all and grader.verified_at else None,
         created_at=wire(grader.created_at),
         updated_at=wire(grader.updated_at),
     )
@@ -248,43 +248,50 @@ def credentials_out(grader: Grader, secret: str) -> CredentialsOut:
 
 
 def health_out(
-    grader: Grader,
-    recent: Iterable[GraderCheck],
-    changes: Iterable[GraderStatusChange],
-    *,
-    sees_all: bool,
-    now: datetime,
+    grader: Grader, recent: Iterable[GraderCheck], changes: Iterable[GraderStatusChange], *, now: datetime
 ) -> GraderHealthOut:
     """Return a grader's health as the API shows it, without a pause that has ended by `now`."""
-    held_until = grader.held_until if sees_all and grader.held_until and grader.held_until > now else None
+    held_until = grader.held_until if grader.held_until and grader.held_until > now else None
     return GraderHealthOut(
         status=grader.status,
-        health=(grader.health or None) if sees_all else None,
-        troubles=grader.troubles if sees_all else None,
+        health=grader.health or None,
+        troubles=grader.troubles,
         held_until=wire(held_until) if held_until else None,
         held_reason=grader.held_reason if held_until else None,
-        checks=[check_out(check, sees_all=sees_all) for check in recent],
-        status_changes=[status_change_out(change, sees_all=sees_all) for change in changes],
+        checks=[_check_out(check) for check in recent],
+        status_changes=[_status_change_out(change) for change in changes],
     )
 
 
-def check_out(check: GraderCheck, *, sees_all: bool) -> RecordedCheckOut:
+def public_health_out(grader: Grader) -> GraderHealthOut:
+    """Return what other organizations see of a listed grader's health: its status."""
+    return GraderHealthOut(
+        status=grader.status,
+        health=None,
+        troubles=None,
+        held_until=None,
+        held_reason=None,
+        checks=[],
+        status_changes=[],
+    )
+
+
+def _check_out(check: GraderCheck) -> RecordedCheckOut:
     text = Legible(check)
     return RecordedCheckOut(
         name=check.name,
         passed=check.passed,
-        detail=text.detail if sees_all else None,
+        detail=text.detail,
         latency_ms=check.latency_ms,
-        clock_skew_s=check.clock_skew_s if sees_all else None,
+        clock_skew_s=check.clock_skew_s,
         at=wire(check.at),
         unreadable=text.marker(),
     )
 
 
-def status_change_out(change: GraderStatusChange, *, sees_all: bool) -> StatusChangeOut:
+def _status_change_out(change: GraderStatusChange) -> StatusChangeOut:
     text = Legible(change)
-    reason = text.reason if sees_all else None
-    return StatusChangeOut(change.previous, change.current, reason, wire(change.at), text.marker())
+    return StatusChangeOut(change.previous, change.current, text.reason, wire(change.at), text.marker())
 
 
 def _capabilities(grader: Grader) -> CapabilitiesOut:

@@ -56,9 +56,13 @@ def _new_count(grader: Grader) -> int:
     return GraderVersion.objects.filter(grader=grader, first_seen_at__gt=since).exclude(label=UNLISTED).count()
 
 
-def listed(grader: Grader, query: PageQuery) -> tuple[list[VersionOut], Pagination]:
-    """Return a page of a grader's versions, newest first, each with its number of scores and their mean."""
-    rows, pagination = page(GraderVersion.objects.filter(grader=grader), query, ORDER, owner=grader.pk)
+def listed(grader: Grader, query: PageQuery, *, hidden: bool = False) -> tuple[list[VersionOut], Pagination]:
+    """Return a page of a grader's versions, newest first, each with its number of scores and their mean.
+
+    hidden  list none, for readers who see only the grader's entry in the marketplace
+    """
+    versions = GraderVersion.objects.none() if hidden else GraderVersion.objects.filter(grader=grader)
+    rows, pagination = page(versions, query, ORDER, owner=grader.pk)
     return with_counts(grader, rows), pagination
 
 

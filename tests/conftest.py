@@ -21,11 +21,11 @@ from autotune.core.crypto import encryption
 from autotune.core.logs import RepeatFilter
 from autotune.core.models import DataKey
 from tests.factories import ApiKeyFactory, OrganizationFactory, UserFactory
-from tests.support import browsing, migrated
+from tests.support import browsing, emptying, migrated
+from tests.support.engines import depends_on_the_engine, uses_a_database
 
 ON_POSTGRES = bool(settings.DATABASE_URL)
 ON_REDIS = bool(settings.REDIS_URL)
-DATABASES = {"db", "transactional_db", "live_server"}  # the fixtures that bring the tests' database
 HEAVIEST = "test_no_plaintext.py"
 LONG_S = 300
 if settings.EXPORT_STORAGE is None:  # files of exports that a test makes go with it
@@ -38,7 +38,9 @@ settings.LIVE_COUNTS_EVERY_S = 0  # no thread writes in the middle of another te
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--engine-only", action="store_true", help="leave out what touches neither the database nor a process"
+        "--engine-only",
+        action="store_true",
+        help="leave out what cannot depend on the engine (tests/support/engines.py)",
     )
 
 
@@ -51,7 +53,7 @@ def pytest_collection_modifyitems(config, items):
     chosen, left = [], []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        needless = config.getoption("--engine-only") and not _touches_an_engine(item, marks)
+        needless = config.getoption("--engine-only") and not depends_on_the_engine(item)
         (left if needless or lacking & marks else chosen).append(item)
     if left:
         config.hook.pytest_deselected(items=left)
@@ -61,7 +63,7 @@ def pytest_collection_modifyitems(config, items):
 def _turn(item):
     """Tests of processes come first, so that one worker waits for them while the others compute, and none is met alone
     at the end. The others stay as pytest-django ordered them: those that commit after those that do not."""
-    waits = item.get_closest_marker("processes") and not _uses_a_database(item)
+    waits = item.get_closest_marker("processes") and not uses_a_database(item)
     return (not waits, item.path.name != HEAVIEST)
 
 
@@ -74,7 +76,7 @@ def _spread(items):
     first = next((at for at, item in enumerate(rest) if _commits(item)), len(rest))
     rest[first:first] = filter(_is_long, pages)
     start = len(rest)
-    while start and not _uses_a_database(rest[start - 1]):
+    while start and not uses_a_database(rest[start - 1]):
         start -= 1
     mixed = list(rest[:start])
     for at, item in enumerate(slow):
@@ -87,18 +89,6 @@ def _is_long(item):
     """Whether it was given more time than others, as a walk over every page is."""
     marker = item.get_closest_marker("timeout")
     return marker is not None and marker.args[0] >= LONG_S
-
-
-def _uses_a_database(item):
-    """Whether it uses the database of the tests; a server's own is another."""
-    return bool(item.get_closest_marker("django_db") or DATABASES & set(item.fixturenames))
-
-
-def _touches_an_engine(item, marks):
-    """Whether the test could end otherwise on another database or broker. What a browser makes of a page cannot."""
-    return not marks & {"pages", "one_engine"} and bool(
-        marks & {"postgres", "redis", "processes"} or _uses_a_database(item)
-    )
 
 
 def _keep_what_migrations_wrote(items):
@@ -152,6 +142,8 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
     with django_db_blocker.unblock():
         guards.off()
+        if hasattr(connection, "_test_serialized_contents"):  # only if a test commits
+            emptying.install(connection)
     yield
     if not ON_POSTGRES:
         connection.close()

@@ -14,12 +14,14 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.charts import Bar, Chart, Series, bars, columns, histogram, lines
 from autotune.core.clock import database_now
+from autotune.core.errors import NotFound
 from graders import failure_codes, responses, versions
 from graders.health import reports
 from graders.models import Grader
 from graders.pages import finding
 from graders.responses import GraderStatsOut
 from graders.statistics import reports as statistics_reports
+from graders.statistics.marketplace import PublicFigures
 
 READS: Final = (finding.RESOURCE, "read")  # as in the API: `listed_graders` adds to it and does not replace it
 WINDOWS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All time"}
@@ -40,18 +42,30 @@ def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
     report = statistics_reports.report(grader, window)
     context = finding.context(
         request.principal, grader, "figures",
-        window=window, windows=WINDOWS, report=report, charts=_charts(report, window), errors=_errors(report),
-        versions=versions.newest(grader, SHOWN_VERSIONS), version_count=grader.versions.count(),
-        success=None if report.error_rate is None else 1 - report.error_rate,
-        may_runs=policy.reach(request.principal, "workflow_runs", "read") is not None,
+        window=window, windows=WINDOWS, public=PublicFigures.of_report(report),
         may_use=policy.reach(request.principal, "tasks", "create") is not None,
     )  # fmt: skip
-    return render(request, "graders/grader.html", context | (finding.standing(grader) if sees_all else {}))
+    if not sees_all:
+        return render(request, "graders/public.html", context)
+    context |= {
+        **finding.standing(grader),
+        "report": report,
+        "charts": _charts(report, window),
+        "errors": _errors(report),
+        "versions": versions.newest(grader, SHOWN_VERSIONS),
+        "version_count": grader.versions.count(),
+        "success": None if report.error_rate is None else 1 - report.error_rate,
+        "may_runs": policy.reach(request.principal, "workflow_runs", "read") is not None,
+    }
+    return render(request, "graders/grader.html", context)
 
 
 @page(READS, methods=("GET", "HEAD", "POST"))
 def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
-    """Show a grader's last checks and status changes; a POST checks its health now."""
+    """Show a grader's last checks and status changes; a POST checks its health now.
+
+    raises NotFound for people who see only its entry in the marketplace
+    """
     principal = request.principal
     if request.method == "POST":
         grader = finding.find(principal, grader_id, "update")
@@ -61,10 +75,11 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
         )
         return redirect("grader_health", grader_id)
     grader = finding.find(principal, grader_id)
-    sees_all = responses.sees_all_of(grader, principal)
-    health = responses.health_out(grader, *reports.history(grader), sees_all=sees_all, now=database_now())
+    if not responses.sees_all_of(grader, principal):
+        raise NotFound("Only the grader's own organization sees its checks.")
+    health = responses.health_out(grader, *reports.history(grader), now=database_now())
     context = finding.context(principal, grader, "health", health=health)
-    return render(request, "graders/health.html", context | (finding.standing(grader) if sees_all else {}))
+    return render(request, "graders/health.html", context | finding.standing(grader))
 
 
 @page(READS)

@@ -24,6 +24,7 @@ from graders.requests import GraderQuery
 from graders.states import GraderStatus, Visibility
 from graders.statistics import board
 from graders.statistics.board import Circuit, Measured
+from graders.statistics.marketplace import PublicFigures
 
 RESOURCE: Final = "endpoint_graders"
 STATUSES: Final = tuple(GraderStatus.values)
@@ -37,6 +38,7 @@ class Row:
     out: responses.GraderOut
     whole: bool
     measured: Measured
+    public: PublicFigures
     trend: SafeString
     circuit: Circuit | None
     queue: Queue | None
@@ -107,6 +109,7 @@ def _rows(graders_: list[Grader], principal: Principal) -> list[Row]:
             out=responses.grader_out(grader, principal),
             whole=grader.pk in own_ids,
             measured=measured[grader.pk],
+            public=PublicFigures.of_card(measured[grader.pk]),
             trend=_trend(measured[grader.pk]),
             circuit=board.circuit(grader, now) if grader.pk in own_ids else None,
             queue=waiting.get(grader.pk),

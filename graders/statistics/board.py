@@ -24,7 +24,6 @@ POINT: Final = timedelta(hours=1)
 OVER_AFTER: Final = timedelta(minutes=5)  # an hour's last counters may be committed this long after its end
 REMEMBERED: Final = 5_000  # cached hours of graders, of some kilobytes each
 COUNTED: Final = ("scored", "latencies", "errors")
-VOLUMES: Final = (1_000_000, 100_000, 10_000, 1_000, 100)
 
 Circuit = Literal["closed", "open", "half_open"]
 
@@ -49,16 +48,10 @@ class Measured:
         return self.scored / attempts if attempts else None
 
     @property
-    def volume(self) -> str:
-        """The number of scores in steps, so that the marketplace does not publish an owner's exact volume."""
-        return volume(self.scored)
-
-
-def volume(scored: int) -> str:
-    """Return a number of scores in steps, such as `over 1,000`; `none` for 0."""
-    if not scored:
-        return "none"
-    return next((f"over {step:,}" for step in VOLUMES if scored > step), "up to 100")
+    def error_rate(self) -> float | None:
+        """The share of attempts that ended with an error."""
+        attempts = self.scored + self.errors
+        return self.errors / attempts if attempts else None
 
 
 def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[UUID, Measured]:

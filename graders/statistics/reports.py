@@ -83,6 +83,7 @@ def report(grader: Grader, window: str = "24h") -> GraderStatsOut:
     return GraderStatsOut(
         total_scored=total.scored,
         avg_latency_ms=_mean(total.latency_sum_ms, sum(total.latencies.values())),
+        p50_latency_ms=latencies.percentile(total.latencies, 0.5),
         p99_latency_ms=latencies.percentile(total.latencies, 0.99),
         error_rate=_mean(failed, total.scored + failed),
         avg_score=_mean(total.value_sum, total.scored),

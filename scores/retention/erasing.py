@@ -100,7 +100,7 @@ def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, del
     reviewed = Review.objects.filter(completion_id__in=completion_ids)
     review_ids = list(reviewed.values_list("pk", flat=True))
     reviewed.update(reasoning=None, explanation=None)
-    runs.exclude(error_code__in=("", ERASED)).update(error_message=None)  # a grader may have quoted the text
+    runs.filter(error_message__isnull=False).exclude(error_code=ERASED).update(error_message=None)  # may quote the text
     _forget_callbacks(completion_ids, callbacks)
     LiveAnswer.objects.filter(completion_id__in=completion_ids).delete()
     forgetting.forget([*completion_ids, *review_ids])

@@ -13,7 +13,6 @@ from graders.models import Grader, GraderCheck, GraderStatistic
 from graders.signals import grader_queues
 from graders.states import Trouble
 from graders.statistics import board, folding, reports
-from graders.statistics.board import Measured
 from tests.factories import GraderFactory
 
 
@@ -55,14 +54,6 @@ def test_the_trend_has_an_entry_for_each_hour_and_a_gap_where_nothing_was_scored
     assert len(found.trend) == 24
     assert [place for place, value in enumerate(found.trend) if value is not None] == [18, 23]
     assert found.scored == 2
-
-
-@pytest.mark.parametrize(
-    ("scored", "told"),
-    [(0, "none"), (1, "up to 100"), (100, "up to 100"), (101, "over 100"), (2_000_000, "over 1,000,000")],
-)
-def test_the_volume_is_told_in_steps(scored, told):
-    assert Measured(scored=scored).volume == told
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ def test_a_grader_that_did_nothing_has_nulls_and_no_zeros(owner, path):
     assert report(owner, path) == {
         "totalScored": 0,
         "avgLatencyMs": None,
+        "p50LatencyMs": None,
         "p99LatencyMs": None,
         "errorRate": None,
         "avgScore": None,

@@ -134,7 +134,10 @@ class ErrorCount:
 
 @dataclass(frozen=True)
 class GraderStats:
-    """Statistics of a grader over a period. `score_distribution` has 10 buckets; `timeline` is in the API's form."""
+    """Statistics of a grader over a period. `score_distribution` has 10 buckets; `timeline` is in the API's form.
+
+    Of another organization's grader, `total_scored` is rounded down, and only `error_rate` and the percentiles follow.
+    """
 
     total_scored: int
     avg_latency_ms: float | None
@@ -144,6 +147,7 @@ class GraderStats:
     score_distribution: tuple[Any, ...]
     errors: tuple[ErrorCount, ...]
     timeline: tuple[Any, ...]
+    p50_latency_ms: float | None = None
 
 
 @dataclass(frozen=True)
