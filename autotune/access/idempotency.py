@@ -8,13 +8,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Self, TypeGuard
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -162,12 +163,10 @@ def _reserved(
     except IntegrityError as exc:  # another request reserved the key at this moment
         raise _in_flight() from exc
     reserved_rows = StoredAnswer.objects.filter(pk=reservation.pk, status=_IN_FLIGHT)
-    try:
+    with ExitStack() as on_error:
+        on_error.callback(_end_reservation, reserved_rows)
         response = work()
-    except BaseException:
-        with suppress(DatabaseError):  # the reservation then expires by itself
-            reserved_rows.delete()
-        raise
+        on_error.pop_all()
     if _is_success(response):
         answer_row = _row(keyed_request, database_now(), secrets, response)
         place = encrypted(StoredAnswer, "answer")
@@ -181,6 +180,11 @@ def _reserved(
     else:
         reserved_rows.delete()
     return response
+
+
+def _end_reservation(reserved_rows: QuerySet[StoredAnswer]) -> None:
+    with suppress(DatabaseError):  # the reservation then expires by itself
+        reserved_rows.delete()
 
 
 def _lock(keyed_request: KeyedRequest) -> tuple[datetime, bool]:
