@@ -26,7 +26,7 @@ class Job(Task):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return super().__call__(*args, **kwargs)
-        except Exception as exc:
+        except connections.ERRORS as exc:
             if not connections.is_away(exc):
                 raise
             outages.warning("%s: the database is away: %s", self.name, exc)

@@ -2,12 +2,12 @@
 
 import itertools
 import logging
-from collections.abc import Iterable, Iterator
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from autotune.access.principal import Principal
+from autotune.core.streams import watched
 from exports import formats, layouts
 from exports.formats import json
 from exports.metadata import Facts
@@ -41,25 +41,9 @@ def respond(request: HttpRequest, query: ExportQuery, principal: Principal) -> H
         raise json.too_many(rows)
     pieces = encoder.encode(layout.batches())
     first = next(pieces, b"")
-    watched_pieces = _watched(itertools.chain([first] if first else [], pieces), getattr(request, "request_id", "-"))
-    return StreamingHttpResponse(watched_pieces, content_type=encoder.media_type, headers=headers)
+    body = watched(itertools.chain([first] if first else [], pieces), "the export", request, logger)
+    return StreamingHttpResponse(body, content_type=encoder.media_type, headers=headers)
 
 
 def _name(query: ExportQuery, facts: Facts) -> str:
     return f"autotune-{query.layout}-{facts.exported_at:%Y%m%dT%H%M%SZ}"
-
-
-def _watched(pieces: Iterable[bytes], request_id: str) -> Iterator[bytes]:
-    """Yield the pieces. Log an error and raise it again, so that the connection breaks before the end of the body."""
-    size = 0
-    try:
-        for piece in pieces:
-            size += len(piece)
-            yield piece
-    except GeneratorExit:
-        logger.info("the client closed an export after %d bytes (request %s)", size, request_id)
-        raise
-    except Exception:
-        logger.exception("an export failed after %d bytes (request %s)", size, request_id)
-        raise
-    logger.info("exported %d bytes (request %s)", size, request_id)

@@ -30,11 +30,6 @@ class Seat:
         return {"graderId": ids.encode("grader", self.grader_id), "weight": self.weight, "part": self.part}
 
 
-def members(version: TaskVersion) -> list[PanelMember]:
-    """Return the panel of a version in its order, each member with its grader."""
-    return list(version.members.select_related("grader"))
-
-
 def seats(version: TaskVersion) -> list[Seat]:
     """Return the panel of a version as plain values."""
     return [Seat(member.grader_id, member.weight, member.part) for member in version.members.all()]

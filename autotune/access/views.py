@@ -1,7 +1,7 @@
 """The base class of every API view, which checks the caller's role before it reads anything."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from django.http.response import HttpResponseBase
@@ -15,7 +15,6 @@ from autotune.core.api.operations import SAFE_METHODS, Operation, OperationView
 from autotune.core.errors import Forbidden, NotFound
 
 __all__ = ["ApiView", "find", "find_for"]
-Q_ = TypeVar("Q_", bound="ScopedQuerySet[Any]")
 
 
 class ApiView(Throttled, OperationView):

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core import checks
 from django.core.checks import CheckMessage
-from django.db import DatabaseError
 
+from autotune.core import connections
 from autotune.core.crypto import keychecks
 
 
@@ -17,11 +17,7 @@ def master_keys(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessag
         return []
     try:
         refusal = keychecks.refusal()
-    except DatabaseError:
-        return []
-    except Exception as exc:
-        if type(exc).__name__ != "PoolTimeout":
-            raise
+    except connections.ERRORS:
         return []
     if not refusal:
         return []

@@ -10,6 +10,8 @@ from django.http import HttpRequest
 # PostgreSQL's class is "invalid transaction state", but the statement is not at fault. Django raises InternalError.
 READ_ONLY: Final = psycopg.errors.ReadOnlySqlTransaction
 ENDED: Final = psycopg.errors.IdleInTransactionSessionTimeout
+# Every class for which `is_away` may be true. The pool raises some of psycopg's own, outside of Django's wrapper.
+ERRORS: Final = (DatabaseError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
 
 def release() -> None:

@@ -39,7 +39,8 @@ REPEATED_S: Final = 60.0
 class RepeatFilter(logging.Filter):
     """Passes a line once in `every_s` seconds and adds how many it dropped; for lines that repeat during an outage.
 
-    Two lines are the same if their logger, place in the code and level are, whatever their text.
+    Two lines are the same if their logger, place in the code and level are, whatever their text. A record with the
+    attribute `kind` is the same as those of its kind instead of those of its place.
 
     statuses  filter only answers with these HTTP statuses, as `django.request` names them; all other lines pass
     """
@@ -48,12 +49,13 @@ class RepeatFilter(logging.Filter):
         super().__init__()
         self.every_s, self.statuses = every_s, statuses
         self._lock = threading.Lock()
-        self._passed: dict[tuple[str, int, int], tuple[float, int]] = {}  # time of the last line, dropped since
+        self._passed: dict[tuple[str, object, int], tuple[float, int]] = {}  # time of the last line, dropped since
 
     def filter(self, record: logging.LogRecord) -> bool:
         if self.statuses and getattr(record, "status_code", None) not in self.statuses:
             return True
-        line, now = (record.name, record.lineno, record.levelno), time.monotonic()
+        place = getattr(record, "kind", record.lineno)
+        line, now = (record.name, place, record.levelno), time.monotonic()
         with self._lock:
             passed_at, dropped = self._passed.get(line, (float("-inf"), 0))
             if now - passed_at < self.every_s:

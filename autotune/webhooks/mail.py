@@ -3,8 +3,9 @@
 import logging
 from uuid import UUID
 
-from django.core.mail import send_mail
+from django.core.mail import EmailMessage
 
+from autotune.access.accounts import mailing
 from autotune.core.crypto.fields import Legible
 from autotune.webhooks.models import Webhook
 from autotune.webhooks.responses import mask
@@ -30,7 +31,5 @@ def disabled(webhook_id: UUID, reason: str) -> None:
 
 def tell(address: str, subject: str, text: str) -> None:
     """Send one mail. An error of the mail server is only logged: the state itself is stored."""
-    try:
-        send_mail(subject, text, None, [address])
-    except Exception:  # whatever the mail server's client raises
-        logger.exception("mail to %s not sent: %s", address, subject)
+    if not mailing.send(EmailMessage(subject, text, to=[address])):
+        logger.error("mail to %s not sent: %s", address, subject)

@@ -71,11 +71,6 @@ def chunks(size: int) -> int:
     return max(1, -(-size // CHUNK))
 
 
-def stored_size(size: int) -> int:
-    """Return the number of bytes that a file of `size` bytes takes in the storage."""
-    return size + chunks(size) * (NONCE + TAG)
-
-
 def stored_offset(offset: int) -> int:
     """Return the storage offset of the chunk that holds this byte of the file."""
     return offset // CHUNK * SEALED_CHUNK

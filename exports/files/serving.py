@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from autotune.core.api.etags import matches
 from autotune.core.connections import release
 from autotune.core.errors import AutotuneError
+from autotune.core.streams import watched
 from exports.files import http_ranges, storing
 
 logger = logging.getLogger(__name__)
@@ -82,8 +83,9 @@ def respond(request: HttpRequest, download: Download) -> HttpResponseBase:
     pieces = octets(download, start, end)
     release()
     first = next(pieces, b"")
-    watched_pieces = _watched(itertools.chain([first], pieces), download.name, getattr(request, "request_id", "-"))
-    return StreamingHttpResponse(watched_pieces, status=status, content_type=download.media_type, headers=headers)
+    subject = f"the download of {download.name}"
+    body = watched(itertools.chain([first], pieces), subject, request, logger)
+    return StreamingHttpResponse(body, status=status, content_type=download.media_type, headers=headers)
 
 
 def _part(request: HttpRequest, download: Download) -> tuple[int, int] | None:
@@ -117,18 +119,3 @@ def octets(download: Download, start: int, end: int) -> Iterator[bytes]:
         begins += segment.size
     if piece:
         yield bytes(piece)
-
-
-def _watched(pieces: Iterator[bytes], name: str, request_id: str) -> Iterator[bytes]:
-    """Yield the pieces. Log an error and raise it again, so that the connection breaks before the end of the body."""
-    size = 0
-    try:
-        for piece in pieces:
-            size += len(piece)
-            yield piece
-    except GeneratorExit:
-        logger.info("the client closed the download of %s after %d bytes (request %s)", name, size, request_id)
-        raise
-    except Exception:
-        logger.exception("the download of %s failed after %d bytes (request %s)", name, size, request_id)
-        raise

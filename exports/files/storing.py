@@ -8,7 +8,7 @@ import hashlib
 import logging
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -23,6 +23,7 @@ from exports.files.sealed import Sealer
 
 logger = logging.getLogger(__name__)
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
+AWAY: Final = "The storage for export files cannot be reached. Try again later."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class StoredElsewhere(Unavailable):
 class StorageAway(Unavailable):
     """The storage does not respond, or has lost a file. A retry may work."""
 
-    def __init__(self, detail: str = "The storage for export files cannot be reached. Try again later.") -> None:
+    def __init__(self, detail: str = AWAY) -> None:
         super().__init__(detail)
 
 
@@ -90,8 +91,9 @@ def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -
     """
     try:
         return _store(export_id, file_id, key, pieces)
-    except OSError as exc:
-        if exc.errno not in NO_SPACE:
+    except (OSError, StorageAway) as exc:  # of the scratch folder or of the storage
+        cause = exc.__cause__ if isinstance(exc, StorageAway) else exc
+        if getattr(cause, "errno", None) not in NO_SPACE:
             raise
         logger.warning("exports: no space for a file of %s", export_id)
         raise StorageFull from exc
@@ -109,13 +111,8 @@ def _store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) 
         sealer.close()
         draft.flush()
         name = f"{folder_of(export_id)}/{file_id.hex}"
-        try:
+        with _as_storage_away(f"{name} could not be stored"):
             saved = _storage().save(name, File(draft, name=name))
-        except Exception as exc:  # each storage raises its own
-            if getattr(exc, "errno", None) in NO_SPACE:
-                raise
-            logger.warning("exports: %s could not be stored: %s %s", name, type(exc).__name__, exc)
-            raise StorageAway from exc
     return Stored(file_id, saved, size, digest.hexdigest())
 
 
@@ -124,33 +121,26 @@ def read(name: str, file_id: UUID, key: bytes, size: int, start: int, end: int) 
 
     raises  StorageAway, also for a file that is damaged or missing
     """
-    try:
-        with closing(_source(name, sealed.stored_offset(start))) as source:
-            yield from sealed.opened(source, key, file_id, size, start, end)
-    except GeneratorExit:
-        raise
-    except Exception as exc:
-        logger.error("exports: %s cannot be read: %s %s", name, type(exc).__name__, exc)
-        raise StorageAway("The export's file cannot be read. Try again later, or create a new export.") from exc
+    detail = "The export's file cannot be read. Try again later, or create a new export."
+    with (
+        _as_storage_away(f"{name} cannot be read", detail, level=logging.ERROR),
+        closing(_source(name, sealed.stored_offset(start))) as source,
+    ):
+        yield from sealed.opened(source, key, file_id, size, start, end)
 
 
 def delete(name: str) -> None:
     """Delete a file. A failure is logged, and the cleanup job deletes the file later."""
-    try:
+    with suppress(StorageAway), _as_storage_away(f"{name} could not be deleted"):
         _storage().delete(name)
-    except Exception as exc:  # noqa: BLE001 - each storage raises its own, and no caller waits for this
-        logger.warning("exports: %s could not be deleted: %s %s", name, type(exc).__name__, exc)
 
 
 def delete_others(export_id: UUID, needed_names: Iterable[str] = ()) -> int:
     """Delete all files in the export's folder except `needed_names`; return how many."""
     folder, needed = folder_of(export_id), set(needed_names)
     try:
-        stored_names = [f"{folder}/{name}" for name in _storage().listdir(folder)[1]]
-    except FileNotFoundError:
-        return 0
-    except Exception as exc:  # noqa: BLE001 - as above
-        logger.warning("exports: %s could not be listed: %s %s", folder, type(exc).__name__, exc)
+        stored_names = [f"{folder}/{name}" for name in _listed(folder)[1]]
+    except StorageAway:
         return 0
     stray = [name for name in stored_names if name not in needed]
     for name in stray:
@@ -165,13 +155,35 @@ def list_export_ids() -> list[UUID]:
 
     raises  StorageAway
     """
+    return [UUID(hex=name) for name in _listed("")[0] if len(name) == 32 and set(name) <= set("0123456789abcdef")]
+
+
+@contextmanager
+def _as_storage_away(action: str, detail: str = AWAY, *, level: int = logging.WARNING) -> Iterator[None]:
+    """Log an error of the storage, and raise StorageAway for it. Each storage raises its own: a disk, a bucket.
+
+    action  what could not be done, for the log
+    detail  of the error, for the person who waits
+    raises  StorageAway
+    """
     try:
-        folders = _storage().listdir("")[0]
-    except FileNotFoundError:
-        return []
-    except Exception as exc:  # each storage raises its own
-        raise StorageAway from exc
-    return [UUID(hex=name) for name in folders if len(name) == 32 and set(name) <= set("0123456789abcdef")]
+        yield
+    except Exception as exc:
+        logger.log(level, "exports: %s: %s %s", action, type(exc).__name__, exc)
+        raise StorageAway(detail) from exc
+
+
+def _listed(folder: str) -> tuple[list[str], list[str]]:
+    """Return the names of the folders and of the files in a folder; none if it does not exist.
+
+    raises  StorageAway
+    """
+    with _as_storage_away(f"{folder or 'the storage'} could not be listed"):
+        try:
+            folders, names = _storage().listdir(folder)
+        except FileNotFoundError:
+            return [], []
+    return folders, names
 
 
 def _storage() -> Any:

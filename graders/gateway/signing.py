@@ -1,9 +1,9 @@
-"""Sign and verify messages of the grader protocol, for both sides (docs/protocol/README.md, section 2)."""
+"""Sign requests to graders, and verify their answers and callbacks (docs/protocol/README.md, section 2)."""
 
 import hmac
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -11,7 +11,6 @@ from msgspec import Struct
 from graders.gateway.types import Secret
 
 MAX_SKEW_S: Final = 300
-REMEMBER_S: Final = 660  # a request dated 300 s ahead stays valid for 600 s
 
 TIMESTAMP: Final = "X-Autotune-Timestamp"
 REQUEST_ID: Final = "X-Autotune-Request-Id"
@@ -36,7 +35,7 @@ Headers = Iterable[tuple[str, str]]
 class SignatureRefused(Exception):
     """A message has an invalid signature, time or id.
 
-    code    missing_header, malformed_header, bad_signature, reflected, stale_timestamp, replayed_request
+    code    missing_header, malformed_header, bad_signature, reflected, stale_timestamp
     skew_s  the sender's clock minus ours, if the signature is valid; `secret` is then the one that verified
     """
 
@@ -52,8 +51,6 @@ class Verified(Struct, frozen=True):
     """A message with a valid signature, time and id. `skew_s` is the sender's clock minus ours."""
 
     secret: Secret
-    request_id: str
-    timestamp: str
     signature: str
     skew_s: float
 
@@ -71,22 +68,6 @@ def sign(secret: str, timestamp: str, request_id: str, body: bytes) -> str:
 def _digest(secret: str, timestamp: str, request_id: str, body: bytes) -> bytes:
     message = b"%b.%b.%b" % (timestamp.encode("ascii"), request_id.encode("ascii"), body)
     return hmac.digest(secret.encode(), message, "sha256")
-
-
-def verify_request(
-    secrets: Sequence[Secret], headers: Headers, body: bytes, *, now: float, seen: Collection[str] = ()
-) -> Verified:
-    """Check a request from the platform as a grader does, for tests and parity with the kits.
-
-    seen    request ids of the last 660 seconds
-    raises  SignatureRefused
-    """
-    timestamp, request_id, signature = _read(headers, TIMESTAMP, REQUEST_ID, SIGNATURE)
-    verified = _verify(secrets, timestamp, request_id, signature, body, now)
-    _check_time(verified)
-    if request_id in seen:
-        raise SignatureRefused("replayed_request", "The request id has been seen before.")
-    return verified
 
 
 def verify_response(
@@ -174,7 +155,7 @@ def _verify(
             "The signature does not match this message with any active secret. It must cover the time, the request "
             "id and the exact bytes of the body.",
         )
-    return Verified(matching_secret, request_id, timestamp, signature, float(int(timestamp) - int(now)))
+    return Verified(matching_secret, signature, float(int(timestamp) - int(now)))
 
 
 def _check_reflection(verified: Verified, sent_signature: str) -> None:

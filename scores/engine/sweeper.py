@@ -8,18 +8,14 @@ It runs drains itself and does not only send messages, so scoring continues whil
 
 import logging
 import random
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
-from django.db import connection
-
-from autotune.core import connections, logs
+from autotune.core.background import Loop, survived
 from scores.engine import drains, pulses
 from scores.engine.sweep import sweep
 
 logger = logging.getLogger(__name__)
-outages = logs.repeating(__name__)
 EVERY_S = 1.0
 VARIATION = 0.2  # of the interval, up and down
 RECENT = 0.7  # part of the interval; a younger sweep of another process is enough
@@ -30,31 +26,26 @@ class Sweeper:
     """The sweeping thread. Start it once in a process; `stop()` ends it after the current pass."""
 
     def __init__(self) -> None:
-        self._stopping = threading.Event()
+        self._loop = Loop(
+            "sweeper", self._sweep, action="sweep", logger=logger, first_s=_interval_s(), retry_s=_interval_s()
+        )
+        self._passes = 0
         self._in_line: set[UUID] = set()
-        self._thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
         self._pool = ThreadPoolExecutor(DRAINERS, thread_name_prefix="sweeper-drain")
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._stopping.set()
+        self._loop.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self) -> None:
-        passes = 0
-        while not self._stopping.wait(EVERY_S * random.uniform(1 - VARIATION, 1 + VARIATION)):  # noqa: S311 - no secret
-            try:
-                if pulses.is_recent(pulses.SWEEP, EVERY_S * RECENT):
-                    continue
-                passes += 1
-                for grader_id in sweep(passes=passes - 1):
-                    self._start_drain(grader_id)
-            except Exception as exc:  # noqa: BLE001 - the next pass must run whatever failed in this one
-                _report(exc, "sweep")
-            finally:
-                connection.close()
+    def _sweep(self) -> float:
+        if not pulses.is_recent(pulses.SWEEP, EVERY_S * RECENT):
+            self._passes += 1
+            for grader_id in sweep(passes=self._passes - 1):
+                self._start_drain(grader_id)
+        return _interval_s()
 
     def _start_drain(self, grader_id: UUID) -> None:
         """Drain a grader on one of our threads. If this process drains it already, that drain checks for work again."""
@@ -65,14 +56,9 @@ class Sweeper:
 
     def _drain(self, grader_id: UUID) -> None:
         self._in_line.discard(grader_id)
-        try:
+        with survived(f"drain of {grader_id}", logger):
             drains.drain(grader_id)
-        except Exception as exc:  # noqa: BLE001 - no code waits for this future
-            _report(exc, f"drain of {grader_id}")
 
 
-def _report(exc: Exception, action: str) -> None:
-    if connections.is_away(exc):
-        outages.warning("%s: the database is away: %s", action, exc)
-    else:
-        logger.error("%s failed", action, exc_info=exc)
+def _interval_s() -> float:
+    return EVERY_S * random.uniform(1 - VARIATION, 1 + VARIATION)  # noqa: S311 - no secret

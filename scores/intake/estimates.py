@@ -50,11 +50,6 @@ _loads: dict[UUID, _Load] = {}
 _MOST_LOADS: Final = 10_000
 
 
-def forget() -> None:
-    """Discard all measurements."""
-    _loads.clear()
-
-
 def milliseconds(grader: Grader, submitted: Mapping[int, int], organization_id: UUID) -> int:
     """The time until a grader has scored the completions that were just submitted.
 

@@ -24,6 +24,7 @@ from autotune.core.api import problems
 from autotune.core.api.operations import read_query, require_json
 from autotune.core.errors import AutotuneError
 from scores.live import counting, facade
+from scores.live.boundary import caught
 from scores.live.endpoint_requests import CallQuery
 from scores.live.facade import Ask
 from scores.live.grouped import AT_ONCE, Grouped
@@ -74,10 +75,12 @@ class Live:
     async def _respond(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         arrived = time.monotonic()
         request = ASGIRequest(scope, BytesIO())
-        try:
+        passed: HttpResponse | None = None
+        rejections: list[AutotuneError] = []
+        with caught(rejections.append):  # an unknown host, for one
             passed = self._passed(request)
-        except Exception as exc:  # noqa: BLE001 - an unknown host, for one
-            passed = problems.answer(problems.typed(exc) or errors.Invalid("The request is malformed."), request)
+        if passed is None:
+            passed = problems.answer(rejections[0], request)
         response = passed
         if passed.status_code == PASSED:
             response = await self._held(request, receive, arrived)
@@ -89,14 +92,15 @@ class Live:
         """Answer a call, and count it among those that this process holds until then."""
         event = Call(request, trail.address_of(request))
         arriving = Arriving(receive, self._room)
+        answer: bytes | AutotuneError = b""
+        rejections: list[AutotuneError] = []
         with self._room.call():
             try:
-                answer = await self._answer(event, arriving, arrived)
-            except ClientLeft:
-                raise
-            except Exception as exc:  # noqa: BLE001 - the client must get JSON for any error
-                answer = facade.error_of(exc)
-                await self._note(event, answer.status, answer.code)
+                with caught(rejections.append):
+                    answer = await self._answer(event, arriving, arrived)
+                for error in rejections:
+                    answer = error
+                    await self._note(event, error.status, error.code)
             finally:
                 arriving.leave()
         if isinstance(answer, AutotuneError):

@@ -4,11 +4,10 @@ Both take a batch of calls, since trainers send thousands at once, one sample ea
 together and read together. Neither step waits, and no connection is held between them.
 """
 
-import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -22,17 +21,16 @@ from autotune.access.audit.current_call import Call
 from autotune.access.principal import Principal
 from autotune.access.throttling import rates
 from autotune.access.throttling.throttles import failure_rate, subject_of_address
-from autotune.core.api import problems
 from autotune.core.errors import AutotuneError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
 from scores.engine import copies
 from scores.live import answering, counting, endpoints, protocols, unscored
+from scores.live.boundary import caught
 from scores.live.protocols import Sample
 from scores.live.requests import Item
 from scores.live.unscored import State
 from scores.models import RewardEndpoint
 from scores.states import Protocol
 
-logger = logging.getLogger(__name__)
 NOWHERE: Final = "There is no such reward endpoint."
 CLOSED: Final = frozenset({"task_archived", "grader_inactive"})
 _PLACE: Final = re.compile(r"/(\d+)(?:/|$)")
@@ -74,41 +72,36 @@ class Ask:
 
 def begin(asks: Sequence[Ask]) -> None:
     """Read the calls and store their new samples. Each call then has its completions or its error. Raises nothing."""
-    try:
-        digests = [endpoints.digest_of(ask.token) for ask in asks]
-        endpoint_by_digest = endpoints.by_digest(set(digests))
-    except Exception as exc:  # noqa: BLE001 - it becomes the answer of each
-        _fail(asks, exc)
-        return
-    by_endpoint: dict[UUID, list[Ask]] = {}
-    for ask, digest in zip(asks, digests, strict=True):
-        try:
-            ask.endpoint = _entered(ask, endpoint_by_digest.get(digest))
-            by_endpoint.setdefault(ask.endpoint.pk, []).append(ask)
-        except Exception as exc:  # noqa: BLE001
-            _fail([ask], exc)
-    for group in by_endpoint.values():
-        try:
-            assert group[0].endpoint is not None
-            principal = endpoints.principal_of(group[0].endpoint)
-            read = [ask for ask in group if _read(ask)]
-            for part in _parts(read):
-                _submit(principal, part)
-        except Exception as exc:  # noqa: BLE001
-            _fail([ask for ask in group if ask.error is None and not ask.begun], exc)
+    with caught(partial(_fail, asks)):
+        for group in _by_endpoint(asks):
+            with caught(partial(_fail, group)):
+                assert group[0].endpoint is not None
+                principal = endpoints.principal_of(group[0].endpoint)
+                read = [ask for ask in group if _read(ask)]
+                for part in _parts(read):
+                    _submit(principal, part)
 
 
 def finish(asks: Sequence[Ask]) -> list[bytes | AutotuneError]:
     """Return the answer of each call: JSON, or its error. Raises nothing."""
-    waiting = [ask for ask in asks if ask.error is None]
-    completion_ids = {pk for ask in waiting for pk in ask.completions if pk is not None}
-    try:
+    completion_ids = {pk for ask in asks if ask.error is None for pk in ask.completions if pk is not None}
+    answers: dict[UUID, answering.Answered] = {}
+    with caught(partial(_fail, asks, even_begun=True)):
         rows = answering.answers(list(completion_ids)) if completion_ids else []
         answers = {answer.completion_id: answer for answer in rows}
-    except Exception as exc:  # noqa: BLE001
-        _fail(waiting, exc)
-        answers = {}
     return [ask.error or _answer_or_error(ask, answers) for ask in asks]
+
+
+def _by_endpoint(asks: Sequence[Ask]) -> Iterable[list[Ask]]:
+    """Give the calls their endpoints, and group them by these. A call without one gets its error, and is left out."""
+    digests = [endpoints.digest_of(ask.token) for ask in asks]
+    endpoint_by_digest = endpoints.by_digest(set(digests))
+    groups: dict[UUID, list[Ask]] = {}
+    for ask, digest in zip(asks, digests, strict=True):
+        with caught(partial(_fail, [ask])):
+            ask.endpoint = _entered(ask, endpoint_by_digest.get(digest))
+            groups.setdefault(ask.endpoint.pk, []).append(ask)
+    return groups.values()
 
 
 def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
@@ -136,12 +129,11 @@ def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
 
 def _read(ask: Ask) -> bool:
     """Read the samples of a call. False, and the call has its error, if the body does not fit its protocol."""
-    try:
+    with caught(partial(_fail, [ask])):  # an error in one body must not fail other calls
         ask.samples = protocols.read(ask.protocol, ask.raw)
         if len(ask.samples) > settings.MAX_LIVE_ITEMS:
             raise Invalid.field("", "invalid_length", f"send at most {settings.MAX_LIVE_ITEMS} samples at once.")
-    except Exception as exc:  # noqa: BLE001 - an error in one body must not fail other calls
-        ask.error = error_of(exc)
+    if ask.error is not None:
         return False
     assert ask.endpoint is not None
     unscored.refuse_without_text(ask.endpoint, ask.samples)
@@ -260,10 +252,10 @@ def _leave_out(samples: Sequence[tuple[Ask, int]], exc: Invalid) -> bool:
 
 def _answer_or_error(ask: Ask, answers: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
     """The answer of one call, or its error: an error in one call must not fail the others."""
-    try:
-        return _answered(ask, answers)
-    except Exception as exc:  # noqa: BLE001
-        return error_of(exc)
+    answer: bytes | AutotuneError = b""
+    with caught(partial(_fail, [ask], even_begun=True)):
+        answer = _answered(ask, answers)
+    return ask.error or answer
 
 
 def _answered(ask: Ask, answers: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
@@ -291,17 +283,11 @@ def _state(answered: answering.Answered) -> State:
     return State(answered.value, answered.code if answered.value is None else None)
 
 
-def _fail(asks: Sequence[Ask], exc: Exception) -> None:
-    """Set the error of the calls from an exception."""
-    error = error_of(exc)
+def _fail(asks: Sequence[Ask], error: AutotuneError, *, even_begun: bool = False) -> None:
+    """Set the error of the calls that have none. Those whose samples are stored stay as they are, unless `even_begun`.
+
+    A call that is stored is answered by its scores, even if a later call of its group failed.
+    """
     for ask in asks:
-        ask.error = error
-
-
-def error_of(exc: Exception) -> AutotuneError:
-    """Return the error to answer for an exception. An unexpected exception is logged with its traceback."""
-    error = problems.typed(exc)
-    if error is None:
-        logger.error("unexpected error at a reward endpoint", exc_info=exc)
-        error = AutotuneError("Something went wrong here. Quote the request id when you report it.")
-    return error
+        if ask.error is None and (even_begun or not ask.begun):
+            ask.error = error

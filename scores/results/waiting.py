@@ -20,13 +20,12 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error, connection
 
-from autotune.core import logs
+from autotune.core.background import Loop
 from autotune.core.connections import release
 from scores.engine import copies
 from scores.models import Reward
 
 logger = logging.getLogger(__name__)
-outages = logs.repeating(__name__)
 EVERY_S: Final = 0.04
 SLOWLY_S: Final = 0.25  # once everybody has waited for a while
 SLOW_AFTER_S: Final = 3.0
@@ -59,12 +58,14 @@ class Hub:
     """The waiters of this process, by completion."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # the garbage collector may end a waiting coroutine while this thread has it
         self._waiting: dict[UUID, set[_Waiter]] = {}
         self._sources: dict[UUID, UUID] = {}  # source by waiting copy, until the source is final
         self._count = 0  # of waiting threads
         self._newest = 0.0
-        self._running = False
+        self._loop = Loop(
+            "score-hub", self._pass, action="waiting for scores", logger=logger, retry_s=SLOWLY_S, keeps_connection=True
+        )
 
     def wait(self, completion_id: UUID, seconds: float, *, gone: Callable[[], bool] = _nobody) -> bool:
         """Wait until a completion is final; True if it is. See `wait_all`."""
@@ -88,7 +89,7 @@ class Hub:
         if seconds <= 0 or not missing:
             return set()
         done = threading.Event()
-        with self._changed:
+        with self._lock:
             if self._count >= settings.LONG_POLL_MAX_WAITERS:
                 return set()
             self._count += 1
@@ -100,7 +101,7 @@ class Hub:
                     pass
                 return self._final_of(waiter)
         finally:
-            with self._changed:
+            with self._lock:
                 self._count -= 1
 
     async def wait_all_async(
@@ -121,17 +122,16 @@ class Hub:
     @contextmanager
     def _entered(self, waiter: _Waiter) -> Iterator[_Waiter]:
         completion_ids = tuple(waiter.missing)
-        with self._changed:
+        with self._lock:
             self._newest = time.monotonic()
             for completion_id in completion_ids:
                 self._waiting.setdefault(completion_id, set()).add(waiter)
             self._sources.update(waiter.sources)
-            self._start()
-            self._changed.notify()
+        self._loop.wake()
         try:
             yield waiter
         finally:
-            with self._changed:
+            with self._lock:
                 for completion_id in waiter.missing:
                     waiters = self._waiting.get(completion_id, set())
                     waiters.discard(waiter)
@@ -140,29 +140,22 @@ class Hub:
                         self._sources.pop(completion_id, None)
 
     def _final_of(self, waiter: _Waiter) -> set[UUID]:
-        with self._changed:
+        with self._lock:
             return set(waiter.final)
 
-    def _start(self) -> None:
-        if not self._running:
-            self._running = True
-            threading.Thread(target=self._run, name="score-hub", daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._waiting:
-                    connection.close()
-                    self._changed.wait()
-                completion_ids, sources = list(self._waiting), dict(self._sources)
-            started = time.monotonic()
-            self._report_final(_final_among(completion_ids))
-            if sources:
-                self._copy(sources)
-            time.sleep(min(max(EVERY_S, LEISURE * (time.monotonic() - started)), PAUSE_MOST_S))
-            with self._changed:
-                if time.monotonic() - self._newest > SLOW_AFTER_S:
-                    self._changed.wait(SLOWLY_S - EVERY_S)  # a new waiter ends the pause
+    def _pass(self) -> float | None:
+        """Wake those whose scores are final. Return the pause until the next pass, which a new waiter ends."""
+        with self._lock:
+            completion_ids, sources = list(self._waiting), dict(self._sources)
+        if not completion_ids:
+            return None
+        started = time.monotonic()
+        self._report_final(_final_among(completion_ids))
+        if sources:
+            self._copy(sources)
+        time.sleep(min(max(EVERY_S, LEISURE * (time.monotonic() - started)), PAUSE_MOST_S))
+        with self._lock:
+            return SLOWLY_S - EVERY_S if time.monotonic() - self._newest > SLOW_AFTER_S else 0.0
 
     def _copy(self, sources: Mapping[UUID, UUID]) -> None:
         """End the copies whose sources are final. The hub tries each once; the sweep handles the rest."""
@@ -170,13 +163,13 @@ class Hub:
         ready = {completion_id: source for completion_id, source in sources.items() if source in final}
         if not ready:
             return
-        with self._changed:
+        with self._lock:
             for completion_id in ready:
                 self._sources.pop(completion_id, None)
         self._report_final(_end_copies(ready))
 
     def _report_final(self, final: Iterable[UUID]) -> None:
-        with self._changed:
+        with self._lock:
             for completion_id in final:
                 for waiter in self._waiting.pop(completion_id, ()):
                     waiter.missing.discard(completion_id)
@@ -186,17 +179,11 @@ class Hub:
 
 
 def _final_among(completion_ids: Sequence[UUID]) -> set[UUID]:
-    """The completions that have a reward; none while the database is unavailable."""
+    """The completions that have a reward."""
     final: set[UUID] = set()
-    try:
-        for start in range(0, len(completion_ids), ASKED_AT_ONCE):
-            batch = completion_ids[start : start + ASKED_AT_ONCE]
-            final.update(Reward.objects.filter(pk__in=batch).values_list("pk", flat=True))
-    except Error as exc:
-        outages.warning("waiting: the database is unavailable: %s", exc)
-        connection.close()
-    except Exception:  # without the hub's thread nobody would be woken any more
-        logger.exception("waiting: the rewards cannot be read")
+    for start in range(0, len(completion_ids), ASKED_AT_ONCE):
+        batch = completion_ids[start : start + ASKED_AT_ONCE]
+        final.update(Reward.objects.filter(pk__in=batch).values_list("pk", flat=True))
     return final
 
 
@@ -207,9 +194,7 @@ def _end_copies(ready: Mapping[UUID, UUID]) -> set[UUID]:
     except Error as exc:
         logger.warning("waiting: copies cannot be stored: %s", exc)
         connection.close()
-    except Exception:  # see _final_among
-        logger.exception("waiting: copies cannot be stored")
-    return set()
+        return set()
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:

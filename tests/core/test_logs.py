@@ -88,6 +88,13 @@ def test_another_line_of_the_same_logger_is_written(lines):
     assert written == ["one", "another"]
 
 
+def test_records_with_a_kind_are_the_same_if_their_kind_is(lines):
+    written, logger = lines
+    for number, kind in enumerate(["a", "b", "a", ("b", 1), "b"]):
+        logger.error("%s", number, extra={"kind": kind})
+    assert written == ["0", "1", "3"]
+
+
 def test_only_answers_with_the_statuses_are_filtered():
     repeat_filter = RepeatFilter(statuses=(503,))
     records = [logging.LogRecord("django.request", logging.ERROR, "", 1, "x", (), None) for _ in range(4)]

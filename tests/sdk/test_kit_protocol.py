@@ -57,6 +57,12 @@ def test_requests_are_verified(vector: dict[str, Any]) -> None:
         assert caught.value.code == vector["reason"]
 
 
+def test_the_rules_of_the_vectors_are_those_of_the_kit() -> None:
+    rules = VECTORS["rules"]
+    assert rules["max_skew_seconds"] == protocol.MAX_SKEW_S
+    assert rules["remember_request_ids_seconds"] == protocol.REMEMBER_S
+
+
 TEXT_CODES = {"invalid_json", "number_not_finite", "duplicate_key", "invalid_text", "too_deep"}
 
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 from autotune.core.errors import Conflict
 from graders.models import Grader
 from graders.signals import grader_retiring
-from tasks import definitions, panels
+from tasks import definitions
 from tests.factories import GraderFactory, OrganizationFactory, TaskFactory, public
 
 
@@ -82,7 +82,7 @@ def test_a_new_version_keeps_the_panel_that_it_was_not_told_to_change(api):
 def test_the_panel_has_its_order(db):
     graders = [GraderFactory() for _ in range(3)]
     task = TaskFactory(graders=[(graders[2], 0.5, "scoring"), graders[0], (graders[1], 0.0, "shadow")])
-    assert [(member.grader, member.weight, member.part) for member in panels.members(task.version)] == [
+    assert [(member.grader, member.weight, member.part) for member in task.version.members.all()] == [
         (graders[2], 0.5, "scoring"),
         (graders[0], 1.0, "scoring"),
         (graders[1], 0.0, "shadow"),

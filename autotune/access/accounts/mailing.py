@@ -13,17 +13,20 @@ _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 
 
-def send_soon(message: EmailMessage) -> "Future[None]":
-    """Send a message on another thread; a failure is logged without the address or the text."""
+def send_soon(message: EmailMessage) -> "Future[bool]":
+    """Send a message as `send` does, on another thread."""
     global _pool
     with _lock:
         if _pool is None:  # after the fork, at the first mail
             _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="mail")
-    return _pool.submit(_send, message)
+    return _pool.submit(send, message)
 
 
-def _send(message: EmailMessage) -> None:
+def send(message: EmailMessage) -> bool:
+    """Send a message; return False, and log the failure without the address or the text, if it cannot be sent."""
     try:
         message.send()
-    except Exception as exc:  # noqa: BLE001 - nobody waits for this thread, so every failure must be logged here
+    except Exception as exc:  # noqa: BLE001 - each mail backend raises its own errors, and no caller can correct them
         logger.error("A mail could not be sent: %s", type(exc).__name__)
+        return False
+    return True

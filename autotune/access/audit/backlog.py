@@ -7,7 +7,6 @@ loses its backlog; a process that exits normally writes it, or reports how many 
 import atexit
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from django.db import IntegrityError, connection
 
 from autotune.core import connections, logs
+from autotune.core.background import Loop
 
 logger = logging.getLogger(__name__)
 outages = logs.repeating(__name__)
@@ -23,7 +23,7 @@ EVERY_S: Final = 1.0
 
 
 class Backlog:
-    """Pending writes of one process, the oldest first. A thread runs while there are any.
+    """Pending writes of one process, the oldest first. The first that is kept starts the thread that writes them.
 
     lost  called once for each event that can never be written
     """
@@ -33,7 +33,7 @@ class Backlog:
         self._lock = threading.Lock()
         self._writing = threading.Lock()  # the thread of the backlog and the end of the process may both write
         self._pending: deque[Callable[[], None]] = deque()
-        self._is_watched = False
+        self._loop = Loop("audit-backlog", self._pass, action="audit: writing the backlog", logger=logger)
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -45,9 +45,9 @@ class Backlog:
             if len(self._pending) >= MOST_KEPT:
                 return False
             self._pending.append(write)
-            if not self._is_watched:
-                self._is_watched = True
-                self._watch()
+            is_first = len(self._pending) == 1
+        if is_first:
+            self._loop.wake()
         return True
 
     def write(self) -> bool:
@@ -86,20 +86,9 @@ class Backlog:
         if self._pending and not self.write():
             logger.error("audit: %d events are lost: the process ends while the database is away", len(self._pending))
 
-    def _watch(self) -> None:
-        threading.Thread(target=self._run, name="audit-backlog", daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            time.sleep(EVERY_S)
-            try:
-                self.write()
-            except Exception:  # without this thread, nothing would write the events that come later
-                logger.exception("audit: writing the backlog failed; it will be retried")
-            with self._lock:
-                if not self._pending:
-                    self._is_watched = False
-                    return
+    def _pass(self) -> float | None:
+        self.write()
+        return EVERY_S if self._pending else None
 
 
 def at_exit(backlog: Backlog) -> Backlog:

@@ -18,6 +18,7 @@ from autotune.access.audit.requests import EventExportQuery
 from autotune.access.audit.responses import AuditEventOut
 from autotune.access.principal import Principal
 from autotune.core.connections import release
+from autotune.core.streams import watched
 
 logger = logging.getLogger(__name__)
 RANGE: Final = 1_000
@@ -41,8 +42,9 @@ def respond(request: HttpRequest, query: EventExportQuery, principal: Principal)
         return HttpResponse(content_type=kind, headers=headers)
     pieces = _pieces(querysets.chosen(principal, query), query.format)
     first = next(pieces, b"")
-    whole = _watched(itertools.chain([first], pieces), getattr(request, "request_id", "-"))
-    return StreamingHttpResponse(whole, content_type=kind, headers=headers)
+    subject = "the export of the audit log"
+    body = watched(itertools.chain([first], pieces), subject, request, logger)
+    return StreamingHttpResponse(body, content_type=kind, headers=headers)
 
 
 def _pieces(events: Any, kind: str) -> Iterator[bytes]:
@@ -78,14 +80,3 @@ def _cell(value: Any) -> Any:
     if isinstance(value, list):
         value = " ".join(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
-
-
-def _watched(pieces: Iterable[bytes], request_id: str) -> Iterator[bytes]:
-    """Yield the pieces. An error is logged and raised again, so that the connection ends before the stream does."""
-    try:
-        yield from pieces
-    except GeneratorExit:
-        raise
-    except Exception:
-        logger.exception("an export of the audit log broke off (request %s)", request_id)
-        raise

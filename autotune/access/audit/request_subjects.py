@@ -128,7 +128,7 @@ def row_id(model_admin: Any, pk: Any) -> str:
         return ""
     try:
         key = model_admin.model._meta.pk.to_python(pk)
-    except Exception:  # noqa: BLE001 - the path may hold anything, and each type of key raises its own errors
+    except (ValidationError, TypeError, ValueError, OverflowError):  # the path may hold anything
         return ""
     kind = getattr(model_admin, "kind", "")
     if kind and isinstance(key, UUID):

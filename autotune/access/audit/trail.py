@@ -208,7 +208,7 @@ def _person_or_none(request: HttpRequest) -> User | None:
     """Return the logged-in person; None while the database, which holds the sessions, is unavailable."""
     try:
         return person_of(request)
-    except Exception as exc:
+    except connections.ERRORS as exc:
         if not connections.is_away(exc):
             raise
         return None

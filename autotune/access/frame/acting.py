@@ -39,11 +39,9 @@ def do(request: HttpRequest, work: Callable[[], T], *, toast: str = "", calls_ou
 def attempt(request: HttpRequest, work: Callable[[], object], *, toast: str = "", calls_out: bool = False) -> bool:
     """Run the work of an action without a form, show an error as a toast, and return whether the work was done."""
     try:
-        do(request, work, toast=toast, calls_out=calls_out)
-    except Exception as exc:
-        error = problems.typed(exc)
-        if error is None:
-            raise
+        with problems.converted():
+            do(request, work, toast=toast, calls_out=calls_out)
+    except AutotuneError as error:
         messages.error(request, error.detail)
         if (call := current_call.current()) is not None:
             call.refused = error.code

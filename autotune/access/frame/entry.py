@@ -54,15 +54,13 @@ def page(
             if not isinstance(request.user, User):
                 return to_login(request)
             try:
-                if not enter(request):
-                    return render(request, "access/frame/no_organization.html", status=403)
-                _require(request.principal, needs)
-                _count(request.principal)
-                response = view(request, *args, **kwargs)
-            except Exception as exc:
-                error = problems.typed(exc)
-                if error is None:
-                    raise
+                with problems.converted():
+                    if not enter(request):
+                        return render(request, "access/frame/no_organization.html", status=403)
+                    _require(request.principal, needs)
+                    _count(request.principal)
+                    response = view(request, *args, **kwargs)
+            except AutotuneError as error:
                 response = failed(request, error)
             patch_cache_control(response, private=True, no_store=True)
             return response

@@ -1,11 +1,12 @@
 """Run the work of a request once for its key, and repeat the stored response afterwards."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from typing import Final, TypeGuard
 
 from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -70,12 +71,10 @@ def _reserved(
     except IntegrityError as exc:  # another request reserved the key at this moment
         raise answers.in_progress() from exc
     reserved_rows = StoredAnswer.objects.filter(pk=reservation.pk, status=answers.IN_FLIGHT)
-    try:
+    with ExitStack() as on_error:
+        on_error.callback(_end_reservation, reserved_rows)
         response = work()
-    except BaseException:
-        with suppress(DatabaseError):  # the reservation then expires by itself
-            reserved_rows.delete()
-        raise
+        on_error.pop_all()
     if _is_success(response):
         answer_row = answers.answer_row(keyed_request, database_now(), secrets, response)
         place = encrypted(StoredAnswer, "answer")
@@ -89,6 +88,11 @@ def _reserved(
     else:
         reserved_rows.delete()
     return response
+
+
+def _end_reservation(reserved_rows: QuerySet[StoredAnswer]) -> None:
+    with suppress(DatabaseError):  # the reservation then expires by itself
+        reserved_rows.delete()
 
 
 def _lock(keyed_request: KeyedRequest) -> tuple[datetime, bool]:

@@ -1,6 +1,8 @@
 """Converts errors to `application/problem+json` responses (RFC 9457)."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -107,6 +109,20 @@ def typed(exc: Exception) -> AutotuneError | None:
     if isinstance(exc, ProtectedError):
         return errors.Conflict("Other objects still refer to this one.", code="in_use")
     return None
+
+
+@contextmanager
+def converted() -> Iterator[None]:
+    """Raise the typed error in place of each exception that has one. The caller then catches only AutotuneError."""
+    try:
+        yield
+    except AutotuneError:
+        raise
+    except Exception as exc:
+        error = typed(exc)
+        if error is None:
+            raise
+        raise error from exc
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> HttpResponse:

@@ -9,13 +9,14 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from django.db import connection
 
+from autotune.core import connections
+from autotune.core.background import Loop
 from autotune.core.crypto import keychecks
 
 logger = logging.getLogger(__name__)
@@ -31,13 +32,20 @@ def require_master_keys(process: str) -> None:
     if _is_answered(process, sys.exit):
         return
     logger.warning("%s starts without its database; the master keys are checked when it answers", process)
-    threading.Thread(target=_check_later, args=(process,), name="master-keys", daemon=True).start()
+    _LaterCheck(process).start()
 
 
-def _check_later(process: str) -> None:
-    pause = threading.Event()
-    while not _is_answered(process, os._exit):
-        pause.wait(LOOK_EVERY_S)
+class _LaterCheck(Loop):
+    """Checks the keys until the database has answered."""
+
+    def __init__(self, process: str) -> None:
+        super().__init__("master-keys", self._check, action="the check of the master keys", logger=logger)
+        self._process = process
+
+    def _check(self) -> float:
+        if _is_answered(self._process, os._exit):
+            self.stop()
+        return LOOK_EVERY_S
 
 
 def _is_answered(process: str, end: Callable[[int], object]) -> bool:
@@ -57,7 +65,7 @@ def _refusal() -> str | None:
     """Return why the master keys are refused, or ''; None if the database does not answer."""
     try:
         return keychecks.refusal()
-    except Exception as exc:  # noqa: BLE001 - away, not migrated yet, or the pool's time-out, which is no DatabaseError
+    except connections.ERRORS as exc:  # it is away, or not migrated yet
         logger.debug("the master keys cannot be checked yet: %s", exc)
         return None
     finally:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from msgspec import Struct
-from msgspec.structs import fields as struct_fields
 
 from autotune.core.api import parsing
 from autotune.core.errors import AutotuneError, FieldError
@@ -118,11 +117,6 @@ def choices_of(*values: str, none: str = "") -> list[tuple[str, str]]:
     """Return the choices of a select: each value with its words; `none` is the label of the empty one."""
     empty = [("", none)] if none else []
     return [*empty, *((value, value.replace("_", " ")) for value in values)]
-
-
-def wire_names(shape: type[Struct]) -> frozenset[str]:
-    """Return the members that a Struct has on the wire."""
-    return frozenset(field.encode_name for field in struct_fields(shape))
 
 
 def _camel(name: str) -> str:

@@ -8,12 +8,15 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 from uuid import UUID
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
-from autotune.core import clock, connections, logs
+from autotune.core import clock, connections
+from autotune.core.background import JOIN_S, Loop
 from autotune.core.outbound.engine import Engine, Result
 from autotune.webhooks import endpoints
 from autotune.webhooks.delivery import attempts, claims, results
@@ -23,13 +26,12 @@ from autotune.webhooks.events import fanout
 from autotune.webhooks.models import Event
 
 logger = logging.getLogger(__name__)
-outages = logs.repeating(__name__)
 EVERY_S: Final = 1.0  # between two passes when there is no work
 WINDOW: Final = 256  # tries in flight at once
 STRUGGLING_WINDOW: Final = 64  # of these, tries to endpoints that have failed for a while
 GROUP: Final = 64  # results saved together,
 GROUP_S: Final = 0.05  # or after this time
-GRACE_S: Final = 5.0  # for tries in flight when the pump stops; other pumps repeat those that have not ended by then
+GRACE_S: Final = JOIN_S - 1.0  # for tries in flight when the pump stops; other pumps repeat what has not ended by then
 PARK_EVERY: Final = 60  # passes
 STALE_S: Final = 60.0  # results that could not be saved for this long are dropped: their leases have ended
 
@@ -44,23 +46,9 @@ class Pump:
         self._since = 0.0  # time of the oldest outcome that is not saved
         self._looks = 0
 
-    def run(self, stopping: threading.Event) -> None:
-        """Run until `stopping` is set; then wait a moment for tries in flight."""
-        while not stopping.is_set():
-            wait_s = EVERY_S
-            try:
-                if self._look():
-                    wait_s = 0.0
-                self._wait(wait_s, stopping)
-            except Exception as exc:  # the next pass must follow whatever happened in this one
-                if connections.is_away(exc):
-                    outages.warning("webhooks: the database is away: %s", exc)
-                else:
-                    logger.exception("webhooks: the pump failed")
-                self._pause(stopping)
-            finally:
-                connection.close()
-        self.close()
+    def run_pass(self, stopping: threading.Event) -> None:
+        """Start what is due, and receive outcomes for a while. Return early if `stopping` is set."""
+        self._wait(0.0 if self._look() else EVERY_S, stopping)
 
     def drain(self, limit_s: float = 30.0) -> None:
         """Run until nothing is due and nothing is in flight, or until `limit_s` has passed."""
@@ -154,37 +142,32 @@ class Pump:
             return
         try:
             results.settle(self._outcomes)
-        except Exception:
+            self._outcomes.clear()
+        finally:
             if time.monotonic() - self._since > STALE_S:
                 self._outcomes.clear()
-            raise
-        self._outcomes.clear()
-
-    def _pause(self, stopping: threading.Event) -> None:
-        stopping.wait(EVERY_S)
 
 
-class PumpThread:
-    """The pump of a worker process. Start it once; `stop()` ends it."""
+class PumpThread(Loop):
+    """The pump of a worker process. Start it once; `stop()` stops new tries, `join()` waits for those in flight."""
 
     def __init__(self) -> None:
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+        super().__init__(
+            "webhooks", self._deliver, action="webhooks: the pump", logger=logger, retry_s=EVERY_S, around=self._pumping
+        )
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop starting new tries."""
-        self._stopping.set()
-
-    def join(self) -> None:
-        """Wait for tries in flight, as long as the pump does."""
-        self._thread.join(GRACE_S + 1.0)
-
-    def _run(self) -> None:
+    @contextmanager
+    def _pumping(self) -> Iterator[None]:
         with _at_work:
-            Pump().run(self._stopping)
+            self._pump = Pump()  # belongs to the thread that uses it
+            try:
+                yield
+            finally:
+                self._pump.close()
+
+    def _deliver(self) -> float:
+        self._pump.run_pass(self.stopping)
+        return 0.0
 
 
 _at_work = threading.Lock()

@@ -14,8 +14,6 @@ from graders.models import Grader
 from scores.results.names import Named, Names
 from tasks.models import Completion, PanelMember, Task
 
-OWNERS = "shared_completions"
-
 
 @dataclass(frozen=True, slots=True)
 class Seen:

@@ -1,7 +1,7 @@
 """The form of a decision, and the names of the people who claimed or decided."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -12,8 +12,6 @@ from autotune.core.pages.forms import BodyForm
 from scores.models import Review
 from scores.reviews.decisions import Decision
 from scores.reviews.requests import DecisionBody, decision_of
-
-MAX_EXPLANATION: Final = 20_000
 
 
 class DecisionForm(BodyForm):

@@ -9,6 +9,7 @@ from django.http.response import HttpResponseBase
 
 from autotune.core import ids
 from autotune.core.api import problems
+from autotune.core.errors import AutotuneError
 
 
 def by_script(request: HttpRequest) -> bool:
@@ -22,10 +23,10 @@ def replies(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
     @functools.wraps(view)
     def answer(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            return view(request, *args, **kwargs)
-        except Exception as exc:
-            error = problems.typed(exc)
-            if error is None or not by_script(request):
+            with problems.converted():
+                return view(request, *args, **kwargs)
+        except AutotuneError as error:
+            if not by_script(request):
                 raise
             current = getattr(error.current, "review", None)
             decided_by = getattr(current, "decided_by", None)

@@ -24,7 +24,7 @@ def task(api):
 def unwritten(monkeypatch):
     """The backlog of this test, without a thread."""
     own_backlog = Backlog(lambda: trail.losses.add())
-    monkeypatch.setattr(own_backlog, "_watch", lambda: None)
+    monkeypatch.setattr(own_backlog._loop, "wake", lambda: None)
     monkeypatch.setattr(backlog.connection, "close", lambda: None)  # it would close the test's transaction
     monkeypatch.setattr(trail, "unwritten", own_backlog)
     return own_backlog
@@ -115,8 +115,7 @@ def test_two_threads_that_write_at_once_write_each_event_once(unwritten):
     assert written == list(range(200))
 
 
-def test_the_thread_survives_an_error_of_its_own(monkeypatch):
-    monkeypatch.setattr(backlog, "EVERY_S", 0.0)
+def test_the_thread_survives_an_error_of_its_own():
     written = []
 
     def lost():
@@ -125,15 +124,26 @@ def test_the_thread_survives_an_error_of_its_own(monkeypatch):
     own_backlog = Backlog(lost)
     own_backlog.keep(lambda: 1 // 0, OperationalError("away"))
     own_backlog.keep(lambda: written.append(1), OperationalError("away"))
-    until(lambda: not own_backlog._is_watched)
-    assert written == [1]
+    until(lambda: written == [1] and not len(own_backlog))
 
 
-def test_the_thread_ends_when_the_backlog_is_empty(monkeypatch):
-    monkeypatch.setattr(backlog, "EVERY_S", 0.0)
+def test_the_thread_goes_on_with_events_that_come_after_it_has_written_all():
     own_backlog, written = Backlog(lambda: None), []
     for number in range(3):
         own_backlog.keep(lambda number=number: written.append(number), OperationalError("away"))
-    while own_backlog._is_watched:
-        pass
+        until(lambda: not len(own_backlog))
     assert written == [0, 1, 2]
+
+
+def test_the_thread_retries_until_the_database_is_back(monkeypatch):
+    monkeypatch.setattr(backlog, "EVERY_S", 0.01)
+    outcomes, written = [OperationalError("away")] * 3, []
+
+    def write():
+        if outcomes:
+            raise outcomes.pop()
+        written.append(1)
+
+    own_backlog = Backlog(lambda: None)
+    own_backlog.keep(write, OperationalError("away"))
+    until(lambda: written)

@@ -249,7 +249,7 @@ def test_the_sealer_of_a_worker_seals_by_itself(organization, monkeypatch):
     running.start()
     end = time.monotonic() + 20
     while AuditEvent.objects.filter(number=None).exists() and time.monotonic() < end:
-        running._stopping.wait(0.02)
+        running.stopping.wait(0.02)
     running.stop()
     running.join()
     assert list(AuditEvent.objects.order_by("number").values_list("number", flat=True)) == [1, 2, 3]

@@ -13,6 +13,7 @@ from psycopg_pool import PoolTimeout
 
 import autotune.urls  # noqa: F401 - registers the converters of the site's routes
 from autotune.core import errors
+from autotune.core.api import problems
 from autotune.core.api.operations import ApiStruct, BodyStruct, OperationView, operation
 from autotune.core.errors import FieldError, Invalid
 
@@ -289,3 +290,26 @@ def test_an_unknown_parameter_is_named(client, query, pointer, code):
 
 def test_ten_thousand_parameters_are_refused(client):
     problem(client.get("/api/v1/good?" + "&".join(f"p{n}=1" for n in range(10_000))), 400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("exc", "code"),
+    [
+        (Http404(), "not_found"),
+        (OperationalError("away"), "unavailable"),
+        (PoolTimeout("away"), "unavailable"),
+        (errors.Conflict("It changed.", code="changed_meanwhile"), "changed_meanwhile"),
+    ],
+)
+def test_a_block_whose_exceptions_are_converted_raises_the_typed_error(exc, code):
+    with pytest.raises(errors.AutotuneError) as raised, problems.converted():
+        raise exc
+    assert raised.value.code == code
+    assert exc in (raised.value, raised.value.__cause__)
+
+
+@pytest.mark.parametrize("exc", [ZeroDivisionError(), KeyboardInterrupt()])
+def test_it_raises_an_unexpected_exception_unchanged(exc):
+    with pytest.raises(type(exc)) as raised, problems.converted():
+        raise exc
+    assert raised.value is exc

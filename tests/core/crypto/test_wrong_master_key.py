@@ -4,6 +4,7 @@ import os
 import secrets
 import subprocess
 import sys
+import threading
 from concurrent.futures import Future
 
 import pytest
@@ -215,7 +216,7 @@ def test_c32_with_the_database_away_a_process_starts_and_checks_when_it_is_back(
     monkeypatch.setattr(keychecks, "refusal", refusal)
     monkeypatch.setattr(starting, "LOOK_EVERY_S", 0.0)
     monkeypatch.setattr(starting.os, "_exit", exit_statuses.append)
-    monkeypatch.setattr(starting.threading.Thread, "start", starting.threading.Thread.run)
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.run)
     monkeypatch.setattr(starting, "ThreadPoolExecutor", InlineExecutor)
     starting.require_master_keys("worker")
     assert exit_statuses == [starting.EXIT_STATUS]

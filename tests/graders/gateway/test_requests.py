@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from autotune_sdk.grader import protocol
 
 from autotune.core import ecmajson
 from graders.gateway import requests, signing
@@ -68,14 +69,15 @@ def test_an_address_for_a_later_answer_stands_at_the_end():
         assert text.endswith(tail)
         assert ecmajson.dumps(json.loads(text)).decode() == text  # as ECMAScript would write it again
         assert call.callback == LATER
-        assert signing.verify_request([CURRENT], call.request.headers, call.request.body, now=int(call.timestamp))
+        assert protocol.verify(call.request.headers, call.request.body, [CURRENT.value], now=int(call.timestamp))
 
 
 def test_a_request_verifies_and_carries_its_hints():
     call = requests.build_score(TARGET, item(), Options(), 4, now=NOW)
     headers = dict(call.request.headers)
-    verified = signing.verify_request([CURRENT], call.request.headers, call.request.body, now=NOW)
-    assert (verified.request_id, verified.timestamp) == (call.request_id, "1764288000")
+    verified = protocol.verify(call.request.headers, call.request.body, [CURRENT.value], now=NOW)
+    assert verified.request_id == call.request_id
+    assert headers["X-Autotune-Timestamp"] == call.timestamp == "1764288000"
     assert call.signature == headers["X-Autotune-Signature"]
     assert headers["X-Autotune-Protocol"] == "1"
     assert headers["X-Autotune-Attempt"] == "4"

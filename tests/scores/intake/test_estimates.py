@@ -18,9 +18,9 @@ BATCH = "/completions/batch"
 
 @pytest.fixture(autouse=True)
 def unmeasured():
-    estimates.forget()
+    estimates._loads.clear()
     yield
-    estimates.forget()
+    estimates._loads.clear()
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_the_slowest_grader_of_a_panel_decides(api):
 def test_another_organizations_grader_reveals_only_a_coarse_time(api):
     task, _grader = panel(api, organization=GraderFactory().organization, visibility="listed")
     assert estimate(api, task, 20) == 1000
-    estimates.forget()
+    estimates._loads.clear()
     queue(task, 330)
     estimated_ms = estimate(api, task, 20)
     assert estimated_ms == 20_000  # 18.5 s: the next step of 1, 2, 5, 10, …

@@ -12,7 +12,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -87,20 +87,18 @@ class FileDownload:
         if fcntl is None:
             return None
         while True:
-            file = self.part.open("ab")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                if os.path.samestat(os.fstat(file.fileno()), self.part.stat()):
+            with ExitStack() as unless_locked:
+                file = unless_locked.enter_context(self.part.open("ab"))
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                    is_current = os.path.samestat(os.fstat(file.fileno()), self.part.stat())
+                except FileNotFoundError:
+                    is_current = False  # another call renamed it while this one waited
+                except OSError:
+                    return None
+                if is_current:
+                    unless_locked.pop_all()
                     return file
-            except FileNotFoundError:
-                pass  # another call renamed it while this one waited
-            except OSError:
-                file.close()
-                return None
-            except BaseException:
-                file.close()
-                raise
-            file.close()
 
     def _try(self) -> ExportFile:
         with self.part.open("ab") as file:

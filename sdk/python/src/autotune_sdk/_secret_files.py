@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from .errors import AutotuneError
@@ -24,10 +25,9 @@ def save(path: str | os.PathLike[str], secret: str | None) -> None:
         raise NoSecret("this answer has no secret: the first answer shows it once; rotate the secret to get a new one")
     target = Path(path)
     descriptor, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # with mode 0600
-    try:
+    with ExitStack() as on_error:
+        on_error.callback(os.unlink, draft)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(secret + "\n")
         os.replace(draft, target)
-    except BaseException:
-        os.unlink(draft)
-        raise
+        on_error.pop_all()

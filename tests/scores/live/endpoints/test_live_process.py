@@ -313,6 +313,16 @@ def test_what_nobody_expected_is_a_problem_and_logged(app, endpoint_of, monkeypa
     assert endpoint.token not in caplog.text
 
 
+def test_so_is_what_nobody_expected_before_the_call_is_read(app, endpoint_of, monkeypatch, caplog):
+    endpoint = endpoint_of()
+    monkeypatch.setattr(app, "_passed", lambda request: 1 // 0)
+    broken = caller(app, endpoint, whole("a"))
+    asyncio.run(broken.go())
+    assert (broken.status, broken.json["code"]) == (500, "internal_error")
+    assert "ZeroDivisionError" in caplog.text
+    assert endpoint.token not in caplog.text
+
+
 def test_an_answer_that_cannot_be_written_fails_no_other(app, endpoint_of, monkeypatch):
     write = facade.protocols.write
     endpoint, slime = endpoint_of(), endpoint_of("slime", neutral_value=0.5)

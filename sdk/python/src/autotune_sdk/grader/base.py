@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from .itemlog import ItemLog
 from .later import Work
@@ -16,6 +16,8 @@ from .results import Completion, Graded, InvalidScore, Options, Score, to_score
 from .secrets import Secrets
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+P = ParamSpec("P")
 Verdict = Score | Exception
 MAX_PROTOCOL_BATCH = 1000
 LATENCY_SHARE = 0.05  # weight of the newest call in the mean latency
@@ -82,12 +84,10 @@ class BaseGrader:
         if self._score is None and self._score_batch is None:
             raise RuntimeError("the grader has no scoring function: decorate one with @grader.score")
         if self._score_batch is not None and (len(completions) > 1 or self._score is None):
-            try:
-                return self._in_order(completions, self._score_batch(completions, options))
-            except Exception as exc:  # noqa: BLE001  one for all: the function gave nothing
-                return [exc] * len(completions)
+            verdicts = _attempted(self._batch_verdicts, self._score_batch, completions, options)
+            return [verdicts] * len(completions) if isinstance(verdicts, Exception) else verdicts
         assert self._score is not None
-        return [_verdict(self._score, completion, options) for completion in completions]
+        return [_attempted(_verdict, self._score, completion, options) for completion in completions]
 
     @property
     def pool(self) -> ThreadPoolExecutor:
@@ -133,7 +133,13 @@ class BaseGrader:
     def __repr__(self) -> str:
         return f"Grader({self.name!r}, {self.version!r})"
 
-    def _in_order(self, completions: list[Completion], results: Any) -> list[Verdict]:
+    def _batch_verdicts(
+        self,
+        function: Callable[[list[Completion], Options], Any],
+        completions: list[Completion],
+        options: Options,
+    ) -> list[Verdict]:
+        results = function(completions, options)
         if isinstance(results, Mapping):
             missing = [c.id for c in completions if c.id not in results]
             if missing:
@@ -146,9 +152,14 @@ class BaseGrader:
 
 
 def _verdict(function: Callable[[Completion, Options], Any], completion: Completion, options: Options) -> Verdict:
+    return to_score(function(completion, options))
+
+
+def _attempted(judge: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Exception:
+    """Return the result of `judge`, or the exception that it raised: it belongs to the items that it judged."""
     try:
-        return to_score(function(completion, options))
-    except Exception as exc:  # noqa: BLE001  a fault of the function belongs to its item
+        return judge(*args, **kwargs)
+    except Exception as exc:  # noqa: BLE001  a scoring function may raise anything
         return exc
 
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import date
 from typing import IO, Any, TypedDict, Unpack
 
@@ -99,22 +100,21 @@ class Scores(Resource):
         while True:
             attempt += 1
             handle, temporary = tempfile.mkstemp(prefix=".autotune-", suffix=".part", dir=os.path.dirname(path) or ".")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    size, digest = self._copy(file, parameters)
-                    file.flush()
-                    os.fsync(file.fileno())
-                place(temporary, path)
-            except BrokenExport:
-                os.unlink(temporary)
-                if attempt > self._transport.max_retries:
-                    raise
-                self._transport.sleep(backoff_s(attempt, None))
-            except BaseException:
-                os.unlink(temporary)
-                raise
-            else:
-                return ExportFile(path, size, digest)
+            with ExitStack() as on_error:
+                on_error.callback(os.unlink, temporary)
+                try:
+                    with os.fdopen(handle, "wb") as file:
+                        size, digest = self._copy(file, parameters)
+                        file.flush()
+                        os.fsync(file.fileno())
+                    place(temporary, path)
+                except BrokenExport:
+                    if attempt > self._transport.max_retries:
+                        raise
+                else:
+                    on_error.pop_all()
+                    return ExportFile(path, size, digest)
+            self._transport.sleep(backoff_s(attempt, None))
 
     def _copy(self, file: IO[bytes], parameters: dict[str, Any]) -> tuple[int, str]:
         digest = hashlib.sha256()
