@@ -1,4 +1,4 @@
-"""The documentation says what the code does: links lead somewhere, codes and endpoints are all named in docs/api.md."""
+"""The documentation says what the code does: links lead somewhere, codes and endpoints are all named in docs/api/README.md."""
 
 import ast
 import json
@@ -16,7 +16,7 @@ PAGES = sorted(
     for page in ROOT.glob(place)
 )
 APPS = ("autotune", "graders", "tasks", "scores", "exports")
-API = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+API = (ROOT / "docs/api/README.md").read_text(encoding="utf-8")
 
 # --- links ----------------------------------------------------------------------------------------------------------
 

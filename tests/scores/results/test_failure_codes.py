@@ -107,7 +107,7 @@ def rows(page, heading, columns):
 
 
 def test_the_api_page_lists_the_same_codes_with_the_same_fault():
-    documented = {code: cells[0] for codes, cells in rows("api.md", "Failure codes", 4) for code in codes}
+    documented = {code: cells[0] for codes, cells in rows("api/README.md", "Failure codes", 4) for code in codes}
     assert documented == {code: failure_codes.fault(code) for code in failure_codes.CODES}
 
 
