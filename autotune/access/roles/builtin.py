@@ -1,4 +1,4 @@
-"""The built-in roles, which a migration writes (docs/api/README.md, "Roles"), and the check of custom permissions."""
+"""The built-in roles, which a migration writes (docs/api/roles.md), and the check of custom permissions."""
 
 from typing import Any, Final, Literal, get_args
 
