@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,27 @@ def dead_links(page: Path) -> Iterator[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_within_the_repository_leads_somewhere(page):
     assert list(dead_links(page)) == []
+
+
+# --- commits --------------------------------------------------------------------------------------------------------
+
+COMMIT = re.compile(r"^git show (\w{7})(?: -- ([^#\n]*))?", re.MULTILINE)
+
+
+def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], cwd=ROOT, text=True, capture_output=True, check=False)
+
+
+@pytest.mark.skipif(
+    git("rev-parse", "--is-shallow-repository").stdout.strip() != "false", reason="the history is not whole"
+)
+def test_commits_to_copy_exist_and_change_the_files_that_they_are_shown_with():
+    commands = COMMIT.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(commands) > 10
+    for commit, paths in commands:
+        for path in paths.split() or ["."]:
+            shown = git("show", "--format=", "--name-only", commit, "--", path)
+            assert (shown.returncode, bool(shown.stdout)) == (0, True), (commit, path, shown.stderr)
 
 
 # --- codes ----------------------------------------------------------------------------------------------------------
