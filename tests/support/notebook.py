@@ -71,10 +71,7 @@ class Notebook:
         raises ExampleFailed with the example's own error
         """
         source = self._with_own_values(snippet.source)
-        for name in snippet.given:
-            if name not in self._defined_names:
-                self._defined_names.add(name)
-                self._python(f"given {name}", self.given[name])
+        self._define(snippet.given)
         if snippet.file:
             (self.folder / snippet.file).write_text(source)
             return self._python(str(snippet), f"import {snippet.file.removesuffix('.py')}")
@@ -100,6 +97,7 @@ class Notebook:
         The ids of the real answer replace those of the page in all later examples.
         raises ExampleFailed with every difference
         """
+        self._define(snippet.given)
         settings = self.folder / "curl"
         settings.mkdir(exist_ok=True)
         (settings / ".curlrc").write_text('write-out = "\\n%{http_code}"\n')
@@ -112,6 +110,13 @@ class Notebook:
         if differing := answers.differences(shown, actual):
             raise ExampleFailed(f"{answer}:\n" + "\n".join([*differing, json.dumps(actual, indent=1)]))
         self.replacements.update(answers.ids(shown, actual))
+
+    def _define(self, names: list[str]) -> None:
+        """Define the names that a page takes for granted, each once."""
+        for name in names:
+            if name not in self._defined_names:
+                self._defined_names.add(name)
+                self._python(f"given {name}", self.given[name])
 
     def _with_own_values(self, source: str, *, ids: bool = True) -> str:
         """Return the source with the reader's values instead of the page's. An answer may show other ids."""
