@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Open-loop load on a server of the API in docs/api.md. Needs its URL, an API key of an admin, and stub_grader.py.
+"""Open-loop load on a server of the API in docs/api/. Needs its URL, an API key of an admin, and stub_grader.py.
 
   load_driver.py --url http://127.0.0.1:8000 --key KEY --rate 170 --seconds 60      steady
   load_driver.py --url ... --key KEY --rate 0 --total 20000                         drain: all at once, then wait

@@ -2,8 +2,8 @@
 
   words.py [PATH ...]    the files and folders to check; without one, all of the project. Exit status 1 on a breach.
 
-Checked are Markdown outside fenced blocks, templates, and the strings and comments of Python. docs/vocabulary.md names
-the words of the field, CONTRIBUTING.md says how we write.
+Checked are Markdown outside fenced blocks, templates, and the strings and comments of Python and JavaScript.
+docs/vocabulary.md names the words of the field, CONTRIBUTING.md says how we write.
 """
 
 import io
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 CHECKED = (
     *("README.md", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "sdk/python/README.md", "templates"),
-    *("autotune", "graders", "tasks", "scores", "exports", "sdk/python/src", "tools"),
+    *("static/js", "autotune", "graders", "tasks", "scores", "exports", "sdk/python/src", "tools"),
 )
 BETTER = {  # a word or construction, as a regular expression: what to write
     r"affairs?": "responsible, depends on",
@@ -46,6 +46,7 @@ RULES = tuple(
 )
 ALLOWED = frozenset[str]()  # "path: word", each with its reason beside it
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_JAVASCRIPT = re.compile(r"(?<!:)//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|`(?:[^`\\]|\\.)*`", re.DOTALL)
 _TAG = re.compile(r"{%.*?%}|{{.*?}}|<[^>]*>", re.DOTALL)
 
 
@@ -82,6 +83,10 @@ def _texts(root: Path, paths: tuple[str, ...]) -> Iterator[tuple[str, int, str]]
                 yield str(path), 1, _FENCE.sub(_blank, file.read_text(encoding="utf-8"))
             elif file.suffix in {".html", ".txt"} and path.parts[0] == "templates":
                 yield str(path), 1, _TAG.sub(_blank, file.read_text(encoding="utf-8"))
+            elif file.suffix == ".js":
+                source = file.read_text(encoding="utf-8")
+                for match in _JAVASCRIPT.finditer(source):
+                    yield str(path), 1 + source.count("\n", 0, match.start()), match[0]
             elif file.suffix == ".py":
                 yield from ((str(path), line, text) for line, text in _prose(file.read_text(encoding="utf-8")))
 

@@ -9,7 +9,7 @@ class FieldError:
     """What is wrong with one member of the input.
 
     pointer  JSON pointer into the body ('' is the whole body), or `?name` for a query parameter
-    code     stable and documented (docs/api.md)
+    code     stable and documented (docs/api/errors.md)
     """
 
     pointer: str

@@ -150,7 +150,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 APPEND_SLASH = False
 
-# --- limits of the API (docs/api.md) --------------------------------------------------------------------------------
+# --- limits of the API (docs/api/) -----------------------------------------------------------------------------------
 MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_TEXT_BYTES = 1024 * 1024
 MAX_METADATA_BYTES = 64 * 1024

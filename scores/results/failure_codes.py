@@ -1,7 +1,7 @@
 """Every code that a run, a reward or a completion can end with: who is responsible, and what must change.
 
 Those of calls to graders are in graders/failure_codes.py. A test reads the source for codes that are missing, and
-docs/api.md for rows that differ.
+docs/api/failure-codes.md for rows that differ.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-// Names for what Django's own widgets leave without one, and keys for what scrolls: for screen readers and keyboards.
+// Makes the administration accessible: names Django's widgets that have no name, and lets the keyboard scroll areas.
 const text = (element) => element?.textContent.trim().replace(/:$/, "") ?? "";
 
 function nameWidgets() {
@@ -26,11 +26,11 @@ function letScroll() {
   }
 }
 
-function mend() {
+function repair() {
   nameWidgets();
   letScroll();
 }
 
-window.addEventListener("load", mend);
-window.django?.jQuery?.(mend); // behind those of Django's widgets, which wait for the same
+window.addEventListener("load", repair);
+window.django?.jQuery?.(repair); // after the handlers of Django's widgets, which wait for the same event
 document.addEventListener("formset:added", () => setTimeout(nameWidgets));

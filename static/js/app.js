@@ -1,4 +1,4 @@
-// Behaviours of every page, each wired by data attributes; a page reads and works without them.
+// Behaviours of every page, each connected by data attributes. Every page also works without them.
 import { attach as copy } from "./copy.js";
 import { attach as live } from "./live.js";
 import { attach as search } from "./search.js";

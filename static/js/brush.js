@@ -1,16 +1,16 @@
-// Draws a range across a histogram: with a pointer, a finger, or the arrow keys of its two handles. The range goes to two
-// inputs; their form is then submitted. Without this file a click on a bucket does what its link says.
+// Selects a range of a histogram with a mouse, a finger, or the arrow keys of its two handles, writes it into two
+// inputs and submits their form. Without this script, a click on a bucket follows the bucket's link.
 const SVG = "http://www.w3.org/2000/svg";
-const FAR = 4; // pixels: less is a click
-const QUIET_MS = 500; // after the last key the range is taken
+const FAR = 4; // pixels: a shorter movement is a click
+const QUIET_MS = 500; // the range is submitted this long after the last key
 const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -5, PageUp: 5 };
 
-/** Wires every histogram below `root` that names two inputs. Twice does no harm. */
+/** Set up every histogram in `root` that names two inputs. Safe to call again. */
 export function attach(root = document) {
   for (const svg of root.querySelectorAll("svg[data-brush-min]:not(.chart-brush)")) wire(svg);
 }
 
-/** A range as two edges of buckets, `from` <= `to`; all places are in units of the viewBox. */
+/** A range as two edges of buckets, `from` <= `to`; all positions are in units of the viewBox. */
 function wire(svg) {
   const { brushMin, brushMax } = svg.dataset;
   const inputs = [document.getElementById(brushMin), document.getElementById(brushMax)];
@@ -42,7 +42,7 @@ function startOf(svg, scale) {
   return [scale.edgeOf(Number(svg.dataset.from)), scale.edgeOf(Number(svg.dataset.to))];
 }
 
-// --- what is seen ---------------------------------------------------------------------------------------------------
+// --- drawing --------------------------------------------------------------------------------------------------------
 
 function make(name, attributes, parent) {
   const made = parent.appendChild(document.createElementNS(SVG, name));
@@ -50,7 +50,7 @@ function make(name, attributes, parent) {
   return made;
 }
 
-/** A handle that is a slider to those who cannot see it. Side 0 is the lower one. */
+/** Create a handle, which is a slider for screen readers. Side 0 is the lower one. */
 function makeHandle(view, side) {
   const { top, bottom, buckets, value } = view.scale;
   const handle = make("g", { class: "chart-handle", role: "slider", tabindex: 0 }, view.svg);
@@ -80,9 +80,9 @@ function show({ scale, range, ground, handles, svg }) {
   });
 }
 
-// --- what is done ---------------------------------------------------------------------------------------------------
+// --- input ----------------------------------------------------------------------------------------------------------
 
-/** Arrows move a handle by one bucket, with Shift both; Escape gives the whole range back; Enter takes it at once. */
+/** Arrows move a handle by one bucket, with Shift both; Escape selects the whole range; Enter submits at once. */
 function press(view, side, event) {
   const { range, scale } = view;
   const by = STEPS[event.key];
@@ -99,7 +99,7 @@ function press(view, side, event) {
   view.timer = setTimeout(() => take(view), QUIET_MS);
 }
 
-/** The next edge of a bucket in that direction; the two never meet. */
+/** Return the next edge of a bucket in that direction; the two handles never meet. */
 function moved(range, side, by, buckets) {
   const next = by > 0 ? Math.floor(range[side] + by + 1e-6) : Math.ceil(range[side] + by - 1e-6);
   return side ? [range[0], Math.min(Math.max(next, range[0] + 1), buckets)] : [Math.max(Math.min(next, range[1] - 1), 0), range[1]];
@@ -110,7 +110,7 @@ function movedBoth(range, by, buckets) {
   return [range[0] + step, range[1] + step];
 }
 
-/** A drag draws a range of whole buckets; from a handle it moves that end. A press that goes nowhere stays a click. */
+/** Dragging selects whole buckets; dragging a handle moves that end. A press without a movement is a click. */
 function followPointer(view) {
   const { svg } = view;
   let start = null;
@@ -121,7 +121,7 @@ function followPointer(view) {
   });
   svg.addEventListener("pointermove", (event) => {
     if (!start || (!start.drawn && Math.abs(event.clientX - start.at) < FAR)) return;
-    if (!start.drawn) svg.setPointerCapture(event.pointerId); // not before, or a click would miss its link
+    if (!start.drawn) svg.setPointerCapture(event.pointerId); // not earlier: a click would not reach its link
     start.drawn = true;
     view.range = start.other === null ? touched(start.edge, edgeAt(view, event)) : between(start.other, edgeAt(view, event), view.scale.buckets);
     show(view);
@@ -135,11 +135,11 @@ function followPointer(view) {
     start = null;
   });
   svg.addEventListener("pointercancel", () => {
-    if (start) view.range = start.before; // the finger scrolls the page instead
+    if (start) view.range = start.before; // the finger scrolls the page
     start = null;
     show(view);
   });
-  svg.addEventListener("dragstart", (event) => event.preventDefault()); // links would be dragged
+  svg.addEventListener("dragstart", (event) => event.preventDefault()); // otherwise links would be dragged
 }
 
 function swallow(event) {
@@ -151,20 +151,20 @@ function edgeAt({ svg, scale }, event) {
   return scale.edge(new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse()).x);
 }
 
-/** All buckets that the pointer touched on its way. */
+/** Return all buckets between the start and the pointer. */
 function touched(a, b) {
   const from = Math.floor(Math.min(a, b));
   return [from, Math.max(Math.ceil(Math.max(a, b)), from + 1)];
 }
 
-/** From the end that stays to the edge nearest to the pointer, one bucket at least. */
+/** Return the range from the other end to the edge nearest to the pointer, at least one bucket. */
 function between(stays, pointer, buckets) {
   const edge = Math.round(pointer);
   if (edge < stays) return [edge, stays];
   return edge > stays ? [stays, edge] : stays < buckets ? [stays, stays + 1] : [stays - 1, stays];
 }
 
-/** Writes both inputs, empty for the whole range, tells of it, and submits unless htmx does so by itself. */
+/** Write both inputs (empty for the whole range), send a change event, and submit unless htmx does. */
 function take(view) {
   clearTimeout(view.timer);
   view.timer = null;

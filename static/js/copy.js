@@ -1,4 +1,4 @@
-// [data-copy]: a button beside a <code> that copies its text. Hidden where there is no script.
+// [data-copy]: a button next to a <code> that copies its text. Hidden without this script.
 export function attach(root) {
   for (const button of root.querySelectorAll("[data-copy][hidden]")) {
     button.hidden = false;

@@ -1,7 +1,7 @@
-// Starts Swagger UI with what the page says in data attributes: nothing is written into the page itself.
+// Starts Swagger UI with the data attributes of the page, so the page needs no inline script.
 "use strict";
 
-// Its dark colours hang on a class. The choice made on the pages (theme.js) goes before the system's.
+// A class turns its dark colours on. The choice on the pages (theme.js) overrides the system's.
 const chosen = document.cookie.match(/(?:^|; )theme=(light|dark)/)?.[1];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const colour = () => document.documentElement.classList.toggle("dark-mode", chosen ? chosen === "dark" : dark.matches);
@@ -17,7 +17,7 @@ window.ui = SwaggerUIBundle({
   presets: [SwaggerUIBundle.presets.apis],
   layout: "BaseLayout",
   requestInterceptor(request) {
-    // A call by session needs the token; one to another origin must not get it.
+    // A call by session needs the token; a call to another origin must not get it.
     const own = new URL(request.url, document.baseURI).origin === location.origin;
     if (own && !["GET", "HEAD", undefined].includes(request.method)) request.headers[csrfHeader] = csrfToken;
     return request;

@@ -1,5 +1,5 @@
-// [data-live="10"]: asks htmx to refresh the part every so many seconds (hx-trigger="refresh"), but not while nobody
-// looks at the page, nor while somebody types or chooses within the part. What somebody unfolded stays unfolded.
+// [data-live="10"]: refreshes the part with htmx every so many seconds (hx-trigger="refresh"), except while the page is
+// hidden, or somebody types, selects text or fills in a form in the part. Opened details stay open.
 export function attach(root) {
   keepUnfolded(window.Idiomorph);
   setInterval(() => {
@@ -21,7 +21,7 @@ function isBusy(part) {
   return edits || selected || Boolean(part.querySelector("details[open] form"));
 }
 
-// The server knows nothing of what was unfolded or folded here: morphing leaves `open` of a <details> as it is.
+// The server does not know which <details> are open here, so morphing must not change `open`.
 function keepUnfolded(morphing) {
   if (!morphing) return;
   morphing.defaults.callbacks.beforeAttributeUpdated = (name, node) => !(name === "open" && node.localName === "details");

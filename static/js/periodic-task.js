@@ -1,4 +1,4 @@
-// Says below the crontab field what the chosen crontab means.
+// Explains the chosen crontab below its field.
 "use strict";
 
 const readable = JSON.parse(document.getElementById("readable-crontabs").textContent);

@@ -1,4 +1,4 @@
-// `/` goes to the search; arrows go through what it found; Escape clears it.
+// The key `/` moves the cursor to the search; arrows select a result; Escape clears the search.
 export function attach(root) {
   const input = root.querySelector("[data-shortcut]");
   if (!input) return;

@@ -1,4 +1,4 @@
-// A row of tabs that is too long for a phone begins where the chosen one can be read.
+// Scrolls a long row of tabs on a phone so that the chosen tab is visible.
 export function attach(root) {
   for (const chosen of root.querySelectorAll(".tabs [aria-current]")) {
     const row = chosen.parentElement;

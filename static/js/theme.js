@@ -1,4 +1,4 @@
-// The choice of colours: the system's, light or dark, kept in a cookie that the server reads, so that nothing flashes.
+// The choice of colours: system, light or dark. A cookie stores it, so the server renders the right colours at once.
 const YEAR_S = 31536000;
 
 export function attach(root) {

@@ -1,4 +1,4 @@
-// [data-toast]: can be dismissed, and goes by itself unless it tells of a failure or somebody points at it.
+// [data-toast]: can be dismissed, and disappears automatically unless it reports a failure or the pointer is on it.
 const SHOWN_MS = 7000;
 
 export function attach(root) {

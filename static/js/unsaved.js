@@ -1,4 +1,4 @@
-// form[data-unsaved]: leaving the page with changes in it is asked about.
+// form[data-unsaved]: asks before somebody leaves the page with unsaved changes.
 export function attach(root) {
   for (const form of root.querySelectorAll("form[data-unsaved]")) {
     let changed = false;

@@ -1,13 +1,17 @@
-"""The documentation says what the code does: links lead somewhere, codes and endpoints are all named in docs/api.md."""
+"""The documentation says what the code does: links lead somewhere, codes and endpoints are all named in docs/api/."""
 
 import ast
 import json
 import re
+import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
+
+from autotune.access.roles import builtin
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -16,7 +20,8 @@ PAGES = sorted(
     for page in ROOT.glob(place)
 )
 APPS = ("autotune", "graders", "tasks", "scores", "exports")
-API = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+API = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs/api").glob("*.md")))
+CODE_PAGES = ("errors.md", "failure-codes.md")
 
 # --- links ----------------------------------------------------------------------------------------------------------
 
@@ -48,6 +53,27 @@ def dead_links(page: Path) -> Iterator[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_within_the_repository_leads_somewhere(page):
     assert list(dead_links(page)) == []
+
+
+# --- commits --------------------------------------------------------------------------------------------------------
+
+COMMIT = re.compile(r"^git show (\w{7})(?: -- ([^#\n]*))?", re.MULTILINE)
+
+
+def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], cwd=ROOT, text=True, capture_output=True, check=False)
+
+
+@pytest.mark.skipif(
+    git("rev-parse", "--is-shallow-repository").stdout.strip() != "false", reason="the history is not whole"
+)
+def test_commits_to_copy_exist_and_change_the_files_that_they_are_shown_with():
+    commands = COMMIT.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(commands) > 10
+    for commit, paths in commands:
+        for path in paths.split() or ["."]:
+            shown = git("show", "--format=", "--name-only", commit, "--", path)
+            assert (shown.returncode, bool(shown.stdout)) == (0, True), (commit, path, shown.stderr)
 
 
 # --- codes ----------------------------------------------------------------------------------------------------------
@@ -125,14 +151,17 @@ def test_the_collector_finds_codes_in_all_the_ways_they_are_written():
         assert code in found, code
 
 
+def code_pages() -> str:
+    return "\n".join((ROOT / "docs/api" / name).read_text(encoding="utf-8") for name in CODE_PAGES)
+
+
 def test_every_error_code_is_documented():
     documented = set(re.findall(r"`([a-z0-9_]+)`", API))
     assert {code: where for code, where in all_codes().items() if code not in documented} == {}
 
 
 def test_no_code_is_documented_that_nothing_gives():
-    tables = API.partition("\n## Errors")[2].partition("\n## Roles")[0]
-    rows = re.findall(r"^\|((?: ?`[a-z0-9_]+`,?)+) \|", tables, re.MULTILINE)
+    rows = re.findall(r"^\|((?: ?`[a-z0-9_]+`,?)+) \|", code_pages(), re.MULTILINE)
     named = {code for row in rows for code in re.findall(r"`([a-z0-9_]+)`", row)}
     assert len(named) > 90
     assert sorted(named - all_codes().keys()) == []
@@ -142,12 +171,13 @@ def test_no_code_is_documented_that_nothing_gives():
 
 
 def operations() -> Iterator[str]:
-    """`GET /graders/:id/verify` and so on, for every method of every address below /api/v1."""
+    """`GET /graders/:id/verify` and so on, for every method of every address below /api/v1. A text has its name."""
     for route, pattern in _patterns(get_resolver().url_patterns, ""):
         view = getattr(pattern.callback, "view_class", None)
         if not route.startswith("api/v1/") or view is None:
             continue
-        path = re.sub(r"<[^>]+>", ":id", route.removeprefix("api/v1"))
+        path = re.sub(r"<str:(\w+)>", r":\1", route.removeprefix("api/v1"))
+        path = re.sub(r"<[^>]+>", ":id", path)
         for method in ("get", "post", "put", "patch", "delete"):
             if hasattr(view, method):
                 yield f"{method.upper()} {path}"
@@ -171,6 +201,33 @@ def test_every_endpoint_is_documented():
 def test_no_endpoint_is_documented_that_does_not_exist():
     named = re.findall(r"^\| `((?:GET|POST|PUT|PATCH|DELETE) /[^`]*)`", API, re.MULTILINE)
     assert sorted(set(named) - set(operations())) == []
+
+
+def test_every_page_of_the_api_is_in_its_index():
+    index = ROOT / "docs/api/README.md"
+    linked = {target.partition("#")[0] for target in LINK.findall(prose(index))}
+    assert {page.name for page in index.parent.glob("*.md")} - linked - {index.name} == set()
+
+
+def test_every_call_has_its_place_on_one_page():
+    rows = re.findall(r"^\| `((?:GET|POST|PUT|PATCH|DELETE) /[^`]*)`", API, re.MULTILINE)
+    assert [call for call, count in Counter(rows).items() if count > 1] == []
+
+
+def test_the_table_of_roles_is_that_of_the_built_in_roles():
+    """A cell lists actions and a scope: `create read: organization`; `everything` is all four, a dash none."""
+    page = (ROOT / "docs/api/roles.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.*) \|$", page.partition("\n## Built-in roles\n")[2].partition("\n## ")[0], re.MULTILINE)
+    names = re.findall(r"`(\w+)`", rows[0])
+    documented: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {name: {} for name in names}
+    for resources, *cells in (row.split(" | ") for row in rows[2:]):
+        for resource in re.findall(r"`(\w+)`", resources):
+            for name, cell in zip(names, cells, strict=True):
+                if cell != "–":
+                    actions, _, scope = cell.partition(": ")
+                    everything = actions == "everything"
+                    documented[name][resource] = (scope, builtin.EVERYTHING if everything else tuple(actions.split()))
+    assert documented == builtin.BUILT_IN
 
 
 # --- examples -------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,19 @@ def test_c25_every_example_states_its_surroundings_or_why_it_is_not_run(snippet)
         assert not snippet.how
     elif snippet.how == "run":
         assert snippet.surroundings in SURROUNDINGS
+    elif snippet.how == "answer":
+        assert snippet.language == "json"
+        assert re.fullmatch(r"[245]\d\d", snippet.what)
     else:
         assert snippet.how in ("run by", "not run")
         assert snippet.what
+
+
+def test_an_answer_follows_the_request_that_gets_it():
+    for request, answer in pairwise(SNIPPETS):
+        if answer.how == "answer":
+            assert (request.page, request.surroundings, request.language) == (answer.page, "live", "bash"), answer
+            assert request.source.count("curl") == 1, f"{request}: the status of one request is compared"
 
 
 def test_indented_blocks_are_fenced():
@@ -59,7 +70,10 @@ def test_examples_that_are_not_run_are_few_and_say_why(capsys):
     reasons = {str(snippet): snippet.what for snippet in CODE_SNIPPETS if snippet.how == "not run"}
     with capsys.disabled():
         counts = Counter(snippet.how for snippet in CODE_SNIPPETS)
-        print(f"\nexamples: {counts['run']} run, {counts['run by']} run elsewhere, {counts['not run']} not run:")
+        print(
+            f"\nexamples: {counts['run']} run, {counts['answer']} answers compared, {counts['run by']} run elsewhere, "
+            f"{counts['not run']} not run:"
+        )
         print(*(f"  {place}: {reason}" for place, reason in reasons.items()), sep="\n")
     assert all(len(reason) > 10 for reason in reasons.values())
     assert len(reasons) <= NOT_RUN_AT_MOST

@@ -47,6 +47,10 @@ def test_this_project_is_in_order():
         ("scores/module.py", "x = 1  # the call is made anew"),
         ("scores/module.py", 'raise ValueError("The call is made anew.")'),
         ("scores/module.py", 'x = f"the call is made anew {x}"'),
+        ("static/js/module.js", "const x = 1; // the call is made anew"),
+        ("static/js/module.js", "/** The call\n * is made anew. */"),
+        ("static/js/module.js", 'say("The call is made anew.");'),
+        ("static/js/module.js", "say(`The call ${x} is made anew.`);"),
     ],
 )
 def test_prose_of_every_kind_is_checked(check, path, text):
@@ -62,6 +66,7 @@ def test_prose_of_every_kind_is_checked(check, path, text):
         ("templates/page.html", '<p class="anew">{{ anew }}</p>'),
         ("scores/module.py", "anew = octets(1)"),
         ("scores/migrations/0001_initial.py", "# made anew"),
+        ("static/js/module.js", "function anew(anew) { return anew; }"),
         ("static/page.css", "/* anew */"),
     ],
 )

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from autotune.site.local.ports import listens
+from tests.support import answers
 from tests.support.concurrency import until
 from tests.support.snippets import Snippet
 
@@ -39,7 +40,7 @@ class Notebook:
 
     folder        the reader's working folder; files that the page saves are here
     env           the environment of every example
-    replacements  {a placeholder of the page: the reader's own value}
+    replacements  {a placeholder of the page: the reader's own value}; grows with the ids of answers
     given         {a name that a page takes for granted: the Python source that defines it}
     """
 
@@ -69,13 +70,8 @@ class Notebook:
 
         raises ExampleFailed with the example's own error
         """
-        source = snippet.source
-        for placeholder, value in self.replacements.items():
-            source = source.replace(placeholder, value)
-        for name in snippet.given:
-            if name not in self._defined_names:
-                self._defined_names.add(name)
-                self._python(f"given {name}", self.given[name])
+        source = self._with_own_values(snippet.source)
+        self._define(snippet.given)
         if snippet.file:
             (self.folder / snippet.file).write_text(source)
             return self._python(str(snippet), f"import {snippet.file.removesuffix('.py')}")
@@ -95,9 +91,44 @@ class Notebook:
             return ""
         return self._shell(str(snippet), source)
 
-    def _shell(self, name: str, source: str) -> str:
+    def check(self, snippet: Snippet, answer: Snippet) -> None:
+        """Run an example that makes one request, and compare the answer that the page shows with the real one.
+
+        The ids of the real answer replace those of the page in all later examples.
+        raises ExampleFailed with every difference
+        """
+        self._define(snippet.given)
+        settings = self.folder / "curl"
+        settings.mkdir(exist_ok=True)
+        (settings / ".curlrc").write_text('write-out = "\\n%{http_code}"\n')
+        printed = self._shell(str(snippet), self._with_own_values(snippet.source), {"CURL_HOME": str(settings)})
+        body, _, status = printed.rpartition("\n")
+        if status != answer.what:
+            raise ExampleFailed(f"{snippet}: status {status}, the page shows {answer.what}:\n{body}")
+        shown = json.loads(self._with_own_values(answer.source, ids=False))
+        actual = json.loads(body)
+        if differing := answers.differences(shown, actual):
+            raise ExampleFailed(f"{answer}:\n" + "\n".join([*differing, json.dumps(actual, indent=1)]))
+        self.replacements.update(answers.ids(shown, actual))
+
+    def _define(self, names: list[str]) -> None:
+        """Define the names that a page takes for granted, each once."""
+        for name in names:
+            if name not in self._defined_names:
+                self._defined_names.add(name)
+                self._python(f"given {name}", self.given[name])
+
+    def _with_own_values(self, source: str, *, ids: bool = True) -> str:
+        """Return the source with the reader's values instead of the page's. An answer may show other ids."""
+        for placeholder, value in self.replacements.items():
+            if ids or not answers.PLACEHOLDER.fullmatch(placeholder):
+                source = source.replace(placeholder, value)
+        return source
+
+    def _shell(self, name: str, source: str, extra_env: dict[str, str] | None = None) -> str:
         shell = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", source], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
+            ["bash", "-euo", "pipefail", "-c", source], cwd=self.folder, stdin=subprocess.DEVNULL,
+            env={**self.env, **(extra_env or {})},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
         if shell.returncode:

@@ -7,6 +7,9 @@
 <!-- run: production -->             in its own checkout, with an empty PostgreSQL database
 <!-- run by: make example-grpo -->   by this command or test, with the program that the page is about
 <!-- not run: why -->
+
+`<!-- answer: 201 -->` above a block of JSON states the status of the answer that the example before it gets; the block
+is compared with the real answer (tests/support/answers.py).
 """
 
 import re
@@ -19,7 +22,7 @@ PAGES = sorted(page for place in PLACES for page in ROOT.glob(place))
 CODE = {"python", "bash", "json", "yaml", "toml", "nginx"}
 NO_CODE = {"text", "mermaid"}
 FENCE = re.compile(
-    r"(?:^<!-- (?P<how>run by|run|not run): (?P<what>[^\n]*?) -->\n)?^```(?P<language>[^\n]*)\n(?P<source>.*?)^```$",
+    r"(?:^<!-- (?P<how>run by|run|not run|answer): (?P<what>[^\n]*?) -->\n)?^```(?P<language>[^\n]*)\n(?P<source>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -28,8 +31,8 @@ FENCE = re.compile(
 class Snippet:
     """One fenced block.
 
-    how    'run', 'run by', 'not run', or '' without a comment above it
-    what   the rest of the comment: the surroundings, the other command or test, or the reason
+    how    'run', 'run by', 'not run', 'answer', or '' without a comment above it
+    what   the rest of the comment: the surroundings, the other command or test, the reason, or the status
     """
 
     page: str

@@ -1,4 +1,4 @@
-"""The built-in roles, which a migration writes (docs/api.md, "Roles"), and the check of custom permissions."""
+"""The built-in roles, which a migration writes (docs/api/roles.md), and the check of custom permissions."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType

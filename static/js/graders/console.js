@@ -1,4 +1,4 @@
-// The console to try a grader: what came back is brought into view, and to whoever hears the page, once it is there.
+// The console to try a grader: scrolls to the answer when it arrives, and announces it to screen readers.
 document.addEventListener("htmx:afterSettle", (event) => {
   const answers = document.getElementById("answers");
   if (event.detail.target?.id !== "console" || !answers?.querySelector("section")) return;

@@ -1,5 +1,5 @@
-// The desk: one review after the other. The next one is claimed and rendered ahead; at most three are in memory, whatever
-// the sitting's length: the one that is shown, the one ahead, and the one whose decision can be undone.
+// The review queue: one review after the other. The next review is claimed and rendered in advance. However long the
+// session is, at most three are in memory: the shown one, the next one, and the one whose decision can be undone.
 import { attach as attachForm, keep, read, setValue, standing } from "./form.js";
 import { attach as attachKeys } from "./keys.js";
 import { show as showKept } from "./kept.js";
@@ -8,7 +8,7 @@ import { post } from "./post.js";
 import { forgetOld, keptBy } from "./store.js";
 
 const RENEW_MS = 4 * 60_000; // a claim lasts 15 minutes
-const IDLE_MS = 10 * 60_000; // who is away longer lets it run out
+const IDLE_MS = 10 * 60_000; // the claim of a longer idle reviewer expires
 const LOOK_MS = 15_000;
 const AGAIN_MS = 4_000;
 const MOST_SKIPPED = 1_000;
@@ -67,7 +67,7 @@ class Desk {
     setInterval(() => this.renew(), LOOK_MS);
   }
 
-  // --- what a person does ---------------------------------------------------------------------------------------------
+  // --- the reviewer's actions ----------------------------------------------------------------------------------------
 
   submitted(event) {
     const form = event.target;
@@ -88,7 +88,7 @@ class Desk {
     this.outbox.hold(id, read(form, approved));
     this.undone = item;
     this.count(1);
-    this.say(`${approved ? "Approved" : "Rejected"}. Sent in 10 seconds or with the next one.`);
+    this.say(`${approved ? "Approved" : "Rejected"}. It is sent in 10 seconds, or with the next decision.`);
     this.root.querySelector("[data-undo]").hidden = false;
     this.advance();
   }
@@ -98,7 +98,7 @@ class Desk {
     if (!item) return;
     if (this.skipped.size < MOST_SKIPPED) this.skipped.add(item.dataset.item);
     this.release(item);
-    this.say("Skipped. It comes again at the end.");
+    this.say("Skipped. It appears again at the end.");
     this.advance();
   }
 
@@ -112,7 +112,7 @@ class Desk {
     this.turn += 1;
     this.count(-1);
     this.show(item);
-    this.say("Undone: decide again.");
+    this.say("Undone. Decide again.");
     this.claim(item);
   }
 
@@ -130,7 +130,7 @@ class Desk {
     if (form) act(form);
   }
 
-  // --- one after the other --------------------------------------------------------------------------------------------
+  // --- the next review ------------------------------------------------------------------------------------------------
 
   async advance() {
     this.current = null;
@@ -139,14 +139,14 @@ class Desk {
       this.stage.classList.add("htmx-request", "dims");
       await this.fill();
     }
-    if (turn !== this.turn) return; // undone meanwhile: what came is ahead now
+    if (turn !== this.turn) return; // undone in the meantime: this review is the next one now
     this.stage.classList.remove("htmx-request", "dims");
     const next = this.ready.shift();
     if (next) this.show(next);
     else if (!this.ended) this.nothing();
   }
 
-  /** Sees to it that one is ready, if there is one. */
+  /** Load the next review, if there is one. */
   fill() {
     if (this.ready.length) return Promise.resolve();
     this.loading ??= this.claimNext().then((item) => { if (item) this.ready.push(item); }).finally(() => { this.loading = null; });
@@ -154,10 +154,10 @@ class Desk {
   }
 
   async claimNext() {
-    await Promise.allSettled(this.releasing); // asked before, the server would not have the skipped one to give
+    await Promise.allSettled(this.releasing); // until then, the server could not return the skipped review
     for (;;) {
       const filters = [...new FormData(this.form)].filter(([name]) => name !== "csrfmiddlewaretoken");
-      const decided = this.outbox.store.all().map(([id]) => ["decided", id]); // for the server some of them are open yet
+      const decided = this.outbox.store.all().map(([id]) => ["decided", id]); // still open on the server
       const before = this.counts.sitting;
       const reply = await post(this.root.dataset.next, [...filters, ["after", this.last], ["count", "1"], ...decided], { token: this.token });
       if (reply.kind === "ok") {
@@ -173,7 +173,7 @@ class Desk {
     }
   }
 
-  /** since: how many were decided after the server was asked. */
+  /** since: how many were decided after the request. */
   arrived({ item, left }, since) {
     if (left !== null) this.counts.left = left - since;
     this.count(0);
@@ -195,7 +195,7 @@ class Desk {
     attachForm(item, this.drafts);
     item.focus({ preventScroll: true });
     window.scrollTo({ top: 0 });
-    if (this.skipped.has(item.dataset.item)) this.say("You skipped this review before. It is here again.");
+    if (this.skipped.has(item.dataset.item)) this.say("You skipped this review before.");
     this.kept();
     this.fill().then(() => this.kept());
   }
@@ -230,7 +230,7 @@ class Desk {
     item.dataset.gone = "yes";
     const notice = item.querySelector("[data-lost]");
     notice.hidden = false;
-    notice.textContent = `${detail} What you typed is still here and kept in this browser. Skip to go on.`;
+    notice.textContent = `${detail} Your text is still here and kept in this browser. Skip to continue.`;
     for (const button of item.querySelectorAll("[name=approved]")) button.disabled = true;
   }
 
@@ -240,13 +240,13 @@ class Desk {
     return sent;
   }
 
-  /** The page is left: what is held is sent, what is ahead is let go; what is shown stays theirs, for a reload. */
+  /** Before the page closes: send the held decision and release the next review. Keep the shown one for a reload. */
   left() {
     this.outbox.flush({ keepalive: true });
     for (const item of this.ready.splice(0)) this.release(item, { keepalive: true });
   }
 
-  // --- what is told ---------------------------------------------------------------------------------------------------
+  // --- messages -------------------------------------------------------------------------------------------------------
 
   told(kind, id = "", data = null) {
     this.ended = kind === "session" || kind === "page";
@@ -260,13 +260,13 @@ class Desk {
     } else if (kind === "refused") {
       if (id) this.count(-1);
       if (this.undone?.dataset.item === id) this.undone = null;
-      this.trouble(id || "refused", `${id ? `Your decision on ${id.slice(0, 4)}…${id.slice(-8)} was not saved: ` : ""}${data.detail}${id ? " What you typed is kept below." : ""}`);
+      this.trouble(id || "refused", `${id ? `Your decision on ${id.slice(0, 4)}…${id.slice(-8)} was not saved: ` : ""}${data.detail}${id ? " Your text is kept below." : ""}`);
     } else if (kind === "session") {
-      this.trouble("session", "Your session has ended. Everything you typed and decided is kept in this browser, and is sent when you are back. ", this.root.dataset.login, "Log in again");
+      this.trouble("session", "Your session has ended. Your drafts and decisions are kept in this browser and are sent after you log in again. ", this.root.dataset.login, "Log in again");
     } else if (kind === "page") {
-      this.trouble("session", "This page cannot be answered any more. Everything you typed and decided is kept. ", location.href, "Reload it");
+      this.trouble("session", "This page is out of date. Your drafts and decisions are kept. ", location.href, "Reload it");
     } else {
-      this.trouble("connection", "The server cannot be reached. Decisions are kept in this browser and sent as soon as it can.");
+      this.trouble("connection", "The server cannot be reached. Your decisions are kept in this browser and are sent when it can be reached again.");
     }
     this.kept();
   }
@@ -313,7 +313,7 @@ function remembered(person) {
 }
 
 function remember(person, number) {
-  try { sessionStorage.setItem(`autotune.review.sitting.${person}`, String(number)); } catch { /* for this page alone */ }
+  try { sessionStorage.setItem(`autotune.review.sitting.${person}`, String(number)); } catch { /* only for this page */ }
 }
 
 const root = document.querySelector("[data-desk]");

@@ -1,6 +1,6 @@
-// The form of one decision: a number and a slider that agree, and what is typed kept as a draft.
+// The form of one decision: keeps number and slider equal, and stores what is typed as a draft.
 
-/** Wires the form within `item` and restores its draft. Twice does no harm. */
+/** Set up the form in `item` and restore its draft. Safe to call again. */
 export function attach(item, drafts) {
   const form = item.querySelector("[data-decision]");
   if (!form || form.dataset.wired) return form;
@@ -24,25 +24,25 @@ export function attach(item, drafts) {
   return form;
 }
 
-/** {approved, value, explanation}; value null keeps the grader's. */
+/** Return {approved, value, explanation}; the value null keeps the grader's. */
 export function read(form, approved) {
   const text = form.elements.value.value.trim();
   return { approved, value: text === "" ? null : Number(text), explanation: form.elements.explanation.value };
 }
 
-/** Sets the score; null gives the grader's back. */
+/** Set the score; null restores the grader's. */
 export function setValue(form, value) {
   form.elements.value.value = value === null ? "" : plain(Math.min(Math.max(value, 0), 1));
   form.dispatchEvent(new Event("reviews:changed"));
 }
 
-/** The score that stands now: the one that was given, or the grader's. */
+/** Return the present score: the reviewer's, or the grader's. */
 export function standing(item, form) {
   const { value } = read(form, true);
   return value ?? Number(item.dataset.preliminary);
 }
 
-/** Writes down what is typed; nothing typed leaves nothing behind. */
+/** Store the draft, or delete it if nothing is typed. */
 export function keep(id, form, drafts) {
   const { value, explanation } = read(form, true);
   if (value === null && !explanation) drafts.remove(id);

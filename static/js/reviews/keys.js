@@ -1,4 +1,4 @@
-// The keys of the desk. Single keys act while nobody types, and can be switched off; Ctrl+Enter always approves.
+// The keys of the review queue. Single keys work while nobody types, and can be off; Ctrl+Enter always approves.
 const OFF = "autotune.review.keys-off";
 const STEP = 0.01;
 
@@ -34,7 +34,7 @@ function press(event, actions) {
   if (act && !event.shiftKey) once(event, act);
 }
 
-/** A key that is held down decides once. */
+/** A key that is held down acts once. */
 function once(event, act) {
   event.preventDefault();
   if (!event.repeat) act();
@@ -53,5 +53,5 @@ function stored() {
 }
 
 function store(off) {
-  try { if (off) localStorage.setItem(OFF, "yes"); else localStorage.removeItem(OFF); } catch { /* for this page alone */ }
+  try { if (off) localStorage.setItem(OFF, "yes"); else localStorage.removeItem(OFF); } catch { /* only for this page */ }
 }

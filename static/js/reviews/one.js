@@ -1,4 +1,4 @@
-// The list, and the page of one review: drafts, and what an earlier sitting left unsent.
+// The list of reviews and the page of one review: drafts, and decisions that an earlier session did not send.
 import { attach as attachForm, keep } from "./form.js";
 import { show as showKept } from "./kept.js";
 import { Outbox } from "./outbox.js";
@@ -13,7 +13,7 @@ function begin() {
   const drafts = keptBy(person, "draft");
   const one = document.querySelector("[data-one]");
   const item = one?.querySelector("[data-item]");
-  if (one && "decided" in one.dataset) drafts.remove(one.dataset.one); // the server has taken it
+  if (one && "decided" in one.dataset) drafts.remove(one.dataset.one); // the server has recorded it
   const form = item && attachForm(item, drafts);
   form?.addEventListener("submit", () => keep(one.dataset.one, form, drafts));
   const except = form ? [one.dataset.one] : [];

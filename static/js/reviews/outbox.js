@@ -1,7 +1,7 @@
-// Decisions on their way. A decision is final for the server, so the last one is held back for a while and can be undone
-// until it is sent: after HOLD_MS, with the next decision, or when the page is left. It is written down first, in the
-// browser's storage, and forgotten only once the server has answered; so a crash, an ended session or a lost connection
-// loses none. Sent twice it does no harm: the server takes the first, and says of the second that it was taken.
+// Sends decisions. A decision is final for the server, so the outbox holds the last one for a while, and the reviewer
+// can undo it until it is sent: after HOLD_MS, with the next decision, or when the reviewer leaves the page. It is
+// stored in the browser first and deleted only after the server has answered, so a crash, an ended session or a lost
+// connection loses none. Sending a decision twice is safe: the server records the first and reports that it has it.
 import { keptBy } from "./store.js";
 import { post } from "./post.js";
 
@@ -9,21 +9,21 @@ export const HOLD_MS = 10_000;
 const AGAIN_MS = 5_000;
 
 export class Outbox {
-  /** tell(kind, id, data): sent, refused, session, page, away. */
+  /** tell(kind, id, data): called with the result: sent, refused, session, page, away. */
   constructor({ person, token, base, tell, holdMs = HOLD_MS }) {
     Object.assign(this, { token, base, tell, holdMs, held: null, sending: new Set() });
     this.store = keptBy(person, "held");
     this.drafts = keptBy(person, "draft");
   }
 
-  /** Holds a decision back, and sends the one before. */
+  /** Hold a decision, and send the previous one. */
   hold(id, decision) {
     this.flush();
     this.store.set(id, decision);
     this.held = { id, timer: setTimeout(() => this.flush(), this.holdMs) };
   }
 
-  /** The id whose decision was taken back; null if none is held, or another tab has sent it. */
+  /** Undo the held decision and return its id; null if there is none, or another tab has sent it. */
   undo() {
     const held = this.held;
     if (!held) return null;
@@ -34,7 +34,7 @@ export class Outbox {
     return held.id;
   }
 
-  /** Sends the decision that is held back. */
+  /** Send the held decision. */
   flush(options) {
     const held = this.held;
     if (!held) return Promise.resolve();
@@ -43,7 +43,7 @@ export class Outbox {
     return this.send(held.id, options);
   }
 
-  /** Sends what an earlier page left behind. */
+  /** Send decisions that an earlier page did not send. */
   sendLeft() {
     return Promise.all(this.store.all().filter(([id]) => id !== this.held?.id).map(([id]) => this.send(id)));
   }

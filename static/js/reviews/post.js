@@ -1,5 +1,5 @@
-// Sends a form's fields and tells what came of it: `ok`, `refused` (by a rule, with its code), `session` (it has ended),
-// `page` (this page is too old to be answered) or `away` (no connection, or a server that cannot answer now).
+// Sends a form's fields and returns the result: `ok`, `refused` (by a rule, with its code), `session` (it has ended),
+// `page` (this page is out of date) or `away` (no connection, or the server cannot answer now).
 export async function post(url, fields, { token, keepalive = false, send = fetch } = {}) {
   const body = new URLSearchParams();
   for (const [name, value] of [["csrfmiddlewaretoken", token], ...fields]) body.append(name, value);

@@ -1,10 +1,11 @@
-// What a reviewer typed and decided, kept in this browser until the server has answered. By person: who logs in next on
-// the same machine sends nothing in another's name. Where the browser keeps nothing, the page does while it is open.
+// Stores what a reviewer typed and decided in this browser until the server has answered. Each person has separate
+// entries, so the next person on the same machine sends nothing in another's name. Without browser storage, the page
+// stores them.
 const PREFIX = "autotune.review";
-const DAYS_MS = 45 * 24 * 3600 * 1000; // a review ends before that as a rule
+const DAYS_MS = 45 * 24 * 3600 * 1000; // most reviews end earlier
 const memory = new Map();
 
-/** kind: `draft` (typed) or `held` (decided, not answered yet). */
+/** kind: `draft` (typed) or `held` (decided, but the server has not answered yet). */
 export function keptBy(person, kind) {
   const key = (id) => `${PREFIX}.${kind}.${person}.${id}`;
   return {
@@ -15,7 +16,7 @@ export function keptBy(person, kind) {
   };
 }
 
-/** Forgets what nobody came back for. */
+/** Delete old entries. */
 export function forgetOld(now = Date.now()) {
   for (const name of names()) {
     if (name.startsWith(`${PREFIX}.`) && now - (read(name)?.at ?? 0) > DAYS_MS) erase(name);

@@ -1,5 +1,5 @@
-// form[data-explorer]: the filters of the scores. Keeps addresses free of empty filters, lets a new grader forget the
-// version of the old one, and gives the focus back to the brush when a new chart has taken the place of the old.
+// form[data-explorer]: the filters of the scores. Leaves empty filters out of the address, clears the version when the
+// grader changes, and returns the focus to the brush after a new chart has replaced the old one.
 const VISIBLE_HANDLES = () => [...document.querySelectorAll(".chart-handle")].filter((handle) => handle.checkVisibility());
 
 export function attach(form) {

@@ -1,4 +1,4 @@
-// What the forms of the settings do beyond HTML; without it they work the same.
+// Additions to the forms of the settings; the forms work without them.
 import { attach as matrix } from "./matrix.js";
 import { attach as once } from "./once.js";
 

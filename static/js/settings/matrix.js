@@ -1,4 +1,4 @@
-// form[data-matrix]: an action that is ticked gives its row a scope, and a row without a scope has no actions.
+// form[data-matrix]: ticking an action gives its row a scope; a row without a scope has no actions.
 const FIRST = "organization";
 
 export function attach(root) {

@@ -1,5 +1,5 @@
-// form[data-once]: a second click while the first one is on its way sends nothing. A secret is shown on one answer
-// alone: the answer to a second click would hide it.
+// form[data-once]: a second click while the first request is in progress sends nothing. Only one answer shows a secret:
+// the answer to a second click would hide it.
 export function attach(root) {
   root.addEventListener("submit", (event) => {
     const form = event.target;
@@ -8,7 +8,7 @@ export function attach(root) {
     form.dataset.sent = "yes";
     form.setAttribute("aria-busy", "true");
   });
-  window.addEventListener("pageshow", () => { // back again: what was sent can be sent anew, and the server decides
+  window.addEventListener("pageshow", () => { // on the way back, the form can be sent again, and the server decides
     for (const form of root.querySelectorAll("[data-sent]")) { delete form.dataset.sent; form.removeAttribute("aria-busy"); }
   });
 }

@@ -1,5 +1,5 @@
-// [data-seats]: rows of the panel's editor can be added and removed. Without a script some rows stand empty to spare, and
-// "Add a grader" asks the server for more.
+// [data-seats]: adds and removes rows of the panel's editor. Without this script, some rows are empty, and
+// "Add a grader" requests more from the server.
 const MOST = 32;
 
 export function attach(list) {
@@ -47,7 +47,7 @@ function clear(row) {
   }
 }
 
-// The row's fields are named by its place: grader_0, weight_0, part_0.
+// The names of a row's fields contain its index: grader_0, weight_0, part_0.
 function number(row, at) {
   for (const field of row.querySelectorAll("select, input")) {
     field.name = field.name.replace(/\d+$/, at);

@@ -1,9 +1,9 @@
-// [data-prompt]: the template's variables are marked while it is typed, get a field for a sample value each, and the
-// prompt that these make is shown beside it. Without a script the button "Preview" does the same on the server.
+// [data-prompt]: marks the template's variables while somebody types, shows a field for a sample value of each, and
+// shows the prompt with these values. Without this script, the button "Preview" does the same on the server.
 import { nodes, pieces, variables } from "./variables.js";
 
 const MOST_SHOWN = 100;
-const LONGEST_SAMPLE = 2000; // characters, as SAMPLED in tasks/pages/prompts.py
+const LONGEST_SAMPLE = 2000; // characters, the same as SAMPLED in tasks/pages/prompts.py
 const NOTHING = "The prompt with its sample values appears here.";
 const COPIED = ["font", "lineHeight", "letterSpacing", "padding", "borderWidth", "borderStyle", "tabSize"];
 
@@ -37,7 +37,7 @@ export function attach(root) {
   read();
 }
 
-// A copy of the text behind the textarea, of which only the marks can be seen.
+// Write a copy of the text behind the textarea; only its marks are visible.
 function behind(area) {
   const box = document.createElement("div");
   const marks = document.createElement("pre");
@@ -52,7 +52,7 @@ function behind(area) {
   return marks;
 }
 
-// One field for each name, in their order. Fields that stay keep what is in them, and the focus.
+// Show one field for each name, in their order. Existing fields keep their values and the focus.
 function ask(samples, names, values) {
   const there = new Map([...samples.querySelectorAll("input")].map((input) => [input.dataset.sample, input.parentElement]));
   for (const [name, field] of there) if (!names.includes(name)) field.remove();
@@ -78,7 +78,7 @@ function made(name, value) {
 }
 
 function tell(told, names, text) {
-  const none = text ? "No variables: every completion of this task has the same prompt, unless it is submitted with its own." : "";
+  const none = text ? "No variables: every completion of this task has the same prompt, unless a submission has its own." : "";
   const said = names.length ? `Variables: ${names.join(", ")}` : none;
   if (told.textContent !== said) told.textContent = said;
 }

@@ -1,7 +1,7 @@
-// What stands for a variable in a prompt template: the same rule as tasks/templates.py.
+// Find variables in a prompt template, by the same rule as tasks/templates.py.
 const VARIABLE = /\{\{[ \t]*([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*\}\}/g;
 
-// The template in pieces that together are its text: [{ text, variable }]; `variable` is '' for what is none.
+// Split a template into pieces [{ text, variable }]; `variable` is '' for plain text.
 export function pieces(template) {
   const found = [];
   let at = 0;
@@ -18,7 +18,7 @@ export function variables(template) {
   return [...new Set(pieces(template).map((piece) => piece.variable).filter(Boolean))];
 }
 
-// Text and <mark> nodes of pieces; nothing in them is read as markup. `values` is a Map of samples.
+// Return text and <mark> nodes for pieces; no text becomes markup. `values` is a Map of sample values.
 export function nodes(found, values = new Map()) {
   return found.map(({ text, variable }) => {
     if (!variable) return document.createTextNode(text);

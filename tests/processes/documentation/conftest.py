@@ -49,6 +49,7 @@ class Reader:
             "task_…": self.state["taskId"],
             "at_live_…": self.state["apiKey"],
             "org_…": self.state["organizationId"],
+            "grader_…": self.state["graderId"],
             "Your name": "Demo",
             "https://autotune.example.com": self.state["url"],
             "http://localhost:8000": self.state["url"],
@@ -105,6 +106,7 @@ def _environment(env: dict[str, str], data: Path, state: dict[str, str]) -> dict
         "API": state["api"],
         "KEY": state["apiKey"],
         "AUTH": f"Authorization: Bearer {state['apiKey']}",
+        "JSON": "Content-Type: application/json",
         "TASK": state["taskId"],
         "GRADER": state["graderId"],
     }

@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -21,9 +22,12 @@ PAGES = sorted({snippet.page for snippet in SNIPPETS if snippet.surroundings in 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page_work_in_order(page, reader):
+    examples = [snippet for snippet in SNIPPETS if snippet.page == page and snippet.how in ("run", "answer")]
     with reader.notebook() as notebook:
-        for snippet in SNIPPETS:
-            if snippet.page == page and snippet.surroundings in HERE:
+        for snippet, following in pairwise([*examples, None]):
+            if following and following.how == "answer":
+                notebook.check(snippet, following)
+            elif snippet.surroundings in HERE:
                 assert snippet.prints in notebook.run(snippet), snippet
 
 

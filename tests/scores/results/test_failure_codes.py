@@ -100,7 +100,7 @@ def test_the_reward_s_own_codes_are_listed():
 
 def rows(page, heading, columns):
     """[(codes, the other columns)] of the table below a heading."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(f"# {heading}\n")[2].partition("\n## ")[0]
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if line.startswith("| `") and len(cells) == columns:
@@ -108,7 +108,7 @@ def rows(page, heading, columns):
 
 
 def test_the_api_page_lists_the_same_codes_with_the_same_fault():
-    documented = {code: cells[0] for codes, cells in rows("api.md", "Failure codes", 4) for code in codes}
+    documented = {code: cells[0] for codes, cells in rows("api/failure-codes.md", "Failure codes", 4) for code in codes}
     assert documented == {code: failure_codes.fault(code) for code in failure_codes.CODES}
 
 
