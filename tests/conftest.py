@@ -96,6 +96,9 @@ def _keep_what_migrations_wrote(items):
     for item in items:
         if _commits(item):
             item.fixturenames.append("django_db_serialized_rollback")
+            if marker := item.get_closest_marker("django_db"):  # then pytest-django looks at the marker alone
+                whole = pytest.mark.django_db(*marker.args, **{**marker.kwargs, "serialized_rollback": True})
+                item.add_marker(whole, append=False)
 
 
 def _commits(item):
