@@ -10,6 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from autotune.access import idempotency
 from autotune.core.clock import database_now
@@ -96,10 +97,11 @@ def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, del
     deleted    this transaction also deletes the completions
     """
     runs = WorkflowRun.objects.filter(completion_id__in=completion_ids)
-    Score.objects.filter(completion_id__in=completion_ids, reasoning__isnull=False).update(reasoning=None)
+    with_text = Q(reasoning__isnull=False) | Q(details__isnull=False)
+    Score.objects.filter(with_text, completion_id__in=completion_ids).update(reasoning=None, details=None)
     reviewed = Review.objects.filter(completion_id__in=completion_ids)
     review_ids = list(reviewed.values_list("pk", flat=True))
-    reviewed.update(reasoning=None, explanation=None)
+    reviewed.update(reasoning=None, details=None, explanation=None)
     runs.exclude(error_code__in=("", ERASED)).update(error_message=None)  # a grader may have quoted the text
     _forget_callbacks(completion_ids, callbacks)
     LiveAnswer.objects.filter(completion_id__in=completion_ids).delete()

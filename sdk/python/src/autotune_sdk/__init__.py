@@ -31,6 +31,7 @@ from .errors import (
 from .models import (
     BatchItem,
     BatchSubmitted,
+    Calibrated,
     Completion,
     Dimension,
     ExportFile,
@@ -81,6 +82,7 @@ __all__ = [
     "BatchItem",
     "BatchSubmitted",
     "BrokenExport",
+    "Calibrated",
     "Capabilities",
     "Completion",
     "ConfigurationError",
