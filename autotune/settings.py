@@ -89,6 +89,7 @@ INSTALLED_APPS = [
     "graders",
     "tasks",
     "scores",
+    "scores.feedback",
     "exports",
     "autotune.site",
 ]

@@ -10,6 +10,7 @@ from autotune.webhooks.events import forgetting
 from scores import signals
 from scores.engine import settling
 from scores.engine.materials import Facts
+from scores.feedback.models import Feedback
 from scores.models import Review, Reward, Score, WorkflowRun
 from scores.retention import erasing, legal_holds
 from scores.retention.legal_holds import Holdable
@@ -46,6 +47,7 @@ def delete_score(score_id: UUID) -> None:
         reviewed = Review.objects.filter(run_id=score.run_id)
         review_ids = list(reviewed.values_list("pk", flat=True))
         reviewed.update(reasoning=None, details=None, explanation=None, dimensions=None)
+        Feedback.objects.filter(review__in=review_ids).update(explanation=None)
         forgetting.forget([completion_id, *review_ids])
         idempotency.forget([completion_id], about="/reviews/")
         signals.score_deleted.send(None, completions=[completion_id])

@@ -1,6 +1,6 @@
 """Erase the text of completions, and what graders and reviewers wrote about them, in all copies.
 
-Facts stay: ids, model, times, runs with their codes, scores with their dimensions, rewards.
+Facts stay: ids, model, times, runs with their codes, scores with their dimensions, rewards, values of feedback.
 An erasure is final. It locks in the order of the engine: callbacks, completions, runs; each in the order of ids.
 """
 
@@ -19,6 +19,7 @@ from scores import signals
 from scores.engine import recording, settling
 from scores.engine.materials import Facts
 from scores.engine.statements import Saved
+from scores.feedback.models import Feedback
 from scores.models import Callback, CallbackItem, LiveAnswer, Review, Score, WorkflowRun
 from scores.retention import legal_holds
 from scores.retention.legal_holds import Holdable
@@ -102,6 +103,7 @@ def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, del
     reviewed = Review.objects.filter(completion_id__in=completion_ids)
     review_ids = list(reviewed.values_list("pk", flat=True))
     reviewed.update(reasoning=None, details=None, explanation=None)
+    Feedback.objects.filter(completion_id__in=completion_ids).update(explanation=None)
     runs.exclude(error_code__in=("", ERASED)).update(error_message=None)  # a grader may have quoted the text
     _forget_callbacks(completion_ids, callbacks)
     LiveAnswer.objects.filter(completion_id__in=completion_ids).delete()

@@ -22,6 +22,7 @@ from scores.engine import recording, settling, transitions
 from scores.engine.materials import Facts
 from scores.engine.statements import Saved
 from scores.engine.timeline import appended, entry
+from scores.feedback import recording as recorder
 from scores.models import Review, Score, WorkflowRun
 from scores.reviews import responses
 from scores.states import ReviewStatus, RunStatus, WaitsFor
@@ -92,7 +93,7 @@ def claim(review_id: UUID, by: Reviewer) -> Review:
 def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
     """Decide on the review and return it.
 
-    An approval stores the score and settles the reward; a rejection fails the run.
+    An approval stores the score and settles the reward; a rejection fails the run. Each writes the reviewer's feedback.
     raises Invalid for a raw value that is not on the scale; Conflict `review_closed` with the current review, or
     `review_claimed`; Forbidden for their own completion
     """
@@ -114,6 +115,7 @@ def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
             review.status = ReviewStatus.REJECTED
             recording.fail([_saved(review)], "review_rejected", REJECTED_MESSAGE, Facts(), step=STEP)
         review.save(update_fields=_DECIDED)
+        recorder.record([recorder.of_review(review, anchored=decision.keeps_preliminary)])
     return review
 
 

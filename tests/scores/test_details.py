@@ -50,7 +50,9 @@ def test_a_review_keeps_them_for_an_approval_but_not_for_another_value(api_for, 
 
 
 def test_both_columns_are_in_the_reencryption():
-    assert {"scores.Score.details", "scores.Review.details"} <= set(reencryption.columns())
+    assert {"scores.Score.details", "scores.Review.details", "feedback.Feedback.explanation"} <= set(
+        reencryption.columns()
+    )
 
 
 # --- erasure, purge and deletion --------------------------------------------------------------------------------------
