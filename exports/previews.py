@@ -122,7 +122,7 @@ def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) ->
     is_simple = query.model_id is None and selection.grader is None and selection.grader_version is None
     if is_simple and reader.forms == left_out.ALL:
         rewards = selection.scoped(Reward.objects.filter(value__isnull=False), "exports")
-        rewards = selection.period(selection.bounded(rewards), "scored_at")
+        rewards = selection.period(selection.bounded_rewards(rewards), "scored_at")
         return _up_to(rewards if query.min_reward is None else rewards.filter(value__gte=query.min_reward)), ""
     rewarded = reader.fitting()
     all_ = selection.scoped(Completion.objects.all(), "exports").order_by("id").values_list("id", flat=True)

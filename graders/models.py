@@ -1,6 +1,7 @@
 """Models of graders, their secrets, versions, checks, status changes and statistics."""
 
-from typing import ClassVar
+from sys import float_info
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db import models
@@ -10,6 +11,7 @@ from autotune.access.models import Organization, User
 from autotune.core import ids
 from autotune.core.crypto.fields import EncryptedNoteField, EncryptedTextField
 from graders.querysets import GraderPartQuerySet, GraderQuerySet
+from graders.scales import Scale
 from graders.states import GraderKind, GraderStatus, Visibility
 
 NO_VERSION = UUID(int=0)  # in counters: before the grader reported a version
@@ -141,18 +143,32 @@ class GraderSecret(models.Model):
 
 
 class GraderVersion(models.Model):
-    """A version that a grader reported of itself; each score names the version that judged."""
+    """A version that a grader reported of itself; each score names the version that judged.
+
+    scale_min, scale_max  the range of its raw values, which never changes: another scale is another version
+                          (graders/scales.py)
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     grader = models.ForeignKey(Grader, on_delete=models.CASCADE, related_name="versions")
     label = models.CharField(max_length=200)
     digest = models.CharField(max_length=64, blank=True)
+    scale_min = models.FloatField(default=0.0, db_default=0.0)
+    scale_max = models.FloatField(default=1.0, db_default=1.0)
     first_seen_at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar[GraderPartQuerySet] = GraderPartQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["grader", "label"], name="graders_version_label")]
+        constraints = [
+            models.UniqueConstraint(fields=["grader", "label"], name="graders_version_label"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    scale_min__lt=models.F("scale_max"), scale_min__gte=-float_info.max, scale_max__lte=float_info.max
+                ),
+                name="graders_version_scale",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.label
@@ -160,6 +176,17 @@ class GraderVersion(models.Model):
     @property
     def public_id(self) -> str:
         return ids.encode("graderv", self.pk)
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the raw values; raises ScaleError for impossible ends."""
+        return Scale(self.scale_min, self.scale_max)
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Check the scale of a new version, for a clearer error than the constraint's; raises ScaleError."""
+        if self._state.adding:
+            self.scale  # noqa: B018 - raises
+        super().save(*args, **kwargs)
 
 
 class GraderCheck(models.Model):

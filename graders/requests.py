@@ -106,7 +106,7 @@ class GraderQuery(PageQuery):
 
 
 class StatsQuery(QueryStruct):
-    window: Literal["1h", "24h", "7d", "30d", "all"] = "24h"
+    window: Literal["1h", "24h", "7d", "30d", "all"] = "all"
 
 
 def check(body: GraderIn | GraderPatch) -> None:

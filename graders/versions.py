@@ -1,4 +1,4 @@
-"""Record and list the versions that graders report of themselves."""
+"""Record and list the versions that graders report of themselves, and read their scales."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -10,6 +10,7 @@ from autotune.core.clock import database_now, wire
 from graders import status
 from graders.models import Grader, GraderVersion
 from graders.responses import VersionOut
+from graders.scales import UNIT, Scale
 from graders.states import Trouble
 from graders.statistics import tallies
 
@@ -22,7 +23,10 @@ CHANGING_REASON: Final = (
     f'as "{UNLISTED}". Report a version that changes only when the grader does.'
 )
 STEADY_REASON: Final = "The grader no longer reports new versions too often."
+MOST_REMEMBERED: Final = 100_000  # scales of versions
 ORDER: Final = Order("versions", {"firstSeenAt": "first_seen_at", "label": "label"}, default="-firstSeenAt")
+# The scale of a version never changes, so a process reads it only once.
+_scales: dict[UUID, Scale] = {}
 
 
 def seen(grader: Grader, label: str | None) -> GraderVersion:
@@ -86,3 +90,25 @@ def _out(version: GraderVersion, counted: dict[UUID, tuple[int, float]]) -> Vers
         scored=scored,
         avg_score=value_sum / scored if scored else None,
     )
+
+
+def scale_of(version_id: UUID) -> Scale:
+    """Return the scale of a grader version, as `scales_of` does."""
+    return scales_of([version_id])[version_id]
+
+
+def scales_of(version_ids: Iterable[UUID]) -> dict[UUID, Scale]:
+    """Return the scales of grader versions, in one query for those that this process has not read before.
+
+    A version that does not exist has the scale from 0 to 1.
+    """
+    unique_ids = set(version_ids)
+    scales = {pk: scale for pk in unique_ids if (scale := _scales.get(pk))}
+    if unread := unique_ids - scales.keys():
+        rows = GraderVersion.objects.filter(pk__in=unread).values_list("pk", "scale_min", "scale_max")
+        stored = {pk: Scale(*ends) for pk, *ends in rows}
+        if len(_scales) + len(stored) > MOST_REMEMBERED:
+            _scales.clear()
+        _scales.update(stored)
+        scales |= dict.fromkeys(unread, UNIT) | stored
+    return scales

@@ -95,15 +95,15 @@ class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
         ("What defines it", {"fields": ("version", "panel", "model_name")}),
         ("Scoring", {"fields": (
             ("max_attempts", "backoff_ms", "max_backoff_ms", "deadline_ms"),
-            ("include_dimensions", "include_explanation"), "review_below_confidence",
+            ("include_dimensions", "include_explanation"), "review_below_confidence", "use_calibration",
         )}),
         ("Text", {"fields": ("text_days", "share_text")}),
         ("More", {"fields": ("its_lists", "created_by", "created_at", "updated_at")}),
     )  # fmt: skip
     readonly_fields = (
         "public_id", "organization", "version", "panel", "model_name", "max_attempts", "backoff_ms", "max_backoff_ms",
-        "deadline_ms", "include_dimensions", "include_explanation", "review_below_confidence", "text_days",
-        "share_text", "its_lists", "created_by", "created_at", "updated_at",
+        "deadline_ms", "include_dimensions", "include_explanation", "review_below_confidence", "use_calibration",
+        "text_days", "share_text", "its_lists", "created_by", "created_at", "updated_at",
     )  # fmt: skip
     actions = (archive,)
     inlines = (VersionsInline,)

@@ -180,6 +180,7 @@ def _columns(task: Task, task_patch: TaskPatch) -> dict[str, Any]:
         "deadline_ms": task_patch.deadline_ms,
         "archived": task_patch.archived,
         "share_text": task_patch.share_text,
+        "use_calibration": task_patch.use_calibration,
         **_merged(task_patch.retry, ("max_attempts", "backoff_ms", "max_backoff_ms")),
         **_review(task_patch.review),
         **_merged(task_patch.retention, ("text_days",)),

@@ -19,6 +19,7 @@ class Task(models.Model):
 
     text_days   days for which prompts and responses are kept; null: as long as the organization keeps them
     erased_to   id of a completion: retention has erased all text up to it, except what a legal hold keeps
+    use_calibration  rewards use a score's calibrated value, if it has one
     share_text  owners of the task's graders may read prompts and responses
     """
 
@@ -37,6 +38,7 @@ class Task(models.Model):
     review_below_confidence = models.FloatField(null=True, blank=True)
     include_dimensions = models.BooleanField(default=True)
     include_explanation = models.BooleanField(default=True)
+    use_calibration = models.BooleanField(default=False, db_default=False)
     text_days = models.PositiveIntegerField(null=True, blank=True)
     erased_to = models.UUIDField(null=True, blank=True, editable=False)
     share_text = models.BooleanField(default=False)

@@ -99,6 +99,7 @@ class NewTask(BodyStruct):
     options: TaskOptions | None = None
     retention: RetentionPolicy | None = None
     share_text: bool | None = None
+    use_calibration: bool | None = None
     metadata: dict[str, Any] | None = None
 
 
@@ -123,6 +124,7 @@ class TaskPatch(BodyStruct):
     options: TaskOptions | UnsetType | None = UNSET
     retention: RetentionPolicy | UnsetType | None = UNSET
     share_text: bool | UnsetType | None = UNSET
+    use_calibration: bool | UnsetType | None = UNSET
     metadata: dict[str, Any] | UnsetType | None = UNSET
     archived: bool | UnsetType = UNSET
 

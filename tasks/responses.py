@@ -70,6 +70,7 @@ class TaskOut(ApiStruct):
     options: OptionsOut
     retention: RetentionOut
     share_text: bool
+    use_calibration: bool
     metadata: dict[str, Any] | None
     version: str
     archived: bool
@@ -146,6 +147,7 @@ def task_out(task: Task) -> TaskOut:
         options=OptionsOut(task.include_dimensions, task.include_explanation),
         retention=RetentionOut(task.text_days),
         share_text=task.share_text,
+        use_calibration=task.use_calibration,
         metadata=metadata,
         version=version.public_id,
         archived=task.archived,

@@ -17,6 +17,7 @@ from exports.models import Export, ExportFile
 from graders.models import Grader, GraderSecret, GraderVersion
 from graders.states import GraderStatus
 from scores.callbacks.registry import digest_of
+from scores.feedback.models import Feedback
 from scores.live.endpoints import digest_of as digest_of_address
 from scores.models import (
     Callback,
@@ -289,6 +290,22 @@ class ReviewFactory(DjangoModelFactory):
     confidence = 0.5
     reasoning = "Not sure."
     expires_at = factory.SelfAttribute("run.wake_at")
+
+
+class FeedbackFactory(DjangoModelFactory):
+    """A person's value 0.5 for a completion's grader, with an explanation."""
+
+    class Meta:
+        model = Feedback
+
+    completion = factory.SubFactory(CompletionFactory)
+    organization = factory.SelfAttribute("completion.organization")
+    grader = factory.LazyAttribute(lambda feedback: feedback.completion.task_version.members.first().grader)
+    grader_version = factory.LazyAttribute(lambda feedback: feedback.grader.version)
+    rater = factory.SubFactory(UserFactory)
+    value = 0.5
+    raw_value = factory.SelfAttribute("value")
+    explanation = "Right."
 
 
 class RewardEndpointFactory(DjangoModelFactory):

@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "graders",
     "tasks",
     "scores",
+    "scores.feedback",
     "exports",
     "autotune.site",
 ]

@@ -98,7 +98,7 @@ class RewardReader:
         """Return every completion of the selection that has a reward."""
         query, selection = self.query, self.selection
         completions = selection.scoped(Completion.objects.filter(reward__value__isnull=False), "exports")
-        completions = selection.period(selection.bounded(completions, "reward__"), "reward__scored_at")
+        completions = selection.period(selection.bounded_rewards(completions, "reward__"), "reward__scored_at")
         if selection.task:
             # the same as the completion's task; reward has the index that serves this
             completions = completions.filter(reward__task_id=selection.task)

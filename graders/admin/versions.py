@@ -24,4 +24,4 @@ class GraderVersionAdmin(GraderPart):
     list_filter = (GraderFilter, CreatedWithin)
     search_fields = ("label", "grader__name")
     search_help_text = "Part of a version or a grader's name, or an id (graderv_…, grader_… or org_…)"
-    fields = ("public_id", "grader", "label", "digest", "first_seen_at")
+    fields = ("public_id", "grader", "label", "digest", ("scale_min", "scale_max"), "first_seen_at")

@@ -1,6 +1,7 @@
 """Value types of the gateway: targets, items, calls, verdicts, failures and outcomes."""
 
 from datetime import datetime
+from math import isfinite
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -102,13 +103,24 @@ class Dimension(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """A grader's judgement of one completion. Value and confidence are from 0 to 1."""
+    """A grader's judgement of one completion. Value and confidence are from 0 to 1.
+
+    raw_value  on the grader version's scale, a finite number; None if it follows from `value`
+    details    what a hosted grader records beside its reasoning: JSON
+    raises     ValueError for a raw value that is not finite
+    """
 
     value: float
     confidence: float
     dimensions: tuple[Dimension, ...] | None = None
     reasoning: str | None = None
     warnings: tuple[str, ...] = ()
+    raw_value: float | None = None
+    details: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.raw_value is not None and not isfinite(self.raw_value):
+            raise ValueError(f"The raw value {self.raw_value} must be a finite number.")
 
 
 class Failure(Struct, frozen=True):

@@ -64,7 +64,7 @@ def record(
     )
 
 
-def report(grader: Grader, window: str = "24h") -> GraderStatsOut:
+def report(grader: Grader, window: str = "all") -> GraderStatsOut:
     """Return the figures of a grader over a window of WINDOWS or `all`, which is rounded up to whole five minutes.
 
     Averages are null if nothing was counted. A timeline point covers the time from `at` to the next step; steps without

@@ -32,7 +32,7 @@ class ScoresInline(Newest):
         "created_at",
     )
     related = ("grader", "grader_version")
-    hidden = ("reasoning", "dimensions")
+    hidden = ("reasoning", "details", "dimensions")
 
     @admin.display(description="state")
     def standing(self, score: Score) -> SafeString:
@@ -52,7 +52,9 @@ class ReviewsInline(Newest):
         "expires_at",
     )
     related = ("grader", "claimed_by", "decided_by")
-    hidden = ("reasoning", "explanation", "dimensions", "claimed_by__password", "decided_by__password")
+    hidden = (
+        "reasoning", "details", "explanation", "dimensions", "claimed_by__password", "decided_by__password",
+    )  # fmt: skip
 
 
 class RewardInline(Newest):

@@ -19,7 +19,7 @@ from scores.results import failure_codes
 from scores.states import RunStatus
 from scores.workflow_runs import cancelling, retrying, steps
 
-UNREAD = ("score__reasoning", "score__dimensions")
+UNREAD = ("score__reasoning", "score__details", "score__dimensions")
 
 
 class FaultFilter(admin.SimpleListFilter):

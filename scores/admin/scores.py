@@ -35,11 +35,11 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
     search_fields = ("=completion__external_id", "task__name", "grader__name")
     groups = (
         (None, ("public_id", "standing", "organization", "completion_link", "task", "run_link")),
-        ("Verdict", ("value", "raw_value", "confidence", "dimensions_shown")),
+        ("Verdict", ("value", "raw_value", "scale", "calibrated_value", "confidence", "dimensions_shown")),
         ("By whom", ("grader", "grader_version", "reviewed_by", "reused_from_id")),
         ("Times", ("created_at", "deleted_at")),
     )
-    texts = ("reasoning",)
+    texts = ("reasoning", "details")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Score]:
         queryset = super().get_queryset(request).select_related(*self.related, "reviewed_by")
@@ -60,6 +60,14 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
     @admin.display(description="reasoning")
     def reasoning_text(self, score: Score) -> str:
         return privacy.KEPT if score.grader.redact_reasoning else plain(score, "reasoning")
+
+    @admin.display(description="details")
+    def details_text(self, score: Score) -> str:
+        return privacy.KEPT if score.grader.redact_reasoning else plain(score, "details")
+
+    @admin.display(description="scale")
+    def scale(self, score: Score) -> str:
+        return f"{score.grader_version.scale_min:g} to {score.grader_version.scale_max:g}"
 
     @admin.display(description="dimensions")
     def dimensions_shown(self, score: Score) -> str:

@@ -19,7 +19,7 @@ from django.db.models import F, Q
 from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.core.crypto import encryption
-from autotune.core.crypto.fields import Ciphertext, encrypted
+from autotune.core.crypto.fields import Ciphertext, EncryptedField, encrypted
 from scores.engine import settling, transitions, wakeups
 from scores.engine.materials import Facts
 from scores.engine.statements import copies as statements
@@ -38,6 +38,7 @@ LOOKED_AT: Final = 2_000  # waiting runs that one pass of the sweep checks
 _NIL: Final = UUID(int=0)
 _START: Final = (_NIL, _NIL)
 _REASONING: Final = encrypted(Score, "reasoning")
+_DETAILS: Final = encrypted(Score, "details")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,7 @@ class _Writer:
     ciphers: dict[UUID, encryption.Cipher] = field(default_factory=dict)
 
     def copies(self, runs: Sequence[WorkflowRun], judgement: _Judgement) -> list[Copy]:
-        """A copy for each run of a completion; none if a score is missing or its reasoning cannot be read."""
+        """A copy for each run of a completion; none if a score is missing or its text cannot be read."""
         copies: list[Copy] = []
         for run in runs:
             original = judgement.scores.get(run.grader_id)
@@ -192,24 +193,27 @@ class _Writer:
                 return []
             score_id = ids.new()
             try:
-                reasoning = self._reasoning(run.organization_id, score_id, original)
+                reasoning = self._envelope(_REASONING, run.organization_id, score_id, original)
+                details = self._envelope(_DETAILS, run.organization_id, score_id, original)
             except encryption.MasterKeyMissing:
                 raise
             except encryption.Undecryptable as exc:
                 logger.error("score %s cannot be copied: %s", original.pk, exc)
                 return []
             step = entry(steps.REUSE, 0, steps.COPIED, started=run.created_at, ended=self.now)
-            copies.append(Copy(run.pk, score_id, original.pk, reasoning, step))
+            copies.append(Copy(run.pk, score_id, original.pk, reasoning, details, step))
         return copies
 
-    def _reasoning(self, organization_id: UUID, score_id: UUID, original: Score) -> Ciphertext | None:
-        """The reasoning of the original, encrypted for the copy's row."""
-        text = original.reasoning
-        if text is None:
+    def _envelope(
+        self, column: EncryptedField, organization_id: UUID, score_id: UUID, original: Score
+    ) -> Ciphertext | None:
+        """The original's value in this column, encrypted for the copy's row."""
+        value = getattr(original, column.attname)
+        if value is None:
             return None
         if organization_id not in self.ciphers:
             self.ciphers[organization_id] = encryption.cipher_for(organization_id)
-        return _REASONING.envelope(self.ciphers[organization_id], score_id, text)
+        return column.envelope(self.ciphers[organization_id], score_id, value)
 
 
 def _make_due(runs: Sequence[WorkflowRun]) -> None:

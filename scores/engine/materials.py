@@ -47,11 +47,16 @@ _without_system_prompt: set[UUID] = set()
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """A task's settings for calls, retries and reviews; scores below the confidence given here need a review."""
+    """A task's settings for calls, retries, reviews and rewards.
+
+    review_below     scores with less confidence need a review
+    use_calibration  rewards use calibrated values
+    """
 
     options: Options
     policy: RetryPolicy
     review_below: float | None
+    use_calibration: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +94,13 @@ class Facts:
                 "include_dimensions",
                 "include_explanation",
                 "review_below_confidence",
+                "use_calibration",
             ).get(pk=task_id)
             facts = TaskFacts(
                 Options(task.include_dimensions, task.include_explanation),
                 RetryPolicy(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
                 task.review_below_confidence,
+                task.use_calibration,
             )
             cached = self._tasks[task_id] = (time.monotonic() + FRESH_S, facts)
         return cached[1]

@@ -25,8 +25,8 @@ from tasks.models import Completion
 LOOK_BACK = timedelta(minutes=15)
 LOOKED_AT = 500  # runs that one statement of the guard checks
 SCORE_DELETED = "score_deleted"
-_CHANGEABLE = ("value", "confidence", "used", "failed", "error_code", "scored_at")
-_COMPARED = ("value", "confidence", "used", "failed", "error_code")
+_CHANGEABLE = ("value", "uncalibrated_value", "confidence", "used", "failed", "error_code", "scored_at")
+_COMPARED = ("value", "uncalibrated_value", "confidence", "used", "failed", "error_code")
 
 
 @dataclass(slots=True)
@@ -127,7 +127,8 @@ def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
         else:
             of_completion[run.grader_id] = _Member(run)
     generations = {run.pk: run.generation for run in runs}  # no join: the planner could start it at all runs
-    scores = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False).defer("reasoning")
+    scores = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False)
+    scores = scores.defer("reasoning", "details")
     for score in sorted(scores, key=lambda score: (generations.get(score.run_id, 0), score.pk)):
         if member := members[score.completion_id].get(score.grader_id):
             member.scores.append(score)
@@ -136,23 +137,40 @@ def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
 
 def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, version_id: UUID) -> Reward:
     version = facts.version(version_id)
+    run = next(iter(members.values())).run
     counted = [member.scores[-1] for member in members.values() if member.scores]
-    scored = [rewards.Scored(s.value, s.confidence, version.weights.get(s.grader_id, 1.0)) for s in counted]
     unscored = [member.run for member in members.values() if not member.scores]
     code = _lacking(unscored[0]) if unscored else rewards.NO_SCORE
-    result = rewards.reward(scored, failed=len(unscored), aggregation=version.aggregation, error_code=code)
-    run = next(iter(members.values())).run
+
+    def result_of(values: Sequence[float]) -> rewards.Result:
+        scored = [
+            rewards.Scored(value, score.confidence, version.weights.get(score.grader_id, 1.0))
+            for value, score in zip(values, counted, strict=True)
+        ]
+        return rewards.reward(scored, failed=len(unscored), aggregation=version.aggregation, error_code=code)
+
+    uncalibrated = result_of([score.value for score in counted])
+    calibrated = _calibrated_values(counted, run.task_id, facts)
+    result = uncalibrated if calibrated is None else result_of(calibrated)
     return Reward(
         completion_id=completion_id,
         organization_id=run.organization_id,
         task_id=run.task_id,
         value=result.value,
+        uncalibrated_value=None if calibrated is None else uncalibrated.value,
         confidence=result.confidence,
         aggregation=version.aggregation,
         used=result.used,
         failed=result.failed,
         error_code=result.error_code,
     )
+
+
+def _calibrated_values(scores: Sequence[Score], task_id: UUID, facts: Facts) -> list[float] | None:
+    """The values that the reward uses, calibrated where there is a calibrated value; None if it uses no such value."""
+    if all(score.calibrated_value is None for score in scores) or not facts.task(task_id).use_calibration:
+        return None
+    return [score.value if score.calibrated_value is None else score.calibrated_value for score in scores]
 
 
 def _lacking(run: WorkflowRun) -> str:

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
-from autotune.core.crypto.fields import EncryptedTextField
+from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader, GraderVersion
 from scores.models.runs import WorkflowRun
 from scores.querysets import ReviewQuerySet
@@ -19,6 +19,8 @@ class Review(models.Model):
     """A run that waits for a person's decision: the grader's preliminary verdict, and the decision.
 
     run            at most one of its reviews is open; a run that was retried after a rejection may have several
+    raw_value      the preliminary raw value, if the grader gave one; null: it follows from `value`
+    details        of the preliminary verdict, as in Score
     claimed_until  until when the reviewer who claimed it is the only one who may decide
     expires_at     when the run fails with `review_expired` if nobody has decided
     """
@@ -32,8 +34,10 @@ class Review(models.Model):
     grader_version = models.ForeignKey(GraderVersion, on_delete=models.PROTECT, db_index=False, related_name="+")
     status = models.CharField(max_length=9, choices=ReviewStatus.choices, default=ReviewStatus.OPEN)
     value = models.FloatField()
+    raw_value = models.FloatField(null=True, blank=True)
     confidence = models.FloatField()
     reasoning = EncryptedTextField(null=True)
+    details = EncryptedJSONField(null=True)
     dimensions = models.JSONField(null=True)
     claimed_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, related_name="+"
@@ -44,6 +48,7 @@ class Review(models.Model):
     )
     decided_at = models.DateTimeField(null=True, blank=True)
     decided_value = models.FloatField(null=True, blank=True)
+    decided_raw_value = models.FloatField(null=True, blank=True)
     explanation = EncryptedTextField(null=True)
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(default=timezone.now)

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
-from autotune.core.crypto.fields import EncryptedTextField
+from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader, GraderVersion
 from scores.models.runs import WorkflowRun
 from scores.querysets import RewardQuerySet, ScoreQuerySet
@@ -18,7 +18,10 @@ from tasks.states import Aggregation
 class Score(models.Model):
     """The score of one grader version for one completion. A unique constraint ensures that each run has at most one.
 
-    raw_value   on the grader's own scale; the same as `value` for graders of protocol 1
+    raw_value   on the scale of its grader version; the same as `value` on the scale from 0 to 1
+    calibrated_value, calibrated_map_id  the value after a score map, and the map; both are null without one. No
+                foreign key: the value stays when the map is deleted
+    details     what a hosted grader recorded beside its reasoning, as JSON; private where the reasoning is
     dimensions  [{name, value, weight}] or null
     superseded  a newer score of the same grader, from a re-score, counts in its place
     reviewed_by the reviewer who decided, if there was a review
@@ -40,7 +43,10 @@ class Score(models.Model):
     value = models.FloatField()
     confidence = models.FloatField()
     raw_value = models.FloatField()
+    calibrated_value = models.FloatField(null=True, blank=True)
+    calibrated_map_id = models.UUIDField(null=True, blank=True)
     reasoning = EncryptedTextField(null=True)
+    details = EncryptedJSONField(null=True)
     dimensions = models.JSONField(null=True)
     superseded = models.BooleanField(default=False, db_default=False)
     reused_from = models.UUIDField(null=True, blank=True)
@@ -57,6 +63,16 @@ class Score(models.Model):
             models.CheckConstraint(condition=models.Q(value__gte=0, value__lte=1), name="scores_score_value"),
             models.CheckConstraint(
                 condition=models.Q(confidence__gte=0, confidence__lte=1), name="scores_score_confidence"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(calibrated_value=None, calibrated_map_id=None)
+                | models.Q(
+                    calibrated_value__isnull=False,
+                    calibrated_value__gte=0,
+                    calibrated_value__lte=1,
+                    calibrated_map_id__isnull=False,
+                ),
+                name="scores_score_calibrated",
             ),
         ]
         indexes = [
@@ -81,6 +97,7 @@ class Reward(models.Model):
     """The reward of a completion: its panel's scores as one number, or the failure if there is none.
 
     value      null if the completion failed, never 0 instead
+    uncalibrated_value  what it would be of the graders' own values; null if it includes no calibrated value
     used       number of scores that the reward includes
     failed     number of scoring runs without a score
     error_code code of the failure; '' if there is a value
@@ -90,6 +107,7 @@ class Reward(models.Model):
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
     value = models.FloatField(null=True)
+    uncalibrated_value = models.FloatField(null=True, blank=True)
     confidence = models.FloatField(null=True)
     aggregation = models.CharField(max_length=20, choices=Aggregation.choices)
     used = models.PositiveSmallIntegerField()

@@ -151,7 +151,8 @@ def _sees_own_alone(principal: Principal) -> bool:
 def _score_state(principal: Principal, completion: Completion, progress: _Progress) -> ScoreStateOut:
     """The state as the principal sees it: a grader's owner sees only its scores and no reward, others see all."""
     reward, runs, status = progress.reward, progress.runs, progress.status
-    scores = list(Score.objects.live().visible_to(principal).filter(completion_id=completion.pk).order_by("id"))
+    visible_scores = Score.objects.live().visible_to(principal).defer("details")
+    scores = list(visible_scores.filter(completion_id=completion.pk).order_by("id"))
     if _sees_own_alone(principal):
         reward = None
     panel = {run.grader_id for run in runs if run.panel_size > 0}

@@ -47,7 +47,8 @@ def completed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
     """Return the data of the completions that have a reward, by completion."""
     rewards = Reward.objects.filter(pk__in=completion_ids, value__isnull=False).in_bulk()
     counted = Score.objects.live().filter(completion_id__in=rewards, shadow=False, superseded=False, run__panel_size=1)
-    sole = _shown({score.completion_id: score for score in counted.order_by("id")}.values())  # the newest of each
+    counted = counted.defer("details").order_by("id")
+    sole = _shown({score.completion_id: score for score in counted}.values())  # the newest of each
     return {key: said_completed(reward, sole.get(key)) for key, reward in rewards.items()}
 
 
@@ -92,7 +93,9 @@ def _shown(scores: Collection[Score]) -> Mapping[UUID, ScoreOut]:
     """By completion, each score as the organization that asked for it sees it."""
     judges = Judges()
     judges.meet_those_of(scores)
-    return {
-        score.completion_id: score_results.shape(score, Sight.of_organization(score.organization_id, judges))
-        for score in scores
-    }
+    by_version = score_results.scales(scores)
+
+    def shown(score: Score) -> ScoreOut:
+        return score_results.shape(score, Sight.of_organization(score.organization_id, judges), by_version)
+
+    return {score.completion_id: shown(score) for score in scores}

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef
+from django.db.models.functions import Coalesce
 from msgspec import Meta
 
 from autotune.access import policy
@@ -91,17 +92,27 @@ class Selection:
             queryset = queryset.filter(grader_version_id=self.grader_version)
         return queryset
 
-    def bounded(self, queryset: Any, path: str = "") -> Any:
-        """Limit rows (scores, rewards, or rows with one at `path`) to the bounds of value and confidence."""
+    def bounded(self, queryset: Any, *, value: str = "value", path: str = "") -> Any:
+        """Limit rows (scores, rewards, or rows with one at `path`) to the bounds of value and confidence.
+
+        value  the name of a column or an annotation with the value that the bounds of scores refer to
+        """
         query = self.query
         for lookup, bound in (
-            ("value__gte", query.min_score),
-            ("value__lte", query.max_score),
-            ("confidence__gte", query.min_confidence),
+            (f"{value}__gte", query.min_score),
+            (f"{value}__lte", query.max_score),
+            (f"{path}confidence__gte", query.min_confidence),
         ):
             if bound is not None:
-                queryset = queryset.filter(**{path + lookup: bound})
+                queryset = queryset.filter(**{lookup: bound})
         return queryset
+
+    def bounded_rewards(self, queryset: Any, path: str = "") -> Any:
+        """Limit rewards, or rows with one at `path`, to the bounds: those of scores refer to uncalibrated values."""
+        if self.query.min_score is not None or self.query.max_score is not None:
+            uncalibrated = Coalesce(f"{path}uncalibrated_value", f"{path}value")
+            queryset = queryset.alias(uncalibrated_reward=uncalibrated)
+        return self.bounded(queryset, value="uncalibrated_reward", path=path)
 
     def scoped(self, queryset: Any, resource: str) -> Any:
         """Limit rows with a `task` to the task of the filter and the caller's reach over `resource`.

@@ -47,7 +47,7 @@ class ScoreView(ApiView):
     def delete(self, request: Request, score_id: UUID) -> None:
         """The score no longer counts, and its text is deleted; a tombstone stays. The reward is computed again from
         the other scores. 409 `legal_hold` while a hold covers its completion."""
-        find_for(Score.objects.defer("reasoning"), self.principal, score_id, "delete", "score")
+        find_for(Score.objects.defer("reasoning", "details"), self.principal, score_id, "delete", "score")
         deleting.delete_score(score_id)
 
 

@@ -1,6 +1,6 @@
 """Read scores: the shape of a score, one score, and the list."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -15,6 +15,8 @@ from autotune.core.api.pagination import Order, PageQuery, Pagination
 from autotune.core.crypto.encryption import Undecryptable
 from autotune.core.crypto.fields import encrypted
 from autotune.core.errors import Gone
+from graders import versions
+from graders.scales import UNIT, Scale
 from scores.counters import narrowing
 from scores.models import Reward, Score
 from scores.results import filters
@@ -23,17 +25,24 @@ from scores.results.privacy import Sight
 
 COLUMNS = (
     "id", "organization_id", "completion_id", "grader_id", "grader_version_id", "value", "confidence", "raw_value",
-    "reasoning", "dimensions", "reviewed_by_id", "reused_from", "created_at",
+    "calibrated_value", "calibrated_map_id", "reasoning", "dimensions", "reviewed_by_id", "reused_from", "created_at",
 )  # fmt: skip
 ALWAYS_BEARABLE = 100  # this many scores with the longest reasoning (64 Ki characters) fit on a page
 ORDER = Order("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
 
 
 class ScaleOut(ApiStruct):
-    """The grader's own scale, to which `rawValue` refers."""
+    """The scale of the grader version, to which `rawValue` refers."""
 
     min: float
     max: float
+
+
+class CalibratedOut(ApiStruct):
+    """The value after a score map, and the map's id."""
+
+    value: float
+    map_id: str
 
 
 class DimensionOut(ApiStruct):
@@ -45,6 +54,7 @@ class DimensionOut(ApiStruct):
 class ScoreOut(ApiStruct):
     """A Score. `graderVersion` is a `graderv_…` id; it and `graderId` and `id` are null for the reward of a panel.
 
+    `rawValue` is on `scale`; a panel's is the value from 0 to 1. `calibrated` is null without a score map.
     `reusedFrom` is the id of the score that this one copies: graders judged an equal answer of another model.
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
@@ -57,6 +67,7 @@ class ScoreOut(ApiStruct):
     confidence: float
     raw_value: float
     scale: ScaleOut
+    calibrated: CalibratedOut | None
     reasoning: str | None
     dimensions: list[DimensionOut] | None
     reviewed_by: str | None
@@ -111,15 +122,24 @@ def read_score(score_id: UUID, principal: Principal) -> ScoreOut:
 
     raises NotFound, also for a score that the caller may not see; Gone `score_deleted`
     """
-    score = find(Score.objects.visible_to(principal), score_id, "score")
+    score = find(Score.objects.visible_to(principal).defer("details"), score_id, "score")
     if score.deleted_at is not None:
         raise Gone("The score was deleted.", code="score_deleted")
     return shape(score, Sight.of(principal))
 
 
-def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
-    """Return scores (models, or rows of COLUMNS) as this reader sees them; a repeated id is encoded once."""
+def scales(rows: Iterable[Any]) -> Mapping[UUID, Scale]:
+    """Return the scales of the grader versions of scores, by version."""
+    return versions.scales_of({row.grader_version_id for row in rows})
+
+
+def shapes(rows: Sequence[Any], sight: Sight, by_version: Mapping[UUID, Scale] | None = None) -> list[ScoreOut]:
+    """Return scores (models, or rows of COLUMNS) as this reader sees them; a repeated id is encoded once.
+
+    by_version  the scales of their grader versions, if they are loaded already
+    """
     sight.judges.meet_those_of(rows)
+    by_version = scales(rows) if by_version is None else by_version
     public_ids: dict[UUID, str] = {}
 
     def public_id(kind: str, pk: UUID) -> str:
@@ -137,7 +157,8 @@ def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
             row.value,
             row.confidence,
             row.raw_value,
-            UNIT_SCALE,
+            scale_out(by_version[row.grader_version_id]),
+            _calibrated(row),
             reasoning,
             row.dimensions if sight.dimensions(row) else None,
             public_id("user", row.reviewed_by_id) if row.reviewed_by_id else None,
@@ -150,9 +171,9 @@ def shapes(rows: Sequence[Any], sight: Sight) -> list[ScoreOut]:
     return [score_out(row) for row in rows]
 
 
-def shape(score: Score, sight: Sight) -> ScoreOut:
-    """Return one score as this reader sees it."""
-    return shapes([score], sight)[0]
+def shape(score: Score, sight: Sight, by_version: Mapping[UUID, Scale] | None = None) -> ScoreOut:
+    """Return one score as this reader sees it; `by_version` as in `shapes`."""
+    return shapes([score], sight, by_version)[0]
 
 
 def reward_shape(reward: Reward) -> ScoreOut | None:
@@ -173,8 +194,20 @@ def reward_shape(reward: Reward) -> ScoreOut | None:
         None,
         None,
         None,
+        None,
         clock.wire(reward.scored_at),
     )
+
+
+def scale_out(scale: Scale) -> ScaleOut:
+    """Return a scale's two ends."""
+    return UNIT_SCALE if scale == UNIT else ScaleOut(scale.minimum, scale.maximum)
+
+
+def _calibrated(row: Any) -> CalibratedOut | None:
+    if row.calibrated_value is None or row.calibrated_map_id is None:
+        return None
+    return CalibratedOut(row.calibrated_value, ids.encode("smap", row.calibrated_map_id))
 
 
 def _text(row: Any) -> tuple[str | None, list[str] | UnsetType]:

@@ -10,6 +10,7 @@ from autotune.webhooks.events import forgetting
 from scores import signals
 from scores.engine import settling
 from scores.engine.materials import Facts
+from scores.feedback.models import Feedback
 from scores.models import Review, Reward, Score, WorkflowRun
 from scores.retention import erasing, legal_holds
 from scores.retention.legal_holds import Holdable
@@ -35,15 +36,18 @@ def delete_score(score_id: UUID) -> None:
         completion_id, organization_id, task_id, model_id = about.get(pk=score_id)
         legal_holds.share([organization_id])
         settling.lock({completion_id})
-        score = Score.objects.defer("reasoning").get(pk=score_id)
+        score = Score.objects.defer("reasoning", "details").get(pk=score_id)
         if score.deleted_at is not None:
             return
         if legal_holds.held([Holdable(completion_id, organization_id, task_id, model_id)]):
             raise legal_holds.refusal("score")
-        Score.objects.filter(pk=score_id).update(deleted_at=database_now(), reasoning=None, dimensions=None)
+        Score.objects.filter(pk=score_id).update(
+            deleted_at=database_now(), reasoning=None, details=None, dimensions=None
+        )
         reviewed = Review.objects.filter(run_id=score.run_id)
         review_ids = list(reviewed.values_list("pk", flat=True))
-        reviewed.update(reasoning=None, explanation=None, dimensions=None)
+        reviewed.update(reasoning=None, details=None, explanation=None, dimensions=None)
+        Feedback.objects.filter(review__in=review_ids).update(explanation=None)
         forgetting.forget([completion_id, *review_ids])
         idempotency.forget([completion_id], about="/reviews/")
         signals.score_deleted.send(None, completions=[completion_id])

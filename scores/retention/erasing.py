@@ -1,6 +1,6 @@
 """Erase the text of completions, and what graders and reviewers wrote about them, in all copies.
 
-Facts stay: ids, model, times, runs with their codes, scores with their dimensions, rewards.
+Facts stay: ids, model, times, runs with their codes, scores with their dimensions, rewards, values of feedback.
 An erasure is final. It locks in the order of the engine: callbacks, completions, runs; each in the order of ids.
 """
 
@@ -10,6 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from autotune.access import idempotency
 from autotune.core.clock import database_now
@@ -18,6 +19,7 @@ from scores import signals
 from scores.engine import recording, settling
 from scores.engine.materials import Facts
 from scores.engine.statements import Saved
+from scores.feedback.models import Feedback
 from scores.models import Callback, CallbackItem, LiveAnswer, Review, Score, WorkflowRun
 from scores.retention import legal_holds
 from scores.retention.legal_holds import Holdable
@@ -96,10 +98,12 @@ def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, del
     deleted    this transaction also deletes the completions
     """
     runs = WorkflowRun.objects.filter(completion_id__in=completion_ids)
-    Score.objects.filter(completion_id__in=completion_ids, reasoning__isnull=False).update(reasoning=None)
+    with_text = Q(reasoning__isnull=False) | Q(details__isnull=False)
+    Score.objects.filter(with_text, completion_id__in=completion_ids).update(reasoning=None, details=None)
     reviewed = Review.objects.filter(completion_id__in=completion_ids)
     review_ids = list(reviewed.values_list("pk", flat=True))
-    reviewed.update(reasoning=None, explanation=None)
+    reviewed.update(reasoning=None, details=None, explanation=None)
+    Feedback.objects.filter(completion_id__in=completion_ids).update(explanation=None)
     runs.filter(error_message__isnull=False).exclude(error_code=ERASED).update(error_message=None)  # may quote the text
     _forget_callbacks(completion_ids, callbacks)
     LiveAnswer.objects.filter(completion_id__in=completion_ids).delete()

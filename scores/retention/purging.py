@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from scores.feedback.models import Feedback
 from scores.models import CallbackItem, Review, Reward, Score, WorkflowRun
 from scores.retention import erasing
 from tasks.models import Completion
@@ -27,7 +28,7 @@ def purge(completion_ids: Collection[UUID], *, scored_before: datetime) -> int:
             erasing.forget(doomed, callbacks, deleted=True)
             of_runs = CallbackItem.objects.filter(run__in=WorkflowRun.objects.filter(completion_id__in=doomed))
             of_runs._raw_delete(of_runs.db)
-            for model in (Score, Reward, Review, WorkflowRun):
+            for model in (Score, Reward, Feedback, Review, WorkflowRun):
                 rows = model._default_manager.filter(completion_id__in=doomed)
                 rows._raw_delete(rows.db)
             completions = Completion.objects.filter(pk__in=doomed)

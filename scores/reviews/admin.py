@@ -134,14 +134,17 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
             ),
         ),
         ("The grader’s verdict", ("grader", "grader_version", "preliminary_score", "confidence", "dimensions_shown")),
-        ("Claim and decision", ("claimed_by", "claimed_until", "decided_by", "decided_at", "decided_value")),
+        (
+            "Claim and decision",
+            ("claimed_by", "claimed_until", "decided_by", "decided_at", "decided_value", "decided_raw_value"),
+        ),
     )
-    texts = ("prompt", "messages", "response", "reasoning", "explanation")
+    texts = ("prompt", "messages", "response", "reasoning", "details", "explanation")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Review]:
         reviews = super().get_queryset(request).select_related(*self.related)
         passwords = ("claimed_by__password", "decided_by__password")
-        return reviews.defer("reasoning", "explanation", "task__metadata", *passwords)
+        return reviews.defer("reasoning", "details", "explanation", "task__metadata", *passwords)
 
     def has_release_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("scores.change_review")
@@ -208,6 +211,10 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
     @admin.display(description="reasoning")
     def reasoning_text(self, review: Review) -> str:
         return privacy.KEPT if review.grader.redact_reasoning else plain(review, "reasoning")
+
+    @admin.display(description="details")
+    def details_text(self, review: Review) -> str:
+        return privacy.KEPT if review.grader.redact_reasoning else plain(review, "details")
 
     @admin.display(description="dimensions")
     def dimensions_shown(self, review: Review) -> str:

@@ -10,7 +10,7 @@ from autotune.core.api.operations import operation
 from scores.results.privacy import Sight
 from scores.reviews import access, decisions
 from scores.reviews.requests import DecisionBody, ReviewQuery, decision_of
-from scores.reviews.responses import ReviewAnswer, ReviewPage, detail_out, review_out
+from scores.reviews.responses import ReviewAnswer, ReviewPage, detail_out, reviews_out
 
 
 class ReviewsView(ApiView):
@@ -18,17 +18,17 @@ class ReviewsView(ApiView):
     def get(self, request: Request, query: ReviewQuery) -> ReviewPage:
         """Open reviews wait for a person (`status=open`). Sort by `createdAt` (default `-createdAt`) or `expiresAt`."""
         reviews = access.filtered(access.readable(self.principal), query, self.principal)
-        rows, page = pagination.page(
-            reviews.defer("reasoning", "explanation"), query, access.ORDER, owner=self.principal.organization.pk
-        )
-        return ReviewPage([review_out(row) for row in rows], page)
+        reviews = reviews.defer("reasoning", "details", "explanation")
+        rows, page = pagination.page(reviews, query, access.ORDER, owner=self.principal.organization.pk)
+        return ReviewPage(reviews_out(rows), page)
 
 
 class ReviewView(ApiView):
     @operation(summary="Read a review", resource="reviews", action="read", answers={200: ReviewAnswer})
     def get(self, request: Request, review_id: UUID) -> ReviewAnswer:
         """Includes the prompt, the response and the grader's preliminary verdict."""
-        reviews = access.readable(self.principal).select_related("completion", "task").defer("completion__metadata")
+        reviews = access.readable(self.principal).select_related("completion", "task")
+        reviews = reviews.defer("details", "completion__metadata")
         return ReviewAnswer(detail_out(find(reviews, review_id, "review"), Sight.of(self.principal)))
 
 

@@ -15,11 +15,14 @@ from django.db.models import Q
 from autotune.access.models import User
 from autotune.core.clock import database_now
 from autotune.core.crypto.fields import is_damaged
-from autotune.core.errors import Conflict, Forbidden, NotFound
+from autotune.core.errors import Conflict, Forbidden, Invalid, NotFound
+from graders import versions
+from graders.scales import ScaleError
 from scores.engine import recording, settling, transitions
 from scores.engine.materials import Facts
 from scores.engine.statements import Saved
 from scores.engine.timeline import appended, entry
+from scores.feedback import recording as recorder
 from scores.models import Review, Score, WorkflowRun
 from scores.reviews import responses
 from scores.states import ReviewStatus, RunStatus, WaitsFor
@@ -33,7 +36,10 @@ REJECTED_MESSAGE: Final = "A reviewer rejected the grader's preliminary score."
 EXPIRED: Final = "review_expired"
 EXPIRED_MESSAGE: Final = "Nobody decided on the grader's preliminary score in time."
 _WAITING = Q(run__status=RunStatus.WAITING, run__waits_for=WaitsFor.REVIEW)
-_DECIDED = ("status", "decided_by", "decided_at", "decided_value", "explanation", "claimed_by", "claimed_until")
+_DECIDED = (
+    "status", "decided_by", "decided_at", "decided_value", "decided_raw_value", "explanation", "claimed_by",
+    "claimed_until",
+)  # fmt: skip
 _SAVED = ("run_id", "completion_id", "task_id", "organization_id", "run__panel_size")
 
 
@@ -51,11 +57,20 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A reviewer's decision. With `value` None, an approval keeps the preliminary score."""
+    """A reviewer's decision. Without a value, an approval keeps the preliminary score.
+
+    value      from 0 to 1
+    raw_value  in place of `value`, on the scale of the grader version
+    """
 
     approved: bool
     value: float | None = None
     explanation: str | None = None
+    raw_value: float | None = None
+
+    @property
+    def keeps_preliminary(self) -> bool:
+        return self.approved and self.value is None and self.raw_value is None
 
 
 def claim(review_id: UUID, by: Reviewer) -> Review:
@@ -78,8 +93,9 @@ def claim(review_id: UUID, by: Reviewer) -> Review:
 def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
     """Decide on the review and return it.
 
-    An approval stores the score and settles the reward; a rejection fails the run.
-    raises Conflict `review_closed` with the current review, or `review_claimed`; Forbidden for their own completion
+    An approval stores the score and settles the reward; a rejection fails the run. Each writes the reviewer's feedback.
+    raises Invalid for a raw value that is not on the scale; Conflict `review_closed` with the current review, or
+    `review_claimed`; Forbidden for their own completion
     """
     completion_id = _completion_of(review_id)
     with transaction.atomic():
@@ -93,12 +109,13 @@ def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
         review.claimed_by = review.claimed_until = None
         if decision.approved:
             review.status = ReviewStatus.APPROVED
-            review.decided_value = review.value if decision.value is None else decision.value
+            review.decided_value, review.decided_raw_value = _decided_values(review, decision)
             _complete(review, decision, now)
         else:
             review.status = ReviewStatus.REJECTED
             recording.fail([_saved(review)], "review_rejected", REJECTED_MESSAGE, Facts(), step=STEP)
         review.save(update_fields=_DECIDED)
+        recorder.record([recorder.of_review(review, anchored=decision.keeps_preliminary)])
     return review
 
 
@@ -160,9 +177,22 @@ def _state(review: Review, now: datetime) -> str:
     return ReviewStatus.EXPIRED if review.expires_at <= now else ReviewStatus.OPEN
 
 
+def _decided_values(review: Review, decision: Decision) -> tuple[float, float]:
+    """The value and the raw value of an approval; raises Invalid."""
+    scale = versions.scale_of(review.grader_version_id)
+    if decision.raw_value is not None:
+        try:
+            return scale.value_of(decision.raw_value), decision.raw_value
+        except ScaleError as exc:
+            raise Invalid.field("/rawValue", "out_of_range", str(exc)) from exc
+    if decision.value is not None:
+        return decision.value, scale.raw_of(decision.value)
+    return review.value, scale.raw_of(review.value) if review.raw_value is None else review.raw_value
+
+
 def _complete(review: Review, decision: Decision, now: datetime) -> None:
     """Complete the run, store its score, and settle its completion's reward."""
-    step = entry(STEP, review.run.attempt, "approved" if decision.value is None else "adjusted", ended=now)
+    step = entry(STEP, review.run.attempt, "approved" if decision.keeps_preliminary else "adjusted", ended=now)
     transitions.advance(
         review.run,
         RunStatus.COMPLETED,
@@ -176,14 +206,17 @@ def _complete(review: Review, decision: Decision, now: datetime) -> None:
 
 
 def _score(review: Review, decision: Decision, now: datetime) -> Score:
-    """Return the score of an approval. If the reviewer changed the value, the grader's is a dimension of weight 0."""
-    value, confidence = review.value, review.confidence
-    reasoning, dimensions = decision.explanation, review.dimensions
-    if decision.value is None:
+    """Return the score of an approval. If the reviewer changed the value, the grader's is a dimension of weight 0, and
+    its details are left out: they are about the grader's value."""
+    assert review.decided_value is not None  # both are there after an approval
+    assert review.decided_raw_value is not None
+    confidence, reasoning, details, dimensions = review.confidence, decision.explanation, None, review.dimensions
+    if decision.keeps_preliminary:
         reasoning = reasoning or (None if is_damaged(review, "reasoning") else review.reasoning)
+        details = None if is_damaged(review, "details") else review.details
     else:
-        value, confidence = decision.value, 1.0
-        dimensions = [_dimension(PRELIMINARY, review.value, 0.0), _dimension(HUMAN, value, 1.0)]
+        confidence = 1.0
+        dimensions = [_dimension(PRELIMINARY, review.value, 0.0), _dimension(HUMAN, review.decided_value, 1.0)]
     return Score(
         organization_id=review.organization_id,
         run_id=review.run_id,
@@ -191,10 +224,11 @@ def _score(review: Review, decision: Decision, now: datetime) -> Score:
         task_id=review.task_id,
         grader_id=review.grader_id,
         grader_version_id=review.grader_version_id,
-        value=value,
+        value=review.decided_value,
         confidence=confidence,
-        raw_value=value,
+        raw_value=review.decided_raw_value,
         reasoning=reasoning,
+        details=details,
         dimensions=dimensions,
         reviewed_by=review.decided_by,
         created_at=now,

@@ -29,11 +29,15 @@ class ReviewQuery(PageQuery):
 
 
 class DecisionBody(BodyStruct):
-    """A decision. `value`, or its alias `adjustedScore`, requires an approval and replaces the preliminary score."""
+    """A decision. `value` (or its alias `adjustedScore`) requires an approval and replaces the preliminary score.
+
+    `rawValue` does the same on the review's `scale`.
+    """
 
     approved: bool
     value: Unit | None = None
     adjusted_score: Unit | None = None
+    raw_value: float | None = None
     explanation: Explanation | None = None
 
 
@@ -44,6 +48,10 @@ def decision_of(body: DecisionBody) -> Decision:
         value, named = body.adjusted_score, "adjustedScore"
     elif body.adjusted_score not in (None, value):
         raise Invalid.field("/adjustedScore", "mutually_exclusive", "It differs from `value`. Send only one of them.")
-    if value is not None and not body.approved:
+    if body.raw_value is not None:
+        if value is not None:
+            raise Invalid.field("/rawValue", "mutually_exclusive", f"Send either `{named}` or `rawValue`.")
+        named = "rawValue"
+    if not body.approved and (value is not None or body.raw_value is not None):
         raise Invalid.field(f"/{named}", "mutually_exclusive", "A rejection has no value. Remove it, or approve.")
-    return Decision(body.approved, value, body.explanation or None)
+    return Decision(body.approved, value, body.explanation or None, body.raw_value)

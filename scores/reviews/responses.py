@@ -1,5 +1,6 @@
 """Responses about reviews."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -8,15 +9,20 @@ from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
 from autotune.core.crypto.fields import Legible
+from graders import versions
+from graders.scales import Scale
 from scores.models import Review
 from scores.results.privacy import Sight
-from scores.results.scores import DimensionOut
+from scores.results.scores import DimensionOut, ScaleOut, scale_out
 from scores.reviews.opening import address
 from scores.states import ReviewStatus
 
 
 class ReviewOut(ApiStruct):
-    """A review. `value` is what was decided; `claimedBy` and `decidedBy` are `user_…` ids."""
+    """A review. `value` is what was decided; `claimedBy` and `decidedBy` are `user_…` ids.
+
+    `preliminaryRawValue` and `rawValue` are the same values on `scale`, the scale of the grader version.
+    """
 
     id: str
     workflow_run_id: str
@@ -26,12 +32,15 @@ class ReviewOut(ApiStruct):
     grader_version: str
     status: ReviewStatus
     preliminary_score: float
+    preliminary_raw_value: float
     preliminary_confidence: float
+    scale: ScaleOut
     claimed_by: str | None
     claimed_until: str | None
     decided_by: str | None
     decided_at: str | None
     value: float | None
+    raw_value: float | None
     review_url: str
     expires_at: str
     created_at: str
@@ -71,9 +80,10 @@ class ReviewPage(ApiStruct):
     pagination: Pagination
 
 
-def review_out(review: Review) -> ReviewOut:
-    """Return a review without text; makes no query."""
-    return ReviewOut(**_members(review))
+def reviews_out(reviews: Sequence[Review]) -> list[ReviewOut]:
+    """Return reviews without text; makes one query for the scales that are not known yet."""
+    scales = versions.scales_of({review.grader_version_id for review in reviews})
+    return [ReviewOut(**_members(review, scales[review.grader_version_id])) for review in reviews]
 
 
 def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
@@ -85,7 +95,7 @@ def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
     reasoning, explanation = text.reasoning if sight.reasoning(review) else None, text.explanation
     prompt, messages, response = texts.prompt, texts.messages, texts.response
     return ReviewDetailOut(
-        **_members(review),
+        **_members(review, versions.scale_of(review.grader_version_id)),
         reasoning=reasoning,
         dimensions=None if dimensions is None else [DimensionOut(**dimension) for dimension in dimensions],
         explanation=explanation,
@@ -100,10 +110,10 @@ def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
 
 def current(review: Review) -> ReviewCurrent:
     """Return the review as a 409 response shows it."""
-    return ReviewCurrent(review_out(review))
+    return ReviewCurrent(reviews_out([review])[0])
 
 
-def _members(review: Review) -> dict[str, Any]:
+def _members(review: Review, scale: Scale) -> dict[str, Any]:
     return {
         "id": review.public_id,
         "workflow_run_id": ids.encode("run", review.run_id),
@@ -113,12 +123,15 @@ def _members(review: Review) -> dict[str, Any]:
         "grader_version": ids.encode("graderv", review.grader_version_id),
         "status": ReviewStatus(review.status),
         "preliminary_score": review.value,
+        "preliminary_raw_value": scale.raw_of(review.value) if review.raw_value is None else review.raw_value,
         "preliminary_confidence": review.confidence,
+        "scale": scale_out(scale),
         "claimed_by": ids.encode("user", review.claimed_by_id) if review.claimed_by_id else None,
         "claimed_until": clock.wire(review.claimed_until) if review.claimed_until else None,
         "decided_by": ids.encode("user", review.decided_by_id) if review.decided_by_id else None,
         "decided_at": clock.wire(review.decided_at) if review.decided_at else None,
         "value": review.decided_value,
+        "raw_value": review.decided_raw_value,
         "review_url": address(review.pk),
         "expires_at": clock.wire(review.expires_at),
         "created_at": clock.wire(review.created_at),

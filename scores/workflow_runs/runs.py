@@ -90,7 +90,8 @@ def read_run(principal: Principal, run_id: UUID) -> WorkflowRunOut:
 
 def shapes(principal: Principal, rows: Sequence[WorkflowRun]) -> list[WorkflowRunOut]:
     """Return the runs as this caller sees them."""
-    scores = list(Score.objects.live().visible_to(principal).filter(run_id__in=[run.pk for run in rows]))
+    visible_scores = Score.objects.live().visible_to(principal).defer("details")
+    scores = list(visible_scores.filter(run_id__in=[run.pk for run in rows]))
     sight = Sight.of(principal)
     sight.judges.meet(run.grader_id for run in rows if run.status == RunStatus.FAILED)
     results = {score.run_id: out for score, out in zip(scores, score_results.shapes(scores, sight), strict=True)}

@@ -96,7 +96,7 @@ def test_another_graders_figures_are_not_counted(owner, grader, path):
 
 @pytest.mark.parametrize(
     ("window", "ages"),
-    [("1h", 1), ("24h", 2), ("7d", 3), ("30d", 4), ("all", 5), (None, 2)],
+    [("1h", 1), ("24h", 2), ("7d", 3), ("30d", 4), ("all", 5), (None, 5)],
 )
 @pytest.mark.parametrize("folded", [False, True])
 def test_a_window_counts_what_lies_in_it(owner, grader, path, window, ages, folded):

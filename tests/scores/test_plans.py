@@ -143,7 +143,7 @@ def waiting_copy(world):
     original = ScoreFactory(run__completion__task=world.task)
     completion = CompletionFactory(task=world.task)
     run = RunFactory(completion=completion, status="waiting", waits_for="reuse", reuses=original.completion_id)
-    return statements.Copy(run.pk, ids.new(), original.pk, None, {"s": "reuse"})
+    return statements.Copy(run.pk, ids.new(), original.pk, reasoning=None, details=None, step={"s": "reuse"})
 
 
 def fill_scores(world):

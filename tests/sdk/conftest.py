@@ -277,6 +277,7 @@ def task() -> dict[str, Any]:
         "options": {"includeDimensions": True, "includeExplanation": True},
         "retention": {"textDays": None},
         "shareText": False,
+        "useCalibration": False,
         "metadata": {"snake_case": {"camelCase": None}},
         "version": "taskv_1",
         "archived": False,

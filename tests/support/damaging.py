@@ -11,8 +11,9 @@ from autotune.core import ids
 from autotune.core.crypto import damage, encryption, reencryption
 from autotune.core.crypto.fields import Ciphertext, EncryptedJSONField
 from graders.models import Grader, GraderCheck, GraderSecret, GraderStatusChange
+from tasks.models import Completion
 from tests.access.matrix import owned
-from tests.factories import public
+from tests.factories import FeedbackFactory, public
 
 JSON = {
     "tasks.Completion.messages": [{"role": "user", "content": "a question"}],
@@ -37,6 +38,7 @@ def filled_world(organization, role="admin"):
         grader=grader, organization=grader.organization, secret="an old one", current=False, confirmed=True,
         valid_until=timezone.now() + timedelta(hours=1),
     )  # fmt: skip
+    FeedbackFactory(completion=Completion.objects.get(pk=ids.decode("comp", owner.ids["comp"])))
     SecondFactorSecret.objects.create(user=grader.created_by, secret="JBSWY3DPEHPK3PXP")
     StoredAnswer.objects.create(
         organization=organization, route="POST /api/v1/tasks", key_digest=hashlib.sha256(b"key").digest(),

@@ -87,6 +87,7 @@ WRONG = [
     ({"retention": {"textDays": 1.5}}, "/retention/textDays", "wrong_type"),
     ({"retention": {"days": 1}}, "/retention/days", "unknown_field"),
     ({"shareText": "yes"}, "/shareText", "wrong_type"),
+    ({"useCalibration": 1}, "/useCalibration", "wrong_type"),
     ({"organization": "org_x"}, "/organization", "unknown_field"),
     ({"id": "x"}, "/id", "unknown_field"),
     ({"createdAt": "2026-01-01"}, "/createdAt", "unknown_field"),

@@ -7,8 +7,8 @@ from tests.factories import GraderFactory, TaskFactory, public
 
 MEMBERS = [
     "id", "name", "description", "systemPrompt", "promptTemplate", "responseSchema", "model", "graderId", "graders",
-    "aggregation", "review", "retry", "deadlineMs", "options", "retention", "shareText", "metadata", "version",
-    "archived", "createdBy", "createdAt", "updatedAt",
+    "aggregation", "review", "retry", "deadlineMs", "options", "retention", "shareText", "useCalibration", "metadata",
+    "version", "archived", "createdBy", "createdAt", "updatedAt",
 ]  # fmt: skip
 
 
@@ -29,7 +29,7 @@ def test_a_task_needs_a_name_a_template_and_a_grader(api, grader):
     assert answer.json()["id"] == task["id"]
     assert list(task) == MEMBERS
     assert task["graders"] == [{"graderId": public("grader", grader), "weight": 1.0, "part": "scoring"}]
-    assert {name: task[name] for name in MEMBERS[2:4] + MEMBERS[5:7] + MEMBERS[9:17]} == {
+    assert {name: task[name] for name in MEMBERS[2:4] + MEMBERS[5:7] + MEMBERS[9:18]} == {
         "description": None,
         "systemPrompt": None,
         "responseSchema": None,
@@ -41,6 +41,7 @@ def test_a_task_needs_a_name_a_template_and_a_grader(api, grader):
         "options": {"includeDimensions": True, "includeExplanation": True},
         "retention": {"textDays": None},
         "shareText": False,
+        "useCalibration": False,
         "metadata": None,
     }
     assert task["archived"] is False

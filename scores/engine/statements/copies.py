@@ -30,6 +30,7 @@ class Copy:
     score_id       id of the copy
     original       id of the score to copy
     reasoning      reasoning of the original, encrypted for the copy
+    details        its details, likewise
     step           entry for the timeline
     """
 
@@ -37,15 +38,17 @@ class Copy:
     score_id: UUID
     original: UUID
     reasoning: Ciphertext | None
+    details: Ciphertext | None
     step: dict[str, Any]
 
 
-_REWARD: Final = ("value", "confidence", "aggregation", "used", "failed", "error_code")
+_REWARD: Final = ("value", "uncalibrated_value", "confidence", "aggregation", "used", "failed", "error_code")
 # Each row is looked up by its primary key, in steps that the planner cannot turn into a scan (see postgres.py).
 _COPY: Final = f"""
 with incoming as (
-    select * from unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::bytea[], %s::jsonb[])
-         as x(run_id, score_id, event_id, original, reasoning, step)
+    select * from unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::bytea[], %s::bytea[],
+                         %s::jsonb[])
+         as x(run_id, score_id, event_id, original, reasoning, details, step)
 ), due as materialized (
     select x.*, run.* from incoming x cross join lateral (
         select r.organization_id, r.completion_id, r.task_id, r.grader_id, r.panel_size, r.reuses,
@@ -60,17 +63,17 @@ with incoming as (
     returning r.id
 ), copied as (
     insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id, shadow,
-                              value, confidence, raw_value, reasoning, dimensions, reviewed_by_id, reused_from,
-                              created_at)
+                              value, confidence, raw_value, calibrated_value, calibrated_map_id, reasoning, details,
+                              dimensions, reviewed_by_id, reused_from, created_at)
     select due.score_id, due.organization_id, due.run_id, due.completion_id, due.task_id, due.grader_id,
-           s.grader_version_id, false, s.value, s.confidence, s.raw_value, due.reasoning, s.dimensions,
-           s.reviewed_by_id, s.id, clock_timestamp()
+           s.grader_version_id, false, s.value, s.confidence, s.raw_value, s.calibrated_value, s.calibrated_map_id,
+           due.reasoning, due.details, s.dimensions, s.reviewed_by_id, s.id, clock_timestamp()
     from due cross join lateral (select * from scores_score o where o.id = due.original offset 0) s
 ), rewarded as (
-    insert into scores_reward (completion_id, organization_id, task_id, value, confidence, aggregation, used, failed,
-                               error_code, scored_at)
-    select due.completion_id, due.organization_id, due.task_id, w.value, w.confidence, w.aggregation, w.used, w.failed,
-           w.error_code, clock_timestamp()
+    insert into scores_reward (completion_id, organization_id, task_id, value, uncalibrated_value, confidence,
+                               aggregation, used, failed, error_code, scored_at)
+    select due.completion_id, due.organization_id, due.task_id, w.value, w.uncalibrated_value, w.confidence,
+           w.aggregation, w.used, w.failed, w.error_code, clock_timestamp()
     from due cross join lateral (select * from scores_reward o where o.completion_id = due.reuses offset 0) w
     where due.panel_size = 1
 ), told as (
@@ -101,6 +104,7 @@ def _copy_postgres(copies: Sequence[Copy]) -> set[UUID]:
         [ids.new() for _ in copies],
         [copy_.original for copy_ in copies],
         [copy_.reasoning for copy_ in copies],
+        [copy_.details for copy_ in copies],
         [json.dumps(copy_.step) for copy_ in copies],
     ]
     with connection.cursor() as cursor:
@@ -113,7 +117,7 @@ def _copy_embedded(copies: Sequence[Copy]) -> set[UUID]:
     by_run = {copy_.run_id: copy_ for copy_ in copies}
     waiting = WorkflowRun.objects.filter(pk__in=by_run, status=RunStatus.WAITING, waits_for=WaitsFor.REUSE)
     runs = list(waiting)
-    originals = Score.objects.defer("reasoning").in_bulk([by_run[run.pk].original for run in runs])
+    originals = Score.objects.defer("reasoning", "details").in_bulk([by_run[run.pk].original for run in runs])
     sole = {run.reuses: run for run in runs if run.panel_size == 1}
     rewards = Reward.objects.in_bulk([pk for pk in sole if pk])
     now = datetime.now(UTC)
@@ -145,12 +149,14 @@ def _score(run: WorkflowRun, copy_: Copy, original: Score, now: datetime) -> Sco
         value=original.value,
         confidence=original.confidence,
         raw_value=original.raw_value,
+        calibrated_value=original.calibrated_value,
+        calibrated_map_id=original.calibrated_map_id,
         dimensions=original.dimensions,
         reviewed_by_id=original.reviewed_by_id,
         reused_from=original.pk,
         created_at=now,
     )
-    score.reasoning = copy_.reasoning  # already an envelope
+    score.reasoning, score.details = copy_.reasoning, copy_.details  # envelopes already
     return score
 
 

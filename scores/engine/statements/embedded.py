@@ -42,7 +42,8 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     for success in successes:
         if success.step is not None and success.run.run_id in moved:
             _add_step(success.run.run_id, success.step)
-    pairs = [pair for pair in zip(successes, prepare(successes), strict=True) if pair[0].run.run_id in moved]
+    prepared_rows = prepare(successes, grader_version_id)
+    pairs = [pair for pair in zip(successes, prepared_rows, strict=True) if pair[0].run.run_id in moved]
     Score.objects.bulk_create(
         _score(success, prepared, grader_id, grader_version_id, now) for success, prepared in pairs
     )
@@ -51,7 +52,7 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
         [_reward(success, now) for success in sole],
         update_conflicts=True,
         unique_fields=["completion"],
-        update_fields=["value", "confidence", "used", "failed", "error_code", "scored_at"],
+        update_fields=["value", "uncalibrated_value", "confidence", "used", "failed", "error_code", "scored_at"],
     )
     outbox.emit(
         EventKind.SCORE_COMPLETED,
@@ -137,11 +138,11 @@ def _score(success: Success, prepared: Prepared, grader_id: UUID, grader_version
         shadow=run.panel_size == 0,
         value=verdict.value,
         confidence=verdict.confidence,
-        raw_value=verdict.value,
+        raw_value=prepared.raw_value,
         dimensions=None if prepared.dimensions is None else json.loads(prepared.dimensions),
         created_at=now,
     )
-    score.reasoning = prepared.reasoning  # already an envelope
+    score.reasoning, score.details = prepared.reasoning, prepared.details  # envelopes already
     return score
 
 

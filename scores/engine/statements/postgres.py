@@ -54,9 +54,10 @@ _COMPLETABLE = _due(f"{transitions.guard(RunStatus.COMPLETED)} and {_ANSWERABLE}
 _COMPLETE = f"""
 with incoming as (
     select * from unnest(
-        %s::uuid[], %s::uuid[], %s::uuid[], %s::float8[], %s::float8[], %s::bytea[], %s::jsonb[], %s::text[],
-        %s::float8[], %s::jsonb[]
-    ) as x(run_id, score_id, event_id, value, confidence, reasoning, dimensions, aggregation, reward, step)
+        %s::uuid[], %s::uuid[], %s::uuid[], %s::float8[], %s::float8[], %s::float8[], %s::bytea[], %s::bytea[],
+        %s::jsonb[], %s::text[], %s::float8[], %s::jsonb[]
+    ) as x(run_id, score_id, event_id, value, confidence, raw_value, reasoning, details, dimensions, aggregation,
+           reward, step)
 ), due as materialized (
     {_COMPLETABLE}
 ), moved as (
@@ -67,9 +68,9 @@ with incoming as (
     returning r.organization_id, r.completion_id, r.task_id, r.panel_size, due.*
 ), scored as (
     insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id,
-                              shadow, value, confidence, raw_value, reasoning, dimensions, created_at)
+                              shadow, value, confidence, raw_value, reasoning, details, dimensions, created_at)
     select score_id, organization_id, run_id, completion_id, task_id, %s, %s,
-           panel_size = 0, value, confidence, value, reasoning, dimensions, clock_timestamp()
+           panel_size = 0, value, confidence, raw_value, reasoning, details, dimensions, clock_timestamp()
     from moved
 ), rewarded as (
     insert into scores_reward (completion_id, organization_id, task_id, value, confidence, aggregation,
@@ -77,8 +78,8 @@ with incoming as (
     select completion_id, organization_id, task_id, reward, confidence, aggregation, 1, 0, '', clock_timestamp()
     from moved where panel_size = 1
     on conflict (completion_id) do update
-    set value = excluded.value, confidence = excluded.confidence, used = 1, failed = 0, error_code = '',
-        scored_at = excluded.scored_at
+    set value = excluded.value, uncalibrated_value = null, confidence = excluded.confidence, used = 1, failed = 0,
+        error_code = '', scored_at = excluded.scored_at
 ), told as (
     insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
     select event_id, organization_id, '{EventKind.SCORE_COMPLETED}', completion_id, clock_timestamp()
@@ -137,14 +138,16 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     if not successes:
         return set()
     successes = sorted(successes, key=lambda success: success.run.run_id)
-    prepared = prepare(successes)
+    prepared = prepare(successes, grader_version_id)
     columns: list[Any] = [
         [success.run.run_id for success in successes],
         [row.score_id for row in prepared],
         [row.event_id for row in prepared],
         [success.verdict.value for success in successes],
         [success.verdict.confidence for success in successes],
+        [row.raw_value for row in prepared],
         [row.reasoning for row in prepared],
+        [row.details for row in prepared],
         [row.dimensions for row in prepared],
         [success.aggregation for success in successes],
         [success.reward for success in successes],

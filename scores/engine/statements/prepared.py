@@ -9,28 +9,35 @@ from uuid import UUID
 from autotune.core import ids
 from autotune.core.crypto.encryption import Cipher, cipher_for
 from autotune.core.crypto.fields import Ciphertext, encrypted
+from graders import versions
+from graders.gateway.types import Verdict
+from graders.scales import UNIT, Scale
 from scores.engine.statements import Failed, Success
 from scores.models import Score, WorkflowRun
 
 _REASONING = encrypted(Score, "reasoning")
+_DETAILS = encrypted(Score, "details")
 _MESSAGE = encrypted(WorkflowRun, "error_message")
 MAX_MESSAGE: Final = 600  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The ids of a score and its event, the ciphertext of the reasoning, the dimensions (text of a JSON list)."""
+    """The ids of a score and its event, its raw value, the ciphertext of the reasoning and the details, and the
+    dimensions (text of a JSON list)."""
 
     score_id: UUID
     event_id: UUID
+    raw_value: float
     reasoning: bytes | None
+    details: bytes | None
     dimensions: str | None
 
 
-def prepare(successes: Sequence[Success]) -> list[Prepared]:
-    """Prepare successes: one entry for each, in order."""
-    ciphers = _Ciphers()
-    return [_prepare(success, ciphers) for success in successes]
+def prepare(successes: Sequence[Success], grader_version_id: UUID) -> list[Prepared]:
+    """Prepare successes of one grader version: one entry for each, in order."""
+    ciphers, scale = _Ciphers(), versions.scale_of(grader_version_id)
+    return [_prepare(success, ciphers, scale) for success in successes]
 
 
 def messages(failures: Sequence[Failed]) -> list[Ciphertext | None]:
@@ -51,12 +58,20 @@ class _Ciphers(dict[UUID, Cipher]):
         return self.setdefault(organization_id, cipher_for(organization_id))
 
 
-def _prepare(success: Success, ciphers: _Ciphers) -> Prepared:
+def _raw_value(verdict: Verdict, scale: Scale) -> float:
+    """The raw value that the grader gave, else that of its value. The database refuses a value outside 0 to 1."""
+    if verdict.raw_value is not None:
+        return float(verdict.raw_value)
+    return verdict.value if scale == UNIT else scale.raw_of(verdict.value)
+
+
+def _prepare(success: Success, ciphers: _Ciphers, scale: Scale) -> Prepared:
     score_id, verdict, organization_id = ids.new(), success.verdict, success.run.organization_id
-    reasoning = None
+    reasoning = details = dimensions = None
     if verdict.reasoning is not None:
         reasoning = _REASONING.envelope(ciphers[organization_id], score_id, verdict.reasoning)
-    dimensions = None
+    if verdict.details is not None:
+        details = _DETAILS.envelope(ciphers[organization_id], score_id, verdict.details)
     if verdict.dimensions is not None:
         dimensions = json.dumps(
             [
@@ -65,4 +80,4 @@ def _prepare(success: Success, ciphers: _Ciphers) -> Prepared:
             ],
             ensure_ascii=False,
         )
-    return Prepared(score_id, ids.new(), reasoning, dimensions)
+    return Prepared(score_id, ids.new(), _raw_value(verdict, scale), reasoning, details, dimensions)

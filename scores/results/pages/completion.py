@@ -105,7 +105,7 @@ def _task(principal: Principal, row: Completion) -> tuple[Task | None, list[Pane
 def _reviews(principal: Principal, completion_id: UUID) -> list[Review]:
     """Reviews of its runs, newest first, without their texts."""
     reviews = access.shown(principal).filter(completion_id=completion_id)
-    return list(reviews.defer("reasoning", "explanation", "dimensions").order_by("-id")[:20])
+    return list(reviews.defer("reasoning", "details", "explanation", "dimensions").order_by("-id")[:20])
 
 
 def _may(principal: Principal, row: Completion, shared: bool) -> dict[str, bool]:

@@ -126,7 +126,8 @@ def account(
     reward   None where there is none, or the reader may not have it
     members  of the panel for which it was submitted; none where the reader may not see the task
     """
-    scores = list(Score.objects.live().visible_to(principal).filter(completion_id=completion_id).order_by("id"))
+    visible_scores = Score.objects.live().visible_to(principal).defer("details")
+    scores = list(visible_scores.filter(completion_id=completion_id).order_by("id"))
     sight = Sight.of(principal)
     sight.judges.meet({run.grader_id for run in runs} | {score.grader_id for score in scores})
     outs = dict(zip((score.pk for score in scores), score_results.shapes(scores, sight), strict=True))

@@ -30,7 +30,7 @@ def score(request: PageRequest, score_id: UUID) -> HttpResponse:
     """Show one score as `GET /scores/:id` returns it to this reader."""
     principal = request.principal
     out = scores.read_score(score_id, principal)
-    row = Score.objects.defer("reasoning", "dimensions").get(pk=score_id)
+    row = Score.objects.defer("reasoning", "details", "dimensions").get(pk=score_id)
     names = Names.of(principal, tasks=[row.task_id], graders=[row.grader_id], versions=[row.grader_version_id])
     sight = Sight.of(principal)
     own = Grader.objects.filter(pk=row.grader_id, organization=principal.organization).exists()

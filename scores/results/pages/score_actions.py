@@ -22,7 +22,7 @@ from tasks import sharing
 def delete(request: PageRequest, score_id: UUID) -> HttpResponseBase:
     """Delete a score, after the user types a word to confirm. A tombstone stays."""
     acting.concerns("scores", "delete", ids.encode("score", score_id))
-    textless = Score.objects.defer("reasoning", "dimensions")
+    textless = Score.objects.defer("reasoning", "details", "dimensions")
     row = find_for(textless, request.principal, score_id, "delete", "score")
     if row.deleted_at is not None:
         raise Gone("The score was deleted.", code="score_deleted")

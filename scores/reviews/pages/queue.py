@@ -97,7 +97,7 @@ def _page(
     principal: Principal, list_request: ListRequest[ReviewQuery], reviews: ReviewQuerySet, order: pagination.Order
 ) -> tuple[list[Review], Pagination]:
     try:
-        matching = access.filtered(reviews, list_request.query, principal).defer("reasoning", "explanation")
+        matching = access.filtered(reviews, list_request.query, principal).defer("reasoning", "details", "explanation")
         rows = matching.annotate(submitted_by=F("completion__created_by_id"))
         return pagination.page(rows, list_request.query, order, owner=principal.organization.pk, counted=False)
     except (Invalid, NotFound) as exc:

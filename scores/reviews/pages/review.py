@@ -56,7 +56,7 @@ def _review_page(
     request: PageRequest, review_id: UUID, form: DecisionForm | None = None, status: int = 200
 ) -> HttpResponse:
     principal = request.principal
-    rows = access.readable(principal).select_related("completion", "task").defer("completion__metadata")
+    rows = access.readable(principal).select_related("completion", "task").defer("details", "completion__metadata")
     row: Review = find(rows, review_id, "review")
     context = {
         "title": "Review",

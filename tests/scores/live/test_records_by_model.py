@@ -114,7 +114,7 @@ class TestTheRecord:
 
     def test_it_has_everything_that_the_grader_returned(self, trainer):
         trainer.ask("good", modelId="A")
-        judge(reasoning="Because ü.", confidence=0.25)
+        judge(reasoning="Because ü.", confidence=0.25, raw_value=7.5, details={"samples": [1, 0.5]})
         trainer.ask("good", modelId="B")
         original, copy = Score.objects.order_by("pk")
         score_fields = (
@@ -122,15 +122,16 @@ class TestTheRecord:
             "confidence",
             "raw_value",
             "reasoning",
+            "details",
             "dimensions",
             "grader_id",
             "grader_version_id",
             "shadow",
         )
         assert [getattr(copy, name) for name in score_fields] == [getattr(original, name) for name in score_fields]
-        assert bytes(Score.objects.values_list("reasoning", flat=True).get(pk=copy.pk)) != bytes(
-            Score.objects.values_list("reasoning", flat=True).get(pk=original.pk)
-        )
+        for name in ("reasoning", "details"):
+            first_text, second_text = Score.objects.order_by("pk").values_list(name, flat=True)
+            assert bytes(first_text) != bytes(second_text)
         first, second = Reward.objects.order_by("pk")
         reward_fields = ("value", "confidence", "aggregation", "used", "failed", "error_code")
         assert [getattr(second, name) for name in reward_fields] == [getattr(first, name) for name in reward_fields]

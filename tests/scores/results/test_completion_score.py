@@ -95,8 +95,8 @@ def test_the_score_of_a_panel_is_its_reward_without_a_grader(api):
     body = state(api, completion)
     assert body["score"] == {
         "id": None, "completionId": public("comp", completion), "graderId": None, "graderVersion": None, "value": 0.5,
-        "confidence": 0.5, "rawValue": 0.5, "scale": {"min": 0.0, "max": 1.0}, "reasoning": None, "dimensions": None,
-        "reviewedBy": None, "reusedFrom": None, "receipt": None, "createdAt": clock.wire(made.scored_at),
+        "confidence": 0.5, "rawValue": 0.5, "scale": {"min": 0.0, "max": 1.0}, "calibrated": None,
+        "reasoning": None, "dimensions": None, "reviewedBy": None, "reusedFrom": None, "receipt": None, "createdAt": clock.wire(made.scored_at),
     }  # fmt: skip
     assert [score["id"] for score in body["scores"]] == [public("score", score) for score in given]
     assert (body["reward"]["value"], body["reward"]["used"], body["status"]) == (0.5, 2, "completed")

@@ -200,7 +200,7 @@ def test_the_admin_site_shows_none_of_it(score, grader):
     client.force_login(User.objects.create_superuser("boss@example.org"))
     for name, row in (("score", score), ("review", review)):
         page = client.get(reverse(f"admin:scores_{name}_change", args=[row.pk])).content.decode()
-        assert page.count("(kept by its grader)") == 2
+        assert page.count("(kept by its grader)") == 3  # reasoning, details and dimensions
         assert REASONING not in page
         assert DIMENSION not in page
 

@@ -52,6 +52,7 @@ def test_a_score_has_the_shape_of_the_contract(api, task):
             "confidence": 0.9,
             "rawValue": 0.25,
             "scale": {"min": 0.0, "max": 1.0},
+            "calibrated": None,
             "reasoning": "Right — “4”.",
             "dimensions": [{"name": "tone", "value": 1.0, "weight": 0.5}],
             "reviewedBy": None,

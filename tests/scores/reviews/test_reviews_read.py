@@ -11,8 +11,8 @@ from tests.scores.submitting import problems
 
 MEMBERS = [
     "id", "workflowRunId", "completionId", "taskId", "graderId", "graderVersion", "status", "preliminaryScore",
-    "preliminaryConfidence", "claimedBy", "claimedUntil", "decidedBy", "decidedAt", "value", "reviewUrl", "expiresAt",
-    "createdAt",
+    "preliminaryRawValue", "preliminaryConfidence", "scale", "claimedBy", "claimedUntil", "decidedBy", "decidedAt",
+    "value", "rawValue", "reviewUrl", "expiresAt", "createdAt",
 ]  # fmt: skip
 
 
@@ -44,8 +44,9 @@ def test_the_list_shows_no_texts(api, review):
     )  # fmt: skip
     assert (shown["taskId"], shown["graderId"]) == (public("task", review.task), public("grader", review.grader))
     assert (shown["status"], shown["preliminaryScore"], shown["preliminaryConfidence"]) == ("open", 0.25, 0.5)
+    assert (shown["preliminaryRawValue"], shown["scale"]) == (0.25, {"min": 0.0, "max": 1.0})
     assert shown["expiresAt"] == clock.wire(review.expires_at)
-    assert [shown[name] for name in MEMBERS[9:14]] == [None] * 5
+    assert [shown[name] for name in MEMBERS[11:17]] == [None] * 6
 
 
 def test_one_review_has_what_a_decision_needs(api, review):

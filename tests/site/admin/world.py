@@ -41,6 +41,7 @@ from tests.factories import (
     CallbackFactory,
     ErasureFactory,
     ExportFactory,
+    FeedbackFactory,
     LegalHoldFactory,
     OrganizationFactory,
     ReviewFactory,
@@ -100,6 +101,7 @@ def populate(rows, *, first=0):
         MasterKey.objects.create(pk=f"old{n}", check_value=bytes(60))
         Reencryption.objects.create(column=f"app.Model.text{n}", settled_at=timezone.now(), due_at=timezone.now())
         ReviewFactory(run__completion__prompt=PROMPT, run__completion__task=score.task)
+        FeedbackFactory(completion=score.completion, explanation=PROMPT)
         ErasureFactory(organization=organization, completion=score.completion, model_id="")
         LegalHoldFactory(organization=organization, task=score.task)
         endpoint = RewardEndpointFactory(task=score.task, token=f"live-token-{n}")

@@ -53,7 +53,7 @@ from .models.rewards import (
     RewardEndpointRegistration,
 )
 from .models.runs import Retried, RetrySkip, WorkflowRun, WorkflowRunError, WorkflowRunStep
-from .models.scores import Dimension, Outcome, Reward, Score, ScoreResult, ScoreSummary, WaitingFor
+from .models.scores import Calibrated, Dimension, Outcome, Reward, Score, ScoreResult, ScoreSummary, WaitingFor
 from .models.tasks import PanelMember, Task, TaskDetail, TaskVersion
 from .models.webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
 from .resources.exports import ExportNotCompleted
@@ -69,6 +69,7 @@ __all__ = [
     "BatchItem",
     "BatchSubmitted",
     "BrokenExport",
+    "Calibrated",
     "Capabilities",
     "Completion",
     "ConfigurationError",

@@ -32,9 +32,10 @@ from .rewards import (
     RewardEndpoint,
     RewardEndpointRegistration,
 )
-from .runs import Retried, RetrySkip, RunError, RunStep, WorkflowRun
+from .runs import Retried, RetrySkip, WorkflowRun, WorkflowRunError, WorkflowRunStep
 from .scores import (
     FINAL_STATUSES,
+    Calibrated,
     Dimension,
     Distribution,
     Outcome,
@@ -56,6 +57,7 @@ __all__ = [
     "Authentication",
     "BatchItem",
     "BatchSubmitted",
+    "Calibrated",
     "Capabilities",
     "Check",
     "Completion",
@@ -100,8 +102,6 @@ __all__ = [
     "RewardEndpoint",
     "RewardEndpointRegistration",
     "Role",
-    "RunError",
-    "RunStep",
     "Score",
     "ScoreResult",
     "ScoreSummary",
@@ -115,4 +115,6 @@ __all__ = [
     "WebhookEvent",
     "WebhookRegistration",
     "WorkflowRun",
+    "WorkflowRunError",
+    "WorkflowRunStep",
 ]

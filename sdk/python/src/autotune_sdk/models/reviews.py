@@ -14,6 +14,7 @@ class Review:
     """A score that waits for a person's decision. status: 'open', 'approved', 'rejected', 'expired' or 'cancelled'.
 
     value      the decided value; None until then, and if the score was not approved
+    scale      {"min", "max"} of the grader version; `preliminary_raw_value` and `raw_value` are the values on it
     reasoning  this and the members up to `response` inform the decision; None in lists
     """
 
@@ -42,3 +43,6 @@ class Review:
     prompt: str | None = None
     messages: list[dict[str, Any]] | None = None
     response: str | None = None
+    preliminary_raw_value: float | None = None
+    raw_value: float | None = None
+    scale: Any = None

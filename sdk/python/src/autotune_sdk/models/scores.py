@@ -31,9 +31,18 @@ class Dimension:
 
 
 @dataclass(frozen=True)
+class Calibrated:
+    """The value of a score after a score map, in 0..1, and the map's id."""
+
+    value: float
+    map_id: str
+
+
+@dataclass(frozen=True)
 class Score:
     """One grader version's score of one completion: value and confidence in 0..1, raw_value on its own scale.
 
+    calibrated   the value after a score map; None without one
     reused_from  id of the score that this one copies: an equal answer of another model was scored
     """
 
@@ -52,6 +61,7 @@ class Score:
     created_at: datetime | None
     unreadable: tuple[str, ...] = ()
     reused_from: str | None = None
+    calibrated: Calibrated | None = None
 
 
 @dataclass(frozen=True)

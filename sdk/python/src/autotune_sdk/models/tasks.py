@@ -74,6 +74,7 @@ class Task:
     created_at: datetime
     updated_at: datetime
     unreadable: tuple[str, ...] = ()
+    use_calibration: bool = False
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class Graders(Resource):
         return _wire.decode(Credentials, member(answer, "credentials"))
 
     def stats(self, grader_id: str, *, window: str | None = None) -> GraderStats:
-        """Return statistics over '1h', '24h', '7d', '30d' or 'all'."""
+        """Return statistics over '1h', '24h', '7d', '30d' or 'all' (the default)."""
         answer = self._transport.get(f"/graders/{segment(grader_id)}/stats", {"window": window})
         return _wire.decode(GraderStats, answer)
 

@@ -61,14 +61,17 @@ class Reviews(Resource):
         *,
         approved: bool,
         value: float | None = None,
+        raw_value: float | None = None,
         explanation: str | None = None,
         idempotency_key: str | None = None,
     ) -> Review:
         """Approve the preliminary score, replace it with a `value`, or reject it, so that the run fails.
 
-        raises  ConflictError once somebody else has decided, or the review has expired
+        raw_value  in place of `value`, on the review's `scale`
+        raises     ConflictError once somebody else has decided, or the review has expired
         """
-        body = wire_members({"approved": approved, "value": value, "explanation": explanation})
+        members = {"approved": approved, "value": value, "raw_value": raw_value, "explanation": explanation}
+        body = wire_members(members)
         answer = self._transport.post(
             f"/reviews/{segment(review_id)}/decision", _wire.dumps(body), idempotency_key=idempotency_key or new_key()
         )

@@ -31,6 +31,7 @@ class TaskFields(TypedDict, total=False):
     options: Mapping[str, Any] | None
     retention: Mapping[str, Any] | None
     share_text: bool | None
+    use_calibration: bool | None
     metadata: Mapping[str, Any] | None
 
 

@@ -1,0 +1,1 @@
+"""Feedback: what people say is the true score of a completion for a grader."""
