@@ -29,7 +29,7 @@ class Task(models.Model):
     description = models.TextField(blank=True)
     version = models.ForeignKey("TaskVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     model_name = models.CharField(max_length=200, blank=True)
-    metadata = EncryptedJSONField(null=True, blank=True)
+    metadata = EncryptedJSONField(default=dict, blank=True)
     max_attempts = models.PositiveSmallIntegerField(default=5)
     backoff_ms = models.PositiveIntegerField(default=500)
     max_backoff_ms = models.PositiveIntegerField(default=30_000)
@@ -60,7 +60,7 @@ class Task(models.Model):
 class TaskVersion(models.Model):
     """A content-addressed snapshot of what defines a task: equal content is one version. Completions refer to it.
 
-    digest      SHA-256 of `content` in canonical JSON, with the panel
+    digest      HMAC-SHA256 of `content` in canonical JSON, with the panel, under the organization's digest key
     content     {systemPrompt, promptTemplate, responseSchema, model}, encrypted
     created_by  who created it first; null if that was not recorded
     """

@@ -94,7 +94,7 @@ class TaskPage(ApiStruct):
 
 
 class TaskVersionOut(ApiStruct):
-    """A version. The digest covers its members from `systemPrompt` to `aggregation`, in canonical JSON.
+    """A version. The digest covers its members from `systemPrompt` to `aggregation`, under the organization's key.
 
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """

@@ -41,7 +41,7 @@ def test_a_task_needs_a_name_a_template_and_a_grader(api, grader):
         "options": {"includeDimensions": True, "includeExplanation": True},
         "retention": {"textDays": None},
         "shareText": False,
-        "metadata": None,
+        "metadata": {},
     }
     assert task["archived"] is False
     assert task["createdBy"] == public("user", api.user)

@@ -1,0 +1,48 @@
+"""Metadata of tasks that is never null, and keyed digests of their versions."""
+
+from contextlib import suppress
+from typing import Any
+
+from django.db import migrations
+
+import autotune.core.crypto.fields
+from autotune.core.crypto.encryption import Undecryptable
+from tasks import versions
+from tasks.panels import Seat
+
+
+def fill(apps: Any, schema_editor: Any) -> None:
+    """Give each task without metadata an empty object, encrypted like any other."""
+    tasks = apps.get_model("tasks", "Task").objects.filter(metadata__isnull=True)
+    for task in tasks.only("organization_id").order_by("pk").iterator(chunk_size=500):
+        task.metadata = {}
+        task.save(update_fields=["metadata"])
+
+
+def key_digests(apps: Any, schema_editor: Any) -> None:
+    """Replace the plain digest of each version. One that cannot be read keeps it: equal content is a new version."""
+    version, member = apps.get_model("tasks", "TaskVersion"), apps.get_model("tasks", "PanelMember")
+    for row in version.objects.order_by("pk").iterator(chunk_size=500):
+        panel = member.objects.filter(task_version=row.pk).order_by("position")
+        seats = [Seat(*values) for values in panel.values_list("grader_id", "weight", "part")]
+        with suppress(Undecryptable):
+            digest = versions.digest(row.organization_id, row.content, seats, row.aggregation)
+            version.objects.filter(pk=row.pk).update(digest=digest)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("tasks", "0010_forms")]
+    operations = [
+        migrations.RunPython(fill, migrations.RunPython.noop, elidable=True),
+        migrations.RunPython(key_digests, migrations.RunPython.noop, elidable=True),
+        migrations.AlterField(  # without a default, which the database could not encrypt
+            model_name="task",
+            name="metadata",
+            field=autotune.core.crypto.fields.EncryptedJSONField(),
+        ),
+        migrations.AlterField(
+            model_name="task",
+            name="metadata",
+            field=autotune.core.crypto.fields.EncryptedJSONField(blank=True, default=dict),
+        ),
+    ]
