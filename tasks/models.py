@@ -10,7 +10,7 @@ from autotune.core import ids
 from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader
 from tasks.conversations import form_of
-from tasks.querysets import CompletionQuerySet, TaskQuerySet, TaskVersionQuerySet
+from tasks.querysets import READER_ROWS, CompletionQuerySet, TaskQuerySet, TaskVersionQuerySet
 from tasks.states import Aggregation, Form, Part, Priority, Source
 
 
@@ -126,6 +126,8 @@ class Completion(models.Model):
     form            the form that carries the whole conversation (tasks/conversations.py), so that rows can be selected
                     and counted without decryption; null for rows older than forms, until the background job adds it
     variables       the values that filled the prompt template; null if the request had the prompt itself
+    source          how Autotune received it; scores and rewards have a copy, and it never changes
+    held_out        never to be trained on; like `source`, it is copied and never changes
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -148,6 +150,7 @@ class Completion(models.Model):
     form = models.CharField(max_length=6, choices=Form.choices, null=True, editable=False)
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     source = models.CharField(max_length=10, choices=Source.choices, default=Source.API)
+    held_out = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(default=timezone.now)
     erased_at = models.DateTimeField(null=True, blank=True)
 
@@ -168,8 +171,14 @@ class Completion(models.Model):
             models.Index(fields=["organization", "id"], name="tasks_completion_by_org"),
             models.Index(fields=["task", "id"], name="tasks_completion_by_task"),
             models.Index(
+                fields=["organization", "id"],
+                condition=models.Q(source=Source.EVALUATION),
+                name="tasks_completion_evaluated",
+            ),
+            models.Index(
                 fields=["task", "prompt_digest"],
-                include=["answer_digest", "id", "form"],
+                include=["answer_digest", "id", "form", "source"],
+                condition=READER_ROWS,
                 name="tasks_completion_by_prompt",
             ),  # it covers all columns that pairs need, except the rewards
             models.Index(

@@ -33,7 +33,10 @@ class RewardOut(ApiStruct):
 
 
 class CompletionOut(ApiStruct):
-    """`unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise."""
+    """`heldOut` completions are never trained on: no score list, figure, pair or export includes them.
+
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
 
     id: str
     task_id: str
@@ -46,6 +49,7 @@ class CompletionOut(ApiStruct):
     metadata: dict[str, Any] | None
     priority: str
     source: str
+    held_out: bool
     status: CompletionStatus
     reward: RewardOut | None
     workflow_run_ids: list[str]
@@ -150,6 +154,7 @@ def completion_out(completion: Completion, reward: Reward | None, runs: Sequence
         metadata=None if "metadata" in text.unreadable else metadata or {},
         priority=PRIORITY_NAMES[Priority(completion.priority)],
         source=completion.source,
+        held_out=completion.held_out,
         status=status_of(reward, runs),
         reward=reward_out(reward),
         workflow_run_ids=[run.public_id for run in runs],

@@ -1,14 +1,19 @@
-"""Metadata of tasks that is never null, and keyed digests of their versions."""
+"""Held-out completions, the index for readers, metadata that is never null, and keyed digests.
+
+Readers use neither held-out completions nor, by default, those of evaluations, so the index by prompt leaves them out.
+"""
 
 from contextlib import suppress
 from typing import Any
 
-from django.db import migrations
+from django.db import migrations, models
 
 import autotune.core.crypto.fields
 from autotune.core.crypto.encryption import Undecryptable
 from tasks import versions
 from tasks.panels import Seat
+
+READER_ROWS = models.Q(held_out=False, source__in=("api", "manual", "telemetry"))
 
 
 def fill(apps: Any, schema_editor: Any) -> None:
@@ -44,5 +49,28 @@ class Migration(migrations.Migration):
             model_name="task",
             name="metadata",
             field=autotune.core.crypto.fields.EncryptedJSONField(blank=True, default=dict),
+        ),
+        migrations.AddField(
+            model_name="completion",
+            name="held_out",
+            field=models.BooleanField(db_default=False, default=False, editable=False),
+        ),
+        migrations.RemoveIndex(model_name="completion", name="tasks_completion_by_prompt"),
+        migrations.AddIndex(
+            model_name="completion",
+            index=models.Index(
+                condition=READER_ROWS,
+                fields=["task", "prompt_digest"],
+                include=("answer_digest", "id", "form", "source"),
+                name="tasks_completion_by_prompt",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="completion",
+            index=models.Index(
+                condition=models.Q(source="evaluation"),
+                fields=["organization", "id"],
+                name="tasks_completion_evaluated",
+            ),
         ),
     ]

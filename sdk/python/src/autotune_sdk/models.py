@@ -62,7 +62,11 @@ class Reward:
 
 @dataclass(frozen=True)
 class Completion:
-    """One answer of one model to one prompt. status: 'pending', 'processing', 'completed' or 'failed'."""
+    """One answer of one model to one prompt.
+
+    status    'pending', 'processing', 'completed' or 'failed'
+    held_out  never to be trained on: no list of scores, figure, pair or export includes it
+    """
 
     id: str
     task_id: str
@@ -81,6 +85,7 @@ class Completion:
     erased_at: datetime | None
     created_at: datetime
     unreadable: tuple[str, ...] = ()
+    held_out: bool = False
 
 
 @dataclass(frozen=True)
