@@ -98,12 +98,12 @@ class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
             ("include_dimensions", "include_explanation"), "review_below_confidence",
         )}),
         ("Text", {"fields": ("text_days", "share_text")}),
-        ("More", {"fields": ("its_lists", "created_by", "created_at", "updated_at")}),
+        ("More", {"fields": ("kind", "its_lists", "created_by", "created_at", "updated_at")}),
     )  # fmt: skip
     readonly_fields = (
         "public_id", "organization", "version", "panel", "model_name", "max_attempts", "backoff_ms", "max_backoff_ms",
         "deadline_ms", "include_dimensions", "include_explanation", "review_below_confidence", "text_days",
-        "share_text", "its_lists", "created_by", "created_at", "updated_at",
+        "share_text", "kind", "its_lists", "created_by", "created_at", "updated_at",
     )  # fmt: skip
     actions = (archive,)
     inlines = (VersionsInline,)

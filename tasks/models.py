@@ -11,12 +11,13 @@ from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader
 from tasks.conversations import form_of
 from tasks.querysets import READER_ROWS, CompletionQuerySet, TaskQuerySet, TaskVersionQuerySet
-from tasks.states import Aggregation, Form, Part, Priority, Source
+from tasks.states import Aggregation, Form, Part, Priority, Source, TaskKind
 
 
 class Task(models.Model):
     """What a model is asked. Its versions hold what defines it; the settings (retry, deadline, options) are here.
 
+    kind        only a deck may have no graders; its completions then stay ungraded
     text_days   days for which prompts and responses are kept; null: as long as the organization keeps them
     erased_to   id of a completion: retention has erased all text up to it, except what a legal hold keeps
     share_text  owners of the task's graders may read prompts and responses
@@ -25,6 +26,7 @@ class Task(models.Model):
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=4, choices=TaskKind.choices, default=TaskKind.TASK, db_default=TaskKind.TASK)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     version = models.ForeignKey("TaskVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
@@ -47,7 +49,10 @@ class Task(models.Model):
     objects: ClassVar[TaskQuerySet] = TaskQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["organization", "name"], name="tasks_task_name")]
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "name"], name="tasks_task_name"),
+            models.CheckConstraint(condition=models.Q(kind__in=TaskKind.values), name="tasks_task_kind"),
+        ]
 
     def __str__(self) -> str:
         return self.name

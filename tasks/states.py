@@ -5,6 +5,13 @@ from typing import Final
 from django.db import models
 
 
+class TaskKind(models.TextChoices):
+    """A deck is a task that began as a system prompt. Only a deck may have no graders."""
+
+    TASK = "task"
+    DECK = "deck"
+
+
 class Aggregation(models.TextChoices):
     """How the scores of a panel become one reward."""
 

@@ -8,8 +8,10 @@ from autotune.access.models import User
 from autotune.core import ecmajson
 from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import is_damaged
+from autotune.core.errors import Invalid
 from tasks.models import PanelMember, Task, TaskVersion
 from tasks.panels import Seat
+from tasks.states import TaskKind
 
 
 def digest(organization_id: UUID, content: dict[str, Any], panel: Sequence[Seat], aggregation: str) -> str:
@@ -40,7 +42,11 @@ def find_or_create(
     """Return the task's version with this content, or create it with `maker` as its creator.
 
     The caller must hold a lock on the task's row, so that no other request creates the version at the same time.
+
+    raises  Invalid if there is no grader, and the task is not a deck
     """
+    if not panel and task.kind != TaskKind.DECK:
+        raise Invalid.field("/graders", "missing_field", "Give at least one grader.")
     content_digest = digest(task.organization_id, content, panel, aggregation)
     if version := TaskVersion.objects.filter(task=task, digest=content_digest).first():
         if is_damaged(version, "content"):  # the equal digest proves that the content is the same

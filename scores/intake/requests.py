@@ -62,7 +62,7 @@ class CompletionQuery(PageQuery):
 
     task_id: TaskId | None = None
     model_id: str | None = None
-    status: Literal["pending", "processing", "completed", "failed"] | None = None
+    status: Literal["pending", "processing", "completed", "failed", "ungraded"] | None = None
     source: Sources | None = None
     external_id: str | None = None
     start_date: str | None = None

@@ -95,7 +95,7 @@ def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
     """Return the panel of a version of the task, without its template and system prompt."""
     members = list(PanelMember.objects.filter(task_version_id=task_version_id).select_related("grader", "task_version"))
     graders = tuple((member.grader, member.part) for member in members)
-    if not members:
+    if not members:  # a deck, or a task that is just being deleted
         return TaskPanel(task, "", graders)
     return TaskPanel.of(task, members[0].task_version, graders)
 

@@ -18,7 +18,7 @@ from scores.intake.drafts import Draft, draft, repeated
 from scores.intake.requests import NewCompletion
 from scores.intake.storing import Refused, StoredItem, TaskPanel
 from tasks.models import PanelMember, Task
-from tasks.states import Part, Source
+from tasks.states import Part, Source, TaskKind
 
 UNREADABLE: Final = "the task's current version cannot be decrypted. Change the task's prompts to replace it."
 
@@ -56,6 +56,8 @@ def submit(
     source: Source = Source.API,
 ) -> Intake:
     """Store the items by index, and one run for each grader of their tasks' panels.
+
+    The completions of a deck without graders have no runs: they stay ungraded.
 
     malformed  items that could not be read
     partial    store the valid items although others are refused
@@ -114,7 +116,10 @@ def refusal(refused: Sequence[Refused], *, alone: bool) -> AutotuneError:
 
 
 def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
-    """The tasks that the principal may see, with version and panel; a task without a panel is just being deleted."""
+    """The tasks that the principal may see, with version and panel.
+
+    A task without a panel is just being deleted, unless it is a deck.
+    """
     visible = Task.objects.visible_to(principal).filter(pk__in=task_ids).select_related("version")
     tasks = {task.pk: task for task in visible}
     members: dict[UUID, list[PanelMember]] = {}
@@ -124,10 +129,10 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
         members.setdefault(member.task_version_id, []).append(member)
     return {
         key: TaskPanel.of(
-            task, task.version, tuple((member.grader, member.part) for member in members[task.version.pk])
+            task, task.version, tuple((member.grader, member.part) for member in members.get(task.version.pk, ()))
         )
         for key, task in tasks.items()
-        if task.version is not None and task.version.pk in members
+        if task.version is not None and (task.version.pk in members or task.kind == TaskKind.DECK)
     }
 
 

@@ -132,4 +132,8 @@ def _with_status(completions: Any, status: str) -> Any:
     # The same rule as completion_responses.status_of.
     begun_runs = runs.filter(Q(attempt__gt=0) | ~Q(status__in=NOT_BEGUN))
     unfinished = completions.filter(reward__isnull=True)
+    if status == "ungraded":
+        return unfinished.filter(~Exists(runs))
+    if status == "pending":
+        unfinished = unfinished.filter(Exists(runs))
     return unfinished.filter(Exists(begun_runs) if status == "processing" else ~Exists(begun_runs))

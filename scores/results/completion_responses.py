@@ -68,11 +68,14 @@ class CompletionPage(ApiStruct):
 
 
 class Submitted(ApiStruct, omit_defaults=True):
-    """`existing` is true (and the status 200) for an external id that was stored before with the same content."""
+    """`existing` is true (and the status 200) for an external id that was stored before with the same content.
+
+    `status` is `scoring`, or `ungraded` for a deck without graders; `workflowRunId` is then null.
+    """
 
     completion: CompletionOut
     estimated_score_time_ms: int
-    workflow_run_id: str
+    workflow_run_id: str | None
     workflow_run_ids: list[str]
     status: str
     existing: bool = False
@@ -125,7 +128,10 @@ def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionS
     """Return a completion's status. A run that sleeps until its `notBefore` has not begun."""
     if reward is not None:
         return CompletionStatus.FAILED if reward.value is None else CompletionStatus.COMPLETED
-    has_begun = any(run.attempt > 0 or run.status not in NOT_BEGUN for run in runs)
+    begun = [run.attempt > 0 or run.status not in NOT_BEGUN for run in runs]
+    if not begun:
+        return CompletionStatus.UNGRADED
+    has_begun = any(begun)
     return CompletionStatus.PROCESSING if has_begun else CompletionStatus.PENDING
 
 

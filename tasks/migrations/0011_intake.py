@@ -1,4 +1,4 @@
-"""Held-out completions, the index for readers, metadata that is never null, and keyed digests.
+"""Kinds of tasks, held-out completions, the index for readers, metadata that is never null, and keyed digests.
 
 Readers use neither held-out completions nor, by default, those of evaluations, so the index by prompt leaves them out.
 """
@@ -38,6 +38,17 @@ def key_digests(apps: Any, schema_editor: Any) -> None:
 class Migration(migrations.Migration):
     dependencies = [("tasks", "0010_forms")]
     operations = [
+        migrations.AddField(
+            model_name="task",
+            name="kind",
+            field=models.CharField(
+                choices=[("task", "Task"), ("deck", "Deck")], db_default="task", default="task", max_length=4
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="task",
+            constraint=models.CheckConstraint(condition=models.Q(kind__in=["task", "deck"]), name="tasks_task_kind"),
+        ),
         migrations.RunPython(fill, migrations.RunPython.noop, elidable=True),
         migrations.RunPython(key_digests, migrations.RunPython.noop, elidable=True),
         migrations.AlterField(  # without a default, which the database could not encrypt

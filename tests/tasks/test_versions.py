@@ -9,6 +9,7 @@ import pytest
 from django.apps import apps
 
 from autotune.core.crypto import encryption
+from autotune.core.errors import Invalid
 from tasks import panels, versions
 from tasks.models import TaskVersion
 from tasks.panels import Seat
@@ -99,6 +100,15 @@ def test_the_migration_keys_plain_digests(organization_id):
     version = TaskVersion.objects.get()
     expected = versions.digest(organization_id, version.content, panels.seats(version), version.aggregation)
     assert version.digest == expected != plain
+
+
+def test_only_a_deck_may_have_no_graders(organization_id):
+    deck, plain = (TaskFactory(organization_id=organization_id, kind=kind) for kind in ("deck", "task"))
+    with pytest.raises(Invalid) as refusal:
+        versions.find_or_create(plain, CONTENT, [], "mean", plain.created_by)
+    assert [(error.pointer, error.code) for error in refusal.value.errors] == [("/graders", "missing_field")]
+    version = versions.find_or_create(deck, CONTENT, [], "mean", deck.created_by)
+    assert not version.members.exists()
 
 
 def test_the_newest_comes_first_and_one_is_current(api, task):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scores.counters import folding
-from tests.factories import CompletionFactory, ScoreFactory, TaskFactory, public
+from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory, public
 from tests.support.scoring import add_scores
 
 pytestmark = pytest.mark.django_db
@@ -88,6 +88,19 @@ def test_other_answers_to_the_prompt_leave_out_held_out_ones(client, task):
     ]
     answer = client.get(f"/completions/{public('comp', rows[0])}")
     assert [sibling.completion for sibling in answer.context["siblings"]] == [rows[1]]
+
+
+def test_an_ungraded_completion_says_why_it_has_no_score(client, task):
+    deck = TaskFactory(organization=task.organization, kind="deck", graders=[])
+    completion = CompletionFactory(task=deck)
+    answer = client.get(f"/completions/{public('comp', completion)}")
+    assert "The task has no graders" in answer.content.decode()
+    assert answer.context["live"] == 0
+    RunFactory(completion=CompletionFactory(task=task))
+    assert [row.completion for row in client.get("/completions", {"status": "ungraded"}).context["rows"]] == [
+        completion
+    ]
+    html_of(client, f"/tasks/{public('task', deck)}")
 
 
 @pytest.mark.parametrize(

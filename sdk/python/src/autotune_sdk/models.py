@@ -15,7 +15,7 @@ from .errors import FieldError
 
 T = TypeVar("T")
 
-FINAL_STATUSES = frozenset({"completed", "failed"})
+FINAL_STATUSES = frozenset({"completed", "failed", "ungraded"})
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Reward:
 class Completion:
     """One answer of one model to one prompt.
 
-    status    'pending', 'processing', 'completed' or 'failed'
+    status    'pending', 'processing', 'completed', 'failed', or 'ungraded' for a deck without graders
     held_out  never to be trained on: no list of scores, figure, pair or export includes it
     """
 
