@@ -121,7 +121,8 @@ def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) ->
     """Count the completions with a reward: up to MOST from the rewards only, else among the first READ completions."""
     is_simple = query.model_id is None and selection.grader is None and selection.grader_version is None
     if is_simple and reader.forms == left_out.ALL:
-        rewards = selection.scoped(Reward.objects.filter(value__isnull=False), "exports")
+        readable = Reward.objects.for_readers(selection.sources)
+        rewards = selection.scoped(readable.filter(value__isnull=False), "exports")
         rewards = selection.period(selection.bounded_rewards(rewards), "scored_at")
         return _up_to(rewards if query.min_reward is None else rewards.filter(value__gte=query.min_reward)), ""
     rewarded = reader.fitting()
@@ -156,8 +157,8 @@ def _grouped(layout: Layout, rewarded: Any) -> int:
 
 def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[LeftOut]:
     """Return why completions of the task and model make no row."""
-    completions = selection.scoped(Completion.objects.all(), "exports")
-    rewards = selection.scoped(Reward.objects.all(), "exports").order_by()
+    completions = selection.scoped(Completion.objects.for_readers(selection.sources), "exports")
+    rewards = selection.scoped(Reward.objects.for_readers(selection.sources), "exports").order_by()
     if query.model_id is not None:
         completions = completions.filter(model_id=query.model_id)
         rewards = rewards.filter(completion__model_id=query.model_id)

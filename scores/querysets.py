@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from autotune.access.policy import ScopedQuerySet
 from scores.states import LONG_AGO, RunStatus
+from tasks.querysets import SourcedQuerySet
 
 
 class RunQuerySet(ScopedQuerySet):
@@ -25,7 +26,7 @@ class RunQuerySet(ScopedQuerySet):
         return resting.order_by("wake_at")[:1]
 
 
-class ScoreQuerySet(ScopedQuerySet):
+class ScoreQuerySet(SourcedQuerySet):
     """Scores. `own` covers the scores of graders that the caller created, for completions of all organizations."""
 
     resource = "scores"
@@ -37,7 +38,7 @@ class ScoreQuerySet(ScopedQuerySet):
         return self.filter(deleted_at=None)
 
 
-class RewardQuerySet(ScopedQuerySet):
+class RewardQuerySet(SourcedQuerySet):
     resource = "exports"
     owner_path = "completion__created_by_id"
 

@@ -64,12 +64,19 @@ FINAL = (RunStatus.COMPLETED, RunStatus.FAILED)
 
 
 class CompletionStatus(models.TextChoices):
-    """The status of a completion, derived from its reward, or from whether a run has begun if there is no reward."""
+    """The status of a completion, derived from its reward, or from whether a run has begun if there is no reward.
+
+    A completion without runs is `ungraded`: it was submitted to a deck without graders.
+    """
 
     PENDING = "pending"
     PROCESSING = "processing"
     COMPLETED = "completed"
     FAILED = "failed"
+    UNGRADED = "ungraded"
+
+
+ENDED: Final = (CompletionStatus.COMPLETED, CompletionStatus.FAILED, CompletionStatus.UNGRADED)  # nothing to wait for
 
 
 class ErasureStatus(models.TextChoices):

@@ -98,12 +98,12 @@ class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
             ("include_dimensions", "include_explanation"), "review_below_confidence", "use_calibration",
         )}),
         ("Text", {"fields": ("text_days", "share_text")}),
-        ("More", {"fields": ("its_lists", "created_by", "created_at", "updated_at")}),
+        ("More", {"fields": ("kind", "its_lists", "created_by", "created_at", "updated_at")}),
     )  # fmt: skip
     readonly_fields = (
         "public_id", "organization", "version", "panel", "model_name", "max_attempts", "backoff_ms", "max_backoff_ms",
         "deadline_ms", "include_dimensions", "include_explanation", "review_below_confidence", "use_calibration",
-        "text_days", "share_text", "its_lists", "created_by", "created_at", "updated_at",
+        "text_days", "share_text", "kind", "its_lists", "created_by", "created_at", "updated_at",
     )  # fmt: skip
     actions = (archive,)
     inlines = (VersionsInline,)
@@ -238,14 +238,18 @@ class CompletionAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin
         moment("created_at", "submitted", order=""), "text_state",
     )  # fmt: skip
     list_filter = (
-        CreatedWithin, OrganizationFilter, TaskFilter, "source", "priority", ("erased_at", admin.EmptyFieldListFilter),
+        CreatedWithin, OrganizationFilter, TaskFilter, "source", "held_out", "priority",
+        ("erased_at", admin.EmptyFieldListFilter),
     )  # fmt: skip
     list_select_related = ("task",)
     search_fields = ("external_id", "=model_id", "task__name", "task__description")
     search_help_text = "A part of an external id or a task, exactly a model, or an id (comp_…, task_…, taskv_…, org_…)"
     groups = (
         (None, ("public_id", "organization", "task", "task_version", "created_by")),
-        ("Work", ("model_id", "external_id", "priority", "source", "created_at", "text_state", "erased_at")),
+        (
+            "Work",
+            ("model_id", "external_id", "priority", "source", "held_out", "created_at", "text_state", "erased_at"),
+        ),
     )
     texts = ("prompt", "messages", "response", "metadata", "variables")
 

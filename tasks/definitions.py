@@ -143,8 +143,9 @@ def _version(task: Task, task_patch: TaskPatch, principal: Principal) -> TaskVer
         aggregation = task_patch.aggregation or Aggregation.MEAN
     panel = _panel(task, task_patch, principal)
     if present and not is_damaged(present, "content"):
-        unchanged = versions.digest(before, panels.seats(present), present.aggregation)
-        if versions.digest(content, panel, aggregation) == unchanged:
+        owner = task.organization_id
+        unchanged = versions.digest(owner, before, panels.seats(present), present.aggregation)
+        if versions.digest(owner, content, panel, aggregation) == unchanged:
             return present
     return versions.find_or_create(task, content, panel, aggregation, principal.user)
 

@@ -10,13 +10,14 @@ from autotune.core import ids
 from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader
 from tasks.conversations import form_of
-from tasks.querysets import CompletionQuerySet, TaskQuerySet, TaskVersionQuerySet
-from tasks.states import Aggregation, Form, Part, Priority, Source
+from tasks.querysets import READER_ROWS, CompletionQuerySet, TaskQuerySet, TaskVersionQuerySet
+from tasks.states import Aggregation, Form, Part, Priority, Source, TaskKind
 
 
 class Task(models.Model):
     """What a model is asked. Its versions hold what defines it; the settings (retry, deadline, options) are here.
 
+    kind        only a deck may have no graders; its completions then stay ungraded
     text_days   days for which prompts and responses are kept; null: as long as the organization keeps them
     erased_to   id of a completion: retention has erased all text up to it, except what a legal hold keeps
     use_calibration  rewards use a score's calibrated value, if it has one
@@ -26,11 +27,12 @@ class Task(models.Model):
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=4, choices=TaskKind.choices, default=TaskKind.TASK, db_default=TaskKind.TASK)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     version = models.ForeignKey("TaskVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     model_name = models.CharField(max_length=200, blank=True)
-    metadata = EncryptedJSONField(null=True, blank=True)
+    metadata = EncryptedJSONField(default=dict, blank=True)
     max_attempts = models.PositiveSmallIntegerField(default=5)
     backoff_ms = models.PositiveIntegerField(default=500)
     max_backoff_ms = models.PositiveIntegerField(default=30_000)
@@ -49,7 +51,10 @@ class Task(models.Model):
     objects: ClassVar[TaskQuerySet] = TaskQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["organization", "name"], name="tasks_task_name")]
+        constraints = [
+            models.UniqueConstraint(fields=["organization", "name"], name="tasks_task_name"),
+            models.CheckConstraint(condition=models.Q(kind__in=TaskKind.values), name="tasks_task_kind"),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -62,7 +67,7 @@ class Task(models.Model):
 class TaskVersion(models.Model):
     """A content-addressed snapshot of what defines a task: equal content is one version. Completions refer to it.
 
-    digest      SHA-256 of `content` in canonical JSON, with the panel
+    digest      HMAC-SHA256 of `content` in canonical JSON, with the panel, under the organization's digest key
     content     {systemPrompt, promptTemplate, responseSchema, model}, encrypted
     created_by  who created it first; null if that was not recorded
     """
@@ -128,6 +133,8 @@ class Completion(models.Model):
     form            the form that carries the whole conversation (tasks/conversations.py), so that rows can be selected
                     and counted without decryption; null for rows older than forms, until the background job adds it
     variables       the values that filled the prompt template; null if the request had the prompt itself
+    source          how Autotune received it; scores and rewards have a copy, and it never changes
+    held_out        never to be trained on; like `source`, it is copied and never changes
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -150,6 +157,7 @@ class Completion(models.Model):
     form = models.CharField(max_length=6, choices=Form.choices, null=True, editable=False)
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     source = models.CharField(max_length=10, choices=Source.choices, default=Source.API)
+    held_out = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(default=timezone.now)
     erased_at = models.DateTimeField(null=True, blank=True)
 
@@ -170,8 +178,14 @@ class Completion(models.Model):
             models.Index(fields=["organization", "id"], name="tasks_completion_by_org"),
             models.Index(fields=["task", "id"], name="tasks_completion_by_task"),
             models.Index(
+                fields=["organization", "id"],
+                condition=models.Q(source=Source.EVALUATION),
+                name="tasks_completion_evaluated",
+            ),
+            models.Index(
                 fields=["task", "prompt_digest"],
-                include=["answer_digest", "id", "form"],
+                include=["answer_digest", "id", "form", "source"],
+                condition=READER_ROWS,
                 name="tasks_completion_by_prompt",
             ),  # it covers all columns that pairs need, except the rewards
             models.Index(

@@ -20,7 +20,7 @@ MAX_DAYS = 36_500
 
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\S")]
 Description = Annotated[str, Meta(max_length=10_000)]
-Template = Annotated[str, Meta(min_length=1)]
+Template = Annotated[str, Meta(min_length=1, pattern=r"\S")]
 Weight = Annotated[float, Meta(ge=0, le=1)]
 Attempts = Annotated[int, Meta(ge=1, le=20)]
 Backoff = Annotated[int, Meta(ge=0, le=DAY_MS)]

@@ -49,7 +49,8 @@ class RetentionOut(ApiStruct):
 
 
 class TaskOut(ApiStruct):
-    """A task. `graderId` is the only or first scoring grader; `version` is the current version's id.
+    """A task. `graderId` is the only or first scoring grader, null for a deck without graders; `version` is the current
+    version's id.
 
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
@@ -61,7 +62,7 @@ class TaskOut(ApiStruct):
     prompt_template: str | None
     response_schema: dict[str, Any] | None
     model: ModelOut | str | None
-    grader_id: str
+    grader_id: str | None
     graders: list[PanelOut]
     aggregation: Aggregation
     review: ReviewPolicyOut | None
@@ -95,7 +96,7 @@ class TaskPage(ApiStruct):
 
 
 class TaskVersionOut(ApiStruct):
-    """A version. The digest covers its members from `systemPrompt` to `aggregation`, in canonical JSON.
+    """A version. The digest covers its members from `systemPrompt` to `aggregation`, under the organization's key.
 
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
@@ -138,7 +139,7 @@ def task_out(task: Task) -> TaskOut:
         prompt_template=content["promptTemplate"],
         response_schema=content["responseSchema"],
         model=_model(content["model"]),
-        grader_id=next(member.grader_id for member in graders if member.part is Part.SCORING),
+        grader_id=next((member.grader_id for member in graders if member.part is Part.SCORING), None),
         graders=graders,
         aggregation=Aggregation(version.aggregation),
         review=None if task.review_below_confidence is None else ReviewPolicyOut(task.review_below_confidence),

@@ -1,6 +1,15 @@
 """The choices of the fields of tasks and completions."""
 
+from typing import Final
+
 from django.db import models
+
+
+class TaskKind(models.TextChoices):
+    """A deck is a task that began as a system prompt. Only a deck may have no graders."""
+
+    TASK = "task"
+    DECK = "deck"
 
 
 class Aggregation(models.TextChoices):
@@ -30,10 +39,16 @@ class Priority(models.IntegerChoices):
 
 
 class Source(models.TextChoices):
+    """How Autotune received a completion. The endpoint that receives it sets the source; no request contains it."""
+
     API = "api"
     MANUAL = "manual"
     TELEMETRY = "telemetry"
     EVALUATION = "evaluation"
+
+
+LISTED_SOURCES: Final = (Source.API.value, Source.MANUAL.value, Source.TELEMETRY.value)  # what lists read by default
+TRAINING_SOURCES: Final = (Source.API.value, Source.MANUAL.value)  # what exports, pairs and figures read by default
 
 
 class Form(models.TextChoices):

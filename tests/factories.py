@@ -179,6 +179,8 @@ class ScoreFactory(DjangoModelFactory):
     value = 0.5
     confidence = 0.9
     raw_value = factory.SelfAttribute("value")
+    source = factory.SelfAttribute("completion.source")
+    held_out = factory.SelfAttribute("completion.held_out")
 
     @classmethod
     def _create(cls, model_class, *args, reward=True, **fields):
@@ -193,6 +195,8 @@ class ScoreFactory(DjangoModelFactory):
                 aggregation="mean",
                 used=1,
                 failed=0,
+                source=score.source,
+                held_out=score.held_out,
             )
         return score
 

@@ -13,6 +13,7 @@ from exports.pages.words import LAYOUTS
 from exports.requests import CAPPED, CHOICES, LAYOUTS_OF, MAX_CAP
 from scores.results import choices as results_choices
 from scores.results.choices import IdField
+from tasks.states import LISTED_SOURCES, Source
 
 FIRST = {"layout": "records", "format": "jsonl", "per": "completion", "naming": "snake", "strategy": "best_worst"}
 FORMATS = {**words.FORMATS, "json": "JSON, up to 10,000 rows"}
@@ -21,6 +22,12 @@ INCLUDES = {
     "metadata": "Metadata",
     "variables": "Prompt variables",
     "metadata,variables": "Metadata and variables",
+}
+SOURCES = {
+    "": "API and manual",
+    **{source: source.capitalize() for source in Source.values},
+    ",".join(LISTED_SOURCES): "All but evaluation",
+    ",".join(Source.values): "All",
 }
 STRATEGIES = {
     "best_worst": "Best and worst answer to each prompt",
@@ -45,6 +52,14 @@ class Whole(forms.IntegerField):
         super().__init__(required=False, widget=forms.NumberInput(attrs=attrs), **kwargs)
 
 
+class SourceField(forms.ChoiceField):
+    """One of SOURCES: a list of sources, separated by commas; none if it is left empty."""
+
+    def clean(self, value: Any) -> list[str]:
+        text = super().clean(value)
+        return text.split(",") if text else []
+
+
 class ExportForm(BodyForm):
     """All options of an export. Fields that do not fit the layout are hidden and ignored."""
 
@@ -66,6 +81,10 @@ class ExportForm(BodyForm):
     min_reward = Unit(label="Reward from", help_text="0 to 1, for the whole panel.")
     start_date = forms.CharField(label="Scored from", required=False, help_text="In UTC, from the start of this day.")
     end_date = forms.CharField(label="Scored until", required=False, help_text="In UTC, including this day.")
+    source = SourceField(
+        label="Source", required=False, choices=list(SOURCES.items()),
+        help_text="How Autotune received the completions. Held-out completions are never exported.",
+    )  # fmt: skip
     per = forms.ChoiceField(
         label="One row per", required=False,
         choices=[("completion", "Completion, with its reward"), ("grader", "Score of a grader")],
@@ -96,6 +115,8 @@ class ExportForm(BodyForm):
     def __init__(self, parameters: Mapping[str, Any] | QueryDict, principal: Principal) -> None:
         """Bind the form to the address's parameters; without any, the export has no filters."""
         plain = {name: str(value) for name, value in parameters.items()}
+        if isinstance(parameters, QueryDict) and "source" in plain:  # an address may repeat it
+            plain["source"] = ",".join(parameters.getlist("source"))
         super().__init__({**FIRST, **{name: value for name, value in plain.items() if value}})
         choices_of_names = {
             "task_id": (results_choices.tasks(principal), "All tasks"),

@@ -40,7 +40,7 @@ LABELS: Final = {
     "threshold": "good at or above",
     "conversational": "conversations", "tools": "tool calls", "include": "completion data",
     "minScoreDelta": "minimum reward difference", "strategy": "pairs", "seed": "seed",
-    "capPerPrompt": "maximum pairs per prompt",
+    "capPerPrompt": "maximum pairs per prompt", "source": "source",
 }  # fmt: skip
 
 OVER: Final = {
@@ -85,5 +85,5 @@ def describe_query(query: dict[str, Any], names: dict[str, str]) -> list[tuple[s
 def _value(value: Any, names: dict[str, str]) -> str:
     if value is True:
         return "yes"
-    text = str(value)
+    text = ", ".join(value) if isinstance(value, list) else str(value)
     return names.get(text, text.replace("_", " ") if text in ("best_worst",) else text)

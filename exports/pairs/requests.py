@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from autotune.core.api.operations import BodyStruct
 from exports.requests import MAX_CAP, MAX_SEED
-from scores.intake.requests import ModelId, TaskId
+from scores.intake.requests import ModelId, Sources, TaskId
 from scores.results.filters import Unit
 
 MAX_SAMPLE = 10_000
@@ -15,6 +15,7 @@ MAX_SAMPLE = 10_000
 class PairsWanted(BodyStruct):
     """`capPerPrompt`: without it `all` takes at most 1,000 pairs of a prompt, `random` takes one.
 
+    `source`: without it, completions of telemetry and evaluations are left out. Held-out ones always are.
     `conversational`: also use conversations of several messages; each text is then a list of `{role, content}`.
     """
 
@@ -26,3 +27,4 @@ class PairsWanted(BodyStruct):
     cap_per_prompt: Annotated[int, Meta(ge=1, le=MAX_CAP)] | None = None
     conversational: bool | None = None
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] | None = None
+    source: Sources | None = None

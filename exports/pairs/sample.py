@@ -20,6 +20,7 @@ from exports.reading.ranges import Texts
 from exports.reading.readers import CONVERSATION_SIZE
 from exports.requests import check_cap
 from tasks.models import Completion, Task
+from tasks.states import TRAINING_SOURCES
 
 RESOURCE: Final = "preference_pairs"
 ROUTE: Final = "POST /api/v1/preference-pairs"
@@ -64,7 +65,7 @@ def answer(principal: Principal, query: PairsWanted) -> PairsOut:
     task = query.task_id.uuid
     choice = Choice(query.strategy or pairs.BEST_WORST, query.min_score_delta, query.cap_per_prompt, query.seed or 0)
     forms = left_out.carried_by(conversational=bool(query.conversational))
-    rewarded = _rewarded(principal, task, query.model_id)
+    rewarded = _rewarded(principal, task, query.model_id, query.source or TRAINING_SOURCES)
     sample, available = pairs.sample(left_out.fitting(rewarded, forms), choice, query.sample_size)
     reasons = left_out.counted(rewarded, forms)
     release()
@@ -83,13 +84,13 @@ def forget(completions: Collection[UUID], **_: Any) -> None:
     idempotency.forget([*tasks, idempotency.in_flight(ROUTE)], about=ROUTE)
 
 
-def _rewarded(principal: Principal, task: UUID, model_id: str | None) -> Any:
+def _rewarded(principal: Principal, task: UUID, model_id: str | None, sources: Collection[str]) -> Any:
     """Return the rewarded completions of a task from which the caller may make pairs."""
     tasks = Task.objects.visible_to(principal) | policy.scope(Task.objects.all(), principal, RESOURCE, "create")
     if not tasks.filter(pk=task).exists():
         raise NotFound.field("/taskId", "task")
-    completions = policy.scope(Completion.objects.all(), principal, RESOURCE, "create")
-    completions = completions.filter(task_id=task, reward__task_id=task, reward__value__isnull=False)
+    rewarded = Completion.objects.for_readers_of_rewards(sources)
+    completions = policy.scope(rewarded, principal, RESOURCE, "create").filter(task_id=task, reward__task_id=task)
     return completions if model_id is None else completions.filter(model_id=model_id)
 
 

@@ -5,7 +5,7 @@ Each range takes short queries of few rows: no long snapshot, and no connection 
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 from uuid import UUID
@@ -68,6 +68,7 @@ class Range(NamedTuple):
     """Rewarded completions of a task with prompt digests greater than `after` up to `upto` (None: to the end).
 
     of_task  the rewarded completions of the whole task
+    sources  of the selection
     counts   whether to count what is left out; a preview counts that itself
     """
 
@@ -76,6 +77,7 @@ class Range(NamedTuple):
     upto: bytes | None
     rewarded: Any
     of_task: Any
+    sources: Collection[str]
     counts: bool = True
 
     def undigested(self) -> Counter[str]:
@@ -86,7 +88,8 @@ class Range(NamedTuple):
         """Count the completions whose conversations have none of the forms, by prompt in the order of digests."""
         if not self.counts:
             return []
-        prompts = Completion.objects.filter(task_id=self.task, prompt_digest__gt=self.after)
+        of_sources = Completion.objects.for_readers(self.sources)
+        prompts = of_sources.filter(task_id=self.task, prompt_digest__gt=self.after)
         if self.upto is not None:
             prompts = prompts.filter(prompt_digest__lte=self.upto)
         if not left_out.unfit(prompts, forms).exists():  # answered by the index, without reading rewards
@@ -98,16 +101,16 @@ class Range(NamedTuple):
 
 def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Range]:
     """Yield all ranges after a place, of `length` completions or RANGE_ROWS, whichever is more."""
-    after = place.prompt
+    after, sources = place.prompt, reader.selection.sources
     for task in _tasks(reader.selection, place.task):
         while True:
-            upto = _end(task, after, max(length, RANGE_ROWS))
+            upto = _end(task, sources, after, max(length, RANGE_ROWS))
             release()
             of_task = reader.rewarded_completions().filter(task_id=task, reward__task_id=task)
             rewarded = of_task.filter(prompt_digest__gt=after)
             if upto is not None:
                 rewarded = rewarded.filter(prompt_digest__lte=upto)
-            yield Range(task, after, upto, rewarded, of_task, reader.counts)
+            yield Range(task, after, upto, rewarded, of_task, sources, reader.counts)
             if upto is None:
                 break
             after = upto
@@ -147,9 +150,10 @@ def _tasks(selection: Selection, first: UUID | None) -> Iterator[UUID]:
     yield from task_ids
 
 
-def _end(task: UUID, after: bytes, length: int) -> bytes | None:
+def _end(task: UUID, sources: Collection[str], after: bytes, length: int) -> bytes | None:
     """Return the last prompt of the range after `after`; None if it is the last range."""
-    digests = Completion.objects.filter(task_id=task, prompt_digest__gt=after).order_by("prompt_digest")
+    completions = Completion.objects.for_readers(sources).filter(task_id=task, prompt_digest__gt=after)
+    digests = completions.order_by("prompt_digest")
     last = digests.values_list("prompt_digest", flat=True)[length : length + 1]
     return next((bytes(digest) for digest in last if digest), None)
 

@@ -90,14 +90,14 @@ class RewardReader:
         return left_out.fitting(self.rewarded_completions(), self.forms)
 
     def scores(self) -> Any:
-        scores = self.selection.scoped(COUNTED.all(), "exports")
+        scores = self.selection.scoped(COUNTED.for_readers(self.selection.sources), "exports")
         scores = scores.filter(completion__in=self.rewarded_completions().values("pk"))
         return telling_dimensions(scores, self.sight.reader)
 
     def rewarded_completions(self) -> Any:
         """Return every completion of the selection that has a reward."""
         query, selection = self.query, self.selection
-        completions = selection.scoped(Completion.objects.filter(reward__value__isnull=False), "exports")
+        completions = selection.scoped(Completion.objects.for_readers_of_rewards(selection.sources), "exports")
         completions = selection.period(selection.bounded_rewards(completions, "reward__"), "reward__scored_at")
         if selection.task:
             # the same as the completion's task; reward has the index that serves this
@@ -165,7 +165,8 @@ class ScoreReader:
         return left_out.carried(self.query)
 
     def heads(self, after: UUID | None, limit: int, *, only_fitting: bool = False) -> tuple[list[Head], UUID | None]:
-        completions = self.selection.scoped(Completion.objects.filter(reward__value__isnull=False), "exports")
+        rewarded = Completion.objects.for_readers_of_rewards(self.selection.sources)
+        completions = self.selection.scoped(rewarded, "exports")
         if only_fitting:
             completions = left_out.fitting(completions, self.forms)
         if self.selection.task:
@@ -197,7 +198,7 @@ class ScoreReader:
 
     def _counted(self) -> Any:
         selection = self.selection
-        scores = selection.judged_by(COUNTED.all())
+        scores = selection.judged_by(COUNTED.for_readers(selection.sources))
         scores = selection.period(selection.bounded(scores), "created_at")
         if self.query.min_reward is not None:
             scores = scores.filter(completion__reward__value__gte=self.query.min_reward)

@@ -37,6 +37,7 @@ class RewardAdmin(Of, admin.ModelAdmin):
         (None, {"fields": ("completion_link", "organization", "task", "scored_at")}),
         ("The number", {"fields": ("reward", "value", "confidence", "aggregation")}),
         ("What went into it", {"fields": (("used", "failed"), "error_code")}),
+        ("Readers", {"fields": (("source", "held_out"),)}),
     )
 
     def get_view_on_site_url(self, obj: Reward | None = None) -> str | None:

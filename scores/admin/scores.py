@@ -37,6 +37,7 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
         (None, ("public_id", "standing", "organization", "completion_link", "task", "run_link")),
         ("Verdict", ("value", "raw_value", "scale", "calibrated_value", "confidence", "dimensions_shown")),
         ("By whom", ("grader", "grader_version", "reviewed_by", "reused_from_id")),
+        ("Readers", ("source", "held_out")),
         ("Times", ("created_at", "deleted_at")),
     )
     texts = ("reasoning", "details")

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import (
     BigIntegerField,
+    BooleanField,
     Case,
     CharField,
     Count,
@@ -35,6 +36,7 @@ from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, Task
 from scores.models.counters import NO_TASK
 from scores.states import Standing
 from tasks.models import Completion, Task
+from tasks.states import TRAINING_SOURCES
 
 AT_ONCE = 20  # tasks in one job
 _STANDING = Case(
@@ -120,11 +122,13 @@ def _read_rows(task_id: UUID) -> tuple[dict[Key, Sums], list[int], dict[str, lis
     scores: dict[Key, Sums] = {}
     progress = [0] * len(PROGRESS)
     tallies: dict[str, list[int]] = {"scores": [], "progress": []}
-    for kind, organization, model, version, source, standing, hour, bin_, count, *sums in _statement(task_id):
+    for kind, *series, hour, bin_, count, high, low, high_high, high_low, low_low in _statement(task_id):
+        sums = (high, low, high_high, high_low, low_low)
         if kind == _SCORES:
+            organization, model, version, source, held_out, standing = series
             moments = fixedpoint.moments((count, *sums))
             for time in folding.times(hour):
-                key = (organization, task_id, model, version, source, False, standing, *time)
+                key = (organization, task_id, model, version, source, bool(held_out), standing, *time)
                 scores.setdefault(key, Sums()).add(Sums(moments, {str(bin_): moments.count}))
         elif kind == _COMPLETIONS:
             progress[0] = count
@@ -138,32 +142,32 @@ def _read_rows(task_id: UUID) -> tuple[dict[Key, Sums], list[int], dict[str, lis
 
 _SCORES, _SCORE_TALLY, _COMPLETIONS, _REWARDS, _TASK_TALLY = range(5)
 _COLUMNS = (
-    "kind", "c_organization", "c_model", "c_version", "c_source", "c_standing", "c_hour", "c_bin", "count", "high",
-    "low", "high_high", "high_low", "low_low",
+    "kind", "c_organization", "c_model", "c_version", "c_source", "c_held_out", "c_standing", "c_hour", "c_bin",
+    "count", "high", "low", "high_high", "high_low", "low_low",
 )  # fmt: skip
 
 
 def _statement(task_id: UUID) -> Any:
-    scores = Score.objects.filter(task_id=task_id).order_by()
+    # Through the completions: the index on the scores' task holds only what readers use.
+    scores = Score.objects.filter(task_id=task_id, completion__task_id=task_id).order_by()
     series = {
         "c_organization": F("organization_id"),
         "c_model": F("completion__model_id"),
         "c_version": F("grader_version_id"),
-        "c_source": F("completion__source"),
+        "c_source": F("source"),
+        "c_held_out": F("held_out"),
         "c_standing": _STANDING,
         "c_hour": TruncHour("created_at", tzinfo=UTC),
         "c_bin": bins.expression("value"),
     }
     rows = scores.annotate(kind=Value(_SCORES), **series).values("kind", *series).annotate(**fixedpoint.sums("value"))
-    rewards = Reward.objects.filter(task_id=task_id).order_by().values("task_id")
+    completions = Completion.objects.filter(task_id=task_id).for_readers(TRAINING_SOURCES).order_by()
+    rewards = Reward.objects.filter(task_id=task_id).for_readers(TRAINING_SOURCES).order_by().values("task_id")
     unrewarded = Count("pk", filter=Q(value=None))
     sums = fixedpoint.sums("value")
     parts = [
         _padded(ScoreTally.objects.filter(task_id=task_id).annotate(count=F("id")), _SCORE_TALLY),
-        _padded(
-            Completion.objects.filter(task_id=task_id).order_by().values("task_id").annotate(count=Count("pk")),
-            _COMPLETIONS,
-        ),
+        _padded(completions.values("task_id").annotate(count=Count("pk")), _COMPLETIONS),
         _padded(
             rewards.annotate(count=sums["count"], high=sums["high"], low=sums["low"], high_high=unrewarded), _REWARDS,
             "high", "low", "high_high",
@@ -178,7 +182,7 @@ def _padded(rows: Any, kind: int, *sums: str) -> Any:
     present = {"count", *sums}
     fields: dict[str, Field[Any, Any]] = {
         "c_organization": UUIDField(), "c_model": CharField(), "c_version": UUIDField(), "c_source": CharField(),
-        "c_hour": DateTimeField(),
+        "c_held_out": BooleanField(), "c_hour": DateTimeField(),
     }  # fmt: skip
     others = {
         name: Value(None, output_field=fields.get(name, BigIntegerField()))

@@ -26,8 +26,9 @@ def of_model(selection: Selection, scores: Any) -> Any:
     reach = policy.reach(principal, "scores", "read")
     if model is None or reach not in ("organization", "all") or building.is_behind(selection.task):
         return scores
-    folded = ScoreCount.objects.filter(model_id=model, span=Span.DAY).exclude(standing=Standing.DELETED)
-    fresh = ScoreTally.objects.filter(model_id=model).exclude(standing=Standing.DELETED)
+    readable = {"model_id": model, "held_out": False, "source__in": selection.sources}
+    folded = ScoreCount.objects.filter(**readable, span=Span.DAY).exclude(standing=Standing.DELETED)
+    fresh = ScoreTally.objects.filter(**readable).exclude(standing=Standing.DELETED)
     if selection.task:
         folded, fresh = folded.filter(task_id=selection.task), fresh.filter(task_id=selection.task)
     elif reach == "organization":

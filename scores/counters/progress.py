@@ -1,4 +1,7 @@
-"""The progress of tasks: completions and rewards from counters, or from rows until the counters are built."""
+"""The progress of tasks: completions and rewards from counters, or from rows until the counters are built.
+
+It counts what figures use: neither held-out completions, nor those of telemetry and evaluations.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +15,7 @@ from scores.counters.folding import PROGRESS
 from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
 from scores.models.counters import Span
 from tasks.models import Completion
+from tasks.states import TRAINING_SOURCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +70,15 @@ def scores_ever(task_id: UUID) -> int:
     total = 0
     for number, units, is_behind in rows:
         if is_behind:
-            return Score.objects.filter(task_id=task_id).count()
+            return Score.objects.filter(task_id=task_id, completion__task_id=task_id).count()
         total += number if units is None else number * len(units)
     return total
 
 
 def _from_rows(task_id: UUID) -> Progress:
-    rewards = Reward.objects.filter(task_id=task_id)
+    rewards = Reward.objects.filter(task_id=task_id).for_readers(TRAINING_SOURCES)
     sums = rewards.aggregate(all=Count("pk"), **fixedpoint.sums("value"))
     total = sums.pop("all")
     moments = fixedpoint.moments(sums.values())
-    completions = Completion.objects.filter(task_id=task_id).count()
+    completions = Completion.objects.filter(task_id=task_id).for_readers(TRAINING_SOURCES).count()
     return Progress(completions, moments.count, total - moments.count, moments.total)

@@ -129,7 +129,7 @@ def from_rows(scores: Any) -> Spread:
 def _matching(selection: Selection, rows: QuerySet[Any]) -> QuerySet[Any]:
     """The tallies or counters of the selection, without its dates."""
     principal, query = selection.principal, selection.query
-    rows = rows.filter(standing=Standing.COUNTS)
+    rows = rows.filter(standing=Standing.COUNTS, held_out=False, source__in=selection.sources)
     if selection.task:
         rows = rows.filter(task_id=selection.task)
     if policy.reach(principal, "scores", "read") == "organization":

@@ -13,16 +13,23 @@ from typing import Any, Final
 
 from autotune.core.fixedpoint import LIMB, UNITS_SQL
 from scores.states import Standing
+from tasks.states import TRAINING_SOURCES
 
 FACTS: Final = (  # columns of a score that decide how it counts
     "organization_id", "task_id", "completion_id", "grader_version_id", "value", "shadow", "superseded", "deleted_at",
-    "created_at",
+    "source", "held_out", "created_at",
 )  # fmt: skip
 _TALLY: Final = (
     "insert into scores_scoretally (organization_id, task_id, model_id, grader_version_id, source, held_out, standing,"
     " hour, sign, units)"
 )
 _PROGRESS: Final = "insert into scores_tasktally (task_id, completions, rewarded, unrewarded, reward_high, reward_low)"
+
+
+def _is_counted(row: str) -> str:
+    """The progress of a task counts only completions and rewards that figures use (tasks/querysets.py)."""
+    sources = ", ".join(f"'{source}'" for source in TRAINING_SOURCES)
+    return f"not {row}.held_out and {row}.source in ({sources})"
 
 
 def _standing(row: str) -> str:
@@ -41,12 +48,12 @@ def _scores(sign: str, source: str) -> str:
     """Append the tallies of the scores in `source`. The model lookup by primary key does not depend on statistics."""
     return f"""
     {_TALLY}
-    select s.organization_id, s.task_id, c.model_id, s.grader_version_id, c.source, false, {_standing("s")},
+    select s.organization_id, s.task_id, c.model_id, s.grader_version_id, s.source, s.held_out, {_standing("s")},
         date_trunc('hour', s.created_at, 'UTC'), {sign}, jsonb_agg({UNITS_SQL["postgresql"].format(value="s.value")})
     from {source} s cross join lateral (
-        select model_id, source from tasks_completion where id = s.completion_id offset 0
+        select model_id from tasks_completion where id = s.completion_id offset 0
     ) c
-    group by 1, 2, 3, 4, 5, 7, 8, 9"""
+    group by 1, 2, 3, 4, 5, 6, 7, 8, 9"""
 
 
 _CHANGED = f"""(
@@ -59,15 +66,17 @@ _REWARDS = f"""
     select task_id, 0, sum(sign * (value is not null)::int), sum(sign * (value is null)::int),
         coalesce(sum(sign * ({_REWARD_UNITS} / {LIMB})), 0), coalesce(sum(sign * ({_REWARD_UNITS} % {LIMB})), 0)
     from ({{source}}) as rewards group by task_id"""
-_REWARDS_CHANGED = """
+_REWARD_FACTS: Final = ("task_id", "value", "source", "held_out")  # columns of a reward that decide how it counts
+_REWARDS_CHANGED = f"""
         select 1 as sign, new_.task_id, new_.value from removed old_ join added new_ using (completion_id)
-        where old_.value is distinct from new_.value or old_.task_id <> new_.task_id
+        where ({_differs("is distinct from", *_REWARD_FACTS)}) and {_is_counted("new_")}
         union all
         select -1, old_.task_id, old_.value from removed old_ join added new_ using (completion_id)
-        where old_.value is distinct from new_.value or old_.task_id <> new_.task_id"""
+        where ({_differs("is distinct from", *_REWARD_FACTS)}) and {_is_counted("old_")}"""
 _COMPLETIONS = f"""
     {_PROGRESS}
-    select task_id, {{number}}, 0, 0, 0, 0 from {{source}} group by task_id"""
+    select task_id, {{number}}, 0, 0, 0, 0 from {{source}} as completions
+    where {_is_counted("completions")} group by task_id"""
 
 POSTGRES: Final = {  # name: (table, event, transition tables, body)
     "scores_count_added": ("scores_score", "insert", "new table as added", _scores("1", "added")),
@@ -84,7 +93,7 @@ POSTGRES: Final = {  # name: (table, event, transition tables, body)
         "scores_reward",
         "insert",
         "new table as added",
-        _REWARDS.format(source="select 1 as sign, task_id, value from added"),
+        _REWARDS.format(source=f"select 1 as sign, task_id, value from added where {_is_counted('added')}"),
     ),
     "scores_reward_changed": (
         "scores_reward",
@@ -97,7 +106,7 @@ POSTGRES: Final = {  # name: (table, event, transition tables, body)
         "scores_reward",
         "delete",
         "old table as removed",
-        _REWARDS.format(source="select -1 as sign, task_id, value from removed"),
+        _REWARDS.format(source=f"select -1 as sign, task_id, value from removed where {_is_counted('removed')}"),
     ),
     "scores_completion_added": (
         "tasks_completion",
@@ -117,20 +126,21 @@ POSTGRES: Final = {  # name: (table, event, transition tables, body)
 # --- SQLite -----------------------------------------------------------------------------------------------------------
 def _score(sign: str, row: str) -> str:
     return f"""{_TALLY}
-        select {row}.organization_id, {row}.task_id, c.model_id, {row}.grader_version_id, c.source, 0,
-            {_standing(row)}, substr({row}.created_at, 1, 13) || ':00:00', {sign},
+        select {row}.organization_id, {row}.task_id, c.model_id, {row}.grader_version_id, {row}.source,
+            {row}.held_out, {_standing(row)}, substr({row}.created_at, 1, 13) || ':00:00', {sign},
             json_array({UNITS_SQL["sqlite"].format(value=f"{row}.value")})
         from tasks_completion c where c.id = {row}.completion_id;"""
 
 
 def _reward(sign: int, row: str) -> str:
     amount = UNITS_SQL["sqlite"].format(value=f"{row}.value")
-    return f"""{_PROGRESS} values ({row}.task_id, 0, {sign} * ({row}.value is not null), {sign} * ({row}.value is null),
-            {sign} * coalesce({amount} / {LIMB}, 0), {sign} * coalesce({amount} % {LIMB}, 0));"""
+    return f"""{_PROGRESS} select {row}.task_id, 0, {sign} * ({row}.value is not null), {sign} * ({row}.value is null),
+            {sign} * coalesce({amount} / {LIMB}, 0), {sign} * coalesce({amount} % {LIMB}, 0)
+        where {_is_counted(row)};"""
 
 
 def _completion(sign: int, row: str) -> str:
-    return f"{_PROGRESS} values ({row}.task_id, {sign}, 0, 0, 0, 0);"
+    return f"{_PROGRESS} select {row}.task_id, {sign}, 0, 0, 0, 0 where {_is_counted(row)};"
 
 
 def _any_differs(*columns: str) -> str:
@@ -146,7 +156,7 @@ SQLITE: Final = {
     "scores_count_removed": f"after delete on scores_score begin {_score('-1', 'old')} end",
     "scores_reward_added": f"after insert on scores_reward begin {_reward(1, 'new')} end",
     "scores_reward_changed": (
-        f"after update of task_id, value on scores_reward when {_any_differs('task_id', 'value')}"
+        f"after update of {', '.join(_REWARD_FACTS)} on scores_reward when {_any_differs(*_REWARD_FACTS)}"
         f" begin {_reward(-1, 'old')} {_reward(1, 'new')} end"
     ),
     "scores_reward_removed": f"after delete on scores_reward begin {_reward(-1, 'old')} end",

@@ -21,6 +21,7 @@ from scores.engine.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
 from scores.states import FINAL, RunStatus
 from tasks.models import Completion
+from tasks.states import Source
 
 LOOK_BACK = timedelta(minutes=15)
 LOOKED_AT = 500  # runs that one statement of the guard checks
@@ -46,6 +47,7 @@ def lock(completion_ids: Iterable[UUID]) -> None:
 def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
     """Write the rewards of the (locked) completions whose newest scoring runs are all final, and emit their events.
 
+    Completions of evaluations have no events.
     Older scores of a grader that has a newer one are marked as superseded.
     """
     ordered_ids = sorted(set(completion_ids))
@@ -59,9 +61,9 @@ def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
     }
     if not ready:
         return
-    version_of = dict(Completion.objects.filter(pk__in=ready).values_list("pk", "task_version_id"))
-    facts.versions(version_of.values())
-    reward_rows = [_reward(pk, panel, facts, version_of[pk]) for pk, panel in sorted(ready.items())]
+    completions = Completion.objects.only("task_version_id", "source", "held_out").in_bulk(list(ready))
+    facts.versions(completion.task_version_id for completion in completions.values())
+    reward_rows = [_reward(completions[pk], panel, facts) for pk, panel in sorted(ready.items())]
     _supersede(ready)
     _write(reward_rows)
 
@@ -135,8 +137,8 @@ def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
     return members
 
 
-def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, version_id: UUID) -> Reward:
-    version = facts.version(version_id)
+def _reward(completion: Completion, members: dict[UUID, _Member], facts: Facts) -> Reward:
+    version = facts.version(completion.task_version_id)
     run = next(iter(members.values())).run
     counted = [member.scores[-1] for member in members.values() if member.scores]
     unscored = [member.run for member in members.values() if not member.scores]
@@ -153,7 +155,7 @@ def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, ver
     calibrated = _calibrated_values(counted, run.task_id, facts)
     result = uncalibrated if calibrated is None else result_of(calibrated)
     return Reward(
-        completion_id=completion_id,
+        completion_id=completion.pk,
         organization_id=run.organization_id,
         task_id=run.task_id,
         value=result.value,
@@ -163,6 +165,8 @@ def _reward(completion_id: UUID, members: dict[UUID, _Member], facts: Facts, ver
         used=result.used,
         failed=result.failed,
         error_code=result.error_code,
+        source=completion.source,
+        held_out=completion.held_out,
     )
 
 
@@ -202,7 +206,11 @@ def _write(reward_rows: Sequence[Reward]) -> None:
         return
     Reward.objects.bulk_create(changed, update_conflicts=True, unique_fields=["completion"], update_fields=_CHANGEABLE)
     for kind, failed in ((EventKind.SCORE_COMPLETED, False), (EventKind.SCORE_FAILED, True)):
-        events = [Emitted(reward.organization_id, reward.pk) for reward in changed if (reward.value is None) == failed]
+        events = [
+            Emitted(reward.organization_id, reward.pk)
+            for reward in changed
+            if (reward.value is None) == failed and reward.source != Source.EVALUATION
+        ]
         if events:
             outbox.emit(kind, events)
 

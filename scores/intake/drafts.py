@@ -37,6 +37,7 @@ class Draft:
     pk          the id that it will have; None: a new id
     variables   the values that filled the prompt template; None if the request contains the prompt itself
     source      the completion of equal content whose scores this one copies; None: graders judge this one
+    held_out    never to be trained on
     """
 
     index: int
@@ -53,15 +54,17 @@ class Draft:
     pk: UUID | None = None
     variables: dict[str, str] | None = None
     source: UUID | None = None
+    held_out: bool = False
 
     def canonical(self) -> tuple[bytes, ...]:
-        """The content that makes two completions equal: model, prompt or messages, response, metadata."""
+        """The content that makes two completions equal: model, prompt or messages, response, metadata, held out."""
         return (
             self.model_id.encode(),
             self.prompt.encode(),
             canonical_json(self.messages),
             self.response.encode(),
             canonical_json(self.metadata or None),
+            *([b"held_out"] if self.held_out else []),
         )
 
 
@@ -102,6 +105,7 @@ def draft(
             PRIORITIES[item.priority or priority],
             not_before,
             variables=item.variables,
+            held_out=item.held_out,
         ),
         [],
     )

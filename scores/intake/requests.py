@@ -11,6 +11,8 @@ from autotune.core.api.parsing import PublicId
 PriorityName = Literal["low", "normal", "high"]
 ExternalId = Annotated[str, Meta(min_length=1, max_length=255)]
 ModelId = Annotated[str, Meta(min_length=1, max_length=200)]
+SourceName = Literal["api", "manual", "telemetry", "evaluation"]
+Sources = Annotated[tuple[SourceName, ...], Meta(min_length=1, max_length=4)]
 
 
 class TaskId(PublicId):
@@ -18,7 +20,10 @@ class TaskId(PublicId):
 
 
 class NewCompletion(BodyStruct):
-    """One answer of a model, with exactly one of `prompt`, `messages` (those before the response) and `variables`."""
+    """One answer of a model, with exactly one of `prompt`, `messages` (those before the response) and `variables`.
+
+    `heldOut` marks an answer that must never be trained on: only `/completions` returns it, and it never changes.
+    """
 
     task_id: TaskId
     model_id: ModelId
@@ -30,6 +35,7 @@ class NewCompletion(BodyStruct):
     metadata: dict[str, Any] | None = None
     priority: PriorityName | None = None
     not_before: str | None = None
+    held_out: bool = False
 
 
 class NewBatch(BodyStruct):
@@ -52,12 +58,12 @@ class ScoreQuery(QueryStruct):
 
 
 class CompletionQuery(PageQuery):
-    """Filters of the list of completions."""
+    """Filters of the list of completions. Without `source`, which is repeatable, it leaves out those of evaluations."""
 
     task_id: TaskId | None = None
     model_id: str | None = None
-    status: Literal["pending", "processing", "completed", "failed"] | None = None
-    source: Literal["api", "manual", "telemetry", "evaluation"] | None = None
+    status: Literal["pending", "processing", "completed", "failed", "ungraded"] | None = None
+    source: Sources | None = None
     external_id: str | None = None
     start_date: str | None = None
     end_date: str | None = None

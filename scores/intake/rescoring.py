@@ -29,7 +29,8 @@ MAX_GENERATION: Final = 32_767
 def rescore(completion_id: UUID, principal: Principal) -> list[UUID]:
     """Create the new runs and return their ids, scoring runs first.
 
-    raises  Conflict `not_final` while a scoring run is unfinished, `grader_inactive`, `task_archived`, `text_erased`;
+    raises  Conflict `not_final` while a scoring run is unfinished, `grader_inactive`, `task_archived`, `text_erased`,
+            `no_graders`;
             Forbidden for a test key if a grader of another organization is in the panel
     """
     with transaction.atomic():
@@ -54,6 +55,8 @@ def _require_allowed(completion: Completion, panel: TaskPanel, principal: Princi
         raise Conflict("The completion's text was erased: no grader can judge it any more.", code="text_erased")
     if completion.task.archived:
         raise Conflict("The task is archived.", code="task_archived")
+    if not panel.graders:
+        raise Conflict("The completion's task version has no graders.", code="no_graders")
     if grader := panel.inactive:
         raise Conflict(f"The task's grader {grader.public_id} is inactive.", code="grader_inactive")
     if principal.is_test and panel.is_judged_outside(principal.organization.pk):

@@ -29,7 +29,7 @@ from tasks.states import Part, Source
 COMPLETION_COLUMNS = (
     "id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "external_id", "content_digest",
     "prompt_digest", "answer_digest", "form", "prompt", "response", "messages", "metadata", "variables", "priority",
-    "source", "created_at",
+    "source", "held_out", "created_at",
 )  # fmt: skip
 RUN_COLUMNS = (
     "id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority", "attempt",
@@ -107,7 +107,7 @@ def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
     """Return the panel of a version of the task, without its template and system prompt."""
     members = list(PanelMember.objects.filter(task_version_id=task_version_id).select_related("grader", "task_version"))
     graders = tuple((member.grader, member.part) for member in members)
-    if not members:
+    if not members:  # a deck, or a task that is just being deleted
         return TaskPanel(task, "", graders)
     return TaskPanel.of(task, members[0].task_version, graders)
 
@@ -147,11 +147,13 @@ def _closed(draft: Draft, panel: TaskPanel, principal: Principal) -> Refused | N
 
 
 def store(
-    principal: Principal, drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]
+    principal: Principal, drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], source: Source = Source.API
 ) -> tuple[list[StoredItem], list[Refused]]:
     """Store the new items, in the caller's transaction; return all stored items, and the refused ones.
 
     An item whose external id is stored already returns that completion, or is refused if its content differs.
+
+    source  how Autotune received the items, which the endpoint knows
     """
     digests = _digests(drafts, panels)
     stored, clashes, existing_indexes = _existing(drafts, digests)
@@ -171,7 +173,8 @@ def store(
     now = clock.shared_now()
     owners = {panels[draft.task_id].task.organization_id for draft in fresh}
     secrets = {owner: Secrets(encryption.cipher_for(owner), Digester(owner)) for owner in owners}
-    bulk.insert(Completion, COMPLETION_COLUMNS, _completion_rows(principal, with_ids, digests, panels, secrets, now))
+    completion_rows = _completion_rows(principal, with_ids, digests, panels, secrets, source, now)
+    bulk.insert(Completion, COMPLETION_COLUMNS, completion_rows)
     runs = _run_rows(with_ids, panels, now)
     pairs = list(zip(with_ids, runs, strict=True))
     bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (draft, _), rows in pairs if draft.source is None for row in rows])
@@ -249,6 +252,7 @@ def _completion_rows(
     digests: dict[int, bytes],
     panels: dict[UUID, TaskPanel],
     secrets: dict[UUID, Secrets],
+    source: Source,
     now: datetime,
 ) -> Iterable[tuple]:
     """Rows in the order of COMPLETION_COLUMNS, texts encrypted under the task's organization.
@@ -275,7 +279,8 @@ def _completion_rows(
             _METADATA.envelope(cipher, pk, draft.metadata),
             _VARIABLES.envelope(cipher, pk, draft.variables),
             draft.priority.value,
-            Source.API.value,
+            source.value,
+            draft.held_out,
             now,
         )
 

@@ -18,7 +18,7 @@ from scores.intake.drafts import Draft, draft, repeated
 from scores.intake.requests import NewCompletion
 from scores.intake.storing import Refused, StoredItem, TaskPanel
 from tasks.models import PanelMember, Task
-from tasks.states import Part
+from tasks.states import Part, Source, TaskKind
 
 UNREADABLE: Final = "the task's current version cannot be decrypted. Change the task's prompts to replace it."
 
@@ -42,6 +42,7 @@ class _Request:
     priority: str | None
     partial: bool
     alone: bool
+    source: Source
 
 
 def submit(
@@ -52,15 +53,19 @@ def submit(
     priority: str | None = None,
     partial: bool = False,
     alone: bool = False,
+    source: Source = Source.API,
 ) -> Intake:
     """Store the items by index, and one run for each grader of their tasks' panels.
+
+    The completions of a deck without graders have no runs: they stay ungraded.
 
     malformed  items that could not be read
     partial    store the valid items although others are refused
     alone      the request is a single completion: pointers have no prefix
+    source     how Autotune received the items, which the endpoint knows
     raises     Invalid, NotFound, Forbidden or Conflict with pointers if anything is refused and it is not `partial`
     """
-    request = _Request(principal, items, malformed, priority, partial, alone)
+    request = _Request(principal, items, malformed, priority, partial, alone, source)
     try:
         return _attempt(request)
     except IntegrityError as clash:  # another request stored the same external id, or deleted the task, at this moment
@@ -80,7 +85,7 @@ def _attempt(request: _Request) -> Intake:
     if intake.refused and not request.partial:
         raise refusal(intake.refused, alone=request.alone)
     with transaction.atomic(savepoint=not commits.is_whole()):
-        stored_items, clashes = storing.store(request.principal, drafts, panels)
+        stored_items, clashes = storing.store(request.principal, drafts, panels, request.source)
         if clashes and not request.partial:
             raise refusal(clashes, alone=request.alone)
     intake.stored = sorted(stored_items, key=lambda item: item.index)
@@ -111,7 +116,10 @@ def refusal(refused: Sequence[Refused], *, alone: bool) -> AutotuneError:
 
 
 def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
-    """The tasks that the principal may see, with version and panel; a task without a panel is just being deleted."""
+    """The tasks that the principal may see, with version and panel.
+
+    A task without a panel is just being deleted, unless it is a deck.
+    """
     visible = Task.objects.visible_to(principal).filter(pk__in=task_ids).select_related("version")
     tasks = {task.pk: task for task in visible}
     members: dict[UUID, list[PanelMember]] = {}
@@ -121,10 +129,10 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
         members.setdefault(member.task_version_id, []).append(member)
     return {
         key: TaskPanel.of(
-            task, task.version, tuple((member.grader, member.part) for member in members[task.version.pk])
+            task, task.version, tuple((member.grader, member.part) for member in members.get(task.version.pk, ()))
         )
         for key, task in tasks.items()
-        if task.version is not None and task.version.pk in members
+        if task.version is not None and (task.version.pk in members or task.kind == TaskKind.DECK)
     }
 
 

@@ -27,6 +27,7 @@ from scores.models import Reward
 from scores.results import waiting_reasons
 from scores.results.waiting_reasons import Wait
 from tasks.models import Task
+from tasks.states import TaskKind
 
 DEFAULT_MODEL: Final = "live"  # of completions whose sender names no model
 PRIORITY: Final = "high"  # somebody waits for them
@@ -248,10 +249,12 @@ def _store_missing(request: _Request, options: dict[bytes, ReuseOptions]) -> dic
 
 
 def _store(request: _Request, drafts: Sequence[Draft]) -> None:
-    """raises Conflict or Forbidden if the task takes no new work"""
+    """raises Conflict or Forbidden if the task takes no new work, or a deck has no graders"""
     if not drafts:
         return
     panel = storing.panel_of(request.task, request.version_id)
+    if not panel.graders and request.task.kind == TaskKind.DECK:
+        raise Conflict("/taskId: the deck has no graders, so its completions have no rewards.", code="no_graders")
     if not panel.is_readable:
         raise Conflict(f"/taskId: {submission.UNREADABLE}", code="unreadable")
     _, refused = storing.store(request.principal, drafts, {request.task.pk: panel})

@@ -41,8 +41,10 @@ def lately(endpoint: RewardEndpoint, principal: Principal) -> Figures:
     """Return the figures over the completions that the principal may see; one query."""
     now = clock.database_now()
     since = (now - SPAN).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
-    completions = Completion.objects.visible_to(principal).filter(
-        task_id=endpoint.task_id, model_id=endpoint.model_id, pk__gte=ids.first_of(since)
+    completions = (
+        Completion.objects.for_readers()
+        .visible_to(principal)
+        .filter(task_id=endpoint.task_id, model_id=endpoint.model_id, pk__gte=ids.first_of(since))
     )
     rows = list(completions.order_by("-pk").values_list("created_at", "reward__scored_at", "reward__value")[:MOST])
     hours: Counter[tuple[datetime, int]] = Counter()

@@ -12,7 +12,8 @@ from graders.models import Grader, GraderVersion
 from scores.models.runs import WorkflowRun
 from scores.querysets import RewardQuerySet, ScoreQuerySet
 from tasks.models import Completion, Task
-from tasks.states import Aggregation
+from tasks.querysets import READER_ROWS
+from tasks.states import Aggregation, Source
 
 
 class Score(models.Model):
@@ -28,6 +29,7 @@ class Score(models.Model):
     reused_from the score that this one copies, of an equal answer from another model. No foreign key: the value stays
                 when that score is deleted
     deleted_at  marks a deleted score: it is not listed, exported or counted, and its text is erased
+    source, held_out  copies of the completion's, so that readers' indexes hold only what readers use
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
@@ -51,6 +53,8 @@ class Score(models.Model):
     superseded = models.BooleanField(default=False, db_default=False)
     reused_from = models.UUIDField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
+    source = models.CharField(max_length=10, choices=Source.choices, default=Source.API, db_default=Source.API)
+    held_out = models.BooleanField(default=False, db_default=False)
     reviewed_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
     )
@@ -76,13 +80,19 @@ class Score(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["organization", "id"], name="scores_score_by_org"),
-            models.Index(fields=["task", "id"], name="scores_score_by_task"),
+            models.Index(fields=["organization", "id"], condition=READER_ROWS, name="scores_score_by_org"),
+            models.Index(fields=["task", "id"], condition=READER_ROWS, name="scores_score_by_task"),
+            # All scores: the check for stalled graders must see the newest score, whatever its source.
             models.Index(fields=["grader", "id"], name="scores_score_by_grader"),
+            models.Index(
+                fields=["organization", "id"],
+                condition=models.Q(source=Source.EVALUATION),
+                name="scores_score_evaluated",
+            ),
             models.Index(
                 fields=["completion"], condition=models.Q(reused_from__isnull=False), name="scores_score_reused"
             ),
-            models.Index(fields=["task", "value", "id"], name="scores_score_by_value"),
+            models.Index(fields=["task", "value", "id"], condition=READER_ROWS, name="scores_score_by_value"),
         ]
 
     def __str__(self) -> str:
@@ -101,6 +111,7 @@ class Reward(models.Model):
     used       number of scores that the reward includes
     failed     number of scoring runs without a score
     error_code code of the failure; '' if there is a value
+    source, held_out  copies of the completion's
     """
 
     completion = models.OneToOneField(Completion, primary_key=True, on_delete=models.PROTECT, related_name="reward")
@@ -113,6 +124,8 @@ class Reward(models.Model):
     used = models.PositiveSmallIntegerField()
     failed = models.PositiveSmallIntegerField()
     error_code = models.CharField(max_length=64, default="", blank=True)
+    source = models.CharField(max_length=10, choices=Source.choices, default=Source.API, db_default=Source.API)
+    held_out = models.BooleanField(default=False, db_default=False)
     scored_at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar[RewardQuerySet] = RewardQuerySet.as_manager()  # type: ignore[assignment]
@@ -126,8 +139,8 @@ class Reward(models.Model):
             )
         ]
         indexes = [
-            models.Index(fields=["organization", "completion"], name="scores_reward_by_org"),
-            models.Index(fields=["task", "completion"], name="scores_reward_by_task"),
+            models.Index(fields=["organization", "completion"], condition=READER_ROWS, name="scores_reward_by_org"),
+            models.Index(fields=["task", "completion"], condition=READER_ROWS, name="scores_reward_by_task"),
         ]
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import connection
 
 from scores.models import Reward
+from tasks.states import TRAINING_SOURCES
 
 NEWEST: Final = 10_000  # scored completions that are read
 BINS: Final = 20
@@ -140,7 +141,8 @@ class Difference:
 
 def of_task(task_id: UUID) -> Comparison:
     """Return the figures of a task's newest scored completions. The caller checks who may read its scores."""
-    rewards = Reward.objects.filter(task_id=task_id, value__isnull=False).order_by("-completion_id")
+    rewards = Reward.objects.for_readers(TRAINING_SOURCES).filter(task_id=task_id, value__isnull=False)
+    rewards = rewards.order_by("-completion_id")
     newest = rewards.values_list("completion_id", "value", "scored_at")[:NEWEST]
     source, values = newest.query.sql_with_params()
     parts = _POSTGRES if connection.vendor == "postgresql" else _SQLITE

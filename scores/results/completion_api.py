@@ -50,7 +50,8 @@ class CompletionsView(ApiView):
         result = submission.submit(self.principal, {0: body}, alone=True)
         (completion,) = result.stored
         out, runs = completions.shape_of(completion.completion_id), run_ids(completion.run_ids)
-        submitted = Submitted(out, result.estimate_ms, runs[0], runs, "scoring", completion.existing)
+        first_run, status = (runs[0], "scoring") if runs else (None, "ungraded")
+        submitted = Submitted(out, result.estimate_ms, first_run, runs, status, completion.existing)
         return Answer(submitted, 200 if completion.existing else 202)
 
 

@@ -20,7 +20,8 @@ from scores.results.completion_responses import NOT_BEGUN, status_of
 from scores.states import CompletionStatus
 from tasks import sharing
 from tasks.models import Completion, Task
-from tasks.querysets import CompletionQuerySet
+from tasks.querysets import CompletionQuerySet, from_sources
+from tasks.states import LISTED_SOURCES
 
 TEXTS: Final = ("prompt", "response", "messages", "metadata", "variables")
 ABOUT: Final = timedelta(days=1)  # far more than a row's id and its column differ in time
@@ -51,8 +52,10 @@ def chosen(principal: Principal, query: CompletionQuery) -> CompletionQuerySet:
         if not Task.objects.visible_to(principal).filter(pk=query.task_id.uuid).exists() and not of_task.exists():
             raise NotFound.field("?taskId", "task")
         completions = of_task
-    exact = {"model_id": query.model_id, "source": query.source, "external_id": query.external_id}
+    exact = {"model_id": query.model_id, "external_id": query.external_id}
     completions = completions.filter(**{name: value for name, value in exact.items() if value is not None})
+    if query.source is not None or query.external_id is None:  # an external id names one completion, of any source
+        completions = completions.filter(from_sources(query.source or LISTED_SOURCES))
     start = filters.instant(query.start_date, "?startDate", end=False)
     end = filters.instant(query.end_date, "?endDate", end=True)
     if start is not None:
@@ -129,4 +132,8 @@ def _with_status(completions: Any, status: str) -> Any:
     # The same rule as completion_responses.status_of.
     begun_runs = runs.filter(Q(attempt__gt=0) | ~Q(status__in=NOT_BEGUN))
     unfinished = completions.filter(reward__isnull=True)
+    if status == "ungraded":
+        return unfinished.filter(~Exists(runs))
+    if status == "pending":
+        unfinished = unfinished.filter(Exists(runs))
     return unfinished.filter(Exists(begun_runs) if status == "processing" else ~Exists(begun_runs))

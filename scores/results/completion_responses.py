@@ -33,7 +33,10 @@ class RewardOut(ApiStruct):
 
 
 class CompletionOut(ApiStruct):
-    """`unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise."""
+    """`heldOut` completions are never trained on: no score list, figure, pair or export includes them.
+
+    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
+    """
 
     id: str
     task_id: str
@@ -46,6 +49,7 @@ class CompletionOut(ApiStruct):
     metadata: dict[str, Any] | None
     priority: str
     source: str
+    held_out: bool
     status: CompletionStatus
     reward: RewardOut | None
     workflow_run_ids: list[str]
@@ -64,11 +68,14 @@ class CompletionPage(ApiStruct):
 
 
 class Submitted(ApiStruct, omit_defaults=True):
-    """`existing` is true (and the status 200) for an external id that was stored before with the same content."""
+    """`existing` is true (and the status 200) for an external id that was stored before with the same content.
+
+    `status` is `scoring`, or `ungraded` for a deck without graders; `workflowRunId` is then null.
+    """
 
     completion: CompletionOut
     estimated_score_time_ms: int
-    workflow_run_id: str
+    workflow_run_id: str | None
     workflow_run_ids: list[str]
     status: str
     existing: bool = False
@@ -121,7 +128,10 @@ def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionS
     """Return a completion's status. A run that sleeps until its `notBefore` has not begun."""
     if reward is not None:
         return CompletionStatus.FAILED if reward.value is None else CompletionStatus.COMPLETED
-    has_begun = any(run.attempt > 0 or run.status not in NOT_BEGUN for run in runs)
+    begun = [run.attempt > 0 or run.status not in NOT_BEGUN for run in runs]
+    if not begun:
+        return CompletionStatus.UNGRADED
+    has_begun = any(begun)
     return CompletionStatus.PROCESSING if has_begun else CompletionStatus.PENDING
 
 
@@ -150,6 +160,7 @@ def completion_out(completion: Completion, reward: Reward | None, runs: Sequence
         metadata=None if "metadata" in text.unreadable else metadata or {},
         priority=PRIORITY_NAMES[Priority(completion.priority)],
         source=completion.source,
+        held_out=completion.held_out,
         status=status_of(reward, runs),
         reward=reward_out(reward),
         workflow_run_ids=[run.public_id for run in runs],

@@ -30,7 +30,7 @@ from scores.results.completion_responses import (
 from scores.results.privacy import Sight
 from scores.results.waiting import hub
 from scores.results.waiting_reasons import Wait
-from scores.states import FINAL, CompletionStatus
+from scores.states import ENDED, CompletionStatus
 from tasks import sharing
 from tasks.models import Completion
 
@@ -97,7 +97,7 @@ def score_state(principal: Principal, completion_id: UUID, *, wait_s: float, gon
     """
     completion = find(_readable(principal), completion_id, "completion")
     progress = _Progress.of(completion_id)
-    if progress.status not in FINAL and wait_s > 0:
+    if progress.status not in ENDED and wait_s > 0:
         hub.wait(completion_id, wait_s, gone=gone)
         principal = _current_principal(principal)
         progress = _Progress.of(completion_id)
@@ -163,7 +163,7 @@ def _score_state(principal: Principal, completion: Completion, progress: _Progre
         score = score_results.shape(counted[-1], sight) if counted else None
     elif reward is not None:
         score = score_results.reward_shape(reward)
-    wait = None if status in FINAL else _wait(principal, runs)
+    wait = None if status in ENDED else _wait(principal, runs)
     return ScoreStateOut(
         score, score_results.shapes(scores, sight), reward_out(reward), status, wait.out() if wait else None
     )

@@ -109,7 +109,7 @@ def _floor(selection: Selection) -> UUID | None:
     """
     if _table_is_small():
         return None
-    rows = selection.scoped(Score.objects.all(), "scores")
+    rows = selection.scoped(Score.objects.for_readers(selection.sources), "scores")
     if selection.grader and not selection.task:
         rows = rows.filter(grader_id=selection.grader)
     rows = completion_filters.narrow_by_id(rows, selection.start, selection.end).order_by("-pk")

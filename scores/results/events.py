@@ -24,10 +24,11 @@ from scores.workflow_runs.responses import RunErrorOut, error_out
 
 
 class ScoreCompleted(ApiStruct):
-    """`score` is the sole grader's; for a panel the reward in a score's shape."""
+    """`score` is the sole grader's; for a panel the reward in a score's shape. `source`: of the completion."""
 
     completion_id: str
     task_id: str
+    source: str
     score: ScoreOut | None
     reward: RewardOut | None
 
@@ -35,6 +36,7 @@ class ScoreCompleted(ApiStruct):
 class ScoreFailed(ApiStruct):
     completion_id: str
     task_id: str
+    source: str
     error: RunErrorOut
 
 
@@ -58,6 +60,7 @@ def said_completed(reward: Reward, sole: ScoreOut | None) -> dict[str, Any]:
         ScoreCompleted(
             ids.encode("comp", reward.completion_id),
             ids.encode("task", reward.task_id),
+            reward.source,
             sole or score_results.reward_shape(reward),
             reward_out(reward),
         )
@@ -84,6 +87,7 @@ def said_failed(reward: Reward, run: WorkflowRun | None, judges: Judges) -> dict
         ScoreFailed(
             ids.encode("comp", reward.completion_id),
             ids.encode("task", reward.task_id),
+            reward.source,
             error_out(reward.error_code, run, sight),
         )
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef
@@ -16,10 +16,13 @@ from autotune.core.api.operations import QueryStruct
 from autotune.core.api.parsing import PublicId
 from autotune.core.errors import Invalid, NotFound
 from graders.models import Grader, GraderVersion
+from scores.intake.requests import Sources
 from scores.models import Score, WorkflowRun
 from scores.querysets import RunQuerySet, ScoreQuerySet
 from scores.states import RunStatus
 from tasks.models import Task
+from tasks.querysets import for_readers
+from tasks.states import LISTED_SOURCES, TRAINING_SOURCES, Source
 
 UNSCORED = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.WAITING, RunStatus.FAILED)
 Unit = Annotated[float, Meta(ge=0, le=1)]
@@ -38,8 +41,13 @@ class GraderVersionRef(PublicId):
 
 
 class ScoreFilter(QueryStruct):
-    """The filters. `graderVersion` is a `graderv_…` id; the score's own bounds include their ends."""
+    """The filters. `graderVersion` is a `graderv_…` id; the score's own bounds include their ends.
 
+    `source` is repeatable. Without it, figures and exports leave out `telemetry` and `evaluation`, and lists leave out
+    `evaluation`. None of them includes held-out completions.
+    """
+
+    default_sources: ClassVar[tuple[str, ...]] = TRAINING_SOURCES
     task_id: TaskRef | None = None
     model_id: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     grader_id: GraderRef | None = None
@@ -49,6 +57,7 @@ class ScoreFilter(QueryStruct):
     min_confidence: Unit | None = None
     start_date: str | None = None
     end_date: str | None = None
+    source: Sources | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,11 @@ class Selection:
     @property
     def grader_version(self) -> UUID | None:
         return self.query.grader_version.uuid if self.query.grader_version else None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources of the filter, or the default ones of its operation."""
+        return self.query.source or self.query.default_sources
 
     def period(self, queryset: Any, field: str) -> Any:
         """Limit a queryset to rows from `startDate` on and before the end that `endDate` means."""
@@ -149,7 +163,7 @@ def check(query: ScoreFilter, principal: Principal) -> Selection:
 
 def scores(selection: Selection) -> ScoreQuerySet:
     """Return the scores of a selection, including those of shadow graders and superseded ones."""
-    rows = selection.scoped(Score.objects.live(), "scores")
+    rows = selection.scoped(Score.objects.live().for_readers(selection.sources), "scores")
     if selection.query.model_id:
         rows = rows.filter(completion__model_id=selection.query.model_id)
     return selection.period(selection.bounded(selection.judged_by(rows)), "created_at")
@@ -172,6 +186,7 @@ def unscored(selection: Selection, status: str) -> RunQuerySet:
     same = {"completion": OuterRef("completion"), "grader": OuterRef("grader")}
     newer = WorkflowRun.objects.filter(**same, generation__gt=OuterRef("generation"))
     runs = runs.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, shadow=False)))
+    runs = runs.filter(for_readers(selection.sources, "completion__"))
     if selection.query.model_id:
         runs = runs.filter(completion__model_id=selection.query.model_id)
     if selection.grader:
@@ -232,5 +247,7 @@ def _require_version(version: UUID, principal: Principal) -> None:
 
 
 def _require_seen(principal: Principal, pointer: str, what: str, **lookup: UUID) -> None:
-    if not Score.objects.visible_to(principal).filter(**lookup).exists():
-        raise NotFound.field(pointer, what)
+    for sources in (LISTED_SOURCES, (Source.EVALUATION,)):  # each has its index
+        if Score.objects.for_readers(sources).visible_to(principal).filter(**lookup).exists():
+            return
+    raise NotFound.field(pointer, what)

@@ -1,7 +1,7 @@
 """Read scores: the shape of a score, one score, and the list."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType, field
@@ -22,6 +22,7 @@ from scores.models import Reward, Score
 from scores.results import filters
 from scores.results.filters import ScoreFilter
 from scores.results.privacy import Sight
+from tasks.states import LISTED_SOURCES
 
 COLUMNS = (
     "id", "organization_id", "completion_id", "grader_id", "grader_version_id", "value", "confidence", "raw_value",
@@ -92,6 +93,7 @@ class ScoreListQuery(ScoreFilter):
     The members of PageQuery are repeated here: a Struct cannot have two bases with members.
     """
 
+    default_sources: ClassVar[tuple[str, ...]] = LISTED_SOURCES
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
     offset: Annotated[int, Meta(ge=0)] = 0
     cursor: str | None = None

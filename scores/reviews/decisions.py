@@ -217,7 +217,10 @@ def _score(review: Review, decision: Decision, now: datetime) -> Score:
     else:
         confidence = 1.0
         dimensions = [_dimension(PRELIMINARY, review.value, 0.0), _dimension(HUMAN, review.decided_value, 1.0)]
+    source, held_out = Completion.objects.values_list("source", "held_out").get(pk=review.completion_id)
     return Score(
+        source=source,
+        held_out=held_out,
         organization_id=review.organization_id,
         run_id=review.run_id,
         completion_id=review.completion_id,

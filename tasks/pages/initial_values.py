@@ -38,7 +38,7 @@ def initial_values(task: Task | None, grader: str) -> dict[str, Any]:
     }
     return {
         **_settings(task), **panel,
-        "name": task.name, "description": task.description, "metadata": _json(Legible(task).metadata),
+        "name": task.name, "description": task.description, "metadata": _json(Legible(task).metadata or None),
         "system_prompt": content["systemPrompt"], "prompt_template": content["promptTemplate"],
         "response_schema": _json(content["responseSchema"]), "model__name": members.get("name"),
         "model__provider": members.get("provider"), "model__params": _json(members.get("params")),

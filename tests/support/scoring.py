@@ -7,14 +7,16 @@ from scores.models import Reward, Score, WorkflowRun
 from tasks.models import Completion
 
 
-def add_scores(task, values, *, models=("model-a",), created_at=None, **fields):
+def add_scores(task, values, *, models=("model-a",), created_at=None, source="api", held_out=False, **fields):
     """Add a score of the task's first grader for each value, with run, completion and reward; models take turns."""
+    origin = {"source": source, "held_out": held_out}
     grader = task.version.members.select_related("grader").first().grader
     shared = {"organization_id": task.organization_id, "task": task}
     times = {} if created_at is None else {"created_at": created_at}
     completions = [
         Completion(
-            task_version=task.version, created_by=task.created_by, model_id=models[n % len(models)], **shared, **times
+            task_version=task.version, created_by=task.created_by, model_id=models[n % len(models)], **shared, **times,
+            **origin,
         )
         for n in range(len(values))
     ]  # fmt: skip
@@ -30,7 +32,7 @@ def add_scores(task, values, *, models=("model-a",), created_at=None, **fields):
     scores = [
         Score(
             id=ids.new(), run=run, completion=run.completion, grader=grader, grader_version_id=grader.version_id,
-            value=value, raw_value=value, **{"confidence": value, **shared, **times, **fields},
+            value=value, raw_value=value, **{"confidence": value, **shared, **times, **origin, **fields},
         )
         for run, value in zip(runs, values, strict=True)
     ]  # fmt: skip
@@ -39,7 +41,7 @@ def add_scores(task, values, *, models=("model-a",), created_at=None, **fields):
     Reward.objects.bulk_create(
         Reward(
             completion=score.completion, value=score.value, confidence=score.confidence, aggregation="mean", used=1,
-            failed=0, **shared, **scored_at,
+            failed=0, **shared, **scored_at, **origin,
         )
         for score in scores
     )  # fmt: skip

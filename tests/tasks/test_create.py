@@ -42,7 +42,7 @@ def test_a_task_needs_a_name_a_template_and_a_grader(api, grader):
         "retention": {"textDays": None},
         "shareText": False,
         "useCalibration": False,
-        "metadata": None,
+        "metadata": {},
     }
     assert task["archived"] is False
     assert task["createdBy"] == public("user", api.user)

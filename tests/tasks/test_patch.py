@@ -87,9 +87,10 @@ def test_true_is_not_one(patch, task):
 
 
 def test_null_clears_or_restores_the_default(patch, task):
-    cleared = ("description", "systemPrompt", "responseSchema", "model", "metadata")
-    after = patch(dict.fromkeys((*cleared, "aggregation", "retry", "options", "deadlineMs")))
+    cleared = ("description", "systemPrompt", "responseSchema", "model")
+    after = patch(dict.fromkeys((*cleared, "metadata", "aggregation", "retry", "options", "deadlineMs")))
     assert all(after[name] is None for name in cleared)
+    assert after["metadata"] == {}
     assert after["aggregation"] == "mean"
     assert after["retry"] == {"maxAttempts": 5, "backoffMs": 500, "maxBackoffMs": 30000}
     assert after["options"] == {"includeDimensions": True, "includeExplanation": True}

@@ -1,17 +1,19 @@
 """Versions: the digest, its reuse, and GET /tasks/:id/versions."""
 
 import hashlib
-import json
+import hmac
 from importlib import import_module
 from uuid import UUID
 
 import pytest
 from django.apps import apps
 
-from tasks import versions
+from autotune.core.crypto import encryption
+from autotune.core.errors import Invalid
+from tasks import panels, versions
 from tasks.models import TaskVersion
 from tasks.panels import Seat
-from tests.factories import GraderFactory, TaskFactory, public
+from tests.factories import GraderFactory, OrganizationFactory, TaskFactory, public
 
 CONTENT = {
     "systemPrompt": None,
@@ -41,43 +43,72 @@ def listed(api, task):
     return answer.json()["versions"]
 
 
-def test_a_digest_is_sha256_of_canonical_json():
+@pytest.fixture
+def organization_id(db):
+    return OrganizationFactory().pk
+
+
+def test_a_digest_is_an_hmac_of_canonical_json_under_the_organizations_key(organization_id):
     text = (
         '{"aggregation":"mean","graders":[{"graderId":"grader_00000000000000000000000001","part":"scoring","weight":1}],'
         '"model":null,"promptTemplate":"é {{q}}","responseSchema":{"a":[1,2.5],"b":1},"systemPrompt":null}'
     )
-    assert versions.digest(CONTENT, PANEL, "mean") == hashlib.sha256(text.encode()).hexdigest()
+    parts = [b"task version", text.encode()]
+    framed = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    expected = hmac.digest(encryption.digest_key(organization_id), framed, hashlib.sha256).hex()
+    assert versions.digest(organization_id, CONTENT, PANEL, "mean") == expected
 
 
-def test_the_order_of_members_and_the_spelling_of_numbers_do_not_count():
+def test_organizations_have_different_digests_of_equal_content(organization_id):
+    other = OrganizationFactory().pk
+    assert versions.digest(organization_id, CONTENT, PANEL, "mean") != versions.digest(other, CONTENT, PANEL, "mean")
+
+
+def test_the_order_of_members_and_the_spelling_of_numbers_do_not_count(organization_id):
     turned = dict(reversed(CONTENT.items())) | {"responseSchema": {"a": [1, 2.5], "b": 1.0}}
-    assert versions.digest(turned, PANEL, "mean") == versions.digest(CONTENT, PANEL, "mean")
+    expected = versions.digest(organization_id, CONTENT, PANEL, "mean")
+    assert versions.digest(organization_id, turned, PANEL, "mean") == expected
 
 
-def test_everything_that_defines_a_task_counts():
+def test_everything_that_defines_a_task_counts(organization_id):
     seat = Seat(UUID(int=2), 1.0, "scoring")
-    digests = [
-        versions.digest(CONTENT, PANEL, "mean"),
-        versions.digest(CONTENT, PANEL, "min"),
-        versions.digest(CONTENT, [*PANEL, seat], "mean"),
-        versions.digest(CONTENT, [seat, *PANEL], "mean"),
-        versions.digest(CONTENT, [Seat(UUID(int=1), 0.5, "scoring")], "mean"),
-        versions.digest(CONTENT, [Seat(UUID(int=1), 1.0, "shadow")], "mean"),
-        *(versions.digest(CONTENT | {name: "other"}, PANEL, "mean") for name in CONTENT),
+    definitions = [
+        (CONTENT, PANEL, "mean"),
+        (CONTENT, PANEL, "min"),
+        (CONTENT, [*PANEL, seat], "mean"),
+        (CONTENT, [seat, *PANEL], "mean"),
+        (CONTENT, [Seat(UUID(int=1), 0.5, "scoring")], "mean"),
+        (CONTENT, [Seat(UUID(int=1), 1.0, "shadow")], "mean"),
+        *((CONTENT | {name: "other"}, PANEL, "mean") for name in CONTENT),
     ]
-    assert len(set(digests)) == 10
+    assert len({versions.digest(organization_id, *definition) for definition in definitions}) == 10
 
 
-def test_a_digest_can_be_made_again_from_the_answer(api, task):
+def test_the_same_content_has_the_digest_that_the_answer_shows(api, task):
     api.patch(
         f"/tasks/{task['id']}", {"model": {"provider": "acme", "name": "m", "params": {"t": 0.5}}, "systemPrompt": "ß"}
     )
-    for version in listed(api, task):
-        digest, whole = version["digest"], {name: version[name] for name in list(version)[3:-1]}
-        assert list(whole) == ["systemPrompt", "promptTemplate", "responseSchema", "model", "graders", "aggregation"]
-        whole["graders"] = [entry | {"weight": int(entry["weight"])} for entry in whole["graders"]]
-        text = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        assert hashlib.sha256(text.encode()).hexdigest() == digest
+    for row, version in zip(TaskVersion.objects.order_by("-created_at"), listed(api, task), strict=True):
+        expected = versions.digest(api.organization.pk, row.content, panels.seats(row), row.aggregation)
+        assert version["digest"] == row.digest == expected
+
+
+def test_the_migration_keys_plain_digests(organization_id):
+    task = TaskFactory(organization_id=organization_id)
+    plain = task.version.digest
+    import_module("tasks.migrations.0012_intake").key_digests(apps, None)
+    version = TaskVersion.objects.get()
+    expected = versions.digest(organization_id, version.content, panels.seats(version), version.aggregation)
+    assert version.digest == expected != plain
+
+
+def test_only_a_deck_may_have_no_graders(organization_id):
+    deck, plain = (TaskFactory(organization_id=organization_id, kind=kind) for kind in ("deck", "task"))
+    with pytest.raises(Invalid) as refusal:
+        versions.find_or_create(plain, CONTENT, [], "mean", plain.created_by)
+    assert [(error.pointer, error.code) for error in refusal.value.errors] == [("/graders", "missing_field")]
+    version = versions.find_or_create(deck, CONTENT, [], "mean", deck.created_by)
+    assert not version.members.exists()
 
 
 def test_the_newest_comes_first_and_one_is_current(api, task):

@@ -207,13 +207,14 @@ def read_query(request: HttpRequest, shape: type[QueryStruct] | None) -> Any:
 
     raises Invalid for an unknown, repeated or malformed parameter, with `?name` as the pointer
     """
-    parameters: dict[str, str] = {}
+    parameters: dict[str, str | list[str]] = {}
     for name, values in request.GET.lists():
         if shape is None or name not in shape.__struct_encode_fields__:
             raise Invalid.field(f"?{name}", "unknown_parameter", "there is no such parameter here.")
-        if len(values) > 1:
+        is_repeatable = name in parsing.repeatable(shape)
+        if len(values) > 1 and not is_repeatable:
             raise Invalid.field(f"?{name}", "repeated_parameter", "give this parameter only once.")
-        if "\x00" in values[0]:
+        if any("\x00" in value for value in values):
             raise Invalid.field(f"?{name}", "invalid_text", "NUL is not allowed.")
-        parameters[name] = values[0]
+        parameters[name] = values if is_repeatable else values[0]
     return parsing.convert_query(parameters, shape) if shape else None

@@ -2,11 +2,13 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 from unicodedata import category
 
 import msgspec
+import msgspec.inspect
 from django.conf import settings
 
 from autotune.core import ids, strictjson
@@ -98,13 +100,16 @@ def convert_each(values: Sequence[Any], shape: type[T], prefix: str) -> tuple[di
     return good, bad
 
 
-def convert_query(parameters: dict[str, str], shape: type[T]) -> T:
-    """Convert query parameters to a Struct; numbers and booleans are read from their text."""
+def convert_query(parameters: Mapping[str, str | list[str]], shape: type[T]) -> T:
+    """Convert query parameters to a Struct; numbers and booleans are read from their text.
+
+    parameters  a list of texts for each of `repeatable(shape)`
+    """
     try:
         query = msgspec.convert(parameters, shape, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as exc:
         error = field_error(exc)
-        name = error.pointer.lstrip("/")
+        name = error.pointer.lstrip("/").partition("/")[0]  # without the position in a repeatable parameter
         raise _invalid([FieldError(f"?{name}", error.code, error.detail)]) from exc
     for name, wire in zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True):  # type: ignore[attr-defined]
         value = getattr(query, name)
@@ -113,6 +118,21 @@ def convert_query(parameters: dict[str, str], shape: type[T]) -> T:
         if value is None and wire in parameters:  # msgspec reads the text `null` as None, which would drop a filter
             raise Invalid.field(f"?{wire}", "wrong_type", "give a value, or leave the parameter out.")
     return query
+
+
+@cache
+def repeatable(shape: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the wire names of the members that are lists: a query may repeat them."""
+    fields = msgspec.inspect.type_info(shape).fields  # type: ignore[attr-defined]  # that of a Struct
+    return frozenset(field.encode_name for field in fields if _is_list(field.type))
+
+
+def _is_list(kind: msgspec.inspect.Type) -> bool:
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return any(map(_is_list, kind.types))
+    if isinstance(kind, msgspec.inspect.Metadata):
+        return _is_list(kind.type)
+    return isinstance(kind, msgspec.inspect.ListType | msgspec.inspect.VarTupleType)
 
 
 def field_error(exc: msgspec.ValidationError, prefix: str = "") -> FieldError:

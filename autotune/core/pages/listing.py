@@ -52,7 +52,8 @@ def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixe
         and (value := request.GET.get(name, "")).strip()
         and "\x00" not in value
     }
-    parameters: dict[str, Any] = {"limit": str(limit), **filters, **fixed}
+    lists = {name: [filters[name]] for name in parsing.repeatable(shape) if name in filters}  # the form has one
+    parameters: dict[str, Any] = {"limit": str(limit), **filters, **lists, **fixed}
     if parameters["limit"].isdigit():
         parameters["limit"] = str(min(int(parameters["limit"][:9]), AT_MOST))
     faults: dict[str, str] = {}

@@ -26,7 +26,7 @@ Scored = dict[datetime, Sums]
 
 def read(principal: Principal, period: Period, now: datetime) -> Scored:
     """Return {step: {(what, task, model): amount}} of the scores that the principal may read."""
-    scores = Score.objects.visible_to(principal)
+    scores = Score.objects.for_readers().visible_to(principal)
     scope = f"{policy.reach(principal, 'scores', 'read')} {principal.organization.pk} {principal.user.pk}"
 
     def fetch(since: datetime) -> dict[datetime, Sums]:

@@ -63,7 +63,7 @@ def _there(principal: Principal) -> dict[str, bool]:
         "key": api_keys().visible_to(principal).filter(revoked_at=None),
         "completion": Completion.objects.visible_to(principal),
         "export": Export.objects.visible_to(principal),
-        "score": Score.objects.visible_to(principal),
+        "score": Score.objects.for_readers().visible_to(principal),
     }
     exists = [Exists(_within(rows, principal)) for rows in own.values()]
     flags = Organization.objects.filter(pk=principal.organization.pk).values_list(*exists).get()

@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import F
 
 from autotune.core import ids
 from autotune.core.crypto.fields import Ciphertext
@@ -64,17 +65,19 @@ with incoming as (
 ), copied as (
     insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id, shadow,
                               value, confidence, raw_value, calibrated_value, calibrated_map_id, reasoning, details,
-                              dimensions, reviewed_by_id, reused_from, created_at)
+                              dimensions, reviewed_by_id, reused_from, source, held_out, created_at)
     select due.score_id, due.organization_id, due.run_id, due.completion_id, due.task_id, due.grader_id,
            s.grader_version_id, false, s.value, s.confidence, s.raw_value, s.calibrated_value, s.calibrated_map_id,
-           due.reasoning, due.details, s.dimensions, s.reviewed_by_id, s.id, clock_timestamp()
+           due.reasoning, due.details, s.dimensions, s.reviewed_by_id, s.id, c.source, c.held_out, clock_timestamp()
     from due cross join lateral (select * from scores_score o where o.id = due.original offset 0) s
+         cross join lateral (select source, held_out from tasks_completion where id = due.completion_id offset 0) c
 ), rewarded as (
     insert into scores_reward (completion_id, organization_id, task_id, value, uncalibrated_value, confidence,
-                               aggregation, used, failed, error_code, scored_at)
+                               aggregation, used, failed, error_code, source, held_out, scored_at)
     select due.completion_id, due.organization_id, due.task_id, w.value, w.uncalibrated_value, w.confidence,
-           w.aggregation, w.used, w.failed, w.error_code, clock_timestamp()
+           w.aggregation, w.used, w.failed, w.error_code, c.source, c.held_out, clock_timestamp()
     from due cross join lateral (select * from scores_reward o where o.completion_id = due.reuses offset 0) w
+         cross join lateral (select source, held_out from tasks_completion where id = due.completion_id offset 0) c
     where due.panel_size = 1
 ), told as (
     insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
@@ -116,7 +119,8 @@ def _copy_embedded(copies: Sequence[Copy]) -> set[UUID]:
     """SQLite has one writer: the immediate transaction is the lock."""
     by_run = {copy_.run_id: copy_ for copy_ in copies}
     waiting = WorkflowRun.objects.filter(pk__in=by_run, status=RunStatus.WAITING, waits_for=WaitsFor.REUSE)
-    runs = list(waiting)
+    origin = {"source": F("completion__source"), "held_out": F("completion__held_out")}
+    runs = list(waiting.annotate(**origin))
     originals = Score.objects.defer("reasoning", "details").in_bulk([by_run[run.pk].original for run in runs])
     sole = {run.reuses: run for run in runs if run.panel_size == 1}
     rewards = Reward.objects.in_bulk([pk for pk in sole if pk])
@@ -137,7 +141,7 @@ def _copy_embedded(copies: Sequence[Copy]) -> set[UUID]:
     return {run.pk for run in runs}
 
 
-def _score(run: WorkflowRun, copy_: Copy, original: Score, now: datetime) -> Score:
+def _score(run: Any, copy_: Copy, original: Score, now: datetime) -> Score:
     score = Score(
         id=copy_.score_id,
         organization_id=run.organization_id,
@@ -155,16 +159,20 @@ def _score(run: WorkflowRun, copy_: Copy, original: Score, now: datetime) -> Sco
         reviewed_by_id=original.reviewed_by_id,
         reused_from=original.pk,
         created_at=now,
+        source=run.source,
+        held_out=run.held_out,
     )
     score.reasoning, score.details = copy_.reasoning, copy_.details  # envelopes already
     return score
 
 
-def _reward(run: WorkflowRun, original: Reward, now: datetime) -> Reward:
+def _reward(run: Any, original: Reward, now: datetime) -> Reward:
     return Reward(
         completion_id=run.completion_id,
         organization_id=run.organization_id,
         task_id=run.task_id,
         scored_at=now,
+        source=run.source,
+        held_out=run.held_out,
         **{name: getattr(original, name) for name in _REWARD},
     )

@@ -17,6 +17,7 @@ from scores.engine.statements import Failed, Paused, Saved, Success
 from scores.engine.statements.prepared import Prepared, messages, prepare
 from scores.models import Reward, Score, WorkflowRun
 from scores.states import RunStatus, WaitsFor
+from tasks.states import Source
 
 _SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size", "error_code")
 
@@ -25,7 +26,10 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     """See Statements."""
     run_ids = [success.run.run_id for success in successes]
     open_runs = WorkflowRun.objects.filter(pk__in=run_ids, status__in=transitions.sources(RunStatus.COMPLETED))
-    moved = set(open_runs.exclude(waits_for__in=transitions.UNANSWERABLE).values_list("pk", flat=True))
+    answerable_runs = open_runs.exclude(waits_for__in=transitions.UNANSWERABLE)
+    rows = answerable_runs.values_list("pk", "completion__source", "completion__held_out")
+    origins = {pk: {"source": source, "held_out": held_out} for pk, source, held_out in rows}
+    moved = set(origins)
     if not moved:
         return moved
     now = datetime.now(UTC)
@@ -45,18 +49,23 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     prepared_rows = prepare(successes, grader_version_id)
     pairs = [pair for pair in zip(successes, prepared_rows, strict=True) if pair[0].run.run_id in moved]
     Score.objects.bulk_create(
-        _score(success, prepared, grader_id, grader_version_id, now) for success, prepared in pairs
+        _score(success, prepared, grader_id, grader_version_id, now, origins[success.run.run_id])
+        for success, prepared in pairs
     )
     sole = [success for success, _ in pairs if success.run.panel_size == 1]
     Reward.objects.bulk_create(
-        [_reward(success, now) for success in sole],
+        [_reward(success, now, origins[success.run.run_id]) for success in sole],
         update_conflicts=True,
         unique_fields=["completion"],
         update_fields=["value", "uncalibrated_value", "confidence", "used", "failed", "error_code", "scored_at"],
     )
     outbox.emit(
         EventKind.SCORE_COMPLETED,
-        [Emitted(success.run.organization_id, success.run.completion_id) for success in sole],
+        [
+            Emitted(success.run.organization_id, success.run.completion_id)
+            for success in sole
+            if origins[success.run.run_id]["source"] != Source.EVALUATION
+        ],
     )
     return moved
 
@@ -125,7 +134,15 @@ def _move(failure: Failed, message: Ciphertext | None, to: RunStatus, **changes:
     return moved
 
 
-def _score(success: Success, prepared: Prepared, grader_id: UUID, grader_version_id: UUID, now: datetime) -> Score:
+def _score(
+    success: Success,
+    prepared: Prepared,
+    grader_id: UUID,
+    grader_version_id: UUID,
+    now: datetime,
+    origin: dict[str, Any],
+) -> Score:
+    """`origin`: source and held-out mark of the completion."""
     run, verdict = success.run, success.verdict
     score = Score(
         id=prepared.score_id,
@@ -141,12 +158,13 @@ def _score(success: Success, prepared: Prepared, grader_id: UUID, grader_version
         raw_value=prepared.raw_value,
         dimensions=None if prepared.dimensions is None else json.loads(prepared.dimensions),
         created_at=now,
+        **origin,
     )
     score.reasoning, score.details = prepared.reasoning, prepared.details  # envelopes already
     return score
 
 
-def _reward(success: Success, now: datetime) -> Reward:
+def _reward(success: Success, now: datetime, origin: dict[str, Any]) -> Reward:
     run = success.run
     return Reward(
         completion_id=run.completion_id,
@@ -158,4 +176,5 @@ def _reward(success: Success, now: datetime) -> Reward:
         used=1,
         failed=0,
         scored_at=now,
+        **origin,
     )

@@ -27,6 +27,7 @@ from scores.engine.statements import Failed, Paused, Saved, Success
 from scores.engine.statements.prepared import messages, prepare
 from scores.engine.timeline import MAX_STEPS
 from scores.states import RunStatus, WaitsFor
+from tasks.states import Source
 
 # A run that waits for a reviewer already has its grader's answer, and only the decision completes it; a run that waits
 # for an equal completion gets a copy (statements/copies.py).
@@ -66,24 +67,32 @@ with incoming as (
         error_code = '', error_message = null, error_repeats = 0, {_STEPS}
     from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
     returning r.organization_id, r.completion_id, r.task_id, r.panel_size, due.*
+), sourced as (
+    select moved.*, c.source, c.held_out from moved cross join lateral (
+        select source, held_out from tasks_completion where id = moved.completion_id offset 0
+    ) c
 ), scored as (
     insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id,
-                              shadow, value, confidence, raw_value, reasoning, details, dimensions, created_at)
+                              shadow, value, confidence, raw_value, reasoning, details, dimensions, source, held_out,
+                              created_at)
     select score_id, organization_id, run_id, completion_id, task_id, %s, %s,
-           panel_size = 0, value, confidence, raw_value, reasoning, details, dimensions, clock_timestamp()
-    from moved
+           panel_size = 0, value, confidence, raw_value, reasoning, details, dimensions, source, held_out,
+           clock_timestamp()
+    from sourced
 ), rewarded as (
     insert into scores_reward (completion_id, organization_id, task_id, value, confidence, aggregation,
-                               used, failed, error_code, scored_at)
-    select completion_id, organization_id, task_id, reward, confidence, aggregation, 1, 0, '', clock_timestamp()
-    from moved where panel_size = 1
+                               used, failed, error_code, source, held_out, scored_at)
+    select completion_id, organization_id, task_id, reward, confidence, aggregation, 1, 0, '', source, held_out,
+           clock_timestamp()
+    from sourced where panel_size = 1
     on conflict (completion_id) do update
     set value = excluded.value, uncalibrated_value = null, confidence = excluded.confidence, used = 1, failed = 0,
         error_code = '', scored_at = excluded.scored_at
 ), told as (
     insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
     select event_id, organization_id, '{EventKind.SCORE_COMPLETED}', completion_id, clock_timestamp()
-    from moved where panel_size = 1 and {subscribed_sql(EventKind.SCORE_COMPLETED, "moved")}
+    from sourced
+    where panel_size = 1 and source <> '{Source.EVALUATION}' and {subscribed_sql(EventKind.SCORE_COMPLETED, "sourced")}
 )
 select run_id from moved
 """  # noqa: S608 - constants alone

@@ -111,7 +111,7 @@ def siblings(principal: Principal, row: Completion, readable: CompletionQuerySet
     if not row.prompt_digest:
         return []
     readable = sharing.readable(principal) if readable is None else readable
-    same_prompt = readable.filter(task_id=row.task_id, prompt_digest=bytes(row.prompt_digest))
+    same_prompt = readable.for_readers().filter(task_id=row.task_id, prompt_digest=bytes(row.prompt_digest))
     others = list(completion_filters.textless(same_prompt).exclude(pk=row.pk).order_by("-id")[:OFFERED])
     shared = frozenset(other.pk for other in others if sharing.is_only_shared(other, principal))
     standings = completion_filters.standings(others, shared=shared)

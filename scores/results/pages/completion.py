@@ -25,7 +25,7 @@ from scores.results.pages.completion_audience import audience
 from scores.results.pages.completions import READS
 from scores.results.waiting_reasons import Wait
 from scores.reviews import access
-from scores.states import FINAL
+from scores.states import ENDED
 from tasks import sharing
 from tasks.models import Completion, PanelMember, Task
 from tasks.responses import content_of
@@ -59,7 +59,7 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
         "account": account,
         "wait": None if shared or reward is not None else _wait(visible),
         "reviews": _reviews(principal, row.pk),
-        "live": LIVE_S if out.status not in FINAL else 0,
+        "live": LIVE_S if out.status not in ENDED else 0,
         "may": _may(principal, row, shared),
     }
     if request.headers.get("HX-Target") == PART:

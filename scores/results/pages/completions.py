@@ -27,7 +27,7 @@ from tasks.querysets import CompletionQuerySet
 from tasks.states import Source
 
 FILTERS: Final = ("taskId", "modelId", "status", "source", "externalId", "startDate", "endDate")
-STATUSES: Final = ("pending", "processing", "completed", "failed")
+STATUSES: Final = ("pending", "processing", "completed", "failed", "ungraded")
 CHOICES: Final = 200  # tasks that the form offers
 BEGINNING: Final = 160  # characters of a text in a row
 READS: Final = (("completions", "read"), ("shared_completions", "read"))

@@ -31,9 +31,11 @@ from scores.results.names import Named, Names
 from scores.results.scores import ORDER, ScoreListQuery
 from tasks import sharing
 from tasks.models import Task
+from tasks.states import Source
 
 FILTERS: Final = (
     "taskId", "modelId", "graderId", "graderVersion", "minScore", "maxScore", "minConfidence", "startDate", "endDate",
+    "source",
 )  # fmt: skip
 CHOICES: Final = 200  # tasks and graders that a list offers; others are named by an address
 RECENT: Final = 400  # completions whose models are offered
@@ -174,13 +176,15 @@ def _choices(principal: Principal, typed_filters: dict[str, str]) -> dict[str, A
     """The choices of the form: tasks, graders and recent models."""
     tasks = Task.objects.visible_to(principal).order_by("archived", "name").values_list("pk", "name")
     graders = Grader.objects.visible_to(principal).order_by("name").values_list("pk", "name")
-    recent = Score.objects.visible_to(principal).order_by("-id").values_list("completion_id", flat=True)[:RECENT]
+    visible = Score.objects.for_readers().visible_to(principal)
+    recent = visible.order_by("-id").values_list("completion_id", flat=True)[:RECENT]
     readable = sharing.readable(principal).filter(pk__in=list(recent))
     models = readable.order_by().values_list("model_id", flat=True).distinct()
     return {
         "tasks": _options("task", tasks[:CHOICES], typed_filters.get("taskId")),
         "graders": _options("grader", graders[:CHOICES], typed_filters.get("graderId")),
         "models": sorted(models)[:CHOICES],
+        "sources": Source.values,
     }
 
 

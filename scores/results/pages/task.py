@@ -21,8 +21,9 @@ from scores.results.pages.task_counts import sees
 from tasks.models import Completion, Task
 from tasks.pages import people, prompts, rights
 from tasks.pages.spans import written
+from tasks.querysets import from_sources
 from tasks.responses import TaskOut, task_out
-from tasks.states import Part
+from tasks.states import LISTED_SOURCES, Part
 
 RECENT: Final = 8
 
@@ -106,7 +107,7 @@ def _panel(principal: Principal, task: Task) -> list[dict[str, Any]]:
 
 def _recent(principal: Principal, task: Task) -> list[dict[str, Any]]:
     """The newest completions with their state; no text is read for it."""
-    visible = Completion.objects.visible_to(principal).filter(task=task).order_by("-pk")
+    visible = Completion.objects.visible_to(principal).filter(from_sources(LISTED_SOURCES), task=task).order_by("-pk")
     rows = list(visible.only("id", "model_id", "external_id", "created_at")[:RECENT])
     completion_ids = [row.pk for row in rows]
     rewards = Reward.objects.in_bulk(completion_ids)

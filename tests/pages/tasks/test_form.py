@@ -202,7 +202,7 @@ def test_what_is_emptied_gets_its_default(client, made, filled):
     task = made(client, description="x", metadata={"a": 1}, model="m", system_prompt="s", deadline_ms=5000)
     edit(client, task, filled, description="", metadata="", model__name="", system_prompt="", deadline_ms="")
     task = Task.objects.get()
-    assert (task.description, task.metadata, task.deadline_ms, task.model_name) == ("", None, 86_400_000, "")
+    assert (task.description, task.metadata, task.deadline_ms, task.model_name) == ("", {}, 86_400_000, "")
     assert (task.version.content["model"], task.version.content["systemPrompt"]) == (None, None)
 
 

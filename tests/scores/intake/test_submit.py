@@ -49,6 +49,7 @@ def test_the_answer_has_the_shape_of_the_contract(api, task):
             "metadata": {"a": 1},
             "priority": "high",
             "source": "api",
+            "heldOut": False,
             "status": "pending",
             "reward": None,
             "workflowRunIds": [public("run", run)],

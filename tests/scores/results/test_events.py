@@ -19,6 +19,7 @@ from tests.factories import (
     WebhookFactory,
     public,
 )
+from tests.support import results
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +44,7 @@ def test_the_score_and_the_reward_are_those_that_the_api_shows(api_for):
     assert data == {
         "completionId": public("comp", completion),
         "taskId": public("task", task),
+        "source": "api",
         "score": state["score"],
         "reward": state["reward"],
     }
@@ -62,6 +64,28 @@ def test_a_panel_tells_its_reward_in_the_shape_of_a_score(api_for):
     assert (data["score"]["graderId"], data["score"]["value"]) == (None, 0.5)
 
 
+def test_events_name_the_source_of_the_completion():
+    completion = ScoreFactory(run__completion__source="telemetry").completion
+    assert events.completed([completion.pk])[completion.pk]["source"] == "telemetry"
+
+
+@pytest.mark.parametrize(("source", "expected"), [("manual", 1), ("evaluation", 0)])
+@pytest.mark.parametrize("panel_size", [1, 2])
+@pytest.mark.parametrize("value", [0.5, None])
+def test_completions_of_evaluations_have_no_events(source, expected, panel_size, value):
+    task = TaskFactory()
+    grader = task.version.members.get().grader
+    WebhookFactory(organization=task.organization, events=["score.completed", "score.failed"])
+    completion = CompletionFactory(task=task, source=source)
+    run = RunFactory(completion=completion, panel_size=panel_size)
+    if value is None:
+        results.save(grader, bad=[results.missed(results.claim(run))])
+    else:
+        results.save(grader, [results.judged(results.claim(run), value, version_id=task.version_id)])
+    assert Reward.objects.get().value == value
+    assert Event.objects.count() == expected
+
+
 def test_shadow_scores_are_never_told():
     completion = ScoreFactory(value=0.25).completion
     shadow = RunFactory(completion=completion, grader=GraderFactory(), panel_size=0, status="completed")
@@ -76,6 +100,7 @@ def test_a_failure_tells_its_code_whose_affair_it_is_and_what_to_change():
     assert data == {
         "completionId": public("comp", run.completion),
         "taskId": public("task", run.task),
+        "source": "api",
         "error": {
             "code": "timeout",
             "message": f"There was no answer. {failure_codes.advice('timeout')}",

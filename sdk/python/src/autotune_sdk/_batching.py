@@ -31,6 +31,7 @@ NAMES = {
         "metadata",
         "priority",
         "not_before",
+        "held_out",
     )
 }
 

@@ -56,16 +56,22 @@ def time_text(value: date | datetime) -> str:
     return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def query(parameters: Mapping[str, Any]) -> dict[str, str]:
+REPEATED = frozenset({"source"})  # parameters that a query repeats for each value
+
+
+def query(parameters: Mapping[str, Any]) -> dict[str, str | list[str]]:
     """Convert query parameters to the API's names and spelling; omit those that are None."""
-    out: dict[str, str] = {}
+    out: dict[str, str | list[str]] = {}
     for name, value in parameters.items():
         if value is None:
             continue
+        text: str | list[str]
         if isinstance(value, bool):
             text = "true" if value else "false"
         elif isinstance(value, date):
             text = time_text(value)
+        elif name in REPEATED:
+            text = [value] if isinstance(value, str) else list(map(str, value))
         elif isinstance(value, (list, tuple)):
             text = ",".join(map(str, value))
         else:

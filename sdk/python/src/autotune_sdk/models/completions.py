@@ -12,7 +12,11 @@ from .scores import Reward
 
 @dataclass(frozen=True)
 class Completion:
-    """One answer of one model to one prompt. status: 'pending', 'processing', 'completed' or 'failed'."""
+    """One answer of one model to one prompt.
+
+    status    'pending', 'processing', 'completed', 'failed', or 'ungraded' for a deck without graders
+    held_out  never to be trained on: no list of scores, figure, pair or export includes it
+    """
 
     id: str
     task_id: str
@@ -31,6 +35,7 @@ class Completion:
     erased_at: datetime | None
     created_at: datetime
     unreadable: tuple[str, ...] = ()
+    held_out: bool = False
 
 
 @dataclass(frozen=True)

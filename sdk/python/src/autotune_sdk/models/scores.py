@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-FINAL_STATUSES = frozenset({"completed", "failed"})
+FINAL_STATUSES = frozenset({"completed", "failed", "ungraded"})
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,15 @@ class Completions(Resource):
         metadata: Mapping[str, Any] | None = None,
         priority: str | None = None,
         not_before: datetime | str | None = None,
+        held_out: bool = False,
         idempotency_key: str | None = None,
     ) -> Submitted:
         """Submit one answer, with one of `prompt`, `messages` and `variables`.
 
         The client retries by itself if a response is lost: an idempotency key, by default a new one for each call,
         makes that safe for 24 hours. With an `external_id` (unique per task) a submission that is repeated at any
-        later time returns the first object, and `existing` is true.
+        later time returns the first object, and `existing` is true. `held_out` marks an answer that must never be
+        trained on; it cannot be changed later.
         """
         item = {
             "task_id": task_id,
@@ -53,6 +55,7 @@ class Completions(Resource):
             "metadata": metadata,
             "priority": priority,
             "not_before": not_before,
+            "held_out": held_out or None,
         }
         answer = self._transport.post(
             "/completions",
@@ -129,7 +132,7 @@ class Completions(Resource):
         task_id: str | None = None,
         model_id: str | None = None,
         status: str | None = None,
-        source: str | None = None,
+        source: str | Sequence[str] | None = None,
         external_id: str | None = None,
         start_date: date | str | None = None,
         end_date: date | str | None = None,
@@ -138,7 +141,10 @@ class Completions(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[Completion]:
-        """Return one page of completions."""
+        """Return one page of completions.
+
+        source  one or more of 'api', 'manual', 'telemetry' and 'evaluation'; without it, all but those of evaluations
+        """
         parameters = {
             "task_id": task_id,
             "model_id": model_id,

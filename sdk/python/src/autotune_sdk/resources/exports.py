@@ -38,6 +38,8 @@ class Exports(Resource):
     ) -> Export:
         """Start a job with the filters and options of `client.scores.export`. Retries never start a second one."""
         body = {_wire.camel(name): _option(value) for name, value in options.items() if value is not None}
+        if isinstance(source := options.get("source"), str):
+            body["source"] = [source]
         data = _wire.dumps({"format": format, **body})
         return _export(self._transport.post("/exports", data, idempotency_key=idempotency_key or new_key()))
 

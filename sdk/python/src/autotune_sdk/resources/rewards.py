@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from .. import _rewarding, _wire
@@ -140,11 +140,13 @@ class Preferences(Resource):
         cap_per_prompt: int | None = None,
         seed: int | None = None,
         conversational: bool | None = None,
+        source: str | Sequence[str] | None = None,
     ) -> PreferencePairs:
         """Return pairs of responses to the same prompt, the better one first; the same seed returns the same pairs.
 
         strategy        'best_worst' (one pair of each prompt), 'all' or 'random'
         conversational  also use conversations of several messages; each text is then a list of {'role', 'content'}
+        source          one or more of 'api', 'manual', 'telemetry', 'evaluation'; default: 'api' and 'manual'
         For files of any size see `client.scores.export` and `client.exports` with layout='preferences'.
         """
         body = wire_members(
@@ -157,6 +159,7 @@ class Preferences(Resource):
                 "cap_per_prompt": cap_per_prompt,
                 "seed": seed,
                 "conversational": conversational,
+                "source": [source] if isinstance(source, str) else source,
             }
         )
         answer = self._transport.post("/preference-pairs", _wire.dumps(body), safe=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date
 from typing import IO, Any, TypedDict, Unpack
@@ -22,7 +22,11 @@ PAGE = 1000
 
 
 class ScoreFilters(TypedDict, total=False):
-    """Score filters. Dates: `end_date` is inclusive for a date, exclusive for a date-time; a naive time is UTC."""
+    """Score filters. Dates: `end_date` is inclusive for a date, exclusive for a date-time; a naive time is UTC.
+
+    source  one or more of 'api', 'manual', 'telemetry' and 'evaluation'. Without it, lists leave out evaluations, and
+            figures and exports leave out telemetry too.
+    """
 
     task_id: str | None
     model_id: str | None
@@ -33,6 +37,7 @@ class ScoreFilters(TypedDict, total=False):
     min_confidence: float | None
     start_date: date | str | None
     end_date: date | str | None
+    source: str | Sequence[str] | None
 
 
 class ExportOptions(ScoreFilters, total=False):
