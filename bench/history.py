@@ -196,7 +196,7 @@ def save_cpu():
     import common
     from django.db import connection
 
-    from graders.gateway.types import Verdict
+    from graders.verdicts import Verdict
     from graders.models import NO_VERSION
     from scores.engine import claims, recording
     from scores.engine.materials import Facts

@@ -23,8 +23,9 @@ from graders import credentials, targets
 from graders.gateway import callbacks as gateway
 from graders.gateway import signing
 from graders.gateway.callbacks import Attempt, Reply, State
-from graders.gateway.types import Call, CallbackAddress, Failure, GraderTarget, Options, Verdict
+from graders.gateway.types import Call, CallbackAddress, GraderTarget
 from graders.models import GraderSecret
+from graders.verdicts import Failure, Options, Verdict
 from scores.engine import recording
 from scores.engine.call_results import Judged, Missed
 from scores.engine.claims import Claimed

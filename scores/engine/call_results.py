@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from graders.gateway.types import Verdict
+from graders.verdicts import Verdict
 from scores.engine.claims import Claimed
 from scores.engine.retries import Decision
 from scores.engine.statements import Paused

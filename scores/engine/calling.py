@@ -11,7 +11,8 @@ from uuid import UUID
 from autotune.core.outbound import engine
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders.gateway import requests
-from graders.gateway.types import Call, GraderTarget, Options, Secret
+from graders.gateway.types import Call, GraderTarget, Secret
+from graders.verdicts import Options
 from scores.callbacks import registry
 from scores.engine.claims import Claimed
 from scores.engine.planning import Entries

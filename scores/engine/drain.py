@@ -16,9 +16,10 @@ from autotune.core.errors import Unreadable
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders import credentials, status, targets
 from graders.gateway import outcomes
-from graders.gateway.types import Accepted, Failure, GraderTarget, Outcome, Secret, Verdict
+from graders.gateway.types import GraderTarget, Outcome, Secret
 from graders.models import Grader
 from graders.states import GraderStatus
+from graders.verdicts import Accepted, Failure, Verdict
 from scores.engine import claims, recording, retries
 from scores.engine.call_results import Judged, Missed, PostponedRun, Results
 from scores.engine.calling import Calls, Sent

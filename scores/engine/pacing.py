@@ -8,9 +8,10 @@ import time
 from datetime import datetime, timedelta
 
 from graders import pauses
-from graders.gateway.types import Failure, Outcome
+from graders.gateway.types import Outcome
 from graders.guards import Answered, Guard
 from graders.models import Grader
+from graders.verdicts import Failure
 
 SHORT_S = 0.25  # between two requests for our share while others use a part of what we want
 LONG_S = 2.0

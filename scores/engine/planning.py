@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from graders.gateway import requests
-from graders.gateway.types import Failure, Options
+from graders.verdicts import Failure, Options
 from scores.engine import materials
 from scores.engine.claims import Claimed
 from scores.engine.materials import Facts, Material

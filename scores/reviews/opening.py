@@ -17,7 +17,7 @@ from autotune.core.clock import database_now
 from autotune.webhooks.events import outbox
 from autotune.webhooks.events.outbox import Emitted
 from autotune.webhooks.states import EventKind
-from graders.gateway.types import Verdict
+from graders.verdicts import Verdict
 from scores.engine import timeline, transitions
 from scores.engine.call_results import Judged
 from scores.models import Review, WorkflowRun

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import F
 
-from graders.gateway.types import Verdict
 from graders.models import NO_VERSION
+from graders.verdicts import Verdict
 from scores.engine import recording
 from scores.engine.call_results import Judged, Missed, Results
 from scores.engine.claims import Claimed

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Protocol
 from uuid import UUID
 
-from graders.gateway.types import Verdict
+from graders.verdicts import Verdict
 from scores.engine.claims import Claimed
 
 

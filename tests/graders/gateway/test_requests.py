@@ -7,7 +7,8 @@ import pytest
 
 from autotune.core import ecmajson
 from graders.gateway import requests, signing
-from graders.gateway.types import CallbackAddress, GraderTarget, Item, Options, Secret
+from graders.gateway.types import CallbackAddress, GraderTarget, Secret
+from graders.verdicts import Item, Options
 
 CURRENT = Secret("key_new", "atgs_" + "n" * 43, current=True)
 PREVIOUS = Secret("key_old", "atgs_" + "o" * 43, current=False)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import IntegrityError, connection
 
-from graders.gateway.types import Dimension
 from graders.models import Tally
+from graders.verdicts import Dimension
 from scores.models import Reward, Score, WorkflowRun
 from tests.support.results import Bench, claim, missed, state
 

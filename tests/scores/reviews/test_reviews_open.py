@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from autotune.webhooks.models import Event
-from graders.gateway.types import Dimension
 from graders.models import Tally
+from graders.verdicts import Dimension
 from scores.models import Review, Reward, Score, WorkflowRun
 from tests.factories import GraderFactory, public
 from tests.scores.reviewing import subscribe
