@@ -4,8 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from graders.gateway import requests
-from graders.verdicts import Failure, Options
+from graders.verdicts import Failure, Item, Options
 from scores.engine import materials
 from scores.engine.claims import Claimed
 from scores.engine.materials import Facts, Material
@@ -25,13 +24,22 @@ class Planned:
 class Plan:
     """Runs that are claimed and not sent yet: first without their text, then as calls that are ready to send.
 
-    size       maximum number of items in a call
-    unfit      called with a run whose text cannot be loaded, and the failure
+    size   maximum number of items in a call
+    unfit  called with a run whose text cannot be loaded, and the failure
+    split  splits the items of a call into groups that each fit into a call
     """
 
-    def __init__(self, facts: Facts, size: int, unfit: Callable[[Claimed, Failure], None]) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        size: int,
+        *,
+        unfit: Callable[[Claimed, Failure], None],
+        split: Callable[[Sequence[Item]], list[list[Item]]],
+    ) -> None:
         self._facts = facts
         self._unfit = unfit
+        self._parts = split
         self._queue: deque[Claimed] = deque()
         self._ready: deque[Planned] = deque()
         self.size = size
@@ -50,8 +58,9 @@ class Plan:
         self._queue.extendleft(run for planned in reversed(self._ready) for run, _ in reversed(planned.entries))
         self._ready.clear()
 
-    def halve(self, entries: Entries, options: Options) -> None:
+    def halve(self, planned: Planned) -> None:
         """Plan a call that was too large for the grader as two, before all others."""
+        entries, options = planned.entries, planned.options
         middle = len(entries) // 2
         self._ready.extendleft([Planned(entries[middle:], options), Planned(entries[:middle], options)])
 
@@ -98,6 +107,6 @@ class Plan:
             self._ready.extend(Planned([entry], options) for entry in entries)
             return
         start = 0
-        for part in requests.split_by_size([material.item for _, material in entries]):
+        for part in self._parts([material.item for _, material in entries]):
             self._ready.append(Planned(entries[start : start + len(part)], options))
             start += len(part)
