@@ -21,6 +21,7 @@ NAMED = {
 }  # fmt: skip
 SOURCES = [
     *sorted((ROOT / "graders/gateway").glob("*.py")),
+    ROOT / "graders/hosted/failures.py",
     *(ROOT / "autotune/core" / f"{name}.py" for name in ("outbound/calls", "outbound/engine", "strictjson")),
     *sorted(
         path
