@@ -190,6 +190,7 @@ class _Reception:
         return Claimed(
             run.pk, run.completion_id, run.task_id, run.organization_id, self.items[run.pk].attempt, run.panel_size,
             run.deadline_at, run.failures, run.error_code, run.error_repeats, run.priority, run.generation,
+            run.purpose,
         )  # fmt: skip
 
     def _closed(self, runs: Sequence[WorkflowRun]) -> Reply:

@@ -23,6 +23,7 @@ from scores.engine.claims import Claimed
 from scores.engine.materials import Facts
 from scores.engine.pacing import Pace
 from scores.engine.planning import Plan
+from scores.engine.shares import BackgroundShare
 from scores.engine.timeline import entry
 
 CLAIM_BATCH = 512  # runs claimed at once for a grader with batches
@@ -56,6 +57,7 @@ class Drain:
         self.ending = ending
         self.facts = Facts()
         self.body: Body = body_for(grader)
+        self.share = BackgroundShare()
         self.results = Results()
         self.saved_at = self.renewed_at = time.monotonic()
         self.dry = self.stopped = self.gone = self.held = False
@@ -168,7 +170,8 @@ class Drain:
         granted = self.pace.take(1 if self.pace.probing else limit, self._now())
         if not granted:
             return
-        claimed = claims.take(self.grader_id, limit=granted)
+        claimed = claims.take(self.grader_id, limit=granted, background=self.share.earned)
+        self.share.note(claimed, granted)
         self.pace.give_back(granted - len(claimed))
         self.dry = len(claimed) < granted
         self.plan.add(claimed)

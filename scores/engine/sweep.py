@@ -30,7 +30,7 @@ CALLBACK_EXPIRED_MESSAGE = "The grader accepted the completion with 202, but its
 LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
 HELD_BY_NOBODY = (RunStatus.PENDING, RunStatus.SLEEPING)
 _AWAITS_CALLBACK = Q(status=RunStatus.WAITING, waits_for=WaitsFor.CALLBACK)
-SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
+SAVED = ("pk", "completion_id", "task_id", "organization_id", "purpose")
 GONE_MESSAGE = "The grader answered 410 Gone or was deleted, so it receives no more calls."
 OVERDUE_AT_ONCE = 500
 RETURNED_AT_ONCE = 2_000

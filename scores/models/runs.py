@@ -10,7 +10,7 @@ from autotune.core import ids
 from autotune.core.crypto.fields import EncryptedNoteField
 from graders.models import Grader
 from scores.querysets import RunQuerySet
-from scores.states import LONG_AGO, RunStatus, WaitsFor
+from scores.states import BACKGROUND, BACKGROUND_PRIORITY, LONG_AGO, Purpose, RunStatus, WaitsFor
 from tasks.models import Completion, Task
 from tasks.states import Priority
 
@@ -20,7 +20,8 @@ class WorkflowRun(models.Model):
 
     The table is narrow on purpose: it has few indexes, and no text except error messages.
 
-    panel_size     scoring runs of the completion; 0 for a shadow run, whose score never counts
+    purpose        why it judges; only the score of a run of the purpose `score` counts
+    panel_size     scoring runs of the completion; 0 for a run of another purpose
     attempt        claims so far, and the lease's token: a failure is written only by the attempt that holds the lease
     failures       attempts that ended in a failure; an expired lease does not count, so a killed worker uses none up
     leased_until   while `running`: when another worker may claim it
@@ -41,9 +42,14 @@ class WorkflowRun(models.Model):
     completion = models.ForeignKey(Completion, on_delete=models.PROTECT, related_name="runs")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
     grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    purpose = models.CharField(
+        max_length=6, choices=Purpose.choices, default=Purpose.SCORE, db_default=Purpose.SCORE.value
+    )
     panel_size = models.PositiveSmallIntegerField()
     status = models.CharField(max_length=9, choices=RunStatus.choices, default=RunStatus.PENDING)
-    priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
+    priority = models.SmallIntegerField(
+        choices=[(BACKGROUND_PRIORITY, "Background"), *Priority.choices], default=Priority.NORMAL
+    )
     attempt = models.PositiveIntegerField(default=0)
     failures = models.PositiveSmallIntegerField(default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
@@ -64,11 +70,22 @@ class WorkflowRun(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="scores_run_status")
+            models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="scores_run_status"),
+            models.CheckConstraint(
+                condition=models.Q(purpose=Purpose.SCORE, panel_size__gt=0, priority__gt=BACKGROUND_PRIORITY)
+                | models.Q(purpose=Purpose.SHADOW, panel_size=0, priority__gt=BACKGROUND_PRIORITY)
+                | models.Q(purpose__in=BACKGROUND, panel_size=0, priority=BACKGROUND_PRIORITY),
+                name="scores_run_purpose",
+            ),
         ]
         indexes = [
             models.Index(
                 fields=["grader", "-priority", "id"], condition=models.Q(status="pending"), name="scores_run_due"
+            ),
+            models.Index(
+                fields=["grader", "-priority", "id"],
+                condition=models.Q(status="pending", priority__lte=BACKGROUND_PRIORITY),
+                name="scores_run_background",
             ),
             models.Index(fields=["leased_until"], condition=models.Q(status="running"), name="scores_run_leased"),
             models.Index(fields=["wake_at"], condition=models.Q(status="sleeping"), name="scores_run_sleeping"),

@@ -11,6 +11,7 @@ from autotune.core.crypto.fields import EncryptedTextField
 from graders.models import Grader, GraderVersion
 from scores.models.runs import WorkflowRun
 from scores.querysets import RewardQuerySet, ScoreQuerySet
+from scores.states import Purpose
 from tasks.models import Completion, Task
 from tasks.states import Aggregation
 
@@ -18,6 +19,7 @@ from tasks.states import Aggregation
 class Score(models.Model):
     """The score of one grader version for one completion. A unique constraint ensures that each run has at most one.
 
+    purpose     that of its run; only a score of the purpose `score` counts
     raw_value   on the grader's own scale; the same as `value` for graders of protocol 1
     dimensions  [{name, value, weight}] or null
     superseded  a newer score of the same grader, from a re-score, counts in its place
@@ -36,7 +38,9 @@ class Score(models.Model):
     grader_version = models.ForeignKey(
         GraderVersion, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
     )
-    shadow = models.BooleanField(default=False)
+    purpose = models.CharField(
+        max_length=6, choices=Purpose.choices, default=Purpose.SCORE, db_default=Purpose.SCORE.value
+    )
     value = models.FloatField()
     confidence = models.FloatField()
     raw_value = models.FloatField()
@@ -54,6 +58,7 @@ class Score(models.Model):
 
     class Meta:
         constraints = [
+            models.CheckConstraint(condition=models.Q(purpose__in=Purpose.values), name="scores_score_purpose"),
             models.CheckConstraint(condition=models.Q(value__gte=0, value__lte=1), name="scores_score_value"),
             models.CheckConstraint(
                 condition=models.Q(confidence__gte=0, confidence__lte=1), name="scores_score_confidence"
@@ -75,6 +80,11 @@ class Score(models.Model):
     @property
     def public_id(self) -> str:
         return ids.encode("score", self.pk)
+
+    @property
+    def is_scoring(self) -> bool:
+        """Whether it counts unless a newer score replaces it: scores of other purposes never do."""
+        return self.purpose == Purpose.SCORE
 
 
 class Reward(models.Model):

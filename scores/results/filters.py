@@ -17,7 +17,7 @@ from autotune.core.errors import Invalid, NotFound
 from graders.models import Grader, GraderVersion
 from scores.models import Score, WorkflowRun
 from scores.querysets import RunQuerySet, ScoreQuerySet
-from scores.states import RunStatus
+from scores.states import Purpose, RunStatus
 from tasks.models import Task
 
 UNSCORED = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.WAITING, RunStatus.FAILED)
@@ -146,7 +146,7 @@ def scores(selection: Selection) -> ScoreQuerySet:
 
 def counted(selection: Selection) -> ScoreQuerySet:
     """Return the scores that figures and records use: neither a shadow grader's, nor replaced by a newer one."""
-    return scores(selection).filter(shadow=False, superseded=False)
+    return scores(selection).filter(purpose=Purpose.SCORE, superseded=False)
 
 
 def unscored(selection: Selection, status: str) -> RunQuerySet:
@@ -157,10 +157,10 @@ def unscored(selection: Selection, status: str) -> RunQuerySet:
     A missing score has no value and no version: bounds do not apply, `graderVersion` selects its grader, and the dates
     are those of the submission.
     """
-    runs = selection.scoped(WorkflowRun.objects.filter(status=status), "scores").filter(panel_size__gt=0)
+    runs = selection.scoped(WorkflowRun.objects.filter(status=status), "scores").filter(purpose=Purpose.SCORE)
     same = {"completion": OuterRef("completion"), "grader": OuterRef("grader")}
     newer = WorkflowRun.objects.filter(**same, generation__gt=OuterRef("generation"))
-    runs = runs.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, shadow=False)))
+    runs = runs.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, purpose=Purpose.SCORE)))
     if selection.query.model_id:
         runs = runs.filter(completion__model_id=selection.query.model_id)
     if selection.grader:

@@ -16,7 +16,7 @@ from graders.models import Grader
 from graders.states import GraderStatus
 from scores.models import WorkflowRun
 from scores.results.waiting_responses import WaitingForOut
-from scores.states import FINAL, RunStatus, WaitingReason, WaitsFor
+from scores.states import FINAL, Purpose, RunStatus, WaitingReason, WaitsFor
 from scores.workflow_runs import steps
 
 DETAILS: Final[Mapping[WaitingReason, str]] = {
@@ -89,7 +89,7 @@ def of_runs(runs: Sequence[WorkflowRun]) -> dict[UUID, Wait]:
 
 def of_completions(completion_ids: Iterable[UUID]) -> dict[UUID, Wait]:
     """The wait of each completion that has an unfinished scoring run, by completion id; in two queries."""
-    runs = WorkflowRun.objects.filter(completion_id__in=list(completion_ids), panel_size__gt=0)
+    runs = WorkflowRun.objects.filter(completion_id__in=list(completion_ids), purpose=Purpose.SCORE)
     rows = list(runs.only("completion_id", "grader_id", "status", "attempt", "wake_at", "deadline_at", "waits_for",
                           "steps"))  # fmt: skip
     waits = of_runs(rows)

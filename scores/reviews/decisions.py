@@ -34,7 +34,7 @@ EXPIRED: Final = "review_expired"
 EXPIRED_MESSAGE: Final = "Nobody decided on the grader's preliminary score in time."
 _WAITING = Q(run__status=RunStatus.WAITING, run__waits_for=WaitsFor.REVIEW)
 _DECIDED = ("status", "decided_by", "decided_at", "decided_value", "explanation", "claimed_by", "claimed_until")
-_SAVED = ("run_id", "completion_id", "task_id", "organization_id", "run__panel_size")
+_SAVED = ("run_id", "completion_id", "task_id", "organization_id", "run__purpose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,4 +207,4 @@ def _dimension(name: str, value: float, weight: float) -> dict[str, Any]:
 
 def _saved(review: Review) -> Saved:
     run: WorkflowRun = review.run
-    return Saved(run.pk, run.completion_id, run.task_id, run.organization_id, run.panel_size)
+    return Saved(run.pk, run.completion_id, run.task_id, run.organization_id, run.purpose)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from graders.verdicts import Verdict
 from scores.engine.claims import Claimed
+from scores.states import Purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,13 @@ class Saved:
     completion_id: UUID
     task_id: UUID
     organization_id: UUID
-    panel_size: int
+    purpose: str
     error_code: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the reward of its completion depends on it."""
+        return self.purpose == Purpose.SCORE
 
 
 class Statements(Protocol):

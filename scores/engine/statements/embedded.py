@@ -18,7 +18,7 @@ from scores.engine.statements.prepared import Prepared, messages, prepare
 from scores.models import Reward, Score, WorkflowRun
 from scores.states import RunStatus, WaitsFor
 
-_SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size", "error_code")
+_SAVED = ("pk", "completion_id", "task_id", "organization_id", "purpose", "error_code")
 
 
 def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
@@ -134,7 +134,7 @@ def _score(success: Success, prepared: Prepared, grader_id: UUID, grader_version
         task_id=run.task_id,
         grader_id=grader_id,
         grader_version_id=grader_version_id,
-        shadow=run.panel_size == 0,
+        purpose=run.purpose,
         value=verdict.value,
         confidence=verdict.confidence,
         raw_value=verdict.value,

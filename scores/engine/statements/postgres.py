@@ -64,12 +64,12 @@ with incoming as (
     set status = 'completed', completed_at = clock_timestamp(), leased_until = null, wake_at = null, waits_for = '',
         error_code = '', error_message = null, error_repeats = 0, {_STEPS}
     from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
-    returning r.organization_id, r.completion_id, r.task_id, r.panel_size, due.*
+    returning r.organization_id, r.completion_id, r.task_id, r.purpose, r.panel_size, due.*
 ), scored as (
     insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id,
-                              shadow, value, confidence, raw_value, reasoning, dimensions, created_at)
+                              purpose, value, confidence, raw_value, reasoning, dimensions, created_at)
     select score_id, organization_id, run_id, completion_id, task_id, %s, %s,
-           panel_size = 0, value, confidence, value, reasoning, dimensions, clock_timestamp()
+           purpose, value, confidence, value, reasoning, dimensions, clock_timestamp()
     from moved
 ), rewarded as (
     insert into scores_reward (completion_id, organization_id, task_id, value, confidence, aggregation,
@@ -105,7 +105,7 @@ update scores_workflowrun r
 set status = '{{to}}', {{changes}}, leased_until = null, error_code = due.code, error_message = due.message,
     error_repeats = due.repeats, failures = failures + (due.repeats > 0)::int, {_STEPS}
 from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
-returning r.id, r.completion_id, r.task_id, r.organization_id, r.panel_size, r.error_code
+returning r.id, r.completion_id, r.task_id, r.organization_id, r.purpose, r.error_code
 """  # noqa: S608 - constants alone
 _FAIL = _HELD.format(
     due=_failing(transitions.guard(RunStatus.FAILED), f"(r.status = 'running' or r.waits_for = '{WaitsFor.CALLBACK}')"),

@@ -178,7 +178,7 @@ def lines(principal: Principal, left: UUID, right: UUID) -> list[Line]:
     visible_scores = (
         Score.objects.live().visible_to(principal).filter(completion_id__in=(left, right), superseded=False)
     )
-    scores = list(visible_scores.order_by("shadow", "id"))
+    scores = sorted(visible_scores, key=lambda score: (not score.is_scoring, score.pk))
     outs = dict(zip((score.pk for score in scores), score_results.shapes(scores, Sight.of(principal)), strict=True))
     names = Names.of(principal, graders=(score.grader_id for score in scores))
     by_grader: dict[UUID, dict[UUID, ScoreOut]] = {}

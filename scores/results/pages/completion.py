@@ -25,7 +25,7 @@ from scores.results.pages.completion_audience import audience
 from scores.results.pages.completions import READS
 from scores.results.waiting_reasons import Wait
 from scores.reviews import access
-from scores.states import FINAL
+from scores.states import FINAL, Purpose
 from tasks import sharing
 from tasks.models import Completion, PanelMember, Task
 from tasks.responses import content_of
@@ -71,7 +71,7 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
 
 def _wait(runs: Sequence[WorkflowRun]) -> Wait | None:
     """Why there is no reward yet, from the scoring runs that the reader may see."""
-    waits = waiting_reasons.of_runs([run for run in runs if run.panel_size > 0])
+    waits = waiting_reasons.of_runs([run for run in runs if run.purpose == Purpose.SCORE])
     return waiting_reasons.longest(list(waits.values())) if waits else None
 
 

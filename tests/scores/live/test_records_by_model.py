@@ -125,7 +125,7 @@ class TestTheRecord:
             "dimensions",
             "grader_id",
             "grader_version_id",
-            "shadow",
+            "purpose",
         )
         assert [getattr(copy, name) for name in score_fields] == [getattr(original, name) for name in score_fields]
         assert bytes(Score.objects.values_list("reasoning", flat=True).get(pk=copy.pk)) != bytes(

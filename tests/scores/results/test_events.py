@@ -65,7 +65,7 @@ def test_a_panel_tells_its_reward_in_the_shape_of_a_score(api_for):
 def test_shadow_scores_are_never_told():
     completion = ScoreFactory(value=0.25).completion
     shadow = RunFactory(completion=completion, grader=GraderFactory(), panel_size=0, status="completed")
-    ScoreFactory(run=shadow, shadow=True, value=1.0, reward=False)
+    ScoreFactory(run=shadow, purpose="shadow", value=1.0, reward=False)
     assert events.completed([completion.pk])[completion.pk]["score"]["value"] == 0.25
 
 
