@@ -73,4 +73,4 @@ class Failure(Struct, frozen=True):
 
 
 class Accepted(Struct, frozen=True):
-    """A signed 202: the grader will call back."""
+    """The answer comes later: the grader will call back (a signed 202), or a model call ends later."""

@@ -27,11 +27,13 @@ class RunStatus(models.TextChoices):
 class WaitsFor(models.TextChoices):
     """What a run waits for; a sleeping run may also wait for its grader, which is held.
 
+    `model`: a model call that judges the completion ends later.
     `reuse`: graders judge another completion of equal content, and this run will copy its score.
     """
 
     GRADER = "grader"
     CALLBACK = "callback"
+    MODEL = "model"
     REVIEW = "review"
     REUSE = "reuse"
 
@@ -69,6 +71,7 @@ class WaitingReason(models.TextChoices):
     PAUSED = "paused"
     GRADER_INACTIVE = "grader_inactive"
     REUSE = "reuse"
+    MODEL = "model"
     CALLBACK = "callback"
     REVIEW = "review"
 

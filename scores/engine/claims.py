@@ -119,6 +119,14 @@ def take(grader_id: UUID, *, limit: int, background: int = 0) -> list[Claimed]:
     )
 
 
+def claimed_under(run: WorkflowRun, attempt: int) -> Claimed:
+    """The run as the attempt holds it whose answer comes later."""
+    return Claimed(
+        run.pk, run.completion_id, run.task_id, run.organization_id, attempt, run.panel_size, run.deadline_at,
+        run.failures, run.error_code, run.error_repeats, run.priority, run.generation, run.purpose,
+    )  # fmt: skip
+
+
 def renew(runs: Sequence[Claimed]) -> None:
     """Extend the leases of runs whose call is not answered yet, except those that another process has claimed since."""
     if connection.vendor == "postgresql":

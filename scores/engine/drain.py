@@ -25,6 +25,7 @@ from scores.engine.pacing import Pace
 from scores.engine.planning import Plan
 from scores.engine.shares import BackgroundShare
 from scores.engine.timeline import entry
+from scores.states import WaitsFor
 
 CLAIM_BATCH = 512  # runs claimed at once for a grader with batches
 CLAIM_SINGLE = 128
@@ -148,7 +149,7 @@ class Drain:
         self.held = self.stopped = True
         unsent = self.plan.clear()
         self.pace.give_back(len(unsent))
-        self.results.resting += [PostponedRun(run, until, reason) for run in unsent]
+        self.results.resting += [PostponedRun(run, WaitsFor.GRADER, until, reason) for run in unsent]
         claims.rest(self.grader_id, until, reason)
 
     def _idle(self, seconds: float) -> None:
@@ -218,7 +219,7 @@ class Drain:
                 self._miss(run, verdict, end.call.at if end.is_judged else None)
             elif isinstance(verdict, Accepted):
                 assert end.waits_until is not None  # a 202 to a call without a callback address is a failure
-                self.results.accepted.append(PostponedRun(run, end.waits_until, "accepted", end.call.at))
+                self.results.accepted.append(PostponedRun(run, end.waits_for, end.waits_until, "accepted", end.call.at))
             else:
                 judged = Judged(run, verdict, material.version_id, end.call.version_id, end.latency_ms)
                 self.results.judged.append(judged)

@@ -41,6 +41,23 @@ class Migration(migrations.Migration):
                 choices=[(-1, "Background"), (0, "Low"), (1, "Normal"), (2, "High")], default=1
             ),
         ),
+        migrations.AlterField(
+            model_name="workflowrun",
+            name="waits_for",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("grader", "Grader"),
+                    ("callback", "Callback"),
+                    ("model", "Model"),
+                    ("review", "Review"),
+                    ("reuse", "Reuse"),
+                ],
+                db_default="",
+                default="",
+                max_length=8,
+            ),
+        ),
         migrations.AddConstraint(
             model_name="workflowrun",
             constraint=models.CheckConstraint(

@@ -29,7 +29,8 @@ class WorkflowRun(models.Model):
     deadline_at    no call begins after it
     error_code     of the last failed attempt; of the run itself once it is `failed`
     error_repeats  attempts in a row that ended with `error_code`
-    waits_for      while `waiting`: a callback or a review, until `wake_at`; or the score of the completion in `reuses`
+    waits_for      while `waiting`: a callback, a model or a review, until `wake_at`; or the score of the completion in
+                   `reuses`
     reuses         while it waits for `reuse`: the completion of equal content that graders judge; no foreign key, since
                    retention may delete that completion first
     generation     0 for the runs of the intake; each re-score creates runs of the next generation

@@ -14,6 +14,7 @@ from graders.models import Grader
 from graders.verdicts import Accepted, Failure, Item, Verdict
 from scores.engine.claims import Claimed
 from scores.engine.planning import Planned
+from scores.states import WaitsFor
 
 Result = Verdict | Failure | Accepted
 
@@ -41,6 +42,7 @@ class CallEnd:
     batched       whether the call's form was that of a batch
     is_judged     False if nothing was called, so that the grader's statistics leave the call out
     waits_until   when the wait of Accepted items expires
+    waits_for     what Accepted items wait for: the grader's callback, or a model's answer
     """
 
     call: Begun
@@ -49,6 +51,7 @@ class CallEnd:
     batched: bool
     is_judged: bool = True
     waits_until: datetime | None = None
+    waits_for: WaitsFor = WaitsFor.CALLBACK
 
 
 class Body(Protocol):
