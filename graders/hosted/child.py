@@ -16,7 +16,7 @@ from multiprocessing import connection, parent_process
 from typing import Any, Final
 
 from graders.hosted import failures
-from graders.hosted.messages import Judge, Reply, encode, read_work
+from graders.hosted.messages import Judge, Reply, Work, encode
 from graders.verdicts import Failure, Verdict
 
 _READY: Final = encode(Reply())
@@ -48,7 +48,7 @@ def _end_with_parent() -> None:
 
 def _serve(pipe: connection.Connection) -> bool:
     """Judge the items of one message. Return whether the child can go on."""
-    work = read_work(pipe.recv_bytes())
+    work: Work = pipe.recv()
     function, failure = _function(work.judge)
     pipe.send_bytes(_READY)
     for item in work.items:

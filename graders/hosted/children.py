@@ -15,7 +15,7 @@ import msgspec
 from django.conf import settings
 
 from graders.hosted import child as program
-from graders.hosted.messages import MAX_REPLY, Reply, Work, encode, read_reply
+from graders.hosted.messages import MAX_REPLY, Reply, Work, read_reply
 
 logger = logging.getLogger(__name__)
 BOOT_S: Final = 30.0  # until a child is ready for its first item
@@ -42,7 +42,7 @@ class Child:
         """Send work to an idle child. Return False if it has died."""
         self.is_ready, self.since = False, time.monotonic()
         try:
-            self.pipe.send_bytes(encode(work))
+            self.pipe.send(work)
         except OSError:
             return False
         return True

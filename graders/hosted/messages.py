@@ -1,4 +1,7 @@
-"""What a process and its children say to each other, as MessagePack: a child's bytes are checked, never unpickled."""
+"""What a process and its children say to each other.
+
+Work is pickled: a child trusts its parent. Replies are MessagePack that the parent checks; it never unpickles them.
+"""
 
 from typing import Any, Final
 
@@ -43,5 +46,4 @@ class Reply(Struct, frozen=True, omit_defaults=True):
 
 
 encode = msgspec.msgpack.encode
-read_work = msgspec.msgpack.Decoder(Work).decode
 read_reply = msgspec.msgpack.Decoder(Reply).decode

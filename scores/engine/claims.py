@@ -41,6 +41,7 @@ class Claimed:
     priority: int
     generation: int = 0
     purpose: str = Purpose.SCORE
+    grader_version_id: UUID | None = None
 
     @property
     def counts(self) -> bool:
@@ -50,7 +51,7 @@ class Claimed:
 
 _COLUMNS = (
     "id", "completion_id", "task_id", "organization_id", "attempt", "panel_size", "deadline_at", "failures",
-    "error_code", "error_repeats", "priority", "generation", "purpose",
+    "error_code", "error_repeats", "priority", "generation", "purpose", "grader_version_id",
 )  # fmt: skip
 _PRIORITY = _COLUMNS.index("priority")
 _CLAIMABLE = transitions.guard(RunStatus.RUNNING)
@@ -124,6 +125,7 @@ def claimed_under(run: WorkflowRun, attempt: int) -> Claimed:
     return Claimed(
         run.pk, run.completion_id, run.task_id, run.organization_id, attempt, run.panel_size, run.deadline_at,
         run.failures, run.error_code, run.error_repeats, run.priority, run.generation, run.purpose,
+        run.grader_version_id,
     )  # fmt: skip
 
 

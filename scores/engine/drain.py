@@ -12,6 +12,7 @@ from uuid import UUID
 from autotune.core.clock import database_now
 from autotune.core.connections import release
 from autotune.core.errors import Unreadable
+from graders.hosted.failures import VERSION_GONE
 from graders.models import Grader
 from graders.states import GraderStatus
 from graders.verdicts import Accepted, Failure
@@ -189,6 +190,10 @@ class Drain:
             planned = self.plan.next(room=room, fit=self._within_deadline)
             if planned is None:
                 break
+            if not self.body.can_judge(planned.version_id):
+                for run, _ in planned.entries:
+                    self._miss_uncalled(run, VERSION_GONE)
+                continue
             self.body.begin(planned, now=self._now(), number=self.pace.sent())
         self.body.send()
 
@@ -216,7 +221,7 @@ class Drain:
         for run, material in entries:
             verdict = end.results[material.item.completion_id]
             if isinstance(verdict, Failure):
-                self._miss(run, verdict, end.call.at if end.is_judged else None)
+                self._miss(run, verdict, end.call.at)
             elif isinstance(verdict, Accepted):
                 assert end.waits_until is not None  # a 202 to a call without a callback address is a failure
                 self.results.accepted.append(PostponedRun(run, end.waits_for, end.waits_until, "accepted", end.call.at))

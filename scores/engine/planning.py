@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from graders.verdicts import Failure, Item, Options
 from scores.engine import materials
@@ -15,10 +16,14 @@ Entries = list[tuple[Claimed, Material]]
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A planned call: its runs with their text, and the options for the grader."""
+    """A planned call: its runs with their text, and the options for the grader.
+
+    version_id  the grader version that must judge; None: the one that the grader has
+    """
 
     entries: Entries
     options: Options
+    version_id: UUID | None = None
 
 
 class Plan:
@@ -60,9 +65,9 @@ class Plan:
 
     def halve(self, planned: Planned) -> None:
         """Plan a call that was too large for the grader as two, before all others."""
-        entries, options = planned.entries, planned.options
-        middle = len(entries) // 2
-        self._ready.extendleft([Planned(entries[middle:], options), Planned(entries[:middle], options)])
+        entries, middle = planned.entries, len(planned.entries) // 2
+        halves = (entries[middle:], entries[:middle])
+        self._ready.extendleft(Planned(half, planned.options, planned.version_id) for half in halves)
 
     def next(self, *, room: int, fit: Callable[[list[Claimed]], list[Claimed]]) -> Planned | None:
         """Return the next call, or None if no run is left.
@@ -92,21 +97,22 @@ class Plan:
         """Load texts and build calls from them; runs whose text exceeds the memory limit stay in the queue."""
         texts = materials.load([run.completion_id for run in chunk], self._facts)
         self._queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
-        groups: dict[Options, Entries] = {}
+        groups: dict[tuple[Options, UUID | None], Entries] = {}
         for run in chunk:
             material = texts.get(run.completion_id)
             if isinstance(material, Failure):
                 self._unfit(run, material)
             elif material is not None:
-                groups.setdefault(self._facts.task(run.task_id).options, []).append((run, material))
-        for options, entries in groups.items():
-            self._split(entries, options)
+                kind = self._facts.task(run.task_id).options, run.grader_version_id
+                groups.setdefault(kind, []).append((run, material))
+        for (options, version_id), entries in groups.items():
+            self._split(entries, options, version_id)
 
-    def _split(self, entries: Entries, options: Options) -> None:
+    def _split(self, entries: Entries, options: Options, version_id: UUID | None) -> None:
         if self.size == 1:
-            self._ready.extend(Planned([entry], options) for entry in entries)
+            self._ready.extend(Planned([entry], options, version_id) for entry in entries)
             return
         start = 0
         for part in self._parts([material.item for _, material in entries]):
-            self._ready.append(Planned(entries[start : start + len(part)], options))
+            self._ready.append(Planned(entries[start : start + len(part)], options, version_id))
             start += len(part)

@@ -1,7 +1,11 @@
-"""Runs and scores name their purpose, which replaces `shadow`; runs of background purposes have an index of their own."""
+"""Runs and scores name their purpose, which replaces `shadow`; background purposes have an index of their own.
+
+Runs may wait for a model, and name the grader version that must judge.
+"""
 
 from typing import Any
 
+import django.db.models.deletion
 from django.db import migrations, models
 
 from scores.counters import triggers
@@ -19,7 +23,7 @@ def count_by_purpose(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scores", "0012_counters")]
+    dependencies = [("scores", "0012_counters"), ("graders", "0006_hours")]
 
     operations = [
         migrations.AddField(
@@ -31,6 +35,19 @@ class Migration(migrations.Migration):
             model_name="score",
             name="purpose",
             field=models.CharField(choices=PURPOSES, db_default="score", default="score", max_length=6),
+        ),
+        migrations.AddField(
+            model_name="workflowrun",
+            name="grader_version",
+            field=models.ForeignKey(
+                blank=True,
+                db_constraint=False,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.DO_NOTHING,
+                related_name="+",
+                to="graders.graderversion",
+            ),
         ),
         migrations.RunSQL([RUNS, SCORES], [SHADOWS]),
         migrations.RemoveField(model_name="score", name="shadow"),

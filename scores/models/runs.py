@@ -8,7 +8,7 @@ from django.utils import timezone
 from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.crypto.fields import EncryptedNoteField
-from graders.models import Grader
+from graders.models import Grader, GraderVersion
 from scores.querysets import RunQuerySet
 from scores.states import BACKGROUND, BACKGROUND_PRIORITY, LONG_AGO, Purpose, RunStatus, WaitsFor
 from tasks.models import Completion, Task
@@ -20,6 +20,8 @@ class WorkflowRun(models.Model):
 
     The table is narrow on purpose: it has few indexes, and no text except error messages.
 
+    grader_version the version that must judge; null: the one that the grader has when it judges. No constraint, since a
+                   version may be gone by then: the run fails with `version_gone`
     purpose        why it judges; only the score of a run of the purpose `score` counts
     panel_size     scoring runs of the completion; 0 for a run of another purpose
     attempt        claims so far, and the lease's token: a failure is written only by the attempt that holds the lease
@@ -43,6 +45,10 @@ class WorkflowRun(models.Model):
     completion = models.ForeignKey(Completion, on_delete=models.PROTECT, related_name="runs")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
     grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    grader_version = models.ForeignKey(
+        GraderVersion, null=True, blank=True, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False,
+        related_name="+",
+    )  # fmt: skip
     purpose = models.CharField(
         max_length=6, choices=Purpose.choices, default=Purpose.SCORE, db_default=Purpose.SCORE.value
     )

@@ -23,7 +23,7 @@ def claim(run, *, lease_s=15):
     run.refresh_from_db()
     return Claimed(
         run.pk, run.completion_id, run.task_id, run.organization_id, run.attempt, run.panel_size, run.deadline_at,
-        run.failures, run.error_code, run.error_repeats, run.priority, run.generation, run.purpose,
+        run.failures, run.error_code, run.error_repeats, run.priority, run.generation, run.purpose, run.grader_version_id,
     )  # fmt: skip
 
 

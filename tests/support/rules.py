@@ -59,3 +59,8 @@ def _filled():
 def process(item, settings, options):
     """The id of the process that judges, as reasoning."""
     return Verdict(0.5, 1.0, None, str(os.getpid()))
+
+
+def by_number(item, settings, options):
+    """1 if the response is the number in the metadata, else 0; the system prompt as reasoning."""
+    return Verdict(float(int(item.response) == item.metadata["number"]), 1.0, None, item.system_prompt)

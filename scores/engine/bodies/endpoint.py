@@ -6,6 +6,7 @@ An asynchronous grader may call back before its 202 is read, so Autotune records
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from autotune.core.outbound import engine
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
@@ -50,6 +51,10 @@ class EndpointBody:
         assert grader.version_id is not None  # callable_grader checks it
         self._target: GraderTarget = targets.load(grader)
         self._grader_id, self._version_id, self._answers_later = grader.pk, grader.version_id, grader.supports_async
+
+    def can_judge(self, version_id: UUID | None) -> bool:
+        """See Body. A service judges only as what it is now."""
+        return version_id is None or version_id == self._version_id
 
     def split(self, items: Sequence[Item]) -> list[list[Item]]:
         return requests.split_by_size(items)

@@ -50,12 +50,11 @@ class HostedBody:
     def __init__(self, grader: Grader) -> None:
         self._children = children.shared()
         self._open: list[_Open] = []
-        self._ended: deque[CallEnd] = deque()
         self._judges: dict[UUID, Judge | None] = {}
         self.take_over(grader)
 
     def __len__(self) -> int:
-        return len(self._open) + len(self._ended)
+        return len(self._open)
 
     @property
     def batched(self) -> bool:
@@ -66,20 +65,19 @@ class HostedBody:
         self._grader, self._version_id = grader, grader.version_id
         self._prepare = judges.require(grader.kind)
 
+    def can_judge(self, version_id: UUID | None) -> bool:
+        return self._judge(version_id or self._version_id) is not None
+
     def split(self, items: Sequence[Item]) -> list[list[Item]]:
         return [list(items)]
 
     def begin(self, planned: Planned, *, now: datetime, number: int, is_repeat: bool = False) -> None:
-        """See Body. A call for a version that is gone ends without a judge."""
-        begun = Begun(planned, self._version_id, now, number)
-        items = [material.item for _, material in planned.entries]
-        judge = self._judge(begun.version_id)
-        if judge is None:
-            gone: dict[str, Result] = {item.completion_id: failures.VERSION_GONE for item in items}
-            self._ended.append(CallEnd(begun, gone, 0.0, self.batched, is_judged=False))
-            return
-        timeout_s = self._grader.timeout_ms / 1000
-        self._open.append(_Open(begun, judge, timeout_s, deque(items), time.monotonic()))
+        version_id = planned.version_id or self._version_id
+        judge = self._judge(version_id)
+        assert judge is not None  # the drain has checked can_judge
+        items = deque(material.item for _, material in planned.entries)
+        begun = Begun(planned, version_id, now, number)
+        self._open.append(_Open(begun, judge, self._grader.timeout_ms / 1000, items, time.monotonic()))
 
     def _judge(self, version_id: UUID) -> Judge | None:
         if version_id not in self._judges:
@@ -106,10 +104,8 @@ class HostedBody:
 
     def ends(self, patience_s: float) -> Iterator[CallEnd]:
         self.send()
-        if not self._ended:
-            self._receive(patience_s)
-        while self._ended:
-            yield self._ended.popleft()
+        self._receive(patience_s)
+        yield from self._close_done()
 
     def _receive(self, patience_s: float) -> None:
         """Take the replies that arrive within `patience_s`, and end what takes too long."""
@@ -118,15 +114,18 @@ class HostedBody:
             self._take_replies(working[child], child)
         now = time.monotonic()
         for call in self._open:
-            if call.child is not None and now - call.child.since > call.limit_s():
+            if call.items and call.child is not None and now - call.child.since > call.limit_s():
                 self._lose(call, failures.timeout(call.timeout_s))
+
+    def _close_done(self) -> list[CallEnd]:
+        """Remove the calls that have all results, return their children, and return their ends."""
         done = [call for call in self._open if not call.items]
+        self._open = [call for call in self._open if call.items]
         for call in done:
-            self._open.remove(call)
             if call.child is not None:
                 self._children.give_back(call.child)
-            latency_ms = (time.monotonic() - call.started) * 1000
-            self._ended.append(CallEnd(call.begun, call.results, latency_ms, self.batched))
+        now = time.monotonic()
+        return [CallEnd(call.begun, call.results, (now - call.started) * 1000, self.batched) for call in done]
 
     def _take_replies(self, call: _Open, child: Child) -> None:
         while call.items and child.pipe.poll():
@@ -166,8 +165,8 @@ class HostedBody:
         return False
 
     def runs(self) -> Iterator[Claimed]:
-        for begun in (*(call.begun for call in self._open), *(end.call for end in self._ended)):
-            yield from (run for run, _ in begun.planned.entries)
+        for call in self._open:
+            yield from (run for run, _ in call.begun.planned.entries)
 
     def abandon(self) -> None:
         """See Body. The children that still work are ended."""
@@ -175,4 +174,3 @@ class HostedBody:
             if call.child is not None:
                 self._leave(call)
         self._open.clear()
-        self._ended.clear()

@@ -40,7 +40,6 @@ class CallEnd:
 
     results       by completion id: an entry for every item of the call
     batched       whether the call's form was that of a batch
-    is_judged     False if nothing was called, so that the grader's statistics leave the call out
     waits_until   when the wait of Accepted items expires
     waits_for     what Accepted items wait for: the grader's callback, or a model's answer
     """
@@ -49,7 +48,6 @@ class CallEnd:
     results: Mapping[str, Result]
     latency_ms: float
     batched: bool
-    is_judged: bool = True
     waits_until: datetime | None = None
     waits_for: WaitsFor = WaitsFor.CALLBACK
 
@@ -69,6 +67,9 @@ class Body(Protocol):
 
         raises Unreadable if its secret is damaged
         """
+
+    def can_judge(self, version_id: UUID | None) -> bool:
+        """Whether it judges as this version of the grader; None stands for the version that the grader has."""
 
     def split(self, items: Sequence[Item]) -> list[list[Item]]:
         """Split the items of one call, in order, into groups that each fit into a call."""

@@ -187,14 +187,6 @@ def test_figures_of_the_grader_count_verdicts_and_failures(rule, hosted, submit,
     assert [tally.errors for tally in tallies if tally.errors] == [{"judge_failed": 1}]
 
 
-def test_a_version_that_is_gone_is_not_judged(hosted, submit, drain, monkeypatch):
-    monkeypatch.setitem(judges._preparations, GraderKind.RUBRIC, lambda grader, version_id: None)
-    (run,) = submit("a")
-    drain(hosted)
-    assert outcome(run) == "version_gone"
-    assert not Tally.objects.filter(grader_id=hosted.pk).exclude(errors={}).exists()
-
-
 def test_a_kind_without_a_judge_is_an_error_and_leaves_the_runs_due(hosted, submit, drain):
     (run,) = submit("a")
     with pytest.raises(judges.UnknownKind, match="'rubric'"):
@@ -230,3 +222,13 @@ def test_a_drain_that_fails_ends_its_children_and_keeps_the_leases(rule, hosted,
         work.run()
     assert (len(work.body), WorkflowRun.objects.get().status) == (0, "running")
     assert children.shared()._busy == 0
+
+
+def test_a_rule_gets_the_whole_item(rule, hosted, drain):
+    """Also numbers that no 64 bits hold, and a system prompt."""
+    rule("by_number")
+    task = TaskFactory(organization=hosted.organization, graders=[hosted], system_prompt="Be brief.")
+    number = 2**80 + 1
+    run = RunFactory(completion=CompletionFactory(task=task, response=str(number), metadata={"number": number}))
+    drain(hosted)
+    assert (outcome(run), run.score.reasoning) == (1.0, "Be brief.")
