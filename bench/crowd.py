@@ -153,8 +153,8 @@ def _scores(task, grader, owner, count, rnd, names, number):
             bulk.insert(
                 Score,
                 ("id", "organization_id", "run_id", "completion_id", "task_id", "grader_id", "grader_version_id",
-                 "shadow", "value", "confidence", "raw_value", "created_at"),
-                ((s, o, r, c, t, g, v, False, value, 0.9, value, made + timedelta(seconds=2))
+                 "purpose", "value", "confidence", "raw_value", "created_at"),
+                ((s, o, r, c, t, g, v, "score", value, 0.9, value, made + timedelta(seconds=2))
                  for _, made, _, value, c, r, s in scored),
             )  # fmt: skip
             bulk.insert(

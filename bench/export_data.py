@@ -68,8 +68,8 @@ def fill(rows, prompt_bytes, response_bytes):
             bulk.insert(
                 Score,
                 ("id", "organization_id", "run_id", "completion_id", "task_id", "grader_id", "grader_version_id",
-                 "shadow", "value", "confidence", "raw_value", "created_at"),
-                ((s, o, r, c, t, g, v, False, n % 101 / 100, 0.9, n % 101 / 100, now)
+                 "purpose", "value", "confidence", "raw_value", "created_at"),
+                ((s, o, r, c, t, g, v, "score", n % 101 / 100, 0.9, n % 101 / 100, now)
                  for n, (c, r, s) in zip(numbers, keys)),
             )  # fmt: skip
             bulk.insert(

@@ -48,9 +48,9 @@ FILL = (
         attempt, failures, deadline_at, error_code, error_repeats, waits_for, created_at, completed_at)
     select run, organization_id, completion, task_id, grader_id, 1, 'completed', 1, 1, 0, at, '', 0, '', at, at
     from pairs order by run""",
-    """insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id, shadow,
+    """insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id, purpose,
         value, confidence, raw_value, created_at)
-    select score, organization_id, run, completion, task_id, grader_id, grader_version_id, false, value, 0.9, value, at
+    select score, organization_id, run, completion, task_id, grader_id, grader_version_id, 'score', value, 0.9, value, at
     from pairs order by score""",
     """insert into scores_reward (completion_id, organization_id, task_id, value, confidence, aggregation, used, failed,
         error_code, scored_at)
@@ -196,7 +196,7 @@ def save_cpu():
     import common
     from django.db import connection
 
-    from graders.gateway.types import Verdict
+    from graders.verdicts import Verdict
     from graders.models import NO_VERSION
     from scores.engine import claims, recording
     from scores.engine.materials import Facts

@@ -70,9 +70,9 @@ def measure():
         WorkflowRun.objects.filter(pk__in=runs.values()).update(status="completed", completed_at=now)
         bulk.insert(
             Score,
-            ("id", "run_id", "completion_id", "organization_id", "task_id", "grader_id", "grader_version_id", "shadow",
+            ("id", "run_id", "completion_id", "organization_id", "task_id", "grader_id", "grader_version_id", "purpose",
              "value", "confidence", "raw_value", "created_at"),
-            ((ids.new(), runs[c], c, *common_values, grader.pk, version.pk, False, 0.5, 0.9, 0.5, now)
+            ((ids.new(), runs[c], c, *common_values, grader.pk, version.pk, "score", 0.5, 0.9, 0.5, now)
              for c in completions),
         )  # fmt: skip
         bulk.insert(

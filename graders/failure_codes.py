@@ -62,6 +62,9 @@ GRADER: Final = {
     "pin_mismatch": "Register the pin of the key that the server uses now.",
     "address_refused": "Make sure that the endpoint's host resolves only to public addresses.",
     "deadline_exceeded": "Keep the grader active and fast enough for the task's deadlineMs, or raise the deadline.",
+    "judge_out_of_memory": "Change the grader so that judging one completion needs less memory.",
+    "judge_died judge_failed": "Correct the grader: its error text or the server's log says what happened.",
+    "version_gone": "Score the completion again, so that the grader's current version judges it.",
     "panel_incomplete": "Retry the failed run of the panel, or choose an aggregation that does not need every score.",
 }
 PLATFORM: Final = {

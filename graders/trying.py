@@ -20,8 +20,9 @@ from autotune.core.outbound.calls import OutboundError, OutboundResponse, Result
 from graders import targets
 from graders.gateway import outcomes, requests, signing
 from graders.gateway.signing import SignatureRefused
-from graders.gateway.types import Accepted, Call, Failure, GraderTarget, Item, Options, Outcome, Secret, Verdict
+from graders.gateway.types import Call, GraderTarget, Outcome, Secret
 from graders.models import Grader
+from graders.verdicts import Accepted, Failure, Item, Options, Verdict
 
 MAX_TEXT: Final = 100_000
 MAX_SHOWN: Final = 20_000

@@ -5,6 +5,8 @@ from typing import Final
 
 from django.db import models
 
+from tasks.states import Priority
+
 # An index condition that is true for every row: only a query with the same condition may use that index. If statistics
 # are from a moment when nothing was queued, PostgreSQL assumes that all partial indexes of a status are empty and may
 # read the wrong one.
@@ -25,13 +27,36 @@ class RunStatus(models.TextChoices):
 class WaitsFor(models.TextChoices):
     """What a run waits for; a sleeping run may also wait for its grader, which is held.
 
+    `model`: a model call that judges the completion ends later.
     `reuse`: graders judge another completion of equal content, and this run will copy its score.
     """
 
     GRADER = "grader"
     CALLBACK = "callback"
+    MODEL = "model"
     REVIEW = "review"
     REUSE = "reuse"
+
+
+class Purpose(models.TextChoices):
+    """Why a run judges. Only a run of the purpose `score` supersedes scores, counts for the reward and sends events.
+
+    SHADOW  a grader that a panel tries out
+    CANARY  repeats of a fixed set, which show whether a grader has changed
+    IMPACT  what another version of a grader would say
+    GOLD    completions with known labels
+    """
+
+    SCORE = "score"
+    SHADOW = "shadow"
+    CANARY = "canary"
+    IMPACT = "impact"
+    GOLD = "gold"
+
+
+BACKGROUND: Final = (Purpose.CANARY, Purpose.IMPACT, Purpose.GOLD)  # purposes that must not delay a score
+BACKGROUND_PRIORITY: Final = -1  # of their runs: below the priority of every completion
+PRIORITIES: Final = (BACKGROUND_PRIORITY, *Priority.values)  # of runs
 
 
 class WaitingReason(models.TextChoices):
@@ -46,6 +71,7 @@ class WaitingReason(models.TextChoices):
     PAUSED = "paused"
     GRADER_INACTIVE = "grader_inactive"
     REUSE = "reuse"
+    MODEL = "model"
     CALLBACK = "callback"
     REVIEW = "review"
 
@@ -114,7 +140,7 @@ class WithoutText(models.TextChoices):
 
 
 class Standing(models.IntegerChoices):
-    """Whether a score counts in figures. A listed score is a shadow grader's, or was replaced by a newer score."""
+    """Whether a score counts in figures. A listed score has another purpose, or was replaced by a newer score."""
 
     COUNTS = 0
     LISTED = 1

@@ -161,6 +161,7 @@ class RunFactory(DjangoModelFactory):
     task = factory.SelfAttribute("completion.task")
     grader = factory.LazyAttribute(lambda run: run.completion.task_version.members.first().grader)
     panel_size = 1
+    purpose = factory.LazyAttribute(lambda run: "score" if run.panel_size else "shadow")
     deadline_at = factory.LazyFunction(lambda: timezone.now() + timedelta(days=1))
 
 
@@ -176,6 +177,7 @@ class ScoreFactory(DjangoModelFactory):
     task = factory.SelfAttribute("run.task")
     grader = factory.SelfAttribute("run.grader")
     grader_version = factory.LazyAttribute(lambda score: score.grader.version)
+    purpose = factory.SelfAttribute("run.purpose")
     value = 0.5
     confidence = 0.9
     raw_value = factory.SelfAttribute("value")

@@ -172,6 +172,10 @@ FAILURE_RATE_PER_MINUTE = 60  # requests of one address without a valid key or s
 CALLBACK_DEADLINE_S = whole_number("AUTOTUNE_CALLBACK_DEADLINE_S", 7 * 86_400, least=60, most=30 * 86_400)
 REVIEW_DAYS = whole_number("AUTOTUNE_REVIEW_DAYS", 30, most=365)  # then a run that waits for a person fails
 
+# --- hosted graders: child processes that judge ---------------------------------------------------------------------
+JUDGE_PROCESSES = whole_number("AUTOTUNE_JUDGE_PROCESSES", 0, least=0, most=256)  # of each worker; 0: one for each core
+JUDGE_MEMORY_BYTES = whole_number("AUTOTUNE_JUDGE_MEMORY_MIB", 1_024, least=256, most=65_536) * 2**20
+
 # --- export jobs (docs/export-jobs.md) --------------------------------------------------------------------------------
 EXPORT_DAYS = whole_number("AUTOTUNE_EXPORT_DAYS", 7, most=365)  # then the files are deleted
 EXPORT_PART_ROWS = whole_number("AUTOTUNE_EXPORT_PART_ROWS", 100_000, most=10_000_000)

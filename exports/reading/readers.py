@@ -17,6 +17,7 @@ from exports.requests import ExportQuery
 from scores.models import Score
 from scores.results.filters import Selection
 from scores.results.privacy import Sight, telling_dimensions
+from scores.states import Purpose
 from tasks.models import Completion, PanelMember
 from tasks.states import Part
 
@@ -27,7 +28,9 @@ REUSED_FROM = Subquery(
 )
 OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # the last members of Head
 DIMENSIONS = ("grader_id", "organization_id", "dimensions")
-COUNTED = Score.objects.live().filter(shadow=False, superseded=False)  # excludes scores that a newer one has replaced
+COUNTED = Score.objects.live().filter(
+    purpose=Purpose.SCORE, superseded=False
+)  # excludes scores that a newer one has replaced
 # Stored bytes of prompt and response: the database knows these lengths without reading the text.
 SIZE = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
 CONVERSATION_SIZE = SIZE + Coalesce(Length("messages"), 0)  # for layouts that read the messages too

@@ -8,7 +8,8 @@ from unicodedata import is_normalized, normalize
 from autotune.core import strictjson
 from autotune.core.pages import sentences
 from graders.gateway.texts import clean
-from graders.gateway.types import Accepted, Capabilities, Dimension, Failure, Health, Options, Verdict
+from graders.gateway.types import Capabilities, Health
+from graders.verdicts import Accepted, Dimension, Failure, Options, Verdict
 
 MAX_DIMENSIONS: Final = 64
 MAX_DIMENSION_NAME: Final = 64

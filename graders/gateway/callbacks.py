@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from autotune.core import strictjson
 from graders.gateway import answers, signing
-from graders.gateway.types import Failure, Kind, Options, Secret, Verdict
+from graders.gateway.types import Kind, Secret
+from graders.verdicts import Failure, Options, Verdict
 
 State = Literal["pending", "running", "sleeping", "waiting", "completed", "failed", "cancelled"]
 

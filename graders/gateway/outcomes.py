@@ -7,7 +7,8 @@ from typing import Final
 from autotune.core import clock
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders.gateway import answers, signing
-from graders.gateway.types import Accepted, Call, Failure, GraderTarget, Health, HealthOutcome, Outcome, Secret, Verdict
+from graders.gateway.types import Call, GraderTarget, Health, HealthOutcome, Outcome, Secret
+from graders.verdicts import Accepted, Failure, Verdict
 
 TWICE: Final = 2  # attempts in all after a bad signature, time or id
 THRICE: Final = 3  # attempts in all after an unsigned refusal

@@ -12,11 +12,10 @@ from graders.gateway.types import (
     Call,
     CallbackAddress,
     GraderTarget,
-    Item,
     Kind,
-    Options,
     Secret,
 )
+from graders.verdicts import Item, Options
 
 PROTOCOL: Final = "1"
 MAX_ANSWER: Final[dict[Kind, int]] = {"health": 64 << 10, "score": 1 << 20, "batch": 8 << 20}

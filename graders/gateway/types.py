@@ -1,18 +1,17 @@
-"""Value types of the gateway: targets, items, calls, verdicts, failures and outcomes."""
+"""Value types of the gateway: targets, calls, and what their answers show."""
 
 from datetime import datetime
-from math import isfinite
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from autotune.core.outbound.calls import OutboundRequest
+from graders.verdicts import Accepted, Failure, Options, Verdict
 
 MAX_SCORE_TIMEOUT_MS = 30_000
 MAX_BATCH_TIMEOUT_MS = 120_000
 
 Kind = Literal["score", "batch", "health"]
-Fault = Literal["grader", "caller", "platform"]
 
 
 class Secret(Struct, frozen=True):
@@ -49,26 +48,6 @@ class GraderTarget(Struct, frozen=True):
         return next((secret for secret in self.signing if secret.current), self.signing[0])
 
 
-class Item(Struct, frozen=True):
-    """One completion as a grader sees it: plain text, `messages` as JSON objects and `metadata` as a JSON object.
-
-    system_prompt  the task's; None if the task has none, or the conversation has its own system message
-    """
-
-    completion_id: str
-    task_id: str
-    prompt: str
-    response: str
-    messages: list[Any] | None = None
-    metadata: dict[str, Any] | None = None
-    system_prompt: str | None = None
-
-
-class Options(Struct, frozen=True):
-    include_dimensions: bool = True
-    include_explanation: bool = True
-
-
 class CallbackAddress(Struct, frozen=True):
     """The address to which a grader may send a later answer, and the time when it expires."""
 
@@ -94,62 +73,6 @@ class Call(Struct, frozen=True):
     key: Secret
     options: Options = Options()
     callback: CallbackAddress | None = None
-
-
-class Dimension(Struct, frozen=True):
-    name: str
-    value: float
-    weight: float
-
-
-class Verdict(Struct, frozen=True):
-    """A grader's judgement of one completion. Value and confidence are from 0 to 1.
-
-    raw_value  on the grader version's scale, a finite number; None if it follows from `value`
-    details    what a hosted grader records beside its reasoning: JSON
-    raises     ValueError for a raw value that is not finite
-    """
-
-    value: float
-    confidence: float
-    dimensions: tuple[Dimension, ...] | None = None
-    reasoning: str | None = None
-    warnings: tuple[str, ...] = ()
-    raw_value: float | None = None
-    details: dict[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        if self.raw_value is not None and not isfinite(self.raw_value):
-            raise ValueError(f"The raw value {self.raw_value} must be a finite number.")
-
-
-class Failure(Struct, frozen=True):
-    """Why there is no verdict, in a code and a sentence that a grader owner can act on.
-
-    retryable      another attempt may help
-    limit          how many attempts of one run may end with this code; None: the task's retry policy decides
-    retry_after_s  the wait that the grader asked for, 1 to 300 seconds
-    split          send the items again in halves (413 to several items)
-    resign         repeat the call once, immediately, signed with the current secret
-    gone           a signed 410: the grader wants no more calls
-    trips          counts as a failure for the circuit breaker
-    fault          who is responsible
-    """
-
-    code: str
-    message: str
-    retryable: bool = False
-    limit: int | None = None
-    retry_after_s: float | None = None
-    split: bool = False
-    resign: bool = False
-    gone: bool = False
-    trips: bool = True
-    fault: Fault = "grader"
-
-
-class Accepted(Struct, frozen=True):
-    """A signed 202: the grader will call back."""
 
 
 class Outcome(Struct, frozen=True):

@@ -5,7 +5,8 @@ from uuid import UUID
 
 from autotune.core.outbound import engine as outbound_engine
 from graders.gateway import outcomes, requests
-from graders.gateway.types import Call, Failure, GraderTarget, HealthOutcome
+from graders.gateway.types import Call, GraderTarget, HealthOutcome
+from graders.verdicts import Failure
 
 PATIENCE_S = 1.0  # of one poll; each call has its own timeout
 

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from autotune.core.errors import Conflict, NotFound
 from graders import credentials
-from graders.gateway.types import Failure, GraderTarget, HealthOutcome
+from graders.gateway.types import GraderTarget, HealthOutcome
 from graders.models import Grader, GraderCheck
+from graders.verdicts import Failure
 
 HEALTH, CLOCK, CAPABILITIES, SCORE = "health", "clock", "capabilities", "score"
 TOLERATED_SKEW_S: Final = 60

@@ -22,11 +22,12 @@ from autotune.core.connections import is_away, release
 from autotune.core.errors import AutotuneError
 from autotune.core.pages import sentences
 from graders import credentials, pauses, status, targets, versions
-from graders.gateway.types import Failure, GraderTarget, HealthOutcome
+from graders.gateway.types import GraderTarget, HealthOutcome
 from graders.health import calls, checks
 from graders.health.checks import TOLERATED_SKEW_S, Check
 from graders.models import Grader, GraderCheck, GraderStatusChange
 from graders.states import GraderKind, GraderStatus, HealthStatus, Trouble
+from graders.verdicts import Failure
 
 EVERY: Final = timedelta(minutes=5)
 SHOWN: Final = 50  # checks, and changes of status

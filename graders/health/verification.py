@@ -18,22 +18,12 @@ from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from autotune.core.pages import sentences
 from graders import credentials, pauses, status, targets, versions
 from graders.gateway import outcomes, requests
-from graders.gateway.types import (
-    Accepted,
-    Call,
-    Failure,
-    GraderTarget,
-    Health,
-    Item,
-    Options,
-    Outcome,
-    Secret,
-    Verdict,
-)
+from graders.gateway.types import Call, GraderTarget, Health, Outcome, Secret
 from graders.health import calls, checks
 from graders.health.checks import CAPABILITIES, SCORE, Check
 from graders.models import Grader
 from graders.states import GraderStatus, HealthStatus, Trouble
+from graders.verdicts import Accepted, Failure, Item, Options, Verdict
 
 VERIFIED: Final = "Verified: it answered /health and a sample /score with valid signatures."
 SAYS_DEGRADED: Final = "Verified, but its /health reports that it is degraded."

@@ -11,7 +11,6 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.charts import Bar, Chart, bars
 from autotune.core.errors import AutotuneError
 from graders import credentials, failure_codes, trying
-from graders.gateway.types import Verdict
 from graders.health import verification, verification_steps
 from graders.health.verification import Probe
 from graders.models import Grader
@@ -20,6 +19,7 @@ from graders.pages.changing import FORM, RESOURCE
 from graders.pages.forms import RotateForm, TryForm
 from graders.requests import RotateIn
 from graders.trying import SampleIn, Trial
+from graders.verdicts import Verdict
 
 
 @page((RESOURCE, "update"), methods=FORM)

@@ -84,7 +84,17 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
         moment("wake_at", "next", order=""),
         "completion_short", moment("created_at", "made", order=""), "took",
     )  # fmt: skip
-    list_filter = ("status", FaultFilter, CodeFilter, *FILTERS, GraderFilter, CreatedWithin, "waits_for", "priority")
+    list_filter = (
+        "status",
+        FaultFilter,
+        CodeFilter,
+        *FILTERS,
+        GraderFilter,
+        CreatedWithin,
+        "waits_for",
+        "purpose",
+        "priority",
+    )
     list_select_related = related
     search_fields = ("=completion__external_id", "task__name", "grader__name", "=error_code")
     fieldsets = (
@@ -92,7 +102,7 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
             "public_id", state(order=""), "organization", "completion_link", "task", "grader", "score_link",
         )}),
         ("State", {"fields": (
-            "waits_for", ("attempt", "failures"), "priority", ("panel_size", "generation"),
+            "waits_for", ("attempt", "failures"), "priority", "purpose", ("panel_size", "generation"),
         )}),
         ("What went wrong", {"fields": ("error_code", "message", "advice", "error_repeats")}),
         ("Times", {"fields": (

@@ -29,7 +29,7 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
         "grader_version", linked("task"), "completion_short", moment("created_at", "scored", order=""),
     )  # fmt: skip
     list_filter = (
-        *FILTERS, GraderFilter, CreatedWithin, "shadow", "superseded", ("deleted_at", admin.EmptyFieldListFilter),
+        *FILTERS, GraderFilter, CreatedWithin, "purpose", "superseded", ("deleted_at", admin.EmptyFieldListFilter),
     )  # fmt: skip
     list_select_related = related
     search_fields = ("=completion__external_id", "task__name", "grader__name")
@@ -80,4 +80,4 @@ def standing_of(score: Score) -> SafeString:
         return badge("withdrawn", "deleted")
     if score.superseded:
         return badge("superseded")
-    return badge("busy", "shadow") if score.shadow else badge("active", "counts")
+    return badge("active", "counts") if score.is_scoring else badge("busy", score.purpose)

@@ -23,11 +23,12 @@ from graders import credentials, targets
 from graders.gateway import callbacks as gateway
 from graders.gateway import signing
 from graders.gateway.callbacks import Attempt, Reply, State
-from graders.gateway.types import Call, CallbackAddress, Failure, GraderTarget, Options, Verdict
+from graders.gateway.types import Call, CallbackAddress, GraderTarget
 from graders.models import GraderSecret
-from scores.engine import recording
+from graders.verdicts import Failure, Options, Verdict
+from scores.engine import recording, waits
 from scores.engine.call_results import Judged, Missed
-from scores.engine.claims import Claimed
+from scores.engine.claims import Claimed, claimed_under
 from scores.engine.materials import Facts
 from scores.engine.retries import Decision
 from scores.engine.timeline import entry
@@ -38,13 +39,13 @@ TOKEN_BYTES: Final = 32
 PATH: Final = "/api/v1/callbacks/"
 CANCELLED: Final = "cancelled"
 ERASED: Final = "erased"
-EXPIRED: Final = "callback_expired"
+EXPIRED: Final = waits.WAITS[WaitsFor.CALLBACK].code
 
 
 def new_address(now: datetime) -> tuple[str, CallbackAddress]:
     """Create a new token and the callback address that contains it. Both are valid for CALLBACK_DEADLINE_S."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    until = now + timedelta(seconds=settings.CALLBACK_DEADLINE_S)
+    until = now + waits.limit(WaitsFor.CALLBACK)
     return token, CallbackAddress(f"{settings.PUBLIC_URL}{PATH}{token}", until)
 
 
@@ -186,10 +187,7 @@ class _Reception:
 
     def _claimed(self, run: WorkflowRun) -> Claimed:
         """The run under the attempt that this callback answers."""
-        return Claimed(
-            run.pk, run.completion_id, run.task_id, run.organization_id, self.items[run.pk].attempt, run.panel_size,
-            run.deadline_at, run.failures, run.error_code, run.error_repeats, run.priority, run.generation,
-        )  # fmt: skip
+        return claimed_under(run, self.items[run.pk].attempt)
 
     def _closed(self, runs: Sequence[WorkflowRun]) -> Reply:
         """Reply to a callback whose runs have all ended while other items of its batch are open."""

@@ -34,14 +34,14 @@ from scores.counters import bins, folding
 from scores.counters.folding import PROGRESS, Key, Sums
 from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
 from scores.models.counters import NO_TASK
-from scores.states import Standing
+from scores.states import Purpose, Standing
 from tasks.models import Completion, Task
 from tasks.states import TRAINING_SOURCES
 
 AT_ONCE = 20  # tasks in one job
 _STANDING = Case(
     When(deleted_at__isnull=False, then=Value(int(Standing.DELETED))),
-    When(Q(shadow=True) | Q(superseded=True), then=Value(int(Standing.LISTED))),
+    When(~Q(purpose=Purpose.SCORE) | Q(superseded=True), then=Value(int(Standing.LISTED))),
     default=Value(int(Standing.COUNTS)),
     output_field=IntegerField(),
 )

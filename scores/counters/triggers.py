@@ -12,11 +12,11 @@ table. So on SQLite the triggers are dropped before migrations and created again
 from typing import Any, Final
 
 from autotune.core.fixedpoint import LIMB, UNITS_SQL
-from scores.states import Standing
+from scores.states import Purpose, Standing
 from tasks.states import TRAINING_SOURCES
 
 FACTS: Final = (  # columns of a score that decide how it counts
-    "organization_id", "task_id", "completion_id", "grader_version_id", "value", "shadow", "superseded", "deleted_at",
+    "organization_id", "task_id", "completion_id", "grader_version_id", "value", "purpose", "superseded", "deleted_at",
     "source", "held_out", "created_at",
 )  # fmt: skip
 _TALLY: Final = (
@@ -35,7 +35,8 @@ def _is_counted(row: str) -> str:
 def _standing(row: str) -> str:
     return (
         f"case when {row}.deleted_at is not null then {Standing.DELETED:d}"
-        f" when {row}.shadow or {row}.superseded then {Standing.LISTED:d} else {Standing.COUNTS:d} end"
+        f" when {row}.purpose <> '{Purpose.SCORE}' or {row}.superseded then {Standing.LISTED:d}"
+        f" else {Standing.COUNTS:d} end"
     )
 
 

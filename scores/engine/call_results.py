@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from graders.gateway.types import Verdict
+from graders.verdicts import Verdict
 from scores.engine.claims import Claimed
 from scores.engine.retries import Decision
 from scores.engine.statements import Paused
 from scores.engine.timeline import entry
+from scores.states import WaitsFor
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,17 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class PostponedRun:
-    """A run that waits until `until`: its grader is held for `reason`, or has accepted the run and will call back."""
+    """A run that waits until `until`: its grader is held for `reason`, or its answer comes later."""
 
     run: Claimed
+    waits_for: WaitsFor
     until: datetime
     reason: str
     started: datetime | None = None
 
     def paused(self, step: str) -> Paused:
         about = entry(step, self.run.attempt, self.reason, started=self.started, wake_at=self.until)
-        return Paused(self.run.run_id, self.run.attempt, self.until, about)
+        return Paused(self.run.run_id, self.run.attempt, self.waits_for, self.until, about)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from scores.engine import transitions
 from scores.engine.timeline import appended, entry
 from scores.models import WorkflowRun
 from scores.querysets import RunQuerySet
-from scores.states import RunStatus, WaitsFor
+from scores.states import BACKGROUND_PRIORITY, Purpose, RunStatus, WaitsFor
 
 LEASE = timedelta(seconds=15)
 RENEW_AFTER = timedelta(seconds=5)
@@ -40,23 +40,56 @@ class Claimed:
     error_repeats: int
     priority: int
     generation: int = 0
+    purpose: str = Purpose.SCORE
+    grader_version_id: UUID | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the reward of its completion depends on it."""
+        return self.purpose == Purpose.SCORE
 
 
 _COLUMNS = (
     "id", "completion_id", "task_id", "organization_id", "attempt", "panel_size", "deadline_at", "failures",
-    "error_code", "error_repeats", "priority", "generation",
+    "error_code", "error_repeats", "priority", "generation", "purpose", "grader_version_id",
 )  # fmt: skip
+_PRIORITY = _COLUMNS.index("priority")
+_CLAIMABLE = transitions.guard(RunStatus.RUNNING)
+_RETURNED = ", ".join(f"r.{name}" for name in _COLUMNS)
+_LEASED = """set status = 'running', attempt = attempt + 1, leased_until = clock_timestamp() + %s,
+    started_at = coalesce(started_at, clock_timestamp())"""
+# The priority separates the runs of background purposes in the indexes of due runs, whatever the statistics say. It is
+# compared with a range, since for an equality PostgreSQL may walk the primary key. The statement locks no more of these
+# runs than it may take; it always looks for one, so that a claim that is not full knows whether there are more.
 _CLAIM = f"""
 with due as materialized (
     select id from scores_workflowrun r
-    where grader_id = %s and {transitions.guard(RunStatus.RUNNING)}
+    where grader_id = %s and {_CLAIMABLE} and priority > {BACKGROUND_PRIORITY}
+    order by priority desc, id limit %s for update skip locked
+), background as materialized (
+    select id from scores_workflowrun r
+    where grader_id = %s and {_CLAIMABLE} and priority <= {BACKGROUND_PRIORITY}
+    order by priority desc, id limit %s for update skip locked
+), shares as materialized (
+    select least((select count(*) from background), greatest(%s, %s - (select count(*) from due))) as background
+), taken as (
+    (select id from background limit (select background from shares))
+    union all
+    (select id from due limit %s - (select background from shares))
+)
+update scores_workflowrun r {_LEASED}
+where r.id = any(array(select id from taken))
+returning {_RETURNED}
+"""  # noqa: S608 - constants alone
+_CLAIM_BACKGROUND = f"""
+with background as materialized (
+    select id from scores_workflowrun r
+    where grader_id = %s and {_CLAIMABLE} and priority <= {BACKGROUND_PRIORITY}
     order by priority desc, id limit %s for update skip locked
 )
-update scores_workflowrun r
-set status = 'running', attempt = attempt + 1, leased_until = clock_timestamp() + %s,
-    started_at = coalesce(started_at, clock_timestamp())
-where r.id = any(array(select id from due))
-returning {", ".join(f"r.{name}" for name in _COLUMNS)}
+update scores_workflowrun r {_LEASED}
+where r.id = any(array(select id from background))
+returning {_RETURNED}
 """  # noqa: S608 - constants alone
 # Rows are locked in id order, as in a save: two statements that share rows must not wait for each other. Each run is
 # looked up by its key, so the plan does not depend on the statistics (scores/engine/statements/postgres.py).
@@ -73,13 +106,27 @@ _RENEW = _OURS.format(changes="leased_until = clock_timestamp() + %s")
 _GIVE_BACK = _OURS.format(changes="status = 'pending', leased_until = null")
 
 
-def take(grader_id: UUID, *, limit: int) -> list[Claimed]:
+def take(grader_id: UUID, *, limit: int, background: int = 0) -> list[Claimed]:
     """Claim up to `limit` pending runs of a grader, by priority, then age. They are ours until the lease ends.
 
     It never waits: runs that another process has locked are skipped, so the result may be empty.
+
+    background  how many of them may be of background purposes if other runs could fill the claim (shares.py)
     """
-    rows = _take_postgres(grader_id, limit) if connection.vendor == "postgresql" else _take_embedded(grader_id, limit)
-    return sorted((Claimed(*row) for row in rows), key=lambda run: (-run.priority, run.run_id))
+    take_rows = _take_postgres if connection.vendor == "postgresql" else _take_embedded
+    return sorted(
+        (Claimed(*row) for row in take_rows(grader_id, limit, background)),
+        key=lambda run: (-run.priority, run.run_id),
+    )
+
+
+def claimed_under(run: WorkflowRun, attempt: int) -> Claimed:
+    """The run as the attempt holds it whose answer comes later."""
+    return Claimed(
+        run.pk, run.completion_id, run.task_id, run.organization_id, attempt, run.panel_size, run.deadline_at,
+        run.failures, run.error_code, run.error_repeats, run.priority, run.generation, run.purpose,
+        run.grader_version_id,
+    )  # fmt: skip
 
 
 def renew(runs: Sequence[Claimed]) -> None:
@@ -134,18 +181,33 @@ def _ours(runs: Sequence[Claimed]) -> Iterator[RunQuerySet]:
         yield WorkflowRun.objects.filter(pk__in=run_ids, attempt=attempt, status=RunStatus.RUNNING)
 
 
-def _take_postgres(grader_id: UUID, limit: int) -> Sequence[tuple]:
+def _take_postgres(grader_id: UUID, limit: int, background: int) -> Sequence[tuple]:
+    most = min(limit, max(1, background))
+    values: list[Any] = [grader_id, limit, grader_id, most, background, limit, limit, LEASE]
     with connection.cursor() as cursor:
-        values: list[Any] = [grader_id, limit, LEASE]
         cursor.execute(_CLAIM, values)
-        return cursor.fetchall()
+        rows = cursor.fetchall()
+        if len(rows) < limit and sum(row[_PRIORITY] == BACKGROUND_PRIORITY for row in rows) == most:
+            values = [grader_id, limit - len(rows), LEASE]
+            cursor.execute(_CLAIM_BACKGROUND, values)
+            rows += cursor.fetchall()
+        return rows
 
 
-def _take_embedded(grader_id: UUID, limit: int) -> Sequence[tuple]:
+def _take_embedded(grader_id: UUID, limit: int, background: int) -> Sequence[tuple]:
     """SQLite has one writer: the immediate transaction is the lock."""
     with transaction.atomic():
         due = WorkflowRun.objects.filter(grader_id=grader_id, status__in=transitions.sources(RunStatus.RUNNING))
-        run_ids = list(due.order_by("-priority", "id").values_list("pk", flat=True)[:limit])
+        first = due.filter(priority__gt=BACKGROUND_PRIORITY).order_by("-priority", "id")
+        run_ids = list(first.values_list("pk", flat=True)[:limit])
+        if room := max(background, limit - len(run_ids)):
+            later = (
+                due.filter(priority__lte=BACKGROUND_PRIORITY)
+                .order_by("-priority", "id")
+                .values_list("pk", flat=True)[:room]
+            )
+            background_ids = list(later)
+            run_ids = background_ids + run_ids[: limit - len(background_ids)]
         if not run_ids:
             return []
         now = datetime.now(UTC)

@@ -27,7 +27,7 @@ from scores.engine.statements.copies import Copy
 from scores.engine.timeline import appended, entry
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
 from scores.querysets import RunQuerySet
-from scores.states import FINAL, RunStatus, WaitsFor
+from scores.states import FINAL, Purpose, RunStatus, WaitsFor
 from scores.workflow_runs import steps
 from tasks.models import Completion, PanelMember, Task
 from tasks.states import Part
@@ -104,7 +104,7 @@ def _unfinished(completion_ids: Collection[UUID]) -> set[UUID]:
     """The completions that a grader still judges."""
     if not completion_ids:
         return set()
-    runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, panel_size__gt=0).exclude(status__in=FINAL)
+    runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, purpose=Purpose.SCORE).exclude(status__in=FINAL)
     return set(runs.values_list("completion_id", flat=True))
 
 
@@ -165,7 +165,7 @@ def _judgements(sources: Collection[UUID]) -> dict[UUID, _Judgement]:
 
 def _scores(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, Score]]:
     """The newest score that counts, by completion and grader."""
-    counted = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False, superseded=False)
+    counted = Score.objects.live().filter(completion_id__in=completion_ids, purpose=Purpose.SCORE, superseded=False)
     scores: dict[UUID, dict[UUID, Score]] = {}
     for score in counted.annotate(version_now=F("grader__version_id")).order_by("pk"):
         scores.setdefault(score.completion_id, {})[score.grader_id] = score
@@ -253,6 +253,7 @@ def _shadow_runs(runs: Sequence[WorkflowRun], deadlines: Mapping[UUID, datetime]
             completion_id=completion_id,
             task_id=run.task_id,
             grader_id=grader_id,
+            purpose=Purpose.SHADOW,
             panel_size=0,
             priority=run.priority,
             deadline_at=deadlines[run.task_id],

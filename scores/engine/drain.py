@@ -9,24 +9,24 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.core.connections import release
 from autotune.core.errors import Unreadable
-from autotune.core.outbound.calls import OutboundError, OutboundResponse
-from graders import credentials, status, targets
-from graders.gateway import outcomes
-from graders.gateway.types import Accepted, Failure, GraderTarget, Outcome, Secret, Verdict
+from graders.hosted.failures import VERSION_GONE
 from graders.models import Grader
 from graders.states import GraderStatus
+from graders.verdicts import Accepted, Failure
 from scores.engine import claims, recording, retries
+from scores.engine.bodies import body_for
+from scores.engine.bodies.interface import Body, CallEnd
 from scores.engine.call_results import Judged, Missed, PostponedRun, Results
-from scores.engine.calling import Calls, Sent
 from scores.engine.claims import Claimed
 from scores.engine.materials import Facts
 from scores.engine.pacing import Pace
-from scores.engine.planning import Plan, Planned
+from scores.engine.planning import Plan
+from scores.engine.shares import BackgroundShare
 from scores.engine.timeline import entry
+from scores.states import WaitsFor
 
 CLAIM_BATCH = 512  # runs claimed at once for a grader with batches
 CLAIM_SINGLE = 128
@@ -58,21 +58,20 @@ class Drain:
         self.is_woken = is_woken
         self.ending = ending
         self.facts = Facts()
-        self.calls = Calls()
+        self.body: Body = body_for(grader)
+        self.share = BackgroundShare()
         self.results = Results()
         self.saved_at = self.renewed_at = time.monotonic()
         self.dry = self.stopped = self.gone = self.held = False
-        self.refused = grader.auth_failures > 0
-        self._take_over(grader)
+        self._use(grader)
         self.pace = Pace(grader, self.clock)  # at the end: from here on it must be closed
-        self.plan = Plan(self.facts, self.pace.size, self._miss_uncalled)
+        self.plan = Plan(self.facts, self.pace.size, unfit=self._miss_uncalled, split=self.body.split)
 
-    def _take_over(self, grader: Grader) -> None:
+    def _use(self, grader: Grader) -> None:
         assert grader.version_id is not None  # callable_grader sees to it
         self.grader = grader
         self.grader_id: UUID = grader.pk
         self.version_id: UUID = grader.version_id
-        self.target: GraderTarget = targets.load(grader)
         self.clock, self.refreshed_at = database_now(), time.monotonic()
 
     def _refresh(self) -> None:
@@ -82,19 +81,16 @@ class Drain:
             self.stopped = True
             return
         try:
-            self._take_over(grader)
+            self.body.take_over(grader)
         except Unreadable:  # its secret is damaged since then: the next drain reports that for each run
             self.stopped = True
         else:
+            self._use(grader)
             self.pace.take_over(grader)
 
     def _now(self) -> datetime:
         """The database's time, based on the last refresh. All waits and deadlines use this clock."""
         return self.clock + timedelta(seconds=time.monotonic() - self.refreshed_at)
-
-    @property
-    def batched(self) -> bool:
-        return self.target.max_batch_size > 1
 
     def run(self) -> None:
         """Work until no run is due and no call is open, or the time is over. Return the runs that were not called."""
@@ -109,21 +105,22 @@ class Drain:
         self._look_around()
         self._claim()
         self._call()
-        if not self.calls:
+        if len(self.body) == 0:
             self._save()
             if self.stopped or not (self.plan or self._may_find_more()):
                 return False
             if self.pace.window == 0 or self.pace.waits_for_tokens:
                 self._idle(POLL_S)
             return True
-        answered = list(self.calls.answers(self._patience()))
-        for sent, result in answered:
-            self._settle(sent, result)
+        ended = 0
+        for end in self.body.ends(self._patience()):
+            self._settle(end)
+            ended += 1
         if self.pace.has_failures:
             self.pace.report(self._now())
         if self._group_is_due():
             self._save()
-        elif not answered and not self.results:
+        elif not ended and not self.results:
             release()
         self._renew()
         return True
@@ -145,7 +142,7 @@ class Drain:
     def _desired_calls(self) -> int:
         """The number of calls to keep open. Without more work it is the open calls only: others may use the rest."""
         if self.stopped or (self.dry and not self.plan):
-            return len(self.calls)
+            return len(self.body)
         return self.grader.max_concurrency
 
     def _rest(self, until: datetime, reason: str) -> None:
@@ -153,7 +150,7 @@ class Drain:
         self.held = self.stopped = True
         unsent = self.plan.clear()
         self.pace.give_back(len(unsent))
-        self.results.resting += [PostponedRun(run, until, reason) for run in unsent]
+        self.results.resting += [PostponedRun(run, WaitsFor.GRADER, until, reason) for run in unsent]
         claims.rest(self.grader_id, until, reason)
 
     def _idle(self, seconds: float) -> None:
@@ -168,14 +165,15 @@ class Drain:
         return max(0.0, min(POLL_S, self.saved_at + SAVE_AFTER_S - time.monotonic()))
 
     def _claim(self) -> None:
-        room = self.pace.window - len(self.calls)
+        room = self.pace.window - len(self.body)
         if self.stopped or room <= 0 or self.plan or not self._may_find_more():
             return
-        limit = min(CLAIM_BATCH, self.pace.size * room) if self.batched else min(CLAIM_SINGLE, 2 * room)
+        limit = min(CLAIM_BATCH, self.pace.size * room) if self.body.batched else min(CLAIM_SINGLE, 2 * room)
         granted = self.pace.take(1 if self.pace.probing else limit, self._now())
         if not granted:
             return
-        claimed = claims.take(self.grader_id, limit=granted)
+        claimed = claims.take(self.grader_id, limit=granted, background=self.share.earned)
+        self.share.note(claimed, granted)
         self.pace.give_back(granted - len(claimed))
         self.dry = len(claimed) < granted
         self.plan.add(claimed)
@@ -188,24 +186,16 @@ class Drain:
 
     def _call(self) -> None:
         """Send calls while there is room in the window."""
-        while not self.stopped and (room := self.pace.window - len(self.calls)) > 0:
+        while not self.stopped and (room := self.pace.window - len(self.body)) > 0:
             planned = self.plan.next(room=room, fit=self._within_deadline)
             if planned is None:
                 break
-            self._build(planned)
-        self.calls.send(self.grader_id)
-
-    def _build(self, planned: Planned, secret: Secret | None = None) -> None:
-        self.calls.build(
-            self.target,
-            self.version_id,
-            planned.entries,
-            planned.options,
-            now=self._now(),
-            number=self.pace.sent(),
-            answers_later=self.grader.supports_async,
-            secret=secret,
-        )
+            if not self.body.can_judge(planned.version_id):
+                for run, _ in planned.entries:
+                    self._miss_uncalled(run, VERSION_GONE)
+                continue
+            self.body.begin(planned, now=self._now(), number=self.pace.sent())
+        self.body.send()
 
     def _within_deadline(self, chunk: list[Claimed]) -> list[Claimed]:
         now = self._now()
@@ -217,54 +207,41 @@ class Drain:
         ]
         return [run for run in chunk if run.deadline_at > now] if late else chunk
 
-    def _settle(self, sent: Sent, result: OutboundResponse | OutboundError) -> None:
-        """Turn an answer into verdicts and failures, or into further calls."""
-        call, entries = sent.call, sent.entries
-        outcome = outcomes.interpret(call, self.target, result)
-        first = outcome.verdicts[call.items[0]]
-        self.pace.note(outcome, sent.number, len(entries), batched=call.kind == "batch", now=self._now())
-        if isinstance(first, Failure) and self._asks_again(first, sent):
+    def _settle(self, end: CallEnd) -> None:
+        """Turn the end of a call into verdicts and failures, or into further calls."""
+        entries = end.call.planned.entries
+        first = end.results[entries[0][1].item.completion_id]
+        self.pace.note(end.results, end.call.number, len(entries), batched=end.batched, now=self._now())
+        if isinstance(first, Failure) and self._asks_again(first, end):
             return
-        self._note(outcome, first)
-        for run, material in entries:
-            verdict = outcome.verdicts[ids.encode("comp", run.completion_id)]
-            if isinstance(verdict, Failure):
-                self._miss(run, verdict, sent.at)
-            elif isinstance(verdict, Accepted):
-                assert call.callback is not None  # a 202 to any other call is a failure
-                self.results.accepted.append(PostponedRun(run, call.callback.expires_at, "accepted", sent.at))
-            else:
-                judged = Judged(run, verdict, material.version_id, sent.version_id, outcome.latency_ms)
-                self.results.judged.append(judged)
-
-    def _asks_again(self, failure: Failure, sent: Sent) -> bool:
-        """Repeat the call if that can help: signed with the current secret, or split in two. Return whether it does."""
-        if failure.resign or failure.code == "auth_failed":
-            self._refresh()
-            if not self.stopped and sent.call.key.key_id != self.target.current.key_id:
-                self._build(Planned(sent.entries, sent.call.options), self.target.current)
-                self.calls.send(self.grader_id)
-                return True
-        if failure.split and len(sent.entries) > 1:
-            self.plan.halve(sent.entries, sent.call.options)
-            return True
-        return False
-
-    def _note(self, outcome: Outcome, first: Verdict | Failure | Accepted) -> None:
-        """Store what an answer shows about the grader itself: it knows a secret, rejects Autotune, or is gone."""
-        verified = outcome.key_id_verified
-        if verified == self.target.current.key_id and verified != self.target.signing[0].key_id:
-            credentials.note_verified(self.target, outcome.key_id_verified)
+        if self.body.note(end, first):
             self._refresh()
         if isinstance(first, Failure) and first.gone:
             self.gone = self.stopped = True
-            status.note_gone(self.grader_id)
-        elif isinstance(first, Failure) and first.code == "auth_failed":
-            status.note_auth_failure(self.grader_id)
-            self.refused = True
-        elif outcome.key_id_verified is not None and self.refused:
-            status.note_auth_success(self.grader_id)
-            self.refused = False
+        for run, material in entries:
+            verdict = end.results[material.item.completion_id]
+            if isinstance(verdict, Failure):
+                self._miss(run, verdict, end.call.at)
+            elif isinstance(verdict, Accepted):
+                assert end.waits_until is not None  # a 202 to a call without a callback address is a failure
+                self.results.accepted.append(PostponedRun(run, end.waits_for, end.waits_until, "accepted", end.call.at))
+            else:
+                judged = Judged(run, verdict, material.version_id, end.call.version_id, end.latency_ms)
+                self.results.judged.append(judged)
+
+    def _asks_again(self, failure: Failure, end: CallEnd) -> bool:
+        """Repeat the call if that can help: signed with the current secret, or split in two. Return whether it does."""
+        planned = end.call.planned
+        if failure.resign or failure.code == "auth_failed":
+            self._refresh()
+            if not self.stopped and self.body.can_repeat(end):
+                self.body.begin(planned, now=self._now(), number=self.pace.sent(), is_repeat=True)
+                self.body.send()
+                return True
+        if failure.split and len(planned.entries) > 1:
+            self.plan.halve(planned)
+            return True
+        return False
 
     def _miss_uncalled(self, run: Claimed, failure: Failure) -> None:
         self.pace.give_back(1)
@@ -301,11 +278,11 @@ class Drain:
         if time.monotonic() - self.renewed_at < claims.RENEW_AFTER.total_seconds():
             return
         self.renewed_at = time.monotonic()
-        claims.renew([*self.plan.runs(), *self.calls.runs()])
+        claims.renew([*self.plan.runs(), *self.body.runs()])
 
     def _abandon(self) -> None:
         """Return the runs that are not in an open call. Only an error leaves calls open here; their leases expire."""
-        self.calls.abandon()
+        self.body.abandon()
         unsent = self.plan.clear()
         try:
             if unsent:

@@ -8,6 +8,7 @@ from django.db import connection
 
 from autotune.core.clock import database_now
 from autotune.core.errors import Unreadable
+from graders.hosted import children
 from scores.engine import claims, sweep, unsigned_runs, wakeups
 from scores.engine.drain import Drain, callable_grader
 
@@ -48,6 +49,7 @@ def ask(grader_id: UUID) -> bool:
 def close() -> None:
     """End the drains of this process. Each finishes its open calls and returns the other runs for other processes."""
     _ending.set()
+    children.close()
 
 
 def _drain(grader_id: UUID, wake_event: threading.Event) -> bool:

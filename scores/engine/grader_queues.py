@@ -10,8 +10,7 @@ from django.db.models import Count, OuterRef, Subquery
 from graders.models import Grader
 from graders.queued_runs import Queue
 from scores.models import WorkflowRun
-from scores.states import RunStatus
-from tasks.states import Priority
+from scores.states import PRIORITIES, RunStatus
 
 
 def waiting(*, grader_ids: Collection[UUID], **_: Any) -> dict[UUID, Queue]:
@@ -20,7 +19,7 @@ def waiting(*, grader_ids: Collection[UUID], **_: Any) -> dict[UUID, Queue]:
     counts = dict(pending.order_by().values_list("grader_id").annotate(Count("pk")))
     if not counts:
         return {}
-    by_priority = {f"first_{value}": _first(value) for value in Priority.values}
+    by_priority = {f"first_{place}": _first(value) for place, value in enumerate(PRIORITIES)}
     rows = Grader.objects.filter(pk__in=counts).annotate(**by_priority).values_list(*by_priority)
     firsts = [pk for row in rows for pk in row if pk]
     oldest: dict[UUID, datetime] = {}
@@ -31,5 +30,7 @@ def waiting(*, grader_ids: Collection[UUID], **_: Any) -> dict[UUID, Queue]:
 
 def _first(priority: int) -> Subquery:
     """Select the first pending run of a priority, in the order of the index."""
-    pending = WorkflowRun.objects.filter(grader=OuterRef("pk"), status=RunStatus.PENDING, priority=priority)
-    return Subquery(pending.order_by("pk").values("pk")[:1])
+    # A range, in the order of the index of due runs, keeps PostgreSQL from walking the primary key.
+    pending = WorkflowRun.objects.filter(grader=OuterRef("pk"), status=RunStatus.PENDING)
+    of_priority = pending.filter(priority__gte=priority, priority__lte=priority)
+    return Subquery(of_priority.order_by("-priority", "pk").values("pk")[:1])

@@ -13,7 +13,7 @@ from msgspec import structs
 from autotune.core import ids
 from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import encrypted
-from graders.gateway.types import Failure, Item, Options
+from graders.verdicts import Failure, Item, Options
 from scores.engine.retries import RetryPolicy
 from tasks import conversations
 from tasks.models import Completion, PanelMember, Task, TaskVersion

@@ -5,12 +5,13 @@ All workers share these limits (graders/guards). A drain requests its share a fe
 
 import secrets
 import time
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from graders import pauses
-from graders.gateway.types import Failure, Outcome
 from graders.guards import Answered, Guard
 from graders.models import Grader
+from graders.verdicts import Failure
 
 SHORT_S = 0.25  # between two requests for our share while others use a part of what we want
 LONG_S = 2.0
@@ -98,9 +99,9 @@ class Pace:
         """Count a call that is sent now, and return its number."""
         return self._guard.sent()
 
-    def note(self, outcome: Outcome, number: int, items: int, *, batched: bool, now: datetime) -> None:
-        """Note the outcome of a call for the next `report`. A 429 with Retry-After holds the grader for all workers."""
-        failures = [verdict for verdict in outcome.verdicts.values() if isinstance(verdict, Failure)]
+    def note(self, results: Mapping[str, object], number: int, items: int, *, batched: bool, now: datetime) -> None:
+        """Note the results of a call for the next `report`. A 429 with Retry-After holds the grader for all workers."""
+        failures = [result for result in results.values() if isinstance(result, Failure)]
         first = failures[0] if failures else None
         ok = len(failures) < items or not all(failure.trips for failure in failures)
         shrink = first is not None and items > 1 and (first.split or (batched and first.code == "timeout"))

@@ -3,9 +3,9 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
-from graders.gateway import requests
-from graders.gateway.types import Failure, Options
+from graders.verdicts import Failure, Item, Options
 from scores.engine import materials
 from scores.engine.claims import Claimed
 from scores.engine.materials import Facts, Material
@@ -16,22 +16,35 @@ Entries = list[tuple[Claimed, Material]]
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A planned call: its runs with their text, and the options for the grader."""
+    """A planned call: its runs with their text, and the options for the grader.
+
+    version_id  the grader version that must judge; None: the one that the grader has
+    """
 
     entries: Entries
     options: Options
+    version_id: UUID | None = None
 
 
 class Plan:
     """Runs that are claimed and not sent yet: first without their text, then as calls that are ready to send.
 
-    size       maximum number of items in a call
-    unfit      called with a run whose text cannot be loaded, and the failure
+    size   maximum number of items in a call
+    unfit  called with a run whose text cannot be loaded, and the failure
+    split  splits the items of a call into groups that each fit into a call
     """
 
-    def __init__(self, facts: Facts, size: int, unfit: Callable[[Claimed, Failure], None]) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        size: int,
+        *,
+        unfit: Callable[[Claimed, Failure], None],
+        split: Callable[[Sequence[Item]], list[list[Item]]],
+    ) -> None:
         self._facts = facts
         self._unfit = unfit
+        self._parts = split
         self._queue: deque[Claimed] = deque()
         self._ready: deque[Planned] = deque()
         self.size = size
@@ -50,10 +63,11 @@ class Plan:
         self._queue.extendleft(run for planned in reversed(self._ready) for run, _ in reversed(planned.entries))
         self._ready.clear()
 
-    def halve(self, entries: Entries, options: Options) -> None:
+    def halve(self, planned: Planned) -> None:
         """Plan a call that was too large for the grader as two, before all others."""
-        middle = len(entries) // 2
-        self._ready.extendleft([Planned(entries[middle:], options), Planned(entries[:middle], options)])
+        entries, middle = planned.entries, len(planned.entries) // 2
+        halves = (entries[middle:], entries[:middle])
+        self._ready.extendleft(Planned(half, planned.options, planned.version_id) for half in halves)
 
     def next(self, *, room: int, fit: Callable[[list[Claimed]], list[Claimed]]) -> Planned | None:
         """Return the next call, or None if no run is left.
@@ -83,21 +97,22 @@ class Plan:
         """Load texts and build calls from them; runs whose text exceeds the memory limit stay in the queue."""
         texts = materials.load([run.completion_id for run in chunk], self._facts)
         self._queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
-        groups: dict[Options, Entries] = {}
+        groups: dict[tuple[Options, UUID | None], Entries] = {}
         for run in chunk:
             material = texts.get(run.completion_id)
             if isinstance(material, Failure):
                 self._unfit(run, material)
             elif material is not None:
-                groups.setdefault(self._facts.task(run.task_id).options, []).append((run, material))
-        for options, entries in groups.items():
-            self._split(entries, options)
+                kind = self._facts.task(run.task_id).options, run.grader_version_id
+                groups.setdefault(kind, []).append((run, material))
+        for (options, version_id), entries in groups.items():
+            self._split(entries, options, version_id)
 
-    def _split(self, entries: Entries, options: Options) -> None:
+    def _split(self, entries: Entries, options: Options, version_id: UUID | None) -> None:
         if self.size == 1:
-            self._ready.extend(Planned([entry], options) for entry in entries)
+            self._ready.extend(Planned([entry], options, version_id) for entry in entries)
             return
         start = 0
-        for part in requests.split_by_size([material.item for _, material in entries]):
-            self._ready.append(Planned(entries[start : start + len(part)], options))
+        for part in self._parts([material.item for _, material in entries]):
+            self._ready.append(Planned(entries[start : start + len(part)], options, version_id))
             start += len(part)

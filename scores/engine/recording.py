@@ -21,6 +21,7 @@ from scores.engine.statements import Failed, Saved, Success, statements
 from scores.engine.timeline import entry
 from scores.models import WorkflowRun
 from scores.reviews import opening
+from scores.states import BACKGROUND
 
 OVERTAKEN: Final = "end"
 
@@ -50,7 +51,7 @@ def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts,
     step  entry for the timeline; with OVERTAKEN, runs that wait for a reviewer by now are left unchanged
     """
     with transaction.atomic():
-        settling.lock({run.completion_id for run in runs if run.panel_size > 0})
+        settling.lock({run.completion_id for run in runs if run.counts})
         of_review = step != OVERTAKEN
         failures = [
             Failed(
@@ -59,14 +60,14 @@ def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts,
             for run in runs
         ]
         failed = statements(connection.vendor).fail(failures)
-        settling.settle({run.completion_id for run in failed if run.panel_size > 0}, facts)
+        settling.settle({run.completion_id for run in failed if run.counts}, facts)
     return len(failed)
 
 
 def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Facts) -> set[UUID]:
     """Save a group inside a transaction. Return the runs that are scored, failed or under review now."""
     final = [entry for entry in results.missed if entry.decision.wake_at is None]
-    settling.lock(_shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.panel_size > 0})
+    settling.lock(_shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.counts})
     certain, doubtful = _by_confidence(results.judged, facts)
     if results.mixed or (certain and doubtful):
         _lock_runs(results)
@@ -78,7 +79,7 @@ def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Fac
     store.wait([postponed.paused("call") for postponed in results.accepted])
     opened = opening.open(doubtful, grader_id, grader_version_id) if doubtful else set()
     ended = _shared(entry for entry in certain if entry.run.run_id in moved)
-    settling.settle(ended | {run.completion_id for run in failed if run.panel_size > 0}, facts)
+    settling.settle(ended | {run.completion_id for run in failed if run.counts}, facts)
     _count(grader_id, grader_version_id, results, moved | opened)
     return moved | opened | {run.run_id for run in failed}
 
@@ -94,7 +95,7 @@ def _shared(judged: Iterable[Judged]) -> set[UUID]:
     return {
         entry.run.completion_id
         for entry in judged
-        if entry.run.panel_size > 1 or (entry.run.generation > 0 and entry.run.panel_size > 0)
+        if entry.run.panel_size > 1 or (entry.run.generation > 0 and entry.run.counts)
     }
 
 
@@ -105,7 +106,7 @@ def _by_confidence(judged: Sequence[Judged], facts: Facts) -> tuple[list[Judged]
     first = {entry.run.run_id: entry for entry in reversed(judged)}  # of two on one run the first counts
     for judgement in first.values():
         run = judgement.run
-        below = facts.task(run.task_id).review_below if run.panel_size > 0 else None
+        below = facts.task(run.task_id).review_below if run.counts else None
         (doubtful if below is not None and judgement.verdict.confidence < below else certain).append(judgement)
     return certain, doubtful
 
@@ -133,11 +134,14 @@ def _failed(entry: Missed) -> Failed:
 
 
 def _count(grader_id: UUID, grader_version_id: UUID, results: Results, moved: set[UUID]) -> None:
-    counted = [entry for entry in results.judged if entry.run.run_id in moved]
+    """Add the results to the grader's statistics, without those of background purposes."""
+    counted = [entry for entry in results.judged if entry.run.run_id in moved and entry.run.purpose not in BACKGROUND]
     reports.record(
         grader_id,
         grader_version_id,
         values=[entry.verdict.value for entry in counted],
         latency_ms=[entry.latency_ms for entry in counted],
-        errors=Counter(entry.decision.code for entry in results.missed if entry.called),
+        errors=Counter(
+            entry.decision.code for entry in results.missed if entry.called and entry.run.purpose not in BACKGROUND
+        ),
     )

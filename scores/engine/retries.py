@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from graders.gateway.types import Failure
+from graders.verdicts import Failure
 
 DEADLINE_EXCEEDED = "deadline_exceeded"
 

@@ -19,7 +19,7 @@ from autotune.webhooks.states import EventKind
 from scores.engine import pulses, rewards
 from scores.engine.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import FINAL, RunStatus
+from scores.states import FINAL, Purpose, RunStatus
 from tasks.models import Completion
 from tasks.states import Source
 
@@ -120,7 +120,7 @@ def _unsettled(completion_ids: set[UUID]) -> set[UUID]:
 def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
     """By completion and grader."""
     members: dict[UUID, dict[UUID, _Member]] = {}
-    scoring_runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, panel_size__gt=0)
+    scoring_runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, purpose=Purpose.SCORE)
     runs = list(scoring_runs.defer("steps").order_by("generation", "pk"))
     for run in runs:
         of_completion = members.setdefault(run.completion_id, {})
@@ -129,7 +129,7 @@ def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
         else:
             of_completion[run.grader_id] = _Member(run)
     generations = {run.pk: run.generation for run in runs}  # no join: the planner could start it at all runs
-    scores = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False)
+    scores = Score.objects.live().filter(completion_id__in=completion_ids, purpose=Purpose.SCORE)
     scores = scores.defer("reasoning", "details")
     for score in sorted(scores, key=lambda score: (generations.get(score.run_id, 0), score.pk)):
         if member := members[score.completion_id].get(score.grader_id):

@@ -18,8 +18,7 @@ from graders.states import GraderStatus
 from scores.engine import pulses
 from scores.models import Erasure, Score, WorkflowRun
 from scores.retention import expiry
-from scores.states import ErasureStatus, RunStatus
-from tasks.states import Priority
+from scores.states import BACKGROUND_PRIORITY, PRIORITIES, ErasureStatus, RunStatus
 
 UNRETAINED: Final = timedelta(hours=3)  # retention runs every hour
 STILL: Final = timedelta(seconds=30)  # a queue whose front does not move for this long has stalled
@@ -91,7 +90,7 @@ def _queues(now: datetime) -> list[_Queue]:
     """The queue of each grader that may be called and has pending runs, with one index probe for each priority."""
     free = Q(held_until=None) | Q(held_until__lte=now)
     graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE).filter(free)
-    by_priority = {f"first_{value}": _first(value) for value in Priority.values}
+    by_priority = {f"first_{place}": _first(value) for place, value in enumerate(PRIORITIES)}
     holds: dict[UUID, datetime | None] = {}
     firsts: list[UUID] = []
     for pk, held_until, *first_ids in graders.annotate(**by_priority).values_list("pk", "held_until", *by_priority):
@@ -99,16 +98,20 @@ def _queues(now: datetime) -> list[_Queue]:
         firsts += filter(None, first_ids)
     runs = WorkflowRun.objects.filter(pk__in=firsts).order_by("-priority", "pk")
     queues: dict[UUID, _Queue] = {}
-    for pk, grader_id, created_at in runs.values_list("pk", "grader_id", "created_at"):
+    for pk, grader_id, created_at, priority in runs.values_list("pk", "grader_id", "created_at", "priority"):
         front = queues.get(grader_id)
+        if front and priority == BACKGROUND_PRIORITY:
+            continue  # it waits until the others are done, or for its small share
         due = max(created_at, holds[grader_id] or created_at)
         queues[grader_id] = _Queue(grader_id, front.next_run if front else pk, min(due, front.due) if front else due)
     return list(queues.values())
 
 
 def _first(priority: int) -> Subquery:
-    pending = WorkflowRun.objects.filter(grader=OuterRef("pk"), status=RunStatus.PENDING, priority=priority)
-    return Subquery(pending.order_by("pk").values("pk")[:1])
+    # A range, in the order of the index of due runs, keeps PostgreSQL from walking the primary key.
+    pending = WorkflowRun.objects.filter(grader=OuterRef("pk"), status=RunStatus.PENDING)
+    of_priority = pending.filter(priority__gte=priority, priority__lte=priority)
+    return Subquery(of_priority.order_by("-priority", "pk").values("pk")[:1])
 
 
 def _still(queues: Iterable[_Queue], now: datetime) -> Iterable[tuple[UUID, UUID]]:

@@ -1,6 +1,7 @@
 """The sweep: it returns expired leases, wakes sleeping runs, fails overdue runs, and finds due runs without a worker.
 
-It also ends waits for a callback or a reviewer when their time is over, and waits for a copy when its source is final.
+It also ends waits for late answers and reviewers when their time is over, and waits for a copy when its source is
+final.
 
 Every worker and beat run it, one at a time. It depends only on rows, so killing any process, flushing the broker or
 restarting the database loses nothing.
@@ -15,8 +16,7 @@ from django.db.models import Exists, OuterRef, Q, Subquery
 from autotune.core.clock import database_now
 from graders.models import Grader
 from graders.states import GraderStatus
-from scores.callbacks import registry
-from scores.engine import copies, pulses, recording, retries, settling, transitions
+from scores.engine import copies, pulses, recording, retries, settling, transitions, waits
 from scores.engine.materials import Facts
 from scores.engine.statements import Saved
 from scores.engine.timeline import appended, entry
@@ -26,11 +26,10 @@ from scores.reviews import decisions
 from scores.states import LONG_AGO, RunStatus, WaitsFor
 
 PULSE = pulses.SWEEP
-CALLBACK_EXPIRED_MESSAGE = "The grader accepted the completion with 202, but its callback did not arrive in time."
 LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
 HELD_BY_NOBODY = (RunStatus.PENDING, RunStatus.SLEEPING)
-_AWAITS_CALLBACK = Q(status=RunStatus.WAITING, waits_for=WaitsFor.CALLBACK)
-SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
+_AWAITS_ANSWER = Q(status=RunStatus.WAITING, waits_for__in=waits.ANSWERABLE)
+SAVED = ("pk", "completion_id", "task_id", "organization_id", "purpose")
 GONE_MESSAGE = "The grader answered 410 Gone or was deleted, so it receives no more calls."
 OVERDUE_AT_ONCE = 500
 RETURNED_AT_ONCE = 2_000
@@ -129,11 +128,14 @@ def _end_overdue(facts: Facts, now: datetime) -> None:
 
 
 def _end_waits(facts: Facts, now: datetime) -> None:
-    """Fail runs whose callback or review decision did not arrive in time."""
-    late = WorkflowRun.objects.filter(_AWAITS_CALLBACK, wake_at__lt=now).order_by("wake_at")
-    runs = [Saved(*row) for row in late.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
-    if runs:
-        recording.fail(runs, registry.EXPIRED, CALLBACK_EXPIRED_MESSAGE, facts)
+    """Fail runs whose late answer or review decision did not arrive in time."""
+    late = WorkflowRun.objects.filter(_AWAITS_ANSWER, wake_at__lt=now).order_by("wake_at")
+    groups: dict[str, list[Saved]] = {}
+    for waits_for, *row in late.values_list("waits_for", *SAVED)[:OVERDUE_AT_ONCE]:
+        groups.setdefault(waits_for, []).append(Saved(*row))
+    for waits_for, runs in groups.items():
+        rule = waits.WAITS[WaitsFor(waits_for)]
+        recording.fail(runs, rule.code, rule.message, facts)
     decisions.expire(now)
 
 
@@ -145,7 +147,7 @@ def _end_gone() -> None:
     first_runs = {
         "pending": runs.next_pending(grader),
         "sleeping": runs.next_resting(grader, RunStatus.SLEEPING),
-        "unanswerable": runs.next_resting(grader, RunStatus.WAITING, waits_for=WaitsFor.CALLBACK),
+        "unanswerable": runs.next_resting(grader, RunStatus.WAITING, waits_for__in=waits.ANSWERABLE),
     }
     has_open_runs = Q(pending__isnull=False) | Q(sleeping__isnull=False) | (deleted & Q(unanswerable__isnull=False))
     gone_graders = Grader.objects.filter(gone).alias(
@@ -162,7 +164,7 @@ def fail_gone(grader_id: UUID) -> int:
     """
     kinds = [Q(status=status) for status in HELD_BY_NOBODY]
     if Grader.objects.filter(pk=grader_id, deleted_at__isnull=False).exists():
-        kinds.append(_AWAITS_CALLBACK)
+        kinds.append(_AWAITS_ANSWER)
     facts, total = Facts(), 0
     for kind in kinds:
         waiting = WorkflowRun.objects.filter(kind, grader_id=grader_id).values_list(*SAVED)

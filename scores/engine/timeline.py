@@ -23,7 +23,7 @@ def entry(
 ) -> dict[str, Any]:
     """Return one entry in the form in which it is stored.
 
-    step     call, hold, wait, callback, review, decision, cancel, retry, lease
+    step     call, hold, wait, callback, model, review, decision, cancel, retry, lease
     outcome  a failure's code, or another result ("accepted", "approved", …)
     wake_at  until when the run sleeps or waits after this step
     """

@@ -5,12 +5,11 @@ learns that the run has moved.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from autotune.core.crypto.fields import refresh
 from scores.models import WorkflowRun
-from scores.states import RunStatus, WaitsFor
+from scores.states import RunStatus
 
 MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     # a late answer of an expired lease still counts, hence COMPLETED from PENDING and SLEEPING
@@ -22,30 +21,11 @@ MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
         {RunStatus.PENDING, RunStatus.SLEEPING, RunStatus.WAITING, RunStatus.COMPLETED, RunStatus.FAILED}
     ),
     RunStatus.SLEEPING: frozenset({RunStatus.PENDING, RunStatus.COMPLETED, RunStatus.WAITING, RunStatus.FAILED}),
-    RunStatus.WAITING: frozenset({RunStatus.PENDING, RunStatus.COMPLETED, RunStatus.FAILED}),
+    # how each wait ends is in the table of waits (waits.py)
+    RunStatus.WAITING: frozenset({RunStatus.PENDING, RunStatus.SLEEPING, RunStatus.COMPLETED, RunStatus.FAILED}),
     RunStatus.FAILED: frozenset({RunStatus.PENDING}),
     RunStatus.COMPLETED: frozenset(),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class WaitRule:
-    """The rule for one kind of wait.
-
-    takes_answer  whether an answer of the grader still completes the run
-    expiry        error code of the run when `wake_at` has passed; '' if the wait has no time limit
-    """
-
-    takes_answer: bool
-    expiry: str
-
-
-WAITS: Final[Mapping[WaitsFor, WaitRule]] = {
-    WaitsFor.CALLBACK: WaitRule(takes_answer=True, expiry="callback_expired"),  # the grader's callback ends it
-    WaitsFor.REVIEW: WaitRule(takes_answer=False, expiry="review_expired"),  # a person's decision ends it
-    WaitsFor.REUSE: WaitRule(takes_answer=False, expiry=""),  # the end of the completion in `reuses` ends it
-}
-UNANSWERABLE: Final = tuple(name.value for name, rule in WAITS.items() if not rule.takes_answer)
 
 
 class InvalidTransition(Exception):
@@ -75,9 +55,3 @@ def guard(to: RunStatus, *, unless: frozenset[RunStatus] = frozenset(), alias: s
     """
     statuses = ", ".join(f"'{status}'" for status in sources(to) if status not in unless)
     return f"{alias}.status in ({statuses})"
-
-
-def answerable(*, alias: str = "r") -> str:
-    """The SQL condition for runs that an answer of their grader can still complete."""
-    names = ", ".join(f"'{name}'" for name in UNANSWERABLE)
-    return f"{alias}.waits_for not in ({names})"

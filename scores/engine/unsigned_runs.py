@@ -10,9 +10,9 @@ from typing import Final
 
 from autotune.core.clock import database_now
 from graders import status, targets
-from graders.gateway.types import Failure
 from graders.models import Grader
 from graders.states import Trouble
+from graders.verdicts import Failure
 from scores.engine import claims, recording, retries
 from scores.engine.call_results import Missed, Results
 from scores.engine.claims import Claimed

@@ -19,7 +19,7 @@ from graders.states import GraderStatus
 from scores.engine import wakeups
 from scores.intake.drafts import Draft
 from scores.models import WorkflowRun
-from scores.states import RunStatus, WaitsFor
+from scores.states import BACKGROUND, Purpose, RunStatus, WaitsFor
 from tasks.conversations import form_of
 from tasks.digests import Digester
 from tasks.models import Completion, PanelMember, Task, TaskVersion
@@ -32,9 +32,10 @@ COMPLETION_COLUMNS = (
     "source", "held_out", "created_at",
 )  # fmt: skip
 RUN_COLUMNS = (
-    "id", "organization_id", "completion_id", "task_id", "grader_id", "panel_size", "status", "priority", "attempt",
-    "failures", "wake_at", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
+    "id", "organization_id", "completion_id", "task_id", "grader_id", "purpose", "panel_size", "status", "priority",
+    "attempt", "failures", "wake_at", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
 )  # fmt: skip
+_PURPOSES = {Part.SCORING.value: Purpose.SCORE.value, Part.SHADOW.value: Purpose.SHADOW.value}
 COPY_COLUMNS = (*RUN_COLUMNS, "waits_for", "reuses")
 # One look-up in the unique index for each pair. For a constant task whose rows all came after the last ANALYZE,
 # PostgreSQL expects one row and would read all of them by another index; for a joined task it expects the average
@@ -241,7 +242,7 @@ def _add_runs(stored: Sequence[StoredItem]) -> None:
     if not stored:
         return
     by_completion = {item.completion_id: item for item in stored}
-    runs = WorkflowRun.objects.filter(completion_id__in=by_completion).order_by("pk")
+    runs = WorkflowRun.objects.filter(completion_id__in=by_completion).exclude(purpose__in=BACKGROUND).order_by("pk")
     for pk, completion_id in runs.values_list("pk", "completion_id"):
         by_completion[completion_id].run_ids.append(pk)
 
@@ -309,6 +310,7 @@ def _run_rows(
                     completion_id,
                     task.pk,
                     grader.pk,
+                    _PURPOSES[part],
                     panel.scoring if part == Part.SCORING else 0,
                     status.value,
                     draft.priority.value,

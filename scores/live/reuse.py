@@ -21,7 +21,7 @@ from autotune.core.clock import database_now
 from autotune.core.crypto import encryption
 from scores.intake.drafts import Draft
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
-from scores.states import RunStatus, WaitsFor
+from scores.states import Purpose, RunStatus, WaitsFor
 from tasks.models import Task
 
 FAILED_FOR: Final = timedelta(seconds=60)
@@ -273,6 +273,6 @@ def _outdated(completion_ids: Collection[UUID]) -> set[UUID]:
     """The completions scored by a grader that has changed its version since."""
     if not completion_ids:
         return set()
-    counted = Score.objects.live().filter(completion_id__in=completion_ids, shadow=False, superseded=False)
+    counted = Score.objects.live().filter(completion_id__in=completion_ids, purpose=Purpose.SCORE, superseded=False)
     changed = counted.filter(~Q(grader_version_id=F("grader__version_id")) | Q(grader__version_id=None))
     return set(changed.values_list("completion_id", flat=True))

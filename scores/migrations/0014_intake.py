@@ -14,8 +14,9 @@ EVALUATED = models.Q(source="evaluation")
 def copy_sources(apps: Any, schema_editor: Any) -> None:
     """Copy the sources that are not `api`, and have the counters of their tasks built again.
 
-    On SQLite the triggers are created after all migrations (scores/counters/migrating.py).
+    The triggers name columns of the next migration, which creates them again.
     """
+    triggers.drop(schema_editor.connection)
     completions = apps.get_model("tasks", "Completion").objects.exclude(source="api").order_by()
     for name in ("Score", "Reward"):
         rows = apps.get_model("scores", name).objects.all()
@@ -24,12 +25,6 @@ def copy_sources(apps: Any, schema_editor: Any) -> None:
     uncounted = apps.get_model("scores", "UncountedTask")
     task_ids = completions.values_list("task_id", flat=True).distinct()
     uncounted.objects.bulk_create([uncounted(task_id=task_id) for task_id in task_ids], ignore_conflicts=True)
-    install_triggers(apps, schema_editor)
-
-
-def install_triggers(apps: Any, schema_editor: Any) -> None:
-    if schema_editor.connection.vendor == "postgresql":
-        triggers.install(schema_editor.connection)
 
 
 def source() -> models.CharField:

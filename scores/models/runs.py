@@ -8,9 +8,9 @@ from django.utils import timezone
 from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.crypto.fields import EncryptedNoteField
-from graders.models import Grader
+from graders.models import Grader, GraderVersion
 from scores.querysets import RunQuerySet
-from scores.states import LONG_AGO, RunStatus, WaitsFor
+from scores.states import BACKGROUND, BACKGROUND_PRIORITY, LONG_AGO, Purpose, RunStatus, WaitsFor
 from tasks.models import Completion, Task
 from tasks.states import Priority
 
@@ -20,7 +20,10 @@ class WorkflowRun(models.Model):
 
     The table is narrow on purpose: it has few indexes, and no text except error messages.
 
-    panel_size     scoring runs of the completion; 0 for a shadow run, whose score never counts
+    grader_version the version that must judge; null: the one that the grader has when it judges. No constraint, since a
+                   version may be gone by then: the run fails with `version_gone`
+    purpose        why it judges; only the score of a run of the purpose `score` counts
+    panel_size     scoring runs of the completion; 0 for a run of another purpose
     attempt        claims so far, and the lease's token: a failure is written only by the attempt that holds the lease
     failures       attempts that ended in a failure; an expired lease does not count, so a killed worker uses none up
     leased_until   while `running`: when another worker may claim it
@@ -28,7 +31,8 @@ class WorkflowRun(models.Model):
     deadline_at    no call begins after it
     error_code     of the last failed attempt; of the run itself once it is `failed`
     error_repeats  attempts in a row that ended with `error_code`
-    waits_for      while `waiting`: a callback or a review, until `wake_at`; or the score of the completion in `reuses`
+    waits_for      while `waiting`: a callback, a model or a review, until `wake_at`; or the score of the completion in
+                   `reuses`
     reuses         while it waits for `reuse`: the completion of equal content that graders judge; no foreign key, since
                    retention may delete that completion first
     generation     0 for the runs of the intake; each re-score creates runs of the next generation
@@ -41,9 +45,18 @@ class WorkflowRun(models.Model):
     completion = models.ForeignKey(Completion, on_delete=models.PROTECT, related_name="runs")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
     grader = models.ForeignKey(Grader, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+")
+    grader_version = models.ForeignKey(
+        GraderVersion, null=True, blank=True, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False,
+        related_name="+",
+    )  # fmt: skip
+    purpose = models.CharField(
+        max_length=6, choices=Purpose.choices, default=Purpose.SCORE, db_default=Purpose.SCORE.value
+    )
     panel_size = models.PositiveSmallIntegerField()
     status = models.CharField(max_length=9, choices=RunStatus.choices, default=RunStatus.PENDING)
-    priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
+    priority = models.SmallIntegerField(
+        choices=[(BACKGROUND_PRIORITY, "Background"), *Priority.choices], default=Priority.NORMAL
+    )
     attempt = models.PositiveIntegerField(default=0)
     failures = models.PositiveSmallIntegerField(default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
@@ -64,11 +77,22 @@ class WorkflowRun(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="scores_run_status")
+            models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="scores_run_status"),
+            models.CheckConstraint(
+                condition=models.Q(purpose=Purpose.SCORE, panel_size__gt=0, priority__gt=BACKGROUND_PRIORITY)
+                | models.Q(purpose=Purpose.SHADOW, panel_size=0, priority__gt=BACKGROUND_PRIORITY)
+                | models.Q(purpose__in=BACKGROUND, panel_size=0, priority=BACKGROUND_PRIORITY),
+                name="scores_run_purpose",
+            ),
         ]
         indexes = [
             models.Index(
                 fields=["grader", "-priority", "id"], condition=models.Q(status="pending"), name="scores_run_due"
+            ),
+            models.Index(
+                fields=["grader", "-priority", "id"],
+                condition=models.Q(status="pending", priority__lte=BACKGROUND_PRIORITY),
+                name="scores_run_background",
             ),
             models.Index(fields=["leased_until"], condition=models.Q(status="running"), name="scores_run_leased"),
             models.Index(fields=["wake_at"], condition=models.Q(status="sleeping"), name="scores_run_sleeping"),

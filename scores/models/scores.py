@@ -11,6 +11,7 @@ from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader, GraderVersion
 from scores.models.runs import WorkflowRun
 from scores.querysets import RewardQuerySet, ScoreQuerySet
+from scores.states import Purpose
 from tasks.models import Completion, Task
 from tasks.querysets import READER_ROWS
 from tasks.states import Aggregation, Source
@@ -19,6 +20,7 @@ from tasks.states import Aggregation, Source
 class Score(models.Model):
     """The score of one grader version for one completion. A unique constraint ensures that each run has at most one.
 
+    purpose     that of its run; only a score of the purpose `score` counts
     raw_value   on the scale of its grader version; the same as `value` on the scale from 0 to 1
     calibrated_value, calibrated_map_id  the value after a score map, and the map; both are null without one. No
                 foreign key: the value stays when the map is deleted
@@ -41,7 +43,9 @@ class Score(models.Model):
     grader_version = models.ForeignKey(
         GraderVersion, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
     )
-    shadow = models.BooleanField(default=False)
+    purpose = models.CharField(
+        max_length=6, choices=Purpose.choices, default=Purpose.SCORE, db_default=Purpose.SCORE.value
+    )
     value = models.FloatField()
     confidence = models.FloatField()
     raw_value = models.FloatField()
@@ -64,6 +68,7 @@ class Score(models.Model):
 
     class Meta:
         constraints = [
+            models.CheckConstraint(condition=models.Q(purpose__in=Purpose.values), name="scores_score_purpose"),
             models.CheckConstraint(condition=models.Q(value__gte=0, value__lte=1), name="scores_score_value"),
             models.CheckConstraint(
                 condition=models.Q(confidence__gte=0, confidence__lte=1), name="scores_score_confidence"
@@ -101,6 +106,11 @@ class Score(models.Model):
     @property
     def public_id(self) -> str:
         return ids.encode("score", self.pk)
+
+    @property
+    def is_scoring(self) -> bool:
+        """Whether it counts unless a newer score replaces it: scores of other purposes never do."""
+        return self.purpose == Purpose.SCORE
 
 
 class Reward(models.Model):

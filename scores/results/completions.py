@@ -30,7 +30,7 @@ from scores.results.completion_responses import (
 from scores.results.privacy import Sight
 from scores.results.waiting import hub
 from scores.results.waiting_reasons import Wait
-from scores.states import ENDED, CompletionStatus
+from scores.states import ENDED, CompletionStatus, Purpose
 from tasks import sharing
 from tasks.models import Completion
 
@@ -155,11 +155,11 @@ def _score_state(principal: Principal, completion: Completion, progress: _Progre
     scores = list(visible_scores.filter(completion_id=completion.pk).order_by("id"))
     if _sees_own_alone(principal):
         reward = None
-    panel = {run.grader_id for run in runs if run.panel_size > 0}
+    panel = {run.grader_id for run in runs if run.purpose == Purpose.SCORE}
     sight = Sight.of(principal)
     score = None
     if reward is not None and len(panel) == 1:
-        counted = [row for row in scores if not row.shadow and not row.superseded]
+        counted = [row for row in scores if row.is_scoring and not row.superseded]
         score = score_results.shape(counted[-1], sight) if counted else None
     elif reward is not None:
         score = score_results.reward_shape(reward)
@@ -171,9 +171,9 @@ def _score_state(principal: Principal, completion: Completion, progress: _Progre
 
 def _wait(principal: Principal, runs: Sequence[WorkflowRun]) -> Wait | None:
     """Why the completion has no score yet. None for a grader's owner, who sees no other grader's runs."""
-    waits = waiting_reasons.of_runs([run for run in runs if run.panel_size > 0])
+    waits = waiting_reasons.of_runs([run for run in runs if run.purpose == Purpose.SCORE])
     return waiting_reasons.longest(list(waits.values())) if waits and not _sees_own_alone(principal) else None
 
 
 def _scoring_first(run: WorkflowRun) -> tuple[bool, UUID]:
-    return run.panel_size == 0, run.pk
+    return run.purpose != Purpose.SCORE, run.pk

@@ -19,7 +19,7 @@ from scores.results import scores as score_results
 from scores.results.completion_responses import RewardOut, reward_out
 from scores.results.privacy import SAID_TO_ALL, Judges, Sight
 from scores.results.scores import ScoreOut
-from scores.states import RunStatus
+from scores.states import Purpose, RunStatus
 from scores.workflow_runs.responses import RunErrorOut, error_out
 
 
@@ -48,7 +48,9 @@ def register() -> None:
 def completed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
     """Return the data of the completions that have a reward, by completion."""
     rewards = Reward.objects.filter(pk__in=completion_ids, value__isnull=False).in_bulk()
-    counted = Score.objects.live().filter(completion_id__in=rewards, shadow=False, superseded=False, run__panel_size=1)
+    counted = Score.objects.live().filter(
+        completion_id__in=rewards, purpose=Purpose.SCORE, superseded=False, run__panel_size=1
+    )
     counted = counted.defer("details").order_by("id")
     sole = _shown({score.completion_id: score for score in counted}.values())  # the newest of each
     return {key: said_completed(reward, sole.get(key)) for key, reward in rewards.items()}
@@ -70,7 +72,8 @@ def said_completed(reward: Reward, sole: ScoreOut | None) -> dict[str, Any]:
 def failed(completion_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
     """Return the data of the completions that ended without a reward, by completion."""
     rewards = Reward.objects.filter(pk__in=completion_ids, value=None).in_bulk()
-    runs = WorkflowRun.objects.filter(completion_id__in=rewards, panel_size__gt=0).order_by("generation", "id").only(
+    scoring = WorkflowRun.objects.filter(completion_id__in=rewards, purpose=Purpose.SCORE)
+    runs = scoring.order_by("generation", "id").only(
         "completion_id", "organization_id", "grader_id", "status", "error_code", "error_message"
     )  # fmt: skip
     # Filtered in Python: a condition on the status would read the failed runs of the whole history.

@@ -21,6 +21,7 @@ _CALLER: Final = {
 _PLATFORM: Final = {
     **PLATFORM,
     "text_unreadable": "The server cannot decrypt the text: its operator must restore the key that encrypted it.",
+    "model_expired": "The model's provider did not answer in time: retry the run.",
     "no_score": "The server stored no reason for the missing score: report it to its operator.",
 }
 CODES: Final[Mapping[str, FailureCode]] = dict(listed({"grader": GRADER, "caller": _CALLER, "platform": _PLATFORM}))

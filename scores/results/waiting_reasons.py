@@ -14,9 +14,10 @@ from autotune.core import clock
 from graders import pauses
 from graders.models import Grader
 from graders.states import GraderStatus
+from scores.engine import waits
 from scores.models import WorkflowRun
 from scores.results.waiting_responses import WaitingForOut
-from scores.states import FINAL, RunStatus, WaitingReason, WaitsFor
+from scores.states import FINAL, Purpose, RunStatus, WaitingReason, WaitsFor
 from scores.workflow_runs import steps
 
 DETAILS: Final[Mapping[WaitingReason, str]] = {
@@ -28,20 +29,14 @@ DETAILS: Final[Mapping[WaitingReason, str]] = {
     WaitingReason.GRADER_INACTIVE: "The grader is inactive. The run fails at the deadline unless it is active by then.",
     WaitingReason.RETRY: "An attempt failed. The next one follows.",
     WaitingReason.NOT_BEFORE: "The completion was submitted with a time before which no grader is called.",
-    WaitingReason.REUSE: "An equal answer of another model is being judged. This one gets a copy of its score.",
-    WaitingReason.CALLBACK: "The grader accepted the completion and answers later. The run fails if no answer comes.",
-    WaitingReason.REVIEW: "A reviewer must decide on the grader's score. The run fails if nobody does.",
+    **{rule.reason: rule.detail for rule in waits.WAITS.values()},
 }
 _PAUSES: Final[Mapping[str, WaitingReason]] = {
     pauses.RATE_LIMITED: WaitingReason.RATE_LIMITED,
     pauses.CIRCUIT_OPEN: WaitingReason.CIRCUIT_OPEN,
     pauses.UNHEALTHY: WaitingReason.PAUSED,
 }
-_WAITS: Final[Mapping[str, WaitingReason]] = {
-    WaitsFor.REUSE: WaitingReason.REUSE,
-    WaitsFor.CALLBACK: WaitingReason.CALLBACK,
-    WaitsFor.REVIEW: WaitingReason.REVIEW,
-}
+_WAITS: Final[Mapping[str, WaitingReason]] = {name: rule.reason for name, rule in waits.WAITS.items()}
 # For a panel, the run that is farthest from its score gives the completion's reason.
 _ORDER: Final = tuple(reversed(WaitingReason))
 
@@ -89,20 +84,20 @@ def of_runs(runs: Sequence[WorkflowRun]) -> dict[UUID, Wait]:
 
 def of_completions(completion_ids: Iterable[UUID]) -> dict[UUID, Wait]:
     """The wait of each completion that has an unfinished scoring run, by completion id; in two queries."""
-    runs = WorkflowRun.objects.filter(completion_id__in=list(completion_ids), panel_size__gt=0)
+    runs = WorkflowRun.objects.filter(completion_id__in=list(completion_ids), purpose=Purpose.SCORE)
     rows = list(runs.only("completion_id", "grader_id", "status", "attempt", "wake_at", "deadline_at", "waits_for",
                           "steps"))  # fmt: skip
-    waits = of_runs(rows)
+    run_waits = of_runs(rows)
     by_completion: dict[UUID, list[Wait]] = {}
     for run in rows:
-        if wait := waits.get(run.pk):
+        if wait := run_waits.get(run.pk):
             by_completion.setdefault(run.completion_id, []).append(wait)
-    return {key: longest(run_waits) for key, run_waits in by_completion.items()}
+    return {key: longest(group) for key, group in by_completion.items()}
 
 
-def longest(waits: Sequence[Wait]) -> Wait:
+def longest(candidates: Sequence[Wait]) -> Wait:
     """The wait that is expected to end last."""
-    return min(waits, key=lambda wait: (_ORDER.index(wait.reason), -wait.until.timestamp() if wait.until else 0.0))
+    return min(candidates, key=lambda wait: (_ORDER.index(wait.reason), -wait.until.timestamp() if wait.until else 0.0))
 
 
 def _wait(run: WorkflowRun, grader: _GraderState) -> Wait:

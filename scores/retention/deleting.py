@@ -14,7 +14,7 @@ from scores.feedback.models import Feedback
 from scores.models import Review, Reward, Score, WorkflowRun
 from scores.retention import erasing, legal_holds
 from scores.retention.legal_holds import Holdable
-from scores.states import FINAL
+from scores.states import FINAL, Purpose
 
 
 def delete_completion(completion_id: UUID) -> None:
@@ -51,13 +51,13 @@ def delete_score(score_id: UUID) -> None:
         forgetting.forget([completion_id, *review_ids])
         idempotency.forget([completion_id], about="/reviews/")
         signals.score_deleted.send(None, completions=[completion_id])
-        if not (score.shadow or score.superseded):
+        if score.is_scoring and not score.superseded:
             _reward_anew(completion_id)
 
 
 def _reward_anew(completion_id: UUID) -> None:
     """Recompute the reward from the remaining scores; if runs are unfinished, their end settles the next reward."""
-    scoring = WorkflowRun.objects.filter(completion_id=completion_id, panel_size__gt=0)
+    scoring = WorkflowRun.objects.filter(completion_id=completion_id, purpose=Purpose.SCORE)
     if scoring.exclude(status__in=FINAL).exists():
         Reward.objects.filter(completion_id=completion_id).delete()
     else:

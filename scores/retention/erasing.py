@@ -31,7 +31,7 @@ AT_ONCE: Final = 200  # completions of one transaction
 ERASED: Final = "erased"
 MESSAGE: Final = "The completion's text was erased before the run ended."
 _HOLDABLE = ("pk", "organization_id", "task_id", "model_id")
-_SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
+_SAVED = ("pk", "completion_id", "task_id", "organization_id", "purpose")
 
 
 @dataclass(slots=True)

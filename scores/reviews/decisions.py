@@ -18,7 +18,7 @@ from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, Forbidden, Invalid, NotFound
 from graders import versions
 from graders.scales import ScaleError
-from scores.engine import recording, settling, transitions
+from scores.engine import recording, settling, transitions, waits
 from scores.engine.materials import Facts
 from scores.engine.statements import Saved
 from scores.engine.timeline import appended, entry
@@ -33,14 +33,13 @@ CLAIM: Final = timedelta(minutes=15)
 EXPIRED_AT_ONCE: Final = 200
 PRELIMINARY, HUMAN = "ai_preliminary", "human_review"
 REJECTED_MESSAGE: Final = "A reviewer rejected the grader's preliminary score."
-EXPIRED: Final = "review_expired"
-EXPIRED_MESSAGE: Final = "Nobody decided on the grader's preliminary score in time."
+_EXPIRY: Final = waits.WAITS[WaitsFor.REVIEW]
 _WAITING = Q(run__status=RunStatus.WAITING, run__waits_for=WaitsFor.REVIEW)
 _DECIDED = (
     "status", "decided_by", "decided_at", "decided_value", "decided_raw_value", "explanation", "claimed_by",
     "claimed_until",
 )  # fmt: skip
-_SAVED = ("run_id", "completion_id", "task_id", "organization_id", "run__panel_size")
+_SAVED = ("run_id", "completion_id", "task_id", "organization_id", "run__purpose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ def expire(now: datetime) -> int:
         waiting = list(due.filter(_WAITING).values_list(*_SAVED))
         expired = due.filter(run__in=[row[0] for row in waiting])
         count = expired.update(status=ReviewStatus.EXPIRED, claimed_by=None, claimed_until=None)
-        recording.fail([Saved(*row) for row in waiting], EXPIRED, EXPIRED_MESSAGE, Facts(), step="review")
+        recording.fail([Saved(*row) for row in waiting], _EXPIRY.code, _EXPIRY.message, Facts(), step="review")
         due.update(status=ReviewStatus.CANCELLED, claimed_by=None, claimed_until=None)  # their runs ended otherwise
         return count
 
@@ -244,4 +243,4 @@ def _dimension(name: str, value: float, weight: float) -> dict[str, Any]:
 
 def _saved(review: Review) -> Saved:
     run: WorkflowRun = review.run
-    return Saved(run.pk, run.completion_id, run.task_id, run.organization_id, run.panel_size)
+    return Saved(run.pk, run.completion_id, run.task_id, run.organization_id, run.purpose)

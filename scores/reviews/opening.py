@@ -5,7 +5,7 @@ decision completes it (scores/reviews/decisions.py). A second answer of the grad
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,16 +17,16 @@ from autotune.core.clock import database_now
 from autotune.webhooks.events import outbox
 from autotune.webhooks.events.outbox import Emitted
 from autotune.webhooks.states import EventKind
-from graders.gateway.types import Verdict
-from scores.engine import timeline, transitions
+from graders.verdicts import Verdict
+from scores.engine import timeline, transitions, waits
 from scores.engine.call_results import Judged
 from scores.models import Review, WorkflowRun
 from scores.states import ReviewStatus, RunStatus, WaitsFor
 
 STEP: Final = "review"
-# After a callback the run keeps the status `waiting`, now for a person: the table of transitions has no such entry.
+# After a late answer the run keeps the status `waiting`, now for a person: the table of transitions has no such entry.
 _OPEN_TO_REVIEW = Q(status__in=transitions.sources(RunStatus.WAITING)) | Q(
-    status=RunStatus.WAITING, waits_for=WaitsFor.CALLBACK
+    status=RunStatus.WAITING, waits_for__in=waits.ANSWERABLE
 )
 
 
@@ -43,7 +43,7 @@ def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) ->
         return set()
     cancel(run.pk for run in runs)  # of an earlier attempt whose end did not cancel it: one open review per run
     now = database_now()
-    expires = now + timedelta(days=settings.REVIEW_DAYS)
+    expires = now + waits.limit(WaitsFor.REVIEW)
     _wait([(run, judged[run.pk]) for run in runs], now, expires)
     reviews = [_review(run, judged[run.pk].verdict, grader_id, grader_version_id, now, expires) for run in runs]
     Review.objects.bulk_create(reviews)

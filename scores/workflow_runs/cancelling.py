@@ -19,7 +19,7 @@ from scores.states import FINAL, RunStatus
 
 AT_ONCE = 300
 MESSAGE = "The run was cancelled before it ended."
-_SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size")
+_SAVED = ("pk", "completion_id", "task_id", "organization_id", "purpose")
 
 
 def cancel(run_id: UUID) -> None:

@@ -22,7 +22,7 @@ from graders.states import GraderStatus
 from scores.engine import settling, wakeups
 from scores.engine.timeline import appended, entry
 from scores.models import Reward, WorkflowRun
-from scores.states import RunStatus
+from scores.states import Purpose, RunStatus
 from tasks.models import Completion, Task
 
 AT_ONCE: Final = 300  # runs of one transaction
@@ -81,7 +81,7 @@ def _begin_anew(run_ids: Collection[UUID]) -> dict[UUID, str]:
     retryable = [run for run in runs if run.pk not in refusals]
     if retryable:
         _make_due(retryable)
-        scoring = {run.completion_id for run in retryable if run.panel_size > 0}
+        scoring = {run.completion_id for run in retryable if run.purpose == Purpose.SCORE}
         Reward.objects.filter(completion_id__in=scoring, value=None).delete()
         wakeups.on_commit({run.grader_id for run in retryable})
     return refusals
@@ -98,7 +98,7 @@ def refused(runs: Sequence[WorkflowRun]) -> dict[UUID, str]:
     for run in runs:
         if run.status != RunStatus.FAILED:
             codes[run.pk] = "not_failed"
-        elif newest[run.completion_id, run.grader_id] != run.pk:
+        elif newest[run.completion_id, run.grader_id, run.purpose] != run.pk:
             codes[run.pk] = "superseded"
         elif run.grader_id in inactive:
             codes[run.pk] = "grader_inactive"
@@ -107,10 +107,11 @@ def refused(runs: Sequence[WorkflowRun]) -> dict[UUID, str]:
     return codes
 
 
-def _newest(completions: Collection[UUID]) -> dict[tuple[UUID, UUID], UUID]:
-    """Return the newest run of each completion and grader."""
+def _newest(completions: Collection[UUID]) -> dict[tuple[UUID, UUID, str], UUID]:
+    """Return the newest run of each completion, grader and purpose."""
     runs = WorkflowRun.objects.filter(completion_id__in=completions).order_by("generation", "pk")
-    return {(done, grader): pk for pk, done, grader in runs.values_list("pk", "completion_id", "grader_id")}
+    columns = runs.values_list("pk", "completion_id", "grader_id", "purpose")
+    return {(completion, grader, purpose): pk for pk, completion, grader, purpose in columns}
 
 
 def _inactive(graders: Collection[UUID]) -> set[UUID]:

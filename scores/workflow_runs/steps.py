@@ -10,9 +10,9 @@ from scores.models import WorkflowRun
 from scores.states import RunStatus, WaitsFor
 
 QUEUE, CALL, BACKOFF, HOLD, NOT_BEFORE = "queue", "call", "backoff", "hold", "not_before"
-REUSE = WaitsFor.REUSE.value
+REUSE, MODEL = WaitsFor.REUSE.value, WaitsFor.MODEL.value
 COPIED, NOT_REUSABLE = "copied", "not_reusable"  # how a wait for reuse ends: with a copied score, or with due runs
-_ENDS = frozenset({"callback", "decision", REUSE})  # stored steps that end a completed run
+_ENDS = frozenset({"callback", MODEL, "decision", REUSE})  # stored steps that end a completed run
 
 
 @dataclass(frozen=True, slots=True)

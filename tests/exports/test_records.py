@@ -142,7 +142,7 @@ def panel(api):
             run__grader=grader,
             value=value,
             dimensions=dimensions,
-            shadow=grader is shadow,
+            purpose="shadow" if grader is shadow else "score",
             reward=False,
         )
     rewarded(completion, 0.4)

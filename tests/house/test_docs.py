@@ -82,7 +82,7 @@ CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 PLACE = {  # where a call that makes an error takes its code
     "FieldError": 1, "Invalid.field": 1, "_error": 1,
     "Failure": 0, "_Refused": 0, "Decision": 0, "OutboundError": 0, "JSONRefused": 0, "ScanFault": 0, "AddressRefused": 0,
-    "SignatureRefused": 0, "refuse": 0, "recording.fail": 1,
+    "SignatureRefused": 0, "WaitRule": 0, "refuse": 0, "recording.fail": 1,
 }  # fmt: skip
 CODES_IN = {"_BY_CODE", "RETRYABLE", "_classify", "code", "error_code"}  # tables, and functions that give a code
 CODES_IN |= {"DEADLINE_EXCEEDED", "NO_SCORE", "PANEL_INCOMPLETE", "REFUSALS", "EXPIRED"}

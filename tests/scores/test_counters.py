@@ -137,7 +137,7 @@ class CounterMachine(RuleBasedStateMachine):
     def change_rows_by_hand(self, data, back):
         score = data.draw(st.sampled_from(sorted(Score.objects.values_list("pk", flat=True))))
         when = datetime(2026, 3, 1, 23, 59, tzinfo=UTC) - timedelta(hours=back)
-        Score.objects.filter(pk=score).update(created_at=when, shadow=back % 3 == 0)
+        Score.objects.filter(pk=score).update(created_at=when, purpose="shadow" if back % 3 == 0 else "score")
 
     @rule(value=VALUES)
     def roll_a_transaction_back(self, value):
@@ -374,7 +374,7 @@ def test_c24_scores_of_a_rare_model_are_found_and_an_unknown_model_reads_no_scor
     for task in tasks:
         add_scores(task, [0.5] * 5, models=("usual",))
     (rare,) = add_scores(tasks[1], [0.25], models=("rare",))
-    shadow = add_scores(tasks[2], [0.3], models=("rare",), shadow=True)[0]
+    shadow = add_scores(tasks[2], [0.3], models=("rare",), purpose="shadow")[0]
     for folded in (False, True):
         if folded:
             folding.fold()

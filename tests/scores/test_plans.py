@@ -96,6 +96,23 @@ def test_statistics_of_a_full_queue_do_not_change_the_plans(world, plans_of):
     assert faults(plans) == []
 
 
+BACKGROUND = {"status": "'pending'", "panel_size": "0", "purpose": "'canary'", "priority": "-1"}
+
+
+@pytest.mark.parametrize("are_done", [False, True])
+def test_many_background_runs_do_not_change_the_plans_of_a_claim(world, plans_of, are_done):
+    """Also if they were due when the statistics were taken, and are done by now."""
+    history(world)
+    world.filler._runs(world.filler._completions(HISTORY), "a", world.grader, BACKGROUND)
+    analyze()
+    if are_done:
+        WorkflowRun.objects.filter(priority=-1).update(status="completed")
+    queue(world, GROUP)
+    plans = plans_of(lambda: [claims.take(world.grader.pk, limit=GROUP // 2, background=3) for _ in range(3)])
+    assert faults(plans) == []
+    assert WorkflowRun.objects.filter(status="running", priority__gte=0).count() == GROUP
+
+
 def test_leases_and_pauses_read_only_their_own_runs(world, plans_of):
     history(world)
     queue(world, GROUP)

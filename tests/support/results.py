@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import F
 
-from graders.gateway.types import Verdict
 from graders.models import NO_VERSION
+from graders.verdicts import Verdict
 from scores.engine import recording
 from scores.engine.call_results import Judged, Missed, Results
 from scores.engine.claims import Claimed
@@ -23,7 +23,7 @@ def claim(run, *, lease_s=15):
     run.refresh_from_db()
     return Claimed(
         run.pk, run.completion_id, run.task_id, run.organization_id, run.attempt, run.panel_size, run.deadline_at,
-        run.failures, run.error_code, run.error_repeats, run.priority, run.generation,
+        run.failures, run.error_code, run.error_repeats, run.priority, run.generation, run.purpose, run.grader_version_id,
     )  # fmt: skip
 
 

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import Any, Protocol
 from uuid import UUID
 
-from graders.gateway.types import Verdict
+from graders.verdicts import Verdict
 from scores.engine.claims import Claimed
+from scores.states import Purpose, WaitsFor
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """A run that sleeps or waits for a callback until `until`. This is not a failure of the run."""
+    """A run that sleeps or waits until `until`. This is not a failure of the run."""
 
     run_id: UUID
     attempt: int
+    waits_for: WaitsFor
     until: datetime
     step: dict[str, Any] | None = None
 
@@ -61,8 +63,13 @@ class Saved:
     completion_id: UUID
     task_id: UUID
     organization_id: UUID
-    panel_size: int
+    purpose: str
     error_code: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the reward of its completion depends on it."""
+        return self.purpose == Purpose.SCORE
 
 
 class Statements(Protocol):
@@ -72,16 +79,16 @@ class Statements(Protocol):
         """Complete the runs that have no verdict yet, with their scores, sole rewards and events. Return their ids."""
 
     def fail(self, failures: Sequence[Failed]) -> list[Saved]:
-        """Fail the runs that the attempt still holds, or whose callback it awaits. Return those that failed."""
+        """Fail the runs that the attempt still holds, or that await its answer. Return those that failed."""
 
     def sleep(self, failures: Sequence[Failed]) -> None:
-        """Move the runs that the attempt still holds to `sleeping`."""
+        """Move the runs that the attempt still holds, or that await its answer, to `sleeping`."""
 
     def rest(self, paused: Sequence[Paused]) -> None:
         """Move the runs that the attempt still holds to `sleeping` without a failure, since their grader is held."""
 
     def wait(self, paused: Sequence[Paused]) -> None:
-        """Move the runs that the attempt still holds to `waiting`, for a callback."""
+        """Move the runs that the attempt still holds to `waiting`, for an answer that comes later."""
 
 
 def statements(vendor: str) -> Statements:

@@ -21,7 +21,7 @@ from autotune.webhooks.events.payloads import subscribed_sql
 from autotune.webhooks.states import EventKind
 from scores.engine import timeline
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import RunStatus, WaitsFor
+from scores.states import Purpose, RunStatus, WaitsFor
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ with incoming as (
     from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
     returning r.id
 ), copied as (
-    insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id, shadow,
-                              value, confidence, raw_value, calibrated_value, calibrated_map_id, reasoning, details,
-                              dimensions, reviewed_by_id, reused_from, source, held_out, created_at)
+    insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id,
+                              purpose, value, confidence, raw_value, calibrated_value, calibrated_map_id, reasoning,
+                              details, dimensions, reviewed_by_id, reused_from, source, held_out, created_at)
     select due.score_id, due.organization_id, due.run_id, due.completion_id, due.task_id, due.grader_id,
-           s.grader_version_id, false, s.value, s.confidence, s.raw_value, s.calibrated_value, s.calibrated_map_id,
-           due.reasoning, due.details, s.dimensions, s.reviewed_by_id, s.id, c.source, c.held_out, clock_timestamp()
+           s.grader_version_id, '{Purpose.SCORE}', s.value, s.confidence, s.raw_value, s.calibrated_value,
+           s.calibrated_map_id, due.reasoning, due.details, s.dimensions, s.reviewed_by_id, s.id, c.source, c.held_out, clock_timestamp()
     from due cross join lateral (select * from scores_score o where o.id = due.original offset 0) s
          cross join lateral (select source, held_out from tasks_completion where id = due.completion_id offset 0) c
 ), rewarded as (

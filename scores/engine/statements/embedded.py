@@ -12,21 +12,21 @@ from autotune.core.crypto.fields import Ciphertext
 from autotune.webhooks.events import outbox
 from autotune.webhooks.events.outbox import Emitted
 from autotune.webhooks.states import EventKind
-from scores.engine import timeline, transitions
+from scores.engine import timeline, transitions, waits
 from scores.engine.statements import Failed, Paused, Saved, Success
 from scores.engine.statements.prepared import Prepared, messages, prepare
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import RunStatus, WaitsFor
+from scores.states import RunStatus
 from tasks.states import Source
 
-_SAVED = ("pk", "completion_id", "task_id", "organization_id", "panel_size", "error_code")
+_SAVED = ("pk", "completion_id", "task_id", "organization_id", "purpose", "error_code")
 
 
 def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
     """See Statements."""
     run_ids = [success.run.run_id for success in successes]
     open_runs = WorkflowRun.objects.filter(pk__in=run_ids, status__in=transitions.sources(RunStatus.COMPLETED))
-    answerable_runs = open_runs.exclude(waits_for__in=transitions.UNANSWERABLE)
+    answerable_runs = open_runs.exclude(waits_for__in=waits.UNANSWERABLE)
     rows = answerable_runs.values_list("pk", "completion__source", "completion__held_out")
     origins = {pk: {"source": source, "held_out": held_out} for pk, source, held_out in rows}
     moved = set(origins)
@@ -83,24 +83,24 @@ def fail(failures: Sequence[Failed]) -> list[Saved]:
 def sleep(failures: Sequence[Failed]) -> None:
     """See Statements."""
     for failure, message in zip(failures, messages(failures), strict=True):
-        _move(failure, message, RunStatus.SLEEPING, wake_at=failure.wake_at)
+        _move(failure, message, RunStatus.SLEEPING, wake_at=failure.wake_at, waits_for="")
 
 
 def rest(paused: Sequence[Paused]) -> None:
     """See Statements."""
     for pause in paused:
-        _pause(pause, RunStatus.SLEEPING, WaitsFor.GRADER)
+        _pause(pause, RunStatus.SLEEPING)
 
 
 def wait(paused: Sequence[Paused]) -> None:
     """See Statements."""
     for pause in paused:
-        _pause(pause, RunStatus.WAITING, WaitsFor.CALLBACK)
+        _pause(pause, RunStatus.WAITING)
 
 
-def _pause(pause: Paused, to: RunStatus, waits_for: str) -> None:
+def _pause(pause: Paused, to: RunStatus) -> None:
     runs = WorkflowRun.objects.filter(pk=pause.run_id, attempt=pause.attempt, status=RunStatus.RUNNING)
-    moved = runs.update(status=to, waits_for=waits_for, wake_at=pause.until, leased_until=None)
+    moved = runs.update(status=to, waits_for=pause.waits_for, wake_at=pause.until, leased_until=None)
     if moved and pause.step is not None:
         _add_step(pause.run_id, pause.step)
 
@@ -114,12 +114,10 @@ def _add_step(run_id: UUID, step: dict[str, Any]) -> None:
 def _move(failure: Failed, message: Ciphertext | None, to: RunStatus, **changes: Any) -> int:
     runs = WorkflowRun.objects.filter(pk=failure.run_id, status__in=transitions.sources(to))
     if not failure.of_review:
-        runs = runs.exclude(waits_for__in=transitions.UNANSWERABLE)
+        runs = runs.exclude(waits_for__in=waits.UNANSWERABLE)
     if failure.attempt is not None:
-        of_attempt = Q(status=RunStatus.RUNNING)
-        if to == RunStatus.FAILED:
-            of_attempt |= Q(waits_for=WaitsFor.CALLBACK)
-        runs = runs.filter(of_attempt, attempt=failure.attempt)
+        awaited = waits.ANSWERABLE if to == RunStatus.FAILED else waits.RETRIED
+        runs = runs.filter(Q(status=RunStatus.RUNNING) | Q(waits_for__in=awaited), attempt=failure.attempt)
     moved = runs.update(
         status=to,
         leased_until=None,
@@ -152,7 +150,7 @@ def _score(
         task_id=run.task_id,
         grader_id=grader_id,
         grader_version_id=grader_version_id,
-        shadow=run.panel_size == 0,
+        purpose=run.purpose,
         value=verdict.value,
         confidence=verdict.confidence,
         raw_value=prepared.raw_value,

@@ -22,16 +22,16 @@ from django.db import connection
 
 from autotune.webhooks.events.payloads import subscribed_sql
 from autotune.webhooks.states import EventKind
-from scores.engine import transitions
+from scores.engine import transitions, waits
 from scores.engine.statements import Failed, Paused, Saved, Success
 from scores.engine.statements.prepared import messages, prepare
 from scores.engine.timeline import MAX_STEPS
-from scores.states import RunStatus, WaitsFor
+from scores.states import RunStatus
 from tasks.states import Source
 
 # A run that waits for a reviewer already has its grader's answer, and only the decision completes it; a run that waits
 # for an equal completion gets a copy (statements/copies.py).
-_ANSWERABLE = transitions.answerable()
+_ANSWERABLE = waits.answerable()
 _STEPS = f"""steps = case when due.step is null then r.steps
         when due.step ->> 's' = 'hold' and r.steps -> -1 ->> 's' = 'hold' then (r.steps - (-1)) || due.step
         when jsonb_array_length(r.steps) >= {MAX_STEPS} then (r.steps - 0) || due.step
@@ -66,17 +66,17 @@ with incoming as (
     set status = 'completed', completed_at = clock_timestamp(), leased_until = null, wake_at = null, waits_for = '',
         error_code = '', error_message = null, error_repeats = 0, {_STEPS}
     from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
-    returning r.organization_id, r.completion_id, r.task_id, r.panel_size, due.*
+    returning r.organization_id, r.completion_id, r.task_id, r.purpose, r.panel_size, due.*
 ), sourced as (
     select moved.*, c.source, c.held_out from moved cross join lateral (
         select source, held_out from tasks_completion where id = moved.completion_id offset 0
     ) c
 ), scored as (
     insert into scores_score (id, organization_id, run_id, completion_id, task_id, grader_id, grader_version_id,
-                              shadow, value, confidence, raw_value, reasoning, details, dimensions, source, held_out,
+                              purpose, value, confidence, raw_value, reasoning, details, dimensions, source, held_out,
                               created_at)
     select score_id, organization_id, run_id, completion_id, task_id, %s, %s,
-           panel_size = 0, value, confidence, raw_value, reasoning, details, dimensions, source, held_out,
+           purpose, value, confidence, raw_value, reasoning, details, dimensions, source, held_out,
            clock_timestamp()
     from sourced
 ), rewarded as (
@@ -115,31 +115,32 @@ update scores_workflowrun r
 set status = '{{to}}', {{changes}}, leased_until = null, error_code = due.code, error_message = due.message,
     error_repeats = due.repeats, failures = failures + (due.repeats > 0)::int, {_STEPS}
 from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
-returning r.id, r.completion_id, r.task_id, r.organization_id, r.panel_size, r.error_code
+returning r.id, r.completion_id, r.task_id, r.organization_id, r.purpose, r.error_code
 """  # noqa: S608 - constants alone
 _FAIL = _HELD.format(
-    due=_failing(transitions.guard(RunStatus.FAILED), f"(r.status = 'running' or r.waits_for = '{WaitsFor.CALLBACK}')"),
+    due=_failing(transitions.guard(RunStatus.FAILED), waits.failable()),
     to=RunStatus.FAILED.value,
     changes="completed_at = clock_timestamp(), wake_at = null, waits_for = ''",
 )
 _SLEEP = _HELD.format(
-    due=_failing(transitions.guard(RunStatus.SLEEPING), "r.status = 'running'"),
+    due=_failing(transitions.guard(RunStatus.SLEEPING), waits.retriable()),
     to=RunStatus.SLEEPING.value,
-    changes="wake_at = due.wake_at",
+    changes="wake_at = due.wake_at, waits_for = ''",
 )
 _OURS = _due("r.status = 'running' and x.attempt = r.attempt")
 _PAUSE = f"""
 with incoming as (
-    select * from unnest(%s::uuid[], %s::int[], %s::timestamptz[], %s::jsonb[]) as x(run_id, attempt, until, step)
+    select * from unnest(%s::uuid[], %s::int[], %s::text[], %s::timestamptz[], %s::jsonb[])
+        as x(run_id, attempt, waits_for, until, step)
 ), due as materialized (
     {_OURS}
 )
 update scores_workflowrun r
-set status = '{{to}}', waits_for = '{{waits_for}}', wake_at = due.until, leased_until = null, {_STEPS}
+set status = '{{to}}', waits_for = due.waits_for, wake_at = due.until, leased_until = null, {_STEPS}
 from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
 """  # noqa: S608 - constants alone
-_REST = _PAUSE.format(to=RunStatus.SLEEPING.value, waits_for=WaitsFor.GRADER.value)
-_WAIT = _PAUSE.format(to=RunStatus.WAITING.value, waits_for=WaitsFor.CALLBACK.value)
+_REST = _PAUSE.format(to=RunStatus.SLEEPING.value)
+_WAIT = _PAUSE.format(to=RunStatus.WAITING.value)
 
 
 def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
@@ -213,6 +214,7 @@ def _pause(statement: str, paused: Sequence[Paused]) -> None:
     columns: list[Any] = [
         [pause.run_id for pause in paused],
         [pause.attempt for pause in paused],
+        [pause.waits_for for pause in paused],
         [pause.until for pause in paused],
         [_json(pause.step) for pause in paused],
     ]

@@ -177,7 +177,7 @@ def lines(principal: Principal, left: UUID, right: UUID) -> list[Line]:
     """Return the current scores of both completions that the principal may see, by grader."""
     visible_scores = Score.objects.live().visible_to(principal).defer("details")
     of_both = visible_scores.filter(completion_id__in=(left, right), superseded=False)
-    scores = list(of_both.order_by("shadow", "id"))
+    scores = sorted(of_both, key=lambda score: (not score.is_scoring, score.pk))
     outs = dict(zip((score.pk for score in scores), score_results.shapes(scores, Sight.of(principal)), strict=True))
     names = Names.of(principal, graders=(score.grader_id for score in scores))
     by_grader: dict[UUID, dict[UUID, ScoreOut]] = {}

@@ -17,7 +17,7 @@ from scores.results import scores as score_results
 from scores.results.names import Named, Names
 from scores.results.privacy import Sight
 from scores.results.scores import ScoreOut
-from scores.states import FINAL
+from scores.states import FINAL, Purpose
 from scores.workflow_runs import steps
 from scores.workflow_runs.responses import RunErrorOut, error_of
 from scores.workflow_runs.steps import Step
@@ -63,7 +63,7 @@ class Verdict:
     score: Score | None
     out: ScoreOut | None
     error: RunErrorOut | None
-    shadow: bool
+    purpose: str
     weight: float | None
     share: float | None
     reasoning: str
@@ -73,12 +73,16 @@ class Verdict:
     steps: list[TimelineStep]
 
     @property
+    def is_scoring(self) -> bool:
+        return self.purpose == Purpose.SCORE
+
+    @property
     def superseded(self) -> bool:
         return self.score is not None and self.score.superseded
 
     @property
     def counts(self) -> bool:
-        return self.score is not None and not self.shadow and not self.superseded
+        return self.score is not None and self.is_scoring and not self.superseded
 
     @property
     def unfinished(self) -> bool:
@@ -176,7 +180,7 @@ class _View:
         out = self.outs.get(score.pk) if score is not None else None
         member = self.members.get(grader_id)
         text = (out.reasoning or "") if out else ""
-        shadow = score.shadow if score is not None else run.panel_size == 0  # type: ignore[union-attr]
+        purpose = score.purpose if score is not None else run.purpose  # type: ignore[union-attr]
         return Verdict(
             grader=self.names.grader(grader_id),
             version=self.names.version(score.grader_version_id) if score is not None else "",
@@ -184,7 +188,7 @@ class _View:
             score=score,
             out=out,
             error=error_of(run, self.sight) if run is not None else None,
-            shadow=shadow,
+            purpose=purpose,
             weight=member.weight if member and member.part == Part.SCORING else None,
             share=self.shares.get(score.pk) if score is not None else None,
             reasoning=text[:MAX_REASONING],
@@ -250,7 +254,7 @@ def _shares(scores: Sequence[Score], members: Mapping[UUID, PanelMember], reward
         return {}
     if reward.aggregation not in (Aggregation.MEAN, Aggregation.CONFIDENCE_WEIGHTED):
         return {}
-    counted = [score for score in scores if not score.shadow and not score.superseded]
+    counted = [score for score in scores if score.is_scoring and not score.superseded]
     weights = {score.pk: members[score.grader_id].weight if score.grader_id in members else 0.0 for score in counted}
     exact = {pk: Fraction(weight) for pk, weight in weights.items()}  # as in rewards.py: products may be very small
     if reward.aggregation == Aggregation.CONFIDENCE_WEIGHTED:
@@ -268,6 +272,6 @@ def _newest(runs: Sequence[WorkflowRun]) -> set[UUID]:
 
 
 def _order(verdict: Verdict) -> tuple[bool, bool, int, UUID]:
-    """Scoring graders before shadow ones, what counts before what was replaced, newest first."""
+    """Scores before those of other purposes, what counts before what was replaced, newest first."""
     generation = verdict.run.generation if verdict.run is not None else 0
-    return verdict.shadow, verdict.superseded, -generation, verdict.key
+    return not verdict.is_scoring, verdict.superseded, -generation, verdict.key

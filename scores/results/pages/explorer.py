@@ -40,7 +40,7 @@ FILTERS: Final = (
 CHOICES: Final = 200  # tasks and graders that a list offers; others are named by an address
 RECENT: Final = 400  # completions whose models are offered
 COLUMNS: Final = (
-    "id", "value", "confidence", "completion_id", "task_id", "grader_id", "grader_version_id", "shadow", "superseded",
+    "id", "value", "confidence", "completion_id", "task_id", "grader_id", "grader_version_id", "purpose", "superseded",
     "reviewed_by_id", "reused_from", "created_at",
 )  # fmt: skip
 PART: Final = "results"  # the part that htmx requests

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from scores.engine import waits
 from scores.models import WorkflowRun
 from scores.results import failure_codes
 from scores.states import RunStatus, WaitsFor
@@ -13,6 +14,7 @@ STEPS: Final = {
     "hold": "Held: its grader may not be called",
     "wait": "Accepted by the grader, which answers later",
     "callback": "Callback of the grader",
+    "model": "Answer of a model",
     "review": "Sent to a reviewer",
     "decision": "Decided by a reviewer",
     "cancel": "Cancelled",
@@ -32,10 +34,8 @@ RESTS: Final = {
     steps.NOT_BEFORE: "it is scheduled for later",
 }
 WAITS: Final = {
-    WaitsFor.CALLBACK.value: "the grader’s callback",
-    WaitsFor.REVIEW.value: "a reviewer",
+    **{name.value: rule.ended_by for name, rule in waits.WAITS.items()},
     WaitsFor.GRADER.value: "its grader, which is held",
-    WaitsFor.REUSE.value: "the score of an equal answer of another model, to copy it",
 }
 FAULTS: Final = {"grader": "the grader", "caller": "the submitter", "platform": "the platform"}
 

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from graders.gateway import answers
-from graders.gateway.types import Capabilities, Failure, Health, Options, Verdict
+from graders.gateway.types import Capabilities, Health
+from graders.verdicts import Failure, Options, Verdict
 
 ALL, NONE = Options(), Options(False, False)
 

@@ -6,7 +6,8 @@ import pytest
 
 from graders.gateway import signing
 from graders.gateway.callbacks import UNAUTHORIZED, Attempt, judge
-from graders.gateway.types import Secret, Verdict
+from graders.gateway.types import Secret
+from graders.verdicts import Verdict
 
 KEY = Secret("key_1", "atgs_" + "k" * 43)
 NOW = 1_764_288_000

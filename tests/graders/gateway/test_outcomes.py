@@ -8,7 +8,8 @@ import pytest
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders.gateway import requests, signing
 from graders.gateway.outcomes import interpret, interpret_health
-from graders.gateway.types import Accepted, CallbackAddress, GraderTarget, Health, Item, Options, Secret, Verdict
+from graders.gateway.types import CallbackAddress, GraderTarget, Health, Secret
+from graders.verdicts import Accepted, Item, Options, Verdict
 
 CURRENT = Secret("key_new", "atgs_" + "n" * 43, current=True)
 PREVIOUS = Secret("key_old", "atgs_" + "o" * 43, current=False)

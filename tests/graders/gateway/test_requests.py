@@ -8,7 +8,8 @@ from autotune_sdk.grader import protocol
 
 from autotune.core import ecmajson
 from graders.gateway import requests, signing
-from graders.gateway.types import CallbackAddress, GraderTarget, Item, Options, Secret
+from graders.gateway.types import CallbackAddress, GraderTarget, Secret
+from graders.verdicts import Item, Options
 
 CURRENT = Secret("key_new", "atgs_" + "n" * 43, current=True)
 PREVIOUS = Secret("key_old", "atgs_" + "o" * 43, current=False)

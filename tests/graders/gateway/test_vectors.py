@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from graders.gateway import answers, callbacks, signing
-from graders.gateway.types import Failure, Options, Secret
+from graders.gateway.types import Secret
+from graders.verdicts import Failure, Options
 
 VECTORS = json.loads((Path(__file__).resolve().parents[3] / "docs/protocol/vectors.json").read_text())
 SECRETS = VECTORS["secrets"]

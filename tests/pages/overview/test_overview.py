@@ -137,7 +137,7 @@ def test_charts_count_each_step_and_average_by_model_and_task(visitor):
     for value in (0.25, 0.75):
         ScoreFactory(run__completion__task=task, run__completion__model_id="model-a", value=value)
     ScoreFactory(run__completion__task=task, run__completion__model_id="model-b", value=1.0)
-    ScoreFactory(run__completion__task=task, value=0.0, shadow=True)
+    ScoreFactory(run__completion__task=task, value=0.0, purpose="shadow")
     failed_run(task, ago=timedelta(minutes=1))
     for period in ("1h", "24h", "7d", "30d"):
         assert "Scored 4; Failed 1" in summary(client, "Scored and failed", period)

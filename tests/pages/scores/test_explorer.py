@@ -133,7 +133,7 @@ def test_a_bucket_leads_to_its_range_and_keeps_the_other_filters(visitor, task):
 
 def test_shadow_and_replaced_scores_are_listed_and_not_counted(visitor, task):
     given(task, 0.5)
-    given(task, 0.7, shadow=True, reward=False)
+    given(task, 0.7, purpose="shadow", reward=False)
     given(task, 0.9, superseded=True, reward=False)
     html = page_of(visitor("training_operator", task.organization))
     assert listed(html) == ["0.900", "0.700", "0.500"]

@@ -67,7 +67,7 @@ def test_only_who_may_deletes_it(visitor, score):
 
 
 def test_shadow_and_replaced_ones_say_so(visitor, score):
-    Score.objects.update(shadow=True, superseded=True)
+    Score.objects.update(purpose="shadow", superseded=True)
     html = page_of(visitor("reviewer", score.organization), score)
     assert "A shadow score." in html
     assert "Replaced." in html

@@ -310,5 +310,5 @@ def test_a_shadow_grader_may_answer_later(fake, grader, drain):
     drain(grader)
     (request,) = fake.accepted
     assert told(call_back(request, said(request))) == (200, "recorded")
-    assert Score.objects.get(run=run).shadow
+    assert Score.objects.get(run=run).purpose == "shadow"
     assert not Reward.objects.exists()

@@ -67,7 +67,7 @@ def test_of_two_results_at_once_one_is_recorded(request_):
 
 
 def test_of_a_callback_and_a_cancel_one_wins(request_, run):
-    saved = Saved(run.pk, run.completion_id, run.task_id, run.organization_id, run.panel_size)
+    saved = Saved(run.pk, run.completion_id, run.task_id, run.organization_id, run.purpose)
     reply, failed = together(
         lambda: told(call_back(request_, said(request_))),
         lambda: recording.fail([saved], "cancelled", "The run was cancelled.", Facts(), step="cancel"),

@@ -117,7 +117,7 @@ def test_a_wake_up_at_any_moment_of_a_drain_is_heeded(make, watched, moment):
     def look(drain):
         nonlocal looks, woken
         looks += 1
-        idle = drain.dry and not (drain.calls or drain.plan) and Score.objects.exists()
+        idle = drain.dry and not (len(drain.body) or drain.plan) and Score.objects.exists()
         if woken or (not idle if moment == "idle" else looks < moment):
             return False
         make()

@@ -12,6 +12,7 @@ from scores.engine.call_results import PostponedRun, Results
 from scores.engine.materials import Facts
 from scores.models import Review, Score, WorkflowRun
 from scores.reviews import opening
+from scores.states import WaitsFor
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.support.concurrency import aside
 from tests.support.results import claim, judged, state
@@ -45,7 +46,8 @@ def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_
     task = TaskFactory(review_below_confidence=0.5)
     grader = task.version.members.get().grader
     held = sorted((claim(run) for run in runs_of(task, 2)), key=lambda one: one.run_id)
-    accepted = Results(accepted=[PostponedRun(one, database_now() + timedelta(days=1), "accepted") for one in held])
+    until = database_now() + timedelta(days=1)
+    accepted = Results(accepted=[PostponedRun(one, WaitsFor.CALLBACK, until, "accepted") for one in held])
     rivals = []
 
     def open_after_a_rival_came(*args):

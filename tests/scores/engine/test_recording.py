@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import IntegrityError, connection
 
-from graders.gateway.types import Dimension
 from graders.models import Tally
+from graders.verdicts import Dimension
 from scores.models import Reward, Score, WorkflowRun
 from tests.support.results import Bench, claim, missed, state
 
@@ -35,7 +35,7 @@ def test_a_success_is_a_completed_run_a_score_and_a_reward(bench):
     score = Score.objects.get()
     assert (score.run_id, score.completion_id, score.task_id) == (run.pk, run.completion_id, run.task_id)
     assert (score.organization_id, score.grader_id) == (run.organization_id, bench.grader.pk)
-    assert (score.grader_version_id, score.shadow) == (bench.grader.version_id, False)
+    assert (score.grader_version_id, score.purpose) == (bench.grader.version_id, "score")
     assert (score.value, score.confidence, score.raw_value, score.reasoning) == (0.75, 0.5, 0.75, "Because.")
     assert score.dimensions == [
         {"name": "clarity", "value": 0.25, "weight": 0.5},
@@ -111,7 +111,7 @@ def test_the_reward_of_a_sole_grader_follows_the_aggregation(db, aggregation, va
 def test_a_shadow_score_is_kept_and_makes_no_reward(bench):
     run = bench.run(panel_size=0)
     bench.save([bench.judged(claim(run))])
-    assert (Score.objects.get().shadow, Reward.objects.count()) == (True, 0)
+    assert (Score.objects.get().purpose, Reward.objects.count()) == ("shadow", 0)
 
 
 def test_a_failed_shadow_makes_no_reward(bench):

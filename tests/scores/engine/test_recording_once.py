@@ -6,8 +6,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
-from graders.gateway.types import Dimension
 from graders.models import Tally
+from graders.verdicts import Dimension
 from scores.engine import claims, recording, transitions
 from scores.engine.materials import Facts
 from scores.models import Reward, Score, WorkflowRun

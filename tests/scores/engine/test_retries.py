@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graders.gateway.types import Failure
+from graders.verdicts import Failure
 from scores.engine import retries
 from scores.engine.retries import RetryPolicy, decide
 

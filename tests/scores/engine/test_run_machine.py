@@ -123,7 +123,8 @@ class RunMachine(RuleBasedStateMachine):
     def leave(self, data, accepted):
         """The grader has accepted it with 202, or is held."""
         claimed, state = self.lease(data)
-        left = [PostponedRun(claimed, database_now() + AWAY, "accepted" if accepted else pauses.RATE_LIMITED)]
+        waits_for, reason = ("callback", "accepted") if accepted else ("grader", pauses.RATE_LIMITED)
+        left = [PostponedRun(claimed, waits_for, database_now() + AWAY, reason)]
         self.save(accepted=left if accepted else [], resting=[] if accepted else left)
         if state.is_held_by(claimed.attempt):
             state.status = "waiting" if accepted else "sleeping"

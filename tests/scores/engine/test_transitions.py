@@ -3,12 +3,10 @@
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from scores.callbacks import registry
-from scores.engine import transitions
+from scores.engine import transitions, waits
 from scores.engine.transitions import MOVES, InvalidTransition, advance
 from scores.models import WorkflowRun
-from scores.results import failure_codes
-from scores.reviews import decisions
+from scores.results import failure_codes, waiting_reasons
 from scores.states import FINAL, RunStatus, WaitsFor
 from scores.workflow_runs import steps
 from scores.workflow_runs.pages import words
@@ -102,9 +100,39 @@ def test_of_two_that_saw_the_same_run_the_slower_learns_that_it_moved(db):
 
 
 def test_each_wait_names_the_code_with_which_it_expires():
-    expiries = {name: rule.expiry for name, rule in transitions.WAITS.items()}
-    assert expiries == {WaitsFor.CALLBACK: registry.EXPIRED, WaitsFor.REVIEW: decisions.EXPIRED, WaitsFor.REUSE: ""}
-    assert set(filter(None, expiries.values())) <= failure_codes.CODES.keys()
+    codes = {name.value: rule.code for name, rule in waits.WAITS.items()}
+    assert codes == {
+        "callback": "callback_expired", "model": "model_expired", "review": "review_expired", "reuse": "",
+    }  # fmt: skip
+    assert set(filter(None, codes.values())) <= failure_codes.CODES.keys()
+
+
+def test_each_wait_that_expires_has_a_limit_and_a_reason(settings):
+    settings.CALLBACK_DEADLINE_S, settings.REVIEW_DAYS = 7 * 86_400, 30
+    days = {name.value: rule.limit().days for name, rule in waits.WAITS.items() if rule.limit}
+    assert days == {"callback": 7, "model": 3, "review": 30}
+    for rule in waits.WAITS.values():
+        assert bool(rule.code) == bool(rule.limit) == bool(rule.message)
+        assert waiting_reasons.DETAILS[rule.reason] == rule.detail
+
+
+def test_the_table_covers_every_wait():
+    assert set(waits.WAITS) == set(WaitsFor) - {WaitsFor.GRADER}  # of a sleeping run
+    assert set(waits.RETRIED) <= set(waits.ANSWERABLE)
+
+
+@pytest.mark.parametrize("waits_for", WaitsFor)
+def test_the_conditions_of_the_statements_are_those_of_the_table(db, waits_for):
+    run = RunFactory(status="waiting", waits_for=waits_for)
+    rule = waits.WAITS.get(waits_for)
+    conditions = {waits.answerable(): rule is None or rule.takes_answer}
+    conditions[waits.failable()] = rule is not None and rule.takes_answer
+    conditions[waits.retriable()] = rule is not None and rule.retries
+    with connection.cursor() as cursor:
+        for condition, is_met in conditions.items():
+            cursor.execute(f"select count(*) from scores_workflowrun r where {condition}")
+            assert cursor.fetchone()[0] == is_met, condition
+    assert status_of(run) == "waiting"
 
 
 def test_each_wait_has_a_text_on_pages():

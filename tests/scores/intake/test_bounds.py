@@ -114,7 +114,7 @@ def test_a_smaller_batch_size_under_load_plans_the_waiting_calls_anew(task, grad
     work._claim()
     ready = work.plan.next(room=1, fit=lambda runs: runs)
     assert len(ready.entries) == 10
-    work.plan.halve(ready.entries, ready.options)  # two calls of the old size wait now
+    work.plan.halve(ready)  # two calls of the old size wait now
     Grader.objects.filter(pk=grader.pk).update(max_batch_size=1)
     work._refresh()
     work.run()

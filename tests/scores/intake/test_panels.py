@@ -117,7 +117,7 @@ def test_shadows_never_count_and_never_hold_the_completion_back(db):
     assert reward() == (1.0, 0.9, 2, 0, "")
     panel.failed(3, runs[3])
     assert reward() == (1.0, 0.9, 2, 0, "")
-    assert sorted(Score.objects.values_list("shadow", flat=True)) == [False, False, True]
+    assert sorted(Score.objects.values_list("purpose", flat=True)) == ["score", "score", "shadow"]
 
 
 def test_a_shadow_beside_a_sole_grader_leaves_the_reward_to_it(db):

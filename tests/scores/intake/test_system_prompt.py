@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from autotune.core import ecmajson
 from graders.gateway import requests
-from graders.gateway.types import Item
+from graders.verdicts import Item
 from scores.engine import materials
 from scores.engine.materials import Facts
 from scores.models import Score, WorkflowRun

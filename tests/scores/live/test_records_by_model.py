@@ -126,7 +126,7 @@ class TestTheRecord:
             "dimensions",
             "grader_id",
             "grader_version_id",
-            "shadow",
+            "purpose",
         )
         assert [getattr(copy, name) for name in score_fields] == [getattr(original, name) for name in score_fields]
         for name in ("reasoning", "details"):

@@ -148,7 +148,7 @@ class TestGraderVersions:
         task = TaskFactory(organization=key.organization, graders=[scoring, (shadow, 1.0, "shadow")])
         (pending,) = trainer.ask("4", task=task)
         for run in Completion.objects.get().runs.all():
-            ScoreFactory(run=run, shadow=run.grader == shadow, reward=run.grader == scoring)
+            ScoreFactory(run=run, purpose="shadow" if run.grader == shadow else "score", reward=run.grader == scoring)
         newer(shadow)
         assert trainer.ask("4", task=task)[0]["completionId"] == pending["completionId"]
 

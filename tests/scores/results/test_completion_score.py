@@ -114,7 +114,7 @@ def test_a_panel_of_which_one_grader_failed_says_so(api):
 
 def test_a_shadow_score_is_shown_and_never_counts(api):
     completion, runs = panel_of_two(api, shadow=True)
-    ScoreFactory(run=runs[1], value=0.1, shadow=True, reward=False)
+    ScoreFactory(run=runs[1], value=0.1, purpose="shadow", reward=False)
     body = state(api, completion)
     assert (body["score"], body["reward"], [score["value"] for score in body["scores"]]) == (None, None, [0.1])
     ScoreFactory(run=runs[0], value=0.9)

@@ -89,7 +89,7 @@ def test_completions_of_evaluations_have_no_events(source, expected, panel_size,
 def test_shadow_scores_are_never_told():
     completion = ScoreFactory(value=0.25).completion
     shadow = RunFactory(completion=completion, grader=GraderFactory(), panel_size=0, status="completed")
-    ScoreFactory(run=shadow, shadow=True, value=1.0, reward=False)
+    ScoreFactory(run=shadow, purpose="shadow", value=1.0, reward=False)
     assert events.completed([completion.pk])[completion.pk]["score"]["value"] == 0.25
 
 

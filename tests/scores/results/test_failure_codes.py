@@ -13,7 +13,7 @@ from tests.house.test_docs import _texts
 ROOT = Path(__file__).resolve().parents[3]
 PLACE = {  # calls that end a run or an attempt at it, and where they take the code
     "Failure": 0, "_Refused": 0, "Decision": 0, "OutboundError": 0, "JSONRefused": 0, "ScanFault": 0, "refuse": 0,
-    "SignatureRefused": 0, "fail": 1, "recording.fail": 1,
+    "SignatureRefused": 0, "WaitRule": 0, "fail": 1, "recording.fail": 1,
 }  # fmt: skip
 NAMED = {
     "_BY_CODE", "RETRYABLE", "_PLATFORM_CODES", "DEADLINE_EXCEEDED", "EXPIRED", "NO_SCORE",
@@ -21,6 +21,7 @@ NAMED = {
 }  # fmt: skip
 SOURCES = [
     *sorted((ROOT / "graders/gateway").glob("*.py")),
+    ROOT / "graders/hosted/failures.py",
     *(ROOT / "autotune/core/outbound" / f"{name}.py" for name in ("calls", "engine")),
     *sorted((ROOT / "autotune/core/strictjson").glob("*.py")),
     *sorted(

@@ -232,7 +232,7 @@ def test_a_grader_that_is_no_longer_listed_can_still_be_asked_for(api, task):
 
 
 def test_shadow_scores_are_listed(api, task):
-    scored(task, 0.3, shadow=True, reward=False)
+    scored(task, 0.3, purpose="shadow", reward=False)
     assert values(api.get("/scores")) == [0.3]
 
 

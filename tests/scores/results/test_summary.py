@@ -100,7 +100,7 @@ def test_what_has_no_score_is_counted_and_left_out(api):
 
 def test_shadow_scores_and_shadow_runs_do_not_count(api, task):
     ScoreFactory(run__completion__task=task, value=0.5)
-    ScoreFactory(run__completion__task=task, run__panel_size=0, value=0.0, shadow=True, reward=False)
+    ScoreFactory(run__completion__task=task, run__panel_size=0, value=0.0, purpose="shadow", reward=False)
     RunFactory(completion__task=task, panel_size=0)
     found = summary(api)
     assert (found["totalRecords"], found["unscored"], found["scoreDistribution"]["min"]) == (1, 0, 0.5)

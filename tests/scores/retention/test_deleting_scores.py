@@ -91,9 +91,7 @@ def test_where_a_newer_one_is_deleted_the_one_before_counts_again(api, score):
 
 def test_a_replaced_or_a_shadow_score_changes_no_reward(api, score):
     before = Reward.objects.values().get()
-    shadow = ScoreFactory(
-        run=RunFactory(completion=score.completion, panel_size=0, status="completed"), shadow=True, reward=False
-    )
+    shadow = ScoreFactory(run=RunFactory(completion=score.completion, panel_size=0, status="completed"), reward=False)
     assert api.delete(path(shadow)).status_code == 204
     assert Reward.objects.values().get() == before
     assert api.get(path(shadow)).status_code == 410

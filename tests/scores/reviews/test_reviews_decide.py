@@ -50,7 +50,7 @@ def test_an_approved_score_is_the_preliminary_one_and_says_who_approved_it(api, 
     assert (shown["status"], shown["value"], shown["decidedBy"]) == ("approved", 0.25, public("user", api.user))
 
     score = Score.objects.get()
-    assert (score.run_id, score.grader_version_id, score.shadow) == (review.run_id, review.grader_version_id, False)
+    assert (score.run_id, score.grader_version_id, score.purpose) == (review.run_id, review.grader_version_id, "score")
     assert (score.value, score.confidence, score.raw_value, score.reasoning) == (0.25, 0.5, 0.25, "Not sure.")
     assert score.dimensions == [{"name": "tone", "value": 0.5, "weight": 1.0}]
     assert score.reviewed_by == api.user

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from autotune.webhooks.models import Event
-from graders.gateway.types import Dimension
 from graders.models import Tally
+from graders.verdicts import Dimension
 from scores.models import Review, Reward, Score, WorkflowRun
 from tests.factories import GraderFactory, public
 from tests.scores.reviewing import subscribe
@@ -57,7 +57,7 @@ def test_without_a_review_policy_no_score_waits(db):
 
 def test_a_shadow_score_is_never_reviewed(bench):
     bench.save([bench.judged(claim(bench.run(panel_size=0)), 0.25, 0.0)])
-    assert (Review.objects.count(), Score.objects.get().shadow) == (0, True)
+    assert (Review.objects.count(), Score.objects.get().purpose) == (0, "shadow")
 
 
 def test_a_saved_group_holds_scores_failures_and_reviews(bench):

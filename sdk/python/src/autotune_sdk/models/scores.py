@@ -69,7 +69,7 @@ class WaitingFor:
     """Why something has no score yet.
 
     reason  'calling', 'queued', 'retry', 'rate_limited', 'not_before', 'circuit_open', 'paused', 'grader_inactive',
-            'reuse', 'callback' or 'review'
+            'reuse', 'model', 'callback' or 'review'
     until   when this ends by itself, if known
     detail  the reason as a sentence
     """
