@@ -23,6 +23,8 @@ ALLOWED = {  # (file, function): why no narrower type would do
     ("autotune/webhooks/events/fanout.py", "_render"): "an event that cannot be rendered must not block others",
     ("exports/files/storing.py", "_as_storage_away"): "each storage raises its own errors",
     ("exports/work/running.py", "run"): "no error of a row or a library may stop the next export",
+    ("graders/hosted/child.py", "_serve"): "a judging function may raise anything",
+    ("graders/hosted/children.py", "Children.borrow"): "a child is unusable after any error, which is raised again",
     ("graders/health/reports.py", "_settle_all"): "one grader must not keep others from their health checks",
     ("scores/live/boundary.py", "caught"): "a trainer gets JSON, whatever failed",
     (f"{SDK}/autotune_sdk/cli/outputs.py", "ParquetWriter.abandon"): "the error that it follows is the one to report",

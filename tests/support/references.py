@@ -55,7 +55,10 @@ ENCRYPTED = {
     "scores.LegalHold.reason": kept("evidence of why text was kept"),
     "scores.Review.reasoning": GONE,
     "scores.Review.explanation": GONE,
+    "scores.Review.details": GONE,
     "scores.Score.reasoning": GONE,
+    "scores.Score.details": GONE,
+    "feedback.Feedback.explanation": GONE,
     "exports.Export.file_key": GONE,
 }
 
@@ -79,6 +82,8 @@ REFERENCES = {
     "scores.Score.completion": UNTIL_PURGED,
     "scores.Score.reused_from": UNTIL_PURGED,
     "scores.Reward.completion": UNTIL_PURGED,
+    "feedback.Feedback.completion": UNTIL_PURGED,
+    "feedback.Feedback.review": UNTIL_PURGED,
     "exports.Export.purged_to": PROGRESS,
     "exports.ExportFile.first": GONE,
     "exports.ExportFile.last": GONE,
@@ -96,6 +101,7 @@ OTHER_IDS = {
     "graders.GraderStatistic.version_id": "the grader's version",
     "graders.Tally.grader_id": "the grader",
     "graders.Tally.version_id": "the grader's version",
+    "scores.Score.calibrated_map_id": "the score map",
     "scores.LiveAnswer.replaces": "a row of its own table, which goes with its completion",
     "scores.ScoreCount.grader_version_id": "the grader's version",
     "scores.ScoreCount.organization_id": "the organization",

@@ -14,6 +14,7 @@ from autotune.core.crypto.fields import EncryptedField, EncryptedJSONField
 from autotune.core.models import DamagedValue
 from autotune.webhooks.models import Event
 from exports.models import Export, ExportFile
+from scores.feedback.models import Feedback
 from scores.models import Callback, Erasure, LegalHold, LiveAnswer, Review, Score, WorkflowRun
 from tasks.models import Completion, Task
 from tests.factories import CallbackFactory, CompletionFactory, DeliveryFactory, ExportFactory, RunFactory, ScoreFactory
@@ -69,6 +70,7 @@ def _refer(completion, review):
     Event.objects.filter(pk__in=[event.pk for event in others]).update(subject_id=completion.pk)
     Event.objects.update(fanned_out_at=timezone.now())  # only then has an event deliveries
     StoredAnswer.objects.update(subject=completion.pk)
+    Feedback.objects.update(review=review)
     Task.objects.filter(pk=completion.task_id).update(erased_to=completion.pk)
     Erasure.objects.update(completion=completion, model_id="", status="completed", after=completion.pk)
     LegalHold.objects.update(completion=completion, model_id="", released_at=timezone.now())

@@ -68,7 +68,8 @@ with incoming as (
                               details, dimensions, reviewed_by_id, reused_from, source, held_out, created_at)
     select due.score_id, due.organization_id, due.run_id, due.completion_id, due.task_id, due.grader_id,
            s.grader_version_id, '{Purpose.SCORE}', s.value, s.confidence, s.raw_value, s.calibrated_value,
-           s.calibrated_map_id, due.reasoning, due.details, s.dimensions, s.reviewed_by_id, s.id, c.source, c.held_out, clock_timestamp()
+           s.calibrated_map_id, due.reasoning, due.details, s.dimensions, s.reviewed_by_id, s.id, c.source, c.held_out,
+           clock_timestamp()
     from due cross join lateral (select * from scores_score o where o.id = due.original offset 0) s
          cross join lateral (select source, held_out from tasks_completion where id = due.completion_id offset 0) c
 ), rewarded as (

@@ -10,8 +10,8 @@ from autotune.core import ids
 from autotune.core.crypto.encryption import Cipher, cipher_for
 from autotune.core.crypto.fields import Ciphertext, encrypted
 from graders import versions
-from graders.gateway.types import Verdict
 from graders.scales import UNIT, Scale
+from graders.verdicts import Verdict
 from scores.engine.statements import Failed, Success
 from scores.models import Score, WorkflowRun
 

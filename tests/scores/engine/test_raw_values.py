@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from graders.gateway.types import Verdict
 from graders.models import GraderVersion
+from graders.verdicts import Verdict
 from scores.models import Review, Score
 from tests.factories import GraderFactory, ReviewFactory, ScoreFactory, public
 from tests.scores.submitting import problems
