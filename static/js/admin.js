@@ -4,7 +4,10 @@ const text = (element) => element?.textContent.trim().replace(/:$/, "") ?? "";
 function nameWidgets() {
   for (const input of document.querySelectorAll("p.datetime input:not([type=hidden], [aria-label])")) {
     const kind = input.classList.contains("vTimeField") ? "time" : "date";
-    input.setAttribute("aria-label", `${text(input.closest("fieldset, .form-row")?.querySelector("legend, label"))}, ${kind}`);
+    input.setAttribute(
+      "aria-label",
+      `${text(input.closest("fieldset, .form-row")?.querySelector("legend, label"))}, ${kind}`,
+    );
   }
   for (const combobox of document.querySelectorAll(".select2-selection[role=combobox]")) {
     const select = combobox.closest(".select2-container").previousElementSibling;
@@ -13,7 +16,8 @@ function nameWidgets() {
     label.id = `${select.id}_label`;
     combobox.setAttribute("aria-labelledby", `${label.id} ${combobox.getAttribute("aria-labelledby") ?? ""}`.trim());
   }
-  for (const chosen of document.querySelectorAll(".select2-selection__rendered[role=textbox]")) { // a part of the combobox
+  for (const chosen of document.querySelectorAll(".select2-selection__rendered[role=textbox]")) {
+    // a part of the combobox
     chosen.removeAttribute("role");
     chosen.removeAttribute("aria-readonly");
   }

@@ -8,4 +8,6 @@ import { attach as toasts } from "./toasts.js";
 import { attach as unsaved } from "./unsaved.js";
 
 for (const attach of [copy, live, search, tabs, theme, toasts, unsaved]) attach(document);
-document.addEventListener("htmx:load", (event) => { for (const attach of [copy, toasts]) attach(event.target); });
+document.addEventListener("htmx:load", (event) => {
+  for (const attach of [copy, toasts]) attach(event.target);
+});

@@ -102,7 +102,9 @@ function press(view, side, event) {
 /** Return the next edge of a bucket in that direction; the two handles never meet. */
 function moved(range, side, by, buckets) {
   const next = by > 0 ? Math.floor(range[side] + by + 1e-6) : Math.ceil(range[side] + by - 1e-6);
-  return side ? [range[0], Math.min(Math.max(next, range[0] + 1), buckets)] : [Math.max(Math.min(next, range[1] - 1), 0), range[1]];
+  return side
+    ? [range[0], Math.min(Math.max(next, range[0] + 1), buckets)]
+    : [Math.max(Math.min(next, range[1] - 1), 0), range[1]];
 }
 
 function movedBoth(range, by, buckets) {
@@ -117,13 +119,22 @@ function followPointer(view) {
   svg.addEventListener("pointerdown", (event) => {
     if (event.button || !event.isPrimary) return;
     const side = view.handles.findIndex((handle) => handle.contains(event.target));
-    start = { at: event.clientX, edge: edgeAt(view, event), other: side < 0 ? null : view.range[1 - side], before: view.range, drawn: false };
+    start = {
+      at: event.clientX,
+      edge: edgeAt(view, event),
+      other: side < 0 ? null : view.range[1 - side],
+      before: view.range,
+      drawn: false,
+    };
   });
   svg.addEventListener("pointermove", (event) => {
     if (!start || (!start.drawn && Math.abs(event.clientX - start.at) < FAR)) return;
     if (!start.drawn) svg.setPointerCapture(event.pointerId); // not earlier: a click would not reach its link
     start.drawn = true;
-    view.range = start.other === null ? touched(start.edge, edgeAt(view, event)) : between(start.other, edgeAt(view, event), view.scale.buckets);
+    view.range =
+      start.other === null
+        ? touched(start.edge, edgeAt(view, event))
+        : between(start.other, edgeAt(view, event), view.scale.buckets);
     show(view);
   });
   svg.addEventListener("pointerup", () => {

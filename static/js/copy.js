@@ -8,7 +8,9 @@ export function attach(root) {
       const name = button.querySelector("span");
       const before = name.textContent;
       name.textContent = "Copied";
-      setTimeout(() => { name.textContent = before; }, 1600);
+      setTimeout(() => {
+        name.textContent = before;
+      }, 1600);
     });
   }
 }

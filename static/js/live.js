@@ -24,5 +24,6 @@ function isBusy(part) {
 // The server does not know which <details> are open here, so morphing must not change `open`.
 function keepUnfolded(morphing) {
   if (!morphing) return;
-  morphing.defaults.callbacks.beforeAttributeUpdated = (name, node) => !(name === "open" && node.localName === "details");
+  morphing.defaults.callbacks.beforeAttributeUpdated = (name, node) =>
+    !(name === "open" && node.localName === "details");
 }

@@ -8,7 +8,10 @@ export function attach(root) {
     close.hidden = false;
     close.addEventListener("click", () => toast.remove());
     if (toast.classList.contains("error") || toast.classList.contains("warning")) continue;
-    const leave = () => { if (toast.matches(":hover, :focus-within")) setTimeout(leave, SHOWN_MS); else toast.remove(); };
+    const leave = () => {
+      if (toast.matches(":hover, :focus-within")) setTimeout(leave, SHOWN_MS);
+      else toast.remove();
+    };
     setTimeout(leave, SHOWN_MS);
   }
 }

@@ -2,8 +2,14 @@
 export function attach(root) {
   for (const form of root.querySelectorAll("form[data-unsaved]")) {
     let changed = false;
-    form.addEventListener("input", () => { changed = true; });
-    form.addEventListener("submit", () => { changed = false; });
-    window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
+    form.addEventListener("input", () => {
+      changed = true;
+    });
+    form.addEventListener("submit", () => {
+      changed = false;
+    });
+    window.addEventListener("beforeunload", (event) => {
+      if (changed) event.preventDefault();
+    });
   }
 }

@@ -15,14 +15,33 @@ const MOST_SKIPPED = 1_000;
 
 class Desk {
   constructor(root) {
-    Object.assign(this, { root, current: null, undone: null, ready: [], loading: null, last: "", turn: 0, skipped: new Set(), releasing: new Set() });
+    Object.assign(this, {
+      root,
+      current: null,
+      undone: null,
+      ready: [],
+      loading: null,
+      last: "",
+      turn: 0,
+      skipped: new Set(),
+      releasing: new Set(),
+    });
     this.person = root.dataset.person;
     this.base = root.dataset.reviews;
     this.form = root.querySelector("[data-token]");
     this.stage = root.querySelector("[data-stage]");
     this.drafts = keptBy(this.person, "draft");
-    this.outbox = new Outbox({ person: this.person, token: this.token, base: this.base, tell: (...told) => this.told(...told) });
-    this.counts = { sitting: remembered(this.person), left: Number(root.dataset.left), today: Number(root.dataset.today) };
+    this.outbox = new Outbox({
+      person: this.person,
+      token: this.token,
+      base: this.base,
+      tell: (...told) => this.told(...told),
+    });
+    this.counts = {
+      sitting: remembered(this.person),
+      left: Number(root.dataset.left),
+      today: Number(root.dataset.today),
+    };
     this.active = Date.now();
   }
 
@@ -49,7 +68,8 @@ class Desk {
     button.addEventListener("click", () => dialog.showModal());
     attachKeys(this.root, dialog, {
       set: (value) => this.withForm((form) => setValue(form, value)),
-      step: (by) => this.withForm((form) => setValue(form, Math.round((standing(this.current, form) + by) * 100) / 100)),
+      step: (by) =>
+        this.withForm((form) => setValue(form, Math.round((standing(this.current, form) + by) * 100) / 100)),
       approve: () => this.decide(true),
       reject: () => this.decide(false),
       skip: () => this.skip(),
@@ -59,11 +79,26 @@ class Desk {
     });
     this.root.addEventListener("submit", (event) => this.submitted(event));
     this.root.querySelector("[data-undo]").addEventListener("click", () => this.undo());
-    document.addEventListener("click", (event) => { const link = event.target.closest("[data-stop]"); if (link) this.stop(event, link); });
-    for (const kind of ["keydown", "pointerdown", "wheel"]) document.addEventListener(kind, () => { this.active = Date.now(); }, { passive: true });
-    document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") this.outbox.flush({ keepalive: true }); else this.renew(); });
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("[data-stop]");
+      if (link) this.stop(event, link);
+    });
+    for (const kind of ["keydown", "pointerdown", "wheel"])
+      document.addEventListener(
+        kind,
+        () => {
+          this.active = Date.now();
+        },
+        { passive: true },
+      );
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "hidden") this.outbox.flush({ keepalive: true });
+      else this.renew();
+    });
     window.addEventListener("pagehide", () => this.left());
-    window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+    window.addEventListener("pageshow", (event) => {
+      if (event.persisted) location.reload();
+    });
     setInterval(() => this.renew(), LOOK_MS);
   }
 
@@ -71,7 +106,11 @@ class Desk {
 
   submitted(event) {
     const form = event.target;
-    if (form.matches("[data-again]") || form.closest("[data-begin]")) { event.preventDefault(); this.advance(); return; }
+    if (form.matches("[data-again]") || form.closest("[data-begin]")) {
+      event.preventDefault();
+      this.advance();
+      return;
+    }
     if (!form.matches("[data-decision]")) return;
     event.preventDefault();
     if (event.submitter?.matches("[data-skip]")) this.skip();
@@ -149,7 +188,13 @@ class Desk {
   /** Load the next review, if there is one. */
   fill() {
     if (this.ready.length) return Promise.resolve();
-    this.loading ??= this.claimNext().then((item) => { if (item) this.ready.push(item); }).finally(() => { this.loading = null; });
+    this.loading ??= this.claimNext()
+      .then((item) => {
+        if (item) this.ready.push(item);
+      })
+      .finally(() => {
+        this.loading = null;
+      });
     return this.loading;
   }
 
@@ -159,7 +204,9 @@ class Desk {
       const filters = [...new FormData(this.form)].filter(([name]) => name !== "csrfmiddlewaretoken");
       const decided = this.outbox.store.all().map(([id]) => ["decided", id]); // still open on the server
       const before = this.counts.sitting;
-      const reply = await post(this.root.dataset.next, [...filters, ["after", this.last], ["count", "1"], ...decided], { token: this.token });
+      const reply = await post(this.root.dataset.next, [...filters, ["after", this.last], ["count", "1"], ...decided], {
+        token: this.token,
+      });
       if (reply.kind === "ok") {
         this.trouble("connection", "");
         return this.arrived(reply.data, this.counts.sitting - before);
@@ -235,7 +282,9 @@ class Desk {
   }
 
   release(item, options) {
-    const sent = post(item.dataset.release, [], { token: this.token, ...options }).finally(() => this.releasing.delete(sent));
+    const sent = post(item.dataset.release, [], { token: this.token, ...options }).finally(() =>
+      this.releasing.delete(sent),
+    );
     this.releasing.add(sent);
     return sent;
   }
@@ -260,13 +309,29 @@ class Desk {
     } else if (kind === "refused") {
       if (id) this.count(-1);
       if (this.undone?.dataset.item === id) this.undone = null;
-      this.trouble(id || "refused", `${id ? `Your decision on ${id.slice(0, 4)}…${id.slice(-8)} was not saved: ` : ""}${data.detail}${id ? " Your text is kept below." : ""}`);
+      this.trouble(
+        id || "refused",
+        `${id ? `Your decision on ${id.slice(0, 4)}…${id.slice(-8)} was not saved: ` : ""}${data.detail}${id ? " Your text is kept below." : ""}`,
+      );
     } else if (kind === "session") {
-      this.trouble("session", "Your session has ended. Your drafts and decisions are kept in this browser and are sent after you log in again. ", this.root.dataset.login, "Log in again");
+      this.trouble(
+        "session",
+        "Your session has ended. Your drafts and decisions are kept in this browser and are sent after you log in again. ",
+        this.root.dataset.login,
+        "Log in again",
+      );
     } else if (kind === "page") {
-      this.trouble("session", "This page is out of date. Your drafts and decisions are kept. ", location.href, "Reload it");
+      this.trouble(
+        "session",
+        "This page is out of date. Your drafts and decisions are kept. ",
+        location.href,
+        "Reload it",
+      );
     } else {
-      this.trouble("connection", "The server cannot be reached. Your decisions are kept in this browser and are sent when it can be reached again.");
+      this.trouble(
+        "connection",
+        "The server cannot be reached. Your decisions are kept in this browser and are sent when it can be reached again.",
+      );
     }
     this.kept();
   }
@@ -292,7 +357,8 @@ class Desk {
     this.counts.today = Math.max(0, this.counts.today + by);
     this.counts.left = Math.max(0, this.counts.left - by);
     remember(this.person, this.counts.sitting);
-    for (const [name, number] of Object.entries(this.counts)) this.root.querySelector(`.sitting [data-${name}]`).textContent = number.toLocaleString("en-GB");
+    for (const [name, number] of Object.entries(this.counts))
+      this.root.querySelector(`.sitting [data-${name}]`).textContent = number.toLocaleString("en-GB");
     const bar = this.root.querySelector("[data-bar]");
     bar.max = Math.max(1, this.counts.sitting + this.counts.left);
     bar.value = this.counts.sitting;
@@ -300,7 +366,10 @@ class Desk {
 
   kept() {
     const except = [this.current, ...this.ready].filter(Boolean).map((item) => item.dataset.item);
-    showKept(this.root.querySelector("[data-kept]"), this.person, this.base, [...except, ...this.outbox.store.all().map(([id]) => id)]);
+    showKept(this.root.querySelector("[data-kept]"), this.person, this.base, [
+      ...except,
+      ...this.outbox.store.all().map(([id]) => id),
+    ]);
   }
 
   say(text) {
@@ -309,11 +378,19 @@ class Desk {
 }
 
 function remembered(person) {
-  try { return Number(sessionStorage.getItem(`autotune.review.sitting.${person}`) ?? 0); } catch { return 0; }
+  try {
+    return Number(sessionStorage.getItem(`autotune.review.sitting.${person}`) ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 function remember(person, number) {
-  try { sessionStorage.setItem(`autotune.review.sitting.${person}`, String(number)); } catch { /* only for this page */ }
+  try {
+    sessionStorage.setItem(`autotune.review.sitting.${person}`, String(number));
+  } catch {
+    /* only for this page */
+  }
 }
 
 const root = document.querySelector("[data-desk]");

@@ -8,8 +8,13 @@ export function attach(item, drafts) {
   const range = form.querySelector("[data-range]");
   range.hidden = false;
   const id = item.dataset.item;
-  range.addEventListener("input", () => { form.elements.value.value = plain(range.value); changed(); });
-  form.addEventListener("input", (event) => { if (event.target !== range) changed(); });
+  range.addEventListener("input", () => {
+    form.elements.value.value = plain(range.value);
+    changed();
+  });
+  form.addEventListener("input", (event) => {
+    if (event.target !== range) changed();
+  });
   const draft = drafts.get(id);
   if (draft && !form.querySelector(".faults, [role=alert]")) {
     if (draft.value !== null && draft.value !== undefined) form.elements.value.value = draft.value;
@@ -54,7 +59,10 @@ function show(item, form) {
   const { value } = read(form, true);
   form.querySelector("[data-range]").value = value ?? proposed;
   const says = form.querySelector("[data-says]");
-  says.textContent = value === null ? `Leave empty to keep the grader’s ${proposed.toFixed(3)}.` : `${plain(value)} replaces the grader’s ${proposed.toFixed(3)}.`;
+  says.textContent =
+    value === null
+      ? `Leave empty to keep the grader’s ${proposed.toFixed(3)}.`
+      : `${plain(value)} replaces the grader’s ${proposed.toFixed(3)}.`;
   form.classList.toggle("given", value !== null);
 }
 

@@ -14,7 +14,7 @@ export function attach(root, dialog, actions) {
     if (event.key === "Escape" && root.contains(event.target) && isTyping(event.target)) return event.target.blur();
     if (isTyping(event.target)) return;
     if (event.key === "?") return once(event, () => dialog.showModal());
-    if (!choice.checked || (isNative(event.target, event.key))) return;
+    if (!choice.checked || isNative(event.target, event.key)) return;
     press(event, actions);
   });
 }
@@ -28,8 +28,14 @@ function press(event, actions) {
     return actions.step(event.shiftKey ? by * 5 : by);
   }
   const act = {
-    f: () => actions.set(1), g: () => actions.set(null), enter: actions.approve, x: actions.reject, s: actions.skip,
-    u: actions.undo, e: actions.explain, v: actions.number,
+    f: () => actions.set(1),
+    g: () => actions.set(null),
+    enter: actions.approve,
+    x: actions.reject,
+    s: actions.skip,
+    u: actions.undo,
+    e: actions.explain,
+    v: actions.number,
   }[key];
   if (act && !event.shiftKey) once(event, act);
 }
@@ -41,7 +47,9 @@ function once(event, act) {
 }
 
 function isTyping(at) {
-  return Boolean(at.closest?.("textarea, select, [contenteditable], input:not([type=range], [type=checkbox], [type=radio])"));
+  return Boolean(
+    at.closest?.("textarea, select, [contenteditable], input:not([type=range], [type=checkbox], [type=radio])"),
+  );
 }
 
 function isNative(at, key) {
@@ -49,9 +57,18 @@ function isNative(at, key) {
 }
 
 function stored() {
-  try { return localStorage.getItem(OFF) === "yes"; } catch { return false; }
+  try {
+    return localStorage.getItem(OFF) === "yes";
+  } catch {
+    return false;
+  }
 }
 
 function store(off) {
-  try { if (off) localStorage.setItem(OFF, "yes"); else localStorage.removeItem(OFF); } catch { /* only for this page */ }
+  try {
+    if (off) localStorage.setItem(OFF, "yes");
+    else localStorage.removeItem(OFF);
+  } catch {
+    /* only for this page */
+  }
 }

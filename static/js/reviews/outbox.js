@@ -45,7 +45,12 @@ export class Outbox {
 
   /** Send decisions that an earlier page did not send. */
   sendLeft() {
-    return Promise.all(this.store.all().filter(([id]) => id !== this.held?.id).map(([id]) => this.send(id)));
+    return Promise.all(
+      this.store
+        .all()
+        .filter(([id]) => id !== this.held?.id)
+        .map(([id]) => this.send(id)),
+    );
   }
 
   async send(id, options = {}) {
@@ -74,7 +79,10 @@ export class Outbox {
 }
 
 function fieldsOf({ approved, value, explanation }) {
-  const fields = [["approved", String(approved)], ["explanation", explanation ?? ""]];
+  const fields = [
+    ["approved", String(approved)],
+    ["explanation", explanation ?? ""],
+  ];
   if (approved && value !== null && value !== undefined) fields.push(["value", String(value)]);
   return fields;
 }

@@ -5,7 +5,13 @@ export async function post(url, fields, { token, keepalive = false, send = fetch
   for (const [name, value] of [["csrfmiddlewaretoken", token], ...fields]) body.append(name, value);
   let reply;
   try {
-    reply = await send(url, { method: "POST", body, keepalive, redirect: "follow", headers: { Accept: "application/json", "HX-Request": "true" } });
+    reply = await send(url, {
+      method: "POST",
+      body,
+      keepalive,
+      redirect: "follow",
+      headers: { Accept: "application/json", "HX-Request": "true" },
+    });
   } catch {
     return { kind: "away" };
   }
@@ -18,5 +24,9 @@ export async function post(url, fields, { token, keepalive = false, send = fetch
 
 async function json(reply) {
   if (!reply.headers.get("Content-Type")?.includes("json")) return null;
-  try { return await reply.json(); } catch { return null; }
+  try {
+    return await reply.json();
+  } catch {
+    return null;
+  }
 }

@@ -12,7 +12,11 @@ export function keptBy(person, kind) {
     get: (id) => read(key(id)),
     set: (id, value) => write(key(id), { ...value, at: Date.now() }),
     remove: (id) => erase(key(id)),
-    all: () => names().filter((name) => name.startsWith(key(""))).map((name) => [name.slice(key("").length), read(name)]).filter(([, value]) => value),
+    all: () =>
+      names()
+        .filter((name) => name.startsWith(key("")))
+        .map((name) => [name.slice(key("").length), read(name)])
+        .filter(([, value]) => value),
   };
 }
 
@@ -24,19 +28,35 @@ export function forgetOld(now = Date.now()) {
 }
 
 function names() {
-  try { return [...Object.keys(localStorage), ...memory.keys()]; } catch { return [...memory.keys()]; }
+  try {
+    return [...Object.keys(localStorage), ...memory.keys()];
+  } catch {
+    return [...memory.keys()];
+  }
 }
 
 function read(name) {
-  try { return JSON.parse(localStorage.getItem(name) ?? memory.get(name) ?? "null"); } catch { return JSON.parse(memory.get(name) ?? "null"); }
+  try {
+    return JSON.parse(localStorage.getItem(name) ?? memory.get(name) ?? "null");
+  } catch {
+    return JSON.parse(memory.get(name) ?? "null");
+  }
 }
 
 function write(name, value) {
   const text = JSON.stringify(value);
-  try { localStorage.setItem(name, text); } catch { memory.set(name, text); }
+  try {
+    localStorage.setItem(name, text);
+  } catch {
+    memory.set(name, text);
+  }
 }
 
 function erase(name) {
   memory.delete(name);
-  try { localStorage.removeItem(name); } catch { /* nothing is kept there */ }
+  try {
+    localStorage.removeItem(name);
+  } catch {
+    /* nothing is kept there */
+  }
 }

@@ -4,11 +4,18 @@ export function attach(root) {
   root.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.matches("[data-once]")) return;
-    if (form.dataset.sent) { event.preventDefault(); return; }
+    if (form.dataset.sent) {
+      event.preventDefault();
+      return;
+    }
     form.dataset.sent = "yes";
     form.setAttribute("aria-busy", "true");
   });
-  window.addEventListener("pageshow", () => { // on the way back, the form can be sent again, and the server decides
-    for (const form of root.querySelectorAll("[data-sent]")) { delete form.dataset.sent; form.removeAttribute("aria-busy"); }
+  window.addEventListener("pageshow", () => {
+    // on the way back, the form can be sent again, and the server decides
+    for (const form of root.querySelectorAll("[data-sent]")) {
+      delete form.dataset.sent;
+      form.removeAttribute("aria-busy");
+    }
   });
 }

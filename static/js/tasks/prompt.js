@@ -48,13 +48,17 @@ function behind(area) {
   box.append(marks, area);
   const style = getComputedStyle(area);
   for (const name of COPIED) marks.style[name] = style[name];
-  area.addEventListener("scroll", () => { marks.scrollTop = area.scrollTop; });
+  area.addEventListener("scroll", () => {
+    marks.scrollTop = area.scrollTop;
+  });
   return marks;
 }
 
 // Show one field for each name, in their order. Existing fields keep their values and the focus.
 function ask(samples, names, values) {
-  const there = new Map([...samples.querySelectorAll("input")].map((input) => [input.dataset.sample, input.parentElement]));
+  const there = new Map(
+    [...samples.querySelectorAll("input")].map((input) => [input.dataset.sample, input.parentElement]),
+  );
   for (const [name, field] of there) if (!names.includes(name)) field.remove();
   names.forEach((name, at) => {
     const field = there.get(name) ?? made(name, values.get(name) ?? "");
@@ -71,14 +75,24 @@ function made(name, value) {
   code.textContent = name;
   label.htmlFor = `id_sample:${name}`;
   label.append(code);
-  Object.assign(input, { className: "control", id: `id_sample:${name}`, name: `sample:${name}`, value, placeholder: "sample value", autocomplete: "off", maxLength: LONGEST_SAMPLE });
+  Object.assign(input, {
+    className: "control",
+    id: `id_sample:${name}`,
+    name: `sample:${name}`,
+    value,
+    placeholder: "sample value",
+    autocomplete: "off",
+    maxLength: LONGEST_SAMPLE,
+  });
   input.dataset.sample = name;
   field.append(label, input);
   return field;
 }
 
 function tell(told, names, text) {
-  const none = text ? "No variables: every completion of this task has the same prompt, unless a submission has its own." : "";
+  const none = text
+    ? "No variables: every completion of this task has the same prompt, unless a submission has its own."
+    : "";
   const said = names.length ? `Variables: ${names.join(", ")}` : none;
   if (told.textContent !== said) told.textContent = said;
 }

@@ -15,7 +15,13 @@ export function pieces(template) {
 }
 
 export function variables(template) {
-  return [...new Set(pieces(template).map((piece) => piece.variable).filter(Boolean))];
+  return [
+    ...new Set(
+      pieces(template)
+        .map((piece) => piece.variable)
+        .filter(Boolean),
+    ),
+  ];
 }
 
 // Return text and <mark> nodes for pieces; no text becomes markup. `values` is a Map of sample values.
