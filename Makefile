@@ -17,7 +17,7 @@ GSM8K_FILE ?= $(wildcard $(DATA))
 export GSM8K_FILE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages bench-plans bench-plans-short bench-history screenshots faults faults-short contract contract-short lint format types imports commits check openapi clean
+.PHONY: help setup env dev demo test example-gsm8k example-grpo example-dpo example-clients bench bench-export bench-live bench-short bench-live-core bench-pairs bench-trust bench-pages bench-plans bench-plans-short bench-history completion-path screenshots faults faults-short contract contract-short lint format types imports commits check openapi clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,6 +130,9 @@ bench-plans: $(DEV) ## query plans of scoring in three states of the statistics;
 
 bench-plans-short: $(DEV) ## the same with smaller tables, in about two minutes
 	@exec $(BIN)/python bench/plans.py --short $(ARGS)
+
+completion-path: $(DEV) ## the files that one completion enters, from its submission to its row of an export
+	@exec $(BIN)/python bench/completion_path.py $(ARGS)
 
 screenshots: $(DEV) ## pictures of every page, 1440 and 390 px, light and dark, in var/screenshots (ARGS: --only PATH, --whole)
 	@exec $(BIN)/python tools/screenshots.py $(ARGS)

@@ -63,7 +63,7 @@ def report(drains, each, long, stored):
     try:
         from tests.factories import SECRET
 
-        with override_settings(AUTOTUNE_OUTBOUND_ALLOW=parse_allow(f"127.0.0.1/32:{PORT}"), REDIS_URL=""):
+        with override_settings(AUTOTUNE_OUTBOUND_ALLOW_GRADERS=parse_allow(f"127.0.0.1/32:{PORT}"), REDIS_URL=""):
             import json, urllib.request  # noqa: E401
 
             time.sleep(1.5)
@@ -106,8 +106,18 @@ def measured_drain(world, connection, each, name):
     before, began = backend_cpu(), time.monotonic()
     drain(world.grader)
     took, cpu = time.monotonic() - began, backend_cpu() - before
+    check_scored(world)
     print(f"| {name} | {each / took:,.0f} | {cpu / each * 1000:.3f} |", flush=True)
     return cpu / each * 1000
+
+
+def check_scored(world):
+    """Stop if a submitted completion has no score: a drain whose calls fail is quick too."""
+    from scores.models import Score
+
+    scored = Score.objects.filter(completion__external_id__startswith="new-").count()
+    if scored != world.number:
+        raise SystemExit(f"{scored:,} scores of {world.number:,} completions")
 
 
 def drained_with_history(world, connection, each, stored):
