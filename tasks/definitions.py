@@ -64,7 +64,7 @@ def patch(principal: Principal, task: Task, body: TaskPatch) -> Task:
 
 
 def _differs(old: Any, new: Any) -> bool:
-    return isinstance(new, dict) or old != new  # to Python, {"a": 1} equals {"a": true}
+    return old != new or (isinstance(new, dict) and new != {})  # to Python, {"a": 1} equals {"a": true}
 
 
 def archive(task: Task) -> None:

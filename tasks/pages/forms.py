@@ -92,6 +92,10 @@ class TaskForm(BodyForm):
         label="Share prompts and responses with the graders’ owners", required=False,
         help_text="Owners can then read what their graders judged for this task. Graders receive it in any case.",
     )  # fmt: skip
+    use_calibration = forms.BooleanField(
+        label="Use calibrated values", required=False,
+        help_text="Rewards use the calibrated value of a score where it has one.",
+    )  # fmt: skip
     retention__text_days = forms.IntegerField(
         label="Keep text for (days)", required=False, help_text="If empty, the organization’s retention applies."
     )

@@ -66,7 +66,7 @@ def _settings(task: Task) -> dict[str, Any]:
         "review__below_confidence": task.review_below_confidence, "retention__text_days": task.text_days,
         "options__include_dimensions": task.include_dimensions,
         "options__include_explanation": task.include_explanation,
-        "share_text": task.share_text, "archived": task.archived,
+        "share_text": task.share_text, "use_calibration": task.use_calibration, "archived": task.archived,
     }  # fmt: skip
 
 

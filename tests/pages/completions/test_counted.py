@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from autotune.core.pages import listing
-from tests.factories import CompletionFactory, TaskFactory
+from tests.factories import CompletionFactory, RunFactory, TaskFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -20,13 +20,16 @@ def client(visitor):
 @pytest.fixture
 def five(client):
     task = TaskFactory(organization=client.organization)
-    return [CompletionFactory(task=task, model_id=f"model-{number % 2}") for number in range(5)]
+    completions = [CompletionFactory(task=task, model_id=f"model-{number % 2}") for number in range(5)]
+    for completion in completions:
+        RunFactory(completion=completion)
+    return completions
 
 
 def foot(client, query=""):
     text = client.get(f"/completions?{query}").content.decode()
     found = re.search(r'aria-label="Pages">\s*<span>([^<]*)</span>', text)
-    return found and found[1]
+    return found and found[1].strip()
 
 
 @pytest.mark.parametrize(

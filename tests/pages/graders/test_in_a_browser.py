@@ -112,7 +112,7 @@ def test_a_name_without_a_gap_makes_the_marketplace_no_wider(visitor, listed, co
 
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 def test_neither_does_the_name_of_the_organization_make_what_refuses_it(visitor, browse, viewport):
-    client = visitor("organization_admin", OrganizationFactory(name="W" * 200))
+    client = visitor("grader_owner", OrganizationFactory(name="W" * 200))
     page = browse(client, "/marketplace", viewport=viewport)
     expect(page.locator("h1")).to_have_text("Not allowed")
     assert too_wide(page) <= 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.core.templatetags.ui import duration, percent
+from autotune.core.pages.formats import duration, percent
 from graders.models import GraderVersion
 from graders.statistics.marketplace import PublicFigures, volume
 from tests.factories import public

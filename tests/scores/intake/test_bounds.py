@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from autotune.access.models import Role
 from autotune.core.api import pagination, parsing
 from autotune.core.errors import Invalid
 from graders.models import Grader
@@ -100,7 +101,13 @@ def test_a_page_of_versions_ends_before_their_texts_are_too_much(api_for, monkey
 
 
 def test_what_may_not_be_read_may_not_be_put_into_a_panel(api_for):
-    api = api_for(role="organization_admin")
+    organization = OrganizationFactory()
+    permissions = [
+        {"resource": "tasks", "actions": ["create", "read"], "scope": "organization"},
+        {"resource": "endpoint_graders", "actions": ["read"], "scope": "organization"},
+    ]
+    role = Role.objects.create(organization=organization, name="without the marketplace", permissions=permissions)
+    api = api_for(role=role, organization=organization)
     listed = GraderFactory(organization=OrganizationFactory(), visibility="listed")
     assert api.get(f"/graders/{public('grader', listed)}").status_code == 404
     answer = api.post("/tasks", {"name": "t", "promptTemplate": "p", "graderId": public("grader", listed)})
