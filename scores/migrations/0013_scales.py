@@ -9,6 +9,10 @@ from django.db import migrations, models
 from django.db.models import F
 
 import autotune.core.crypto.fields
+from autotune.core.migration_operations import PostgresSQL
+
+
+TABLES = ("scores_score", "scores_review")
 
 
 def fill(apps: Any, schema_editor: Any) -> None:
@@ -40,4 +44,8 @@ class Migration(migrations.Migration):
         migrations.AddField("review", "decided_raw_value", models.FloatField(blank=True, null=True)),
         migrations.AddField("review", "details", autotune.core.crypto.fields.EncryptedJSONField(null=True)),
         migrations.RunPython(fill, migrations.RunPython.noop, elidable=True),
+        PostgresSQL(  # ciphertext does not compress
+            [f"ALTER TABLE {table} ALTER COLUMN details SET STORAGE EXTERNAL" for table in TABLES],
+            [f"ALTER TABLE {table} ALTER COLUMN details SET STORAGE EXTENDED" for table in TABLES],
+        ),
     ]

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import autotune.core.crypto.fields
+from autotune.core.migration_operations import PostgresSQL
 import autotune.core.ids
 
 SOURCE_KINDS = ["human", "owner", "model", "import"]
@@ -123,5 +124,9 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
+        ),
+        PostgresSQL(  # ciphertext does not compress
+            ["ALTER TABLE feedback_feedback ALTER COLUMN explanation SET STORAGE EXTERNAL"],
+            ["ALTER TABLE feedback_feedback ALTER COLUMN explanation SET STORAGE EXTENDED"],
         ),
     ]
