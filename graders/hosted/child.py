@@ -6,6 +6,7 @@ with signals, which only the main thread receives.
 """
 
 import os
+import re
 import resource
 import signal
 import threading
@@ -19,6 +20,8 @@ from graders.hosted import failures
 from graders.hosted.messages import Judge, Reply, Work, encode
 from graders.verdicts import Failure, Verdict
 
+# What libraries need of the environment. The rest holds the server's secrets, which no judge needs.
+_KEPT: Final = re.compile(r"PATH|HOME|TMPDIR|TZ|LANG|LC_\w+|LD_LIBRARY_PATH|PYTHON\w*|\w+_NUM_THREADS")
 _READY: Final = encode(Reply())
 _OUT_OF_MEMORY: Final = encode(Reply(failure=failures.OUT_OF_MEMORY, is_last=True))  # needs no memory when it is sent
 
@@ -31,12 +34,19 @@ def main(pipe: connection.Connection, memory_bytes: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides when to end
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit(resource.RLIMIT_AS, memory_bytes)
+    _forget_environment()
     try:
         while True:
             if not _serve(pipe):
                 return
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the parent closed the pipe
+
+
+def _forget_environment() -> None:
+    for name in list(os.environ):
+        if not _KEPT.fullmatch(name):
+            del os.environ[name]
 
 
 def _end_with_parent() -> None:

@@ -75,6 +75,17 @@ def test_a_child_does_not_load_the_server(pool):
     pool.discard(child)
 
 
+def test_a_child_does_not_keep_the_secrets_of_the_environment(monkeypatch):
+    monkeypatch.setenv("SECRET_KEY", "a secret of the server")
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    pool = Children(1, 512 << 20)
+    child = pool.borrow()
+    names = judged(child, work("environment")).verdict.reasoning.split()
+    pool.close()
+    assert "SECRET_KEY" not in names
+    assert {"PATH", "OMP_NUM_THREADS"} <= set(names)
+
+
 def gone(pid, seconds=10.0):
     until = time.monotonic() + seconds
     while time.monotonic() < until:

@@ -64,3 +64,8 @@ def process(item, settings, options):
 def by_number(item, settings, options):
     """1 if the response is the number in the metadata, else 0; the system prompt as reasoning."""
     return Verdict(float(int(item.response) == item.metadata["number"]), 1.0, None, item.system_prompt)
+
+
+def environment(item, settings, options):
+    """The names of the environment's variables, as the reasoning."""
+    return Verdict(1.0, 1.0, reasoning=" ".join(os.environ))
